@@ -16,7 +16,9 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                   "Prints the block, and the error of every group: fitted on all groups, and on all the others.");
   options.add().add_options()("engine", po::value<std::string>(), "NAME of the profile")(
       "data", po::value<std::string>(), "FILE.csv")("cross-validate", "leave every group out once")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss, at most");
+      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
+      "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
+      "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
   for (const char* flag : {"engine", "data"}) {
     if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
@@ -25,6 +27,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
   MeasuredRuns runs = read_measured_runs(table);
   const HostFit fit = fit_host(runs, table, options.text("engine"),
                                {.max_evaluations = static_cast<int>(options.integer("evaluations", 1, 100000)),
+                                .starts = static_cast<int>(options.integer("starts", 1, 1000)),
+                                .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
                                 .cross_validate = options.has("cross-validate")});
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters())

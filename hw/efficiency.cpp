@@ -59,6 +59,7 @@ void for_each_record(ByDtype<P>& families, F&& change) {
 template <class F>
 void for_each_record(Efficiency& efficiency, F&& change) {
   for_each_record(efficiency.gemm, change);
+  for_each_record(efficiency.gemm_tuned, change);
   for_each_record(efficiency.attention_prefill, change);
   for_each_record(efficiency.attention_decode, change);
   for_each_record(efficiency.latent_prefill, change);
@@ -143,6 +144,7 @@ std::string_view name_of(KernelFamily family) {
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family) {
   Efficiency efficiency = priors(family);
   read_family(in, "gemm", efficiency.gemm);
+  read_family(in, "gemm_tuned", efficiency.gemm_tuned);
   read_family(in, "attention_prefill", efficiency.attention_prefill);
   read_family(in, "attention_decode", efficiency.attention_decode);
   read_family(in, "latent_prefill", efficiency.latent_prefill);

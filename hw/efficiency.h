@@ -25,6 +25,7 @@ struct Efficiency {
   KernelFamily family = KernelFamily::kVllm;
   std::string carried_over_from;                 ///< the GPU that was measured, empty when this one was
   ByDtype<GemmParameters> gemm;                  ///< by format of the weights
+  ByDtype<GemmParameters> gemm_tuned;            ///< of served steps, where an engine tunes what the tables ran untuned
   ByDtype<PrefillParameters> attention_prefill;  ///< by format of the products
   ByDtype<DecodeParameters> attention_decode;    ///< by format of the cache
   ByDtype<LatentPrefillParameters> latent_prefill;

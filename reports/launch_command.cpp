@@ -47,7 +47,7 @@ std::string sglang(const Launch& l) {
   if (d.sharding.ep > 1) out += fmt::format(" --ep-size {}", d.sharding.ep);
   out += fmt::format(" --max-running-requests {} --chunked-prefill-size {}", d.engine.max_num_seqs,
                      d.engine.max_num_batched_tokens);
-  if (d.engine.memory_rule == MemoryRule::kShareOfTotal)
+  if (d.engine.gpu_memory_utilization > 0)
     out += fmt::format(" --mem-fraction-static {:g}", d.engine.gpu_memory_utilization);
   if (l.longest > 0) out += fmt::format(" --context-length {}", l.longest);
   if (fp8_while_loading(d)) out += " --quantization fp8";

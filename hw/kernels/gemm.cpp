@@ -261,6 +261,8 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
 
 /// The constants measured for this block; where there are none, its prior beside what bf16 shows of the machine.
 GemmParameters constants_of(Dtype block, const Machine& machine) {
+  const Fitted<GemmParameters>* tuned = machine.efficiency->gemm_tuned.find(block);
+  if (tuned != nullptr && machine.timing == Timing::kServed) return tuned->value;
   if (const auto* fitted = machine.efficiency->gemm.find(block)) return fitted->value;
   const auto* wide = machine.efficiency->gemm.find(Dtype::kBf16);
   return gemm_prior(block, *machine.gpu, machine.efficiency->family, wide ? &wide->value : nullptr);

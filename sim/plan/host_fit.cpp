@@ -1,5 +1,4 @@
 #include "sim/plan/host_fit.h"
-#include "sim/plan/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,9 @@
 
 #include <fmt/format.h>
 #include <nlopt.hpp>
+
+#include "base/random.h"
+#include "sim/plan/parallel.h"
 
 namespace roofcast {
 namespace {
@@ -23,6 +25,9 @@ constexpr std::array kParameters{
     HostParameter{"token_time", &HostCosts::token_time, 0, 200},
     HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 10},
 };
+
+/// |log(predicted / measured)| beyond which a run says nothing about host costs: another cause has it twice off.
+const double kOff = std::log(2.0);
 
 /// What one run measured, and what is predicted for it; a blank one is 0.
 struct Measured {
@@ -106,8 +111,8 @@ class HostProblem {
     std::unique_ptr<StepPricer> pricer;
   };
   static double error(double predicted, double measured) {
-    if (!(predicted > 0) || !(measured > 0)) return std::log(3.0);
-    return std::min(std::abs(std::log(predicted / measured)), std::log(3.0));
+    if (!(predicted > 0) || !(measured > 0)) return kOff;
+    return std::min(std::abs(std::log(predicted / measured)), kOff);
   }
 
   RunKind kind_;
@@ -124,8 +129,8 @@ HostCosts host_of(const std::vector<double>& x) {
 }
 
 /// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
-HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::string& except, int evaluations,
-                   double& loss) {
+HostCosts descend(HostProblem& problem, const HostCosts& start, const std::string& except, int evaluations,
+                  double& loss) {
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(kParameters.size()));
   std::vector<double> x, low, step;
   for (const HostParameter& p : kParameters) {
@@ -149,6 +154,22 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::stri
   return host_of(x);
 }
 
+/// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
+/// bound.
+HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::string& except,
+                   const HostFitOptions& options, double& loss) {
+  HostCosts best = descend(problem, start, except, options.max_evaluations, loss);
+  Random random(options.seed);
+  for (int i = 1; i < options.starts; ++i) {
+    std::vector<double> x;
+    for (std::size_t k = 0; k < kParameters.size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
+    double other = 0;
+    const HostCosts found = descend(problem, host_of(x), except, options.max_evaluations, other);
+    if (other < loss) best = found, loss = other;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::span<const HostParameter> host_parameters() { return kParameters; }
@@ -156,7 +177,7 @@ std::span<const HostParameter> host_parameters() { return kParameters; }
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options) {
   HostProblem problem(runs, table, engine);
   HostFit fit;
-  fit.host = minimize(problem, problem.start(), "", options.max_evaluations, fit.loss);
+  fit.host = minimize(problem, problem.start(), "", options, fit.loss);
   problem.predict(fit.host, "");
   for (const auto& [name, rows] : problem.groups()) {
     HostFitGroup group{.group = name, .rows = rows, .fitted = {}, .held_out = {}};
@@ -164,9 +185,11 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
     fit.groups.push_back(group);
   }
   if (!options.cross_validate) return fit;
+  // Not from the profile's costs, which have seen the group.
+  const HostCosts neutral = host_of(std::vector<double>(kParameters.size(), 0.1));
   for (HostFitGroup& group : fit.groups) {
     double loss = 0;
-    const HostCosts host = minimize(problem, fit.host, group.group, options.max_evaluations / 2, loss);
+    const HostCosts host = minimize(problem, neutral, group.group, options, loss);
     problem.predict(host, "");
     group.held_out = problem.errors(group.group);
   }

@@ -19,7 +19,9 @@ struct HostParameter {
 std::span<const HostParameter> host_parameters();
 
 struct HostFitOptions {
-  int max_evaluations = 160;
+  int max_evaluations = 160;    ///< of one descent
+  int starts = 4;               ///< descents, the first from the profile's own costs
+  std::uint64_t seed = 1;       ///< of the others' starting points
   bool cross_validate = false;  ///< fit once for every group, on the other groups
 };
 
@@ -42,7 +44,7 @@ struct HostFit {
 };
 
 /// Runs of `engine` (a profile's name) among `runs`. The loss is the mean over groups of the mean |log(predicted /
-/// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 3. Throws ConfigError
+/// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2. Throws ConfigError
 /// when no scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 

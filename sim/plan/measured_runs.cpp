@@ -180,7 +180,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
   d->engine = engine_of_run({.kind = kind,
                              .engine = engine,
                              .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
-                             .source = c.text(row, "source")});
+                             .source = c.text(row, "source"),
+                             .measured = c.text(row, "measured")});
   d->model = specs.model(make_scalar(model, mark));
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);

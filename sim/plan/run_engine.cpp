@@ -9,14 +9,24 @@
 namespace roofcast {
 namespace {
 
-/// "0.10.0" and "v0.10" are 0.10; words and blanks are the newest.
+/// "0.10.0" and "v0.10" are 0.010, "0.5.10.post1" is 0.005010; words and blanks are the newest.
 double version_number(const std::string& version) {
   const auto digit = version.find_first_of("0123456789");
   if (digit == std::string::npos || digit > 1) return 99;
-  const int major = std::atoi(version.c_str() + digit);
-  const auto dot = version.find('.', digit);
-  const int minor = dot == std::string::npos ? 0 : std::atoi(version.c_str() + dot + 1);
-  return major + minor / 1000.0;
+  double number = 0, unit = 1;
+  for (const char* at = version.c_str() + digit; unit > 1e-9; unit /= 1000) {
+    char* end = nullptr;
+    number += unit * static_cast<double>(std::strtol(at, &end, 10));
+    if (*end != '.') break;
+    at = end + 1;
+  }
+  return number;
+}
+
+/// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
+bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
+  const double number = version_number(version);
+  return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
 }  // namespace
@@ -26,6 +36,9 @@ EngineSpec engine_of_run(const RunEngine& run) {
   const double version = version_number(run.version);
   if (run.engine == "trtllm" && (run.kind == RunKind::kStatic || (!closed_loop(run.kind) && version < 1.0)))
     profile = "trtllm-0";
+  else if (run.engine == "trtllm" && version < 1.001)
+    profile = "trtllm-1.0";
+  if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
@@ -65,6 +78,11 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   e.graphs.max_batch = whole("cuda_graph_max_batch", e.graphs.max_batch);
   e.prefill_wait_ratio = number("prefill_wait_ratio", e.prefill_wait_ratio);
   e.prefill_wait_steps = whole("prefill_wait_steps", e.prefill_wait_steps);
+  // The recipes' attention_dp_config: enable_balance, timeout_iters 60.
+  if (shape.protocol == "inferencex" && e.kernels == KernelFamily::kTrtllm && whole("attention_dp", 1) > 1) {
+    e.attention_dp_balance = true;
+    e.prefill_wait_steps = std::max(e.prefill_wait_steps, 60);
+  }
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
   const std::string experts = text("moe_backend");

@@ -12,9 +12,11 @@ namespace roofcast {
 struct RunEngine {
   RunKind kind;
   std::string engine, version, source;
+  std::string measured = {};  ///< yyyy-mm-dd
 };
-/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, vLLM before 0.8 the V0
-/// engine, and Splitwise's of 2023 had no CUDA graphs. Throws ConfigError for an unknown engine.
+/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch one,
+/// SGLang before 0.5.10 hides less of its host work, vLLM before 0.8 is the V0 engine, and Splitwise's of 2023 had no
+/// CUDA graphs. Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
 
 /// The part that was measured: Argonne's A100s are the 40 GB ones of Polaris (its batch-1 decode times stand in the

@@ -6,6 +6,19 @@
 #include <fmt/format.h>
 
 namespace roofcast {
+namespace {
+
+/// What SGLang takes for weights and KV cache together where it is not told: all but room for metadata, the activations
+/// of a prefill chunk (8192 tokens below 160 GiB, else 16384), CUDA graphs and collectives.
+/// Source: sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
+double static_share(const Deployment& d) {
+  const double chunk = d.gpu.memory_capacity.in(kGibibyte) < 160.0 ? 8192.0 : 16384.0;
+  const double reserve_mib =
+      512.0 + 1.5 * chunk + 2.0 * d.engine.graphs.max_batch + 128.0 * d.sharding.tp * d.sharding.pp;
+  return 1.0 - reserve_mib / (1024.0 * d.gpu.memory_capacity.in(kGibibyte));
+}
+
+}  // namespace
 
 OperatorContext Deployment::operator_context() const {
   return {.model = &model,
@@ -52,9 +65,9 @@ MemoryPlan plan_memory(const Deployment& d) {
     plan.activations = activation_bytes(d.model, d.precision, d.sharding, d.engine.max_num_batched_tokens,
                                         std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.engine.reserved_memory;
-    const double share = d.engine.gpu_memory_utilization;
-    plan.cache = d.engine.memory_rule == MemoryRule::kShareOfTotal ? plan.capacity * share - used
-                                                                   : (plan.capacity - used) * share;
+    const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
+    plan.cache = d.engine.memory_rule == MemoryRule::kShareOfFree ? (plan.capacity - used) * share
+                                                                  : plan.capacity * share - used;
   }
   if (plan.cache <= Bytes(0)) {
     const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.engine.reserved_memory;

@@ -36,7 +36,7 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
 
 EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
-  static constexpr std::array<std::string_view, 2> kRules{"share_of_total", "share_of_free"};
+  static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
   static constexpr std::array<std::string_view, 2> kAttention{"flash", "naive"};
   EngineSpec e;
@@ -52,6 +52,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.block_size = small_integer(in, "block_size", e.block_size, 0);
   e.max_model_len = small_integer(in, "max_model_len", e.max_model_len, 0);
   e.memory_rule = static_cast<MemoryRule>(in.choice("memory_rule", kRules, 0));
+  if (e.memory_rule == MemoryRule::kStaticShare) e.gpu_memory_utilization = 0.0;
   e.gpu_memory_utilization = in.number("gpu_memory_utilization", e.gpu_memory_utilization, {0.01, 1.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
@@ -61,6 +62,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
+  e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
   e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);

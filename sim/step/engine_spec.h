@@ -11,8 +11,9 @@ namespace roofcast {
 
 /// How an engine sets aside memory for the KV cache.
 enum class MemoryRule {
-  kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve; SGLang's mem_fraction_static likewise
+  kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve
   kShareOfFree,   ///< TensorRT-LLM: fraction x (total - weights - activations - reserve)
+  kStaticShare,   ///< SGLang: as vLLM's, of a fraction that follows from the GPU where none is given
 };
 
 /// Time that the host and the front end take, beside the GPU. Per engine and version family; never per model.
@@ -46,7 +47,7 @@ struct EngineSpec {
   int block_size = 16;    ///< tokens of a KV block; 0 = contiguous by max_model_len
   int max_model_len = 0;  ///< 0 = the model's own
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
-  double gpu_memory_utilization = 0.9;  ///< the fraction of the rule
+  double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
   Bytes reserved_memory{};              ///< CUDA context, graphs, communication buffers
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
@@ -55,6 +56,7 @@ struct EngineSpec {
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed
+  bool attention_dp_balance = false;  ///< prefill also held until every attention-DP rank has a prompt
   int receive_interval = 1;           ///< new requests are taken every so many steps
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one

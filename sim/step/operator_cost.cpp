@@ -15,6 +15,14 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+/// Calls from the host. Fused operators (CUTLASS and trtllm-gen of TensorRT-LLM) start their kernels from C++;
+/// otherwise routing, counts, sort, padding, permutation, two quantizations, two grouped GEMMs and their set-up,
+/// activation and combination are about thirty.
+double expert_launches(const MoeShape& shape) {
+  const bool fused = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
+  return fused && shape.weights != Dtype::kFp8Block ? 4.0 : 30.0;
+}
+
 }  // namespace
 
 Cost cost_of(const Work& work, const Machine& m) {
@@ -35,11 +43,11 @@ Cost cost_of(const Work& work, const Machine& m) {
 
 double launches_of(const Work& work) {
   return std::visit(
-      Overloaded{[](const GemmShape&) { return 1.0; },
-                 // routing, counts, sort, padding, permutation, two quantizations, two grouped GEMMs and
-                 // their set-up, activation, combination: about twenty calls from the host
-                 [](const MoeShape&) { return 20.0; }, [](const ElementwiseWork& w) { return w.launches; },
-                 [](const PrefillWork&) { return 1.0; }, [](const DecodeWork&) { return 1.0; },
+      Overloaded{// scales by blocks are padded and laid out anew for the GEMM
+                 [](const GemmShape& w) { return w.weights == Dtype::kFp8Block ? 3.0 : 1.0; },
+                 [](const MoeShape& w) { return expert_launches(w); },
+                 [](const ElementwiseWork& w) { return w.launches; }, [](const PrefillWork&) { return 1.0; },
+                 [](const DecodeWork&) { return 1.0; },
                  // splits and concatenations of latent and rotary parts around the kernel
                  [](const LatentPrefillWork&) { return 12.0; }, [](const LatentDecodeWork&) { return 2.0; },
                  // convolution, gates, chunk states, scan, output

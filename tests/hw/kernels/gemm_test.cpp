@@ -215,6 +215,22 @@ TEST_CASE("gemm: constants by format; one that was not measured borrows those of
   CHECK(gemm(shape, machine).time.in(kMicrosecond) < 5.0);
 }
 
+TEST_CASE("gemm: what an engine tunes at start-up counts for served steps, not for benchmarks that ran untuned") {
+  const GpuSpec gpu = round_gpu();
+  GemmParameters untuned = perfect(), tuned = perfect();
+  untuned.bandwidth_efficiency = 0.25;
+  tuned.bandwidth_efficiency = 0.5;
+  Efficiency efficiency;
+  efficiency.gemm.put(Dtype::kBf16, {.value = untuned, .record = {}});
+  efficiency.gemm_tuned.put(Dtype::kBf16, {.value = tuned, .record = {}});
+  Machine machine{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
+  // 2 (8192 + 8192^2 + 8192) = 134 250 496 B at half of 2 TB/s = 134.25 us, and at a quarter twice as long
+  const GemmShape shape{.m = 1, .n = 8192, .k = 8192};
+  CHECK(gemm(shape, machine).time.in(kMicrosecond) == doctest::Approx(134.25).epsilon(1e-4));
+  machine.timing = Timing::kBenchmark;
+  CHECK(gemm(shape, machine).time.in(kMicrosecond) > 200);
+}
+
 TEST_CASE("gemm: refuses shapes below one") {
   const GpuSpec gpu = round_gpu();
   CHECK_THROWS_AS(served({.m = 0, .n = 8, .k = 8}, perfect(), gpu), InternalError);

@@ -139,6 +139,23 @@ TEST_CASE("prefill wait: prompts are held while others decode, until enough of t
   CHECK(play(d, source) == "0+10x1 1+0x10 1+10x1 2+0x2 1+0x26");
 }
 
+TEST_CASE("attention-DP balance: prompts are held until every rank has one, or steps have passed") {
+  const auto d = engine("no_evict", 100);
+  d->sharding.attention_dp = 2;
+  d->engine.attention_dp_balance = true;
+  d->engine.prefill_wait_steps = 10;
+  // Both ranks decode. One prompt waits ten steps; two go at once.
+  fake::Requests alone, pair;
+  alone.add(0, 10, 40).add(0, 10, 40).add(1e-4, 10, 3);
+  CHECK(play(d, alone).starts_with("0+20x1 2+0x10 2+10x1 3+0x2 2+0x"));
+  pair.add(0, 10, 40).add(0, 10, 40).add(1e-4, 10, 3).add(1e-4, 10, 3);
+  CHECK(play(d, pair).starts_with("0+20x1 2+20x1 4+0x2 2+0x"));
+  // With one sequence a rank has nothing to decode: nothing is gained by waiting.
+  fake::Requests idle;
+  idle.add(0, 10, 40).add(1e-4, 10, 3);
+  CHECK(play(d, idle).starts_with("0+10x1 1+10x1"));
+}
+
 TEST_CASE("asynchronous scheduling sees an arrival one step later") {
   for (const bool async : {false, true}) {
     const auto d = engine("decode_first", 1000);

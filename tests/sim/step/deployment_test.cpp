@@ -31,6 +31,23 @@ TEST_CASE("vLLM takes its share of the whole memory, TensorRT-LLM of what is fre
   CHECK(b.cache.base() == doctest::Approx(((85.0e9 - used(b, trtllm).base()) * 0.9)).epsilon(1e-9));
 }
 
+TEST_CASE("SGLang leaves room for metadata, a prefill chunk, graphs and collectives") {
+  Deployment d = llama_8b("sglang");
+  d.engine.reserved_memory = Bytes(0);
+  const auto share = [&] {
+    const MemoryPlan plan = plan_memory(d);
+    return (plan.cache + plan.weights + plan.activations) / plan.capacity;
+  };
+  // 512 + 1.5 x 8192 + 2 x 256 + 128 = 13440 MiB of 79.18 GiB = 81080 MiB
+  d.engine.graphs.max_batch = 256;
+  CHECK(share() == doctest::Approx(1.0 - 13440.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
+  CHECK(share() == doctest::Approx(0.834).epsilon(0.001));
+  d.sharding.tp = 8;  // 7 x 128 MiB more
+  CHECK(share() == doctest::Approx(1.0 - 14336.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
+  d.engine.gpu_memory_utilization = 0.7;
+  CHECK(share() == doctest::Approx(0.7));
+}
+
 TEST_CASE("sequences are rounded up to blocks") {
   const Deployment d = llama_8b("vllm");
   MemoryPlan plan = plan_memory(d);
