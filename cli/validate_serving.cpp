@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
+#include "sim/plan/measured_requests.h"
 #include "sim/plan/serving_accuracy.h"
 
 namespace roofcast {
@@ -49,17 +50,53 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
   }
 }
 
+/// One run request by request.
+int validate_requests(const Options& options) {
+  if (!options.has("gpu")) throw ConfigError("--gpu: missing; a file of requests does not say what it ran on");
+  RequestRun run = read_request_run(options.text("data"), options.text("gpu"));
+  predict_requests(run);
+  if (options.has("out")) {
+    std::string csv =
+        "request_id,arrival_s,prompt_tokens,output_tokens,ttft_ms,e2el_ms,predicted_ttft_ms,predicted_e2el_ms\n";
+    for (const MeasuredRequest& r : run.requests)
+      csv +=
+          fmt::format("{},{:.6f},{},{},{},{},{},{}\n", csv_field(r.id), r.arrival_s, r.prompt_tokens, r.output_tokens,
+                      field(r.ttft_ms), field(r.e2e_ms), field(r.predicted_ttft_ms), field(r.predicted_e2e_ms));
+    options.write(csv);
+  }
+  Table lines({"metric", "statistic", "measured", "predicted", "error"});
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const RequestStatistic& s : request_statistics(run)) {
+    const double error = s.measured_ms > 0 ? s.predicted_ms / s.measured_ms - 1 : 0;
+    lines.row({s.metric, s.statistic, fmt::format("{:.1f} ms", s.measured_ms), fmt::format("{:.1f} ms", s.predicted_ms),
+               fmt::format("{:+.1f} %", 100 * error)});
+    json.push_back({{"metric", s.metric},
+                    {"statistic", s.statistic},
+                    {"measured_ms", s.measured_ms},
+                    {"predicted_ms", s.predicted_ms},
+                    {"error", error}});
+  }
+  const std::string format = options.format();
+  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? lines.csv() : lines.text());
+  return kDone;
+}
+
 }  // namespace
 
 int run_validate_serving(std::span<const std::string> arguments) {
   Options options(
-      "roofcast validate serving --data FILE.csv [--out FILE.csv]",
-      "Simulates every measured run of a table by its own protocol and prints the errors by group and load.");
-  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of runs; its kind is known by its columns")(
+      "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--out FILE.csv]",
+      "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or one "
+      "vLLM\n"
+      "run with the times of every request (its settings in the meta.json beside it), and prints its percentiles.");
+  options.add().add_options()("data", po::value<std::string>(),
+                              "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
+      "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on")(
       "out", po::value<std::string>(), "FILE.csv: the table with its predictions beside it")(
       "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
+  if (options.text("data").ends_with(".jsonl")) return validate_requests(options);
   const CsvTable table = CsvTable::read_file(options.text("data"));
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<RowPrediction> rows = predict_all(runs);

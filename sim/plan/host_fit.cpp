@@ -23,7 +23,8 @@ constexpr std::array kParameters{
     HostParameter{"request_time", &HostCosts::request_time, 0, 20000},
     HostParameter{"request_latency", &HostCosts::request_latency, 0, 60000},
     HostParameter{"token_time", &HostCosts::token_time, 0, 200},
-    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 10},
+    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 2},
+    HostParameter{"rank_skew", &HostCosts::rank_skew, 0, 15},
 };
 
 /// |log(predicted / measured)| beyond which a run says nothing about host costs: another cause has it twice off.

@@ -14,7 +14,8 @@ HostCosts parse_host(ConfigReader in) {
                  .request_time = in.time("request_time", none),
                  .request_latency = in.time("request_latency", none),
                  .token_time = in.time("token_time", none),
-                 .prompt_token_time = in.time("prompt_token_time", none)};
+                 .prompt_token_time = in.time("prompt_token_time", none),
+                 .rank_skew = in.time("rank_skew", none)};
   in.finish();
   return host;
 }

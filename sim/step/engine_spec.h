@@ -27,6 +27,7 @@ struct HostCosts {
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
   Seconds token_time{};         ///< front end, serial an output token: detokenization and streaming
   Seconds prompt_token_time{};  ///< front end, serial a prompt token
+  Seconds rank_skew{};          ///< what ranks wait for each other at a collective, beyond its benchmark
 };
 
 /// How CUDA graphs are used in decode.

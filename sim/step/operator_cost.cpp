@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
 
@@ -15,12 +16,15 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-/// Calls from the host. Fused operators (CUTLASS and trtllm-gen of TensorRT-LLM) start their kernels from C++;
-/// otherwise routing, counts, sort, padding, permutation, two quantizations, two grouped GEMMs and their set-up,
-/// activation and combination are about thirty.
-double expert_launches(const MoeShape& shape) {
-  const bool fused = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
-  return fused && shape.weights != Dtype::kFp8Block ? 4.0 : 30.0;
+/// Calls from the host. Fused operators (CUTLASS and trtllm-gen; on Blackwell also what vLLM and SGLang take by
+/// themselves) start their kernels from C++; otherwise routing, counts, sort, padding, permutation, two quantizations,
+/// two grouped GEMMs and their set-up, activation and combination are about thirty.
+double expert_launches(const MoeShape& shape, const Machine& m) {
+  const bool named = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
+  const bool trtllm = m.efficiency != nullptr && m.efficiency->family == KernelFamily::kTrtllm;
+  if (trtllm) return named && shape.weights != Dtype::kFp8Block ? 4.0 : 30.0;
+  const bool own = shape.variant == MoeVariant::kDefault && m.gpu->architecture == "blackwell";
+  return named || own ? 4.0 : 30.0;
 }
 
 }  // namespace
@@ -41,11 +45,13 @@ Cost cost_of(const Work& work, const Machine& m) {
       work);
 }
 
-double launches_of(const Work& work) {
+bool is_collective(const Work& work) { return std::holds_alternative<CollectiveWork>(work); }
+
+double launches_of(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{// scales by blocks are padded and laid out anew for the GEMM
                  [](const GemmShape& w) { return w.weights == Dtype::kFp8Block ? 3.0 : 1.0; },
-                 [](const MoeShape& w) { return expert_launches(w); },
+                 [&](const MoeShape& w) { return expert_launches(w, m); },
                  [](const ElementwiseWork& w) { return w.launches; }, [](const PrefillWork&) { return 1.0; },
                  [](const DecodeWork&) { return 1.0; },
                  // splits and concatenations of latent and rotary parts around the kernel

@@ -10,6 +10,8 @@ namespace roofcast {
 Cost cost_of(const Work& work, const Machine& machine);
 
 /// Kernels that one call launches: what an eager step pays the host for.
-double launches_of(const Work& work);
+double launches_of(const Work& work, const Machine& machine);
+/// Whether ranks meet in it.
+bool is_collective(const Work& work);
 
 }  // namespace roofcast

@@ -20,7 +20,7 @@ constexpr int kTokenKnot = 64;
 /// Operators of one kind of work, summed.
 struct Sum {
   double seconds = std::numeric_limits<double>::quiet_NaN();
-  double flops = 0, bytes = 0, launches = 0;
+  double flops = 0, bytes = 0, launches = 0, collectives = 0;
   bool known() const { return !std::isnan(seconds); }
 };
 
@@ -31,7 +31,8 @@ Sum sum_of(const std::vector<Operator>& operators, const Machine& machine) {
     sum.seconds += op.count * cost.time.base();
     sum.flops += op.count * cost.flops.base();
     sum.bytes += op.count * cost.bytes.base();
-    sum.launches += op.count * launches_of(op.work);
+    sum.launches += op.count * launches_of(op.work, machine);
+    sum.collectives += is_collective(op.work) ? op.count : 0.0;
   }
   return sum;
 }
@@ -40,7 +41,8 @@ Sum between(const Sum& a, const Sum& b, double t) {
   return {.seconds = a.seconds + t * (b.seconds - a.seconds),
           .flops = a.flops + t * (b.flops - a.flops),
           .bytes = a.bytes + t * (b.bytes - a.bytes),
-          .launches = a.launches};
+          .launches = a.launches,
+          .collectives = a.collectives};
 }
 
 /// How a pipeline of pp stages cuts a batch: k micro-batches keep k stages busy.
@@ -198,6 +200,7 @@ struct StepModel::State {
     const GraphSettings& graphs = deployment->engine.graphs;
     return !ideal && (!graphs.enabled || tokens > graphs.max_batch);
   }
+  double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
   double host_seconds(double sequences, bool prefill) const {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
@@ -219,7 +222,7 @@ struct StepModel::State {
     const Sum body = deployment->sharding.attention_dp > 1 ? group_sum(padded(tokens), f.rank.group_tokens)
                                                            : token_sum(padded(tokens));
     const Sum top = head_sum(batch.prefills.empty() ? padded(f.rank.logit_rows) : f.rank.logit_rows);
-    f.sum = {.seconds = body.seconds + top.seconds,
+    f.sum = {.seconds = body.seconds + top.seconds + rank_skew() * (body.collectives + top.collectives),
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
@@ -340,8 +343,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   double launches = 0;
   const auto add = [&](const std::vector<Operator>& operators, double share) {
     for (const Operator& op : operators) {
-      add_operator(out.operators, op, cost_of(op.work, s.machine), op.count * share, s.deployment->efficiency);
-      launches += op.count * launches_of(op.work);
+      Cost cost = cost_of(op.work, s.machine);
+      if (is_collective(op.work)) cost.time += Seconds(s.rank_skew());
+      add_operator(out.operators, op, cost, op.count * share, s.deployment->efficiency);
+      launches += op.count * launches_of(op.work, s.machine);
     }
   };
   const double tokens = s.padded(fixed.rank.tokens(batch.query_len));
