@@ -16,7 +16,7 @@ import urllib.request
 
 ROOFCAST = os.path.abspath(sys.argv[1])
 KPIS = ["ttft_ms", "tpot_ms", "output_tokens_per_s", "request_latency_ms"]
-TAB, RIGHT, ENTER, END = "\ue004", "\ue014", "\ue007", "\ue010"
+TAB, RIGHT, ENTER = "\ue004", "\ue014", "\ue007"
 
 
 class Browser:
@@ -93,6 +93,10 @@ def shown(browser):
 
 def check_against_program(browser):
     numbers, fits, usd, command = shown(browser)
+    compare(command, numbers, fits, usd)
+
+
+def compare(command, numbers, fits, usd):
     words = subprocess.run(["xargs", "-n1", "printf", "%s\\n"], input=command, text=True, capture_output=True, check=True)
     arguments = words.stdout.splitlines()
     assert arguments[:2] == ["roofcast", "estimate"], command
@@ -103,47 +107,55 @@ def check_against_program(browser):
     assert usd == estimate["cost"]["usd_per_million_output_tokens"], command
 
 
-def settle(browser, before, what):
-    """Waits until the command on the page is another one, and all questions are answered."""
-    browser.until("return document.getElementById('command').textContent !== arguments[0]", before, what=what)
+MOVE = """
+  const [wishes, models, done] = arguments, command = () => document.getElementById("command").textContent;
+  const numbers = () => [...document.querySelectorAll(".kpi")].map((k) => k.id + "=" + k.dataset.value);
+  const change = (id, value, kind) => { const c = document.getElementById(id); c.value = value; c.dispatchEvent(new Event(kind)); };
+  const until = async (test, what) => { for (let i = 0; i < 2000; ++i) { if (test()) return; await new Promise((r) => setTimeout(r, 3)); } throw new Error(what); };
+  (async () => {
+    const moved = [];
+    document.getElementById("sections").hidden = true;  // the numbers alone: pictures were looked at before
+    const controls = [...document.querySelectorAll("#controls input[type=range], #controls select")].filter((c) => c.offsetParent);
+    for (const { id, tagName } of controls) {
+      document.getElementById("reset").click();
+      await until(() => command().includes("--batch 16 ") && command().includes("llama-3.1-8b") && command().split(" ").length === 12, "reset before " + id);
+      for (const [key, value] of models[id] || []) {
+        const before = command();
+        change(key, value, document.getElementById(key).tagName === "SELECT" ? "change" : "input");
+        await until(() => command() !== before, key + " before " + id);
+      }
+      const before = command(), old = numbers(), c = document.getElementById(id);
+      if (tagName === "SELECT") change(id, wishes[id] || [...c.options].map((o) => o.value).find((v) => v && v !== c.value), "change");
+      else change(id, Number(c.value) + 1, "input");
+      await until(() => command() !== before && document.getElementById("kpis").className === "kpis", id);
+      moved.push([id, command(), old, numbers()]);
+    }
+    return moved;
+  })().then((moved) => done({ moved }), (error) => done({ error: String(error) }));"""
 
 
 def move_every_control(browser):
-    """Each slider by a key, each choice to another option: the command changes, and so do numbers somewhere."""
-    controls = browser.run("""return [...document.querySelectorAll("#controls input[type=range], #controls select")]
-                              .filter((c) => c.offsetParent).map((c) => [c.id, c.tagName])""")
-    assert len(controls) >= 18, controls
-    moved = set()
-    for control, tag in controls:
-        browser.run("document.getElementById('reset').click()")
-        browser.until("return document.getElementById('command').textContent.includes('--batch 16 ') && "
-                      "!document.getElementById('command').textContent.includes('--set')", what="reset")
-        if control == "in-ep" or control == "in-attention_dp":  # experts or attention to spread
-            browser.run("const m = document.getElementById('in-model'); m.value = 'mixtral-8x7b'; m.dispatchEvent(new Event('change'))")
-            browser.until("return document.getElementById('command').textContent.includes('mixtral')")
-        if control == "in-attention_dp":
-            browser.run("const t = document.getElementById('in-ep'); t.value = 1; t.dispatchEvent(new Event('input'))")
-        before = browser.run("return document.getElementById('command').textContent")
-        values = shown(browser)
-        if tag == "INPUT":
-            browser.run("document.getElementById(arguments[0]).focus()", control)
-            browser.keys(RIGHT)
-        else:
-            browser.run("""const s = document.getElementById(arguments[0]), wish = {"in-gpu": "h200-sxm", "in-engine": "sglang",
-              "in-weights": "fp8", "in-activations": "fp8", "in-kv_cache_dtype": "fp8", "in-speculation": "eagle", "in-attention": "mqa"};
-              s.value = wish[s.id] || [...s.options].map((o) => o.value).find((v) => v && v !== s.value);
-              s.dispatchEvent(new Event("change", { bubbles: true }));""", control)
-        if control in ("in-ep", "in-attention_dp"):
-            browser.until("return document.getElementById('state').className === 'alarm' || "
-                          "document.getElementById('command').textContent !== arguments[0]", before, what=control)
-            moved.add(control)
-            continue
-        settle(browser, before, control)
-        browser.until("return !document.getElementById('kpis').classList.contains('stale')")
-        if shown(browser)[:3] != values[:3]:
-            moved.add(control)
-    assert moved == {control for control, _ in controls} - {"in-activations"} or moved == {c for c, _ in controls}, \
-        {c for c, _ in controls} - moved
+    """Each slider one step on, each choice to another option: the command changes, and so do the numbers, to those that
+    the command prints."""
+    wishes = {"in-gpu": "h200-sxm", "in-engine": "sglang", "in-weights": "fp8", "in-activations": "bf16",
+              "in-kv_cache_dtype": "fp8", "in-speculation": "eagle", "in-attention": "mqa"}
+    experts = [["in-model", "mixtral-8x7b"]]
+    setups = {"in-ep": [*experts, ["in-tp", 1]], "in-attention_dp": [*experts, ["in-tp", 1], ["in-ep", 1]],
+              "in-activations": [["in-weights", "fp8"]]}
+    answer = browser.call("POST", browser.session + "/execute/async", {"script": MOVE, "args": [wishes, setups]})
+    assert "error" not in answer, answer
+    assert len(answer["moved"]) >= 18, answer
+    for control, command, before, after in answer["moved"]:
+        assert before != after, control
+        values = dict(pair[4:].split("=") for pair in after)
+        compare(command, [float(values[key]) for key in KPIS], values["fits"], float(values["usd_per_million_output_tokens"]))
+
+
+def one_slider_by_keyboard(browser):
+    before = browser.run("document.getElementById('in-batch').focus(); return document.getElementById('at-batch').value")
+    browser.keys(RIGHT)
+    browser.until("return document.getElementById('at-batch').value !== arguments[0] && "
+                  "document.getElementById('command').textContent.includes('--batch ' + document.getElementById('at-batch').value + ' ')", before)
 
 
 def every_canvas_draws(browser):
@@ -224,7 +236,7 @@ def link_reproduces(browser, url):
     first = shown(browser)
     address = browser.run("return location.href")
     browser.run("const b = document.getElementById('in-batch'); b.value = 3; b.dispatchEvent(new Event('input'))")
-    settle(browser, first[3], "batch")
+    browser.until("return document.getElementById('command').textContent !== arguments[0]", first[3], what="batch")
     changed = browser.run("return location.href")
     assert changed != address and "batch=4" in changed, changed
     second = shown(browser)
@@ -247,6 +259,10 @@ def explorer(browser):
         every_canvas_draws(browser)
         plays(browser)
         keyboard_reaches_everything(browser)
+        one_slider_by_keyboard(browser)
+        browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+        browser.go(url)  # closes the tables
+        browser.until("return document.body.dataset.ready")
         move_every_control(browser)
         check_against_program(browser)
         refused = [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
