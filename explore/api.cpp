@@ -37,6 +37,7 @@ constexpr std::array kEndpoints{
     Endpoint{"timeline", "one request from arrival to its last token", timeline_json, timeline_keys},
     Endpoint{"roofline", "operators and steps under the GPU's ceilings", roofline_json, no_keys},
     Endpoint{"breakdown", "where the time of a step goes", breakdown_json, no_keys},
+    Endpoint{"tiles", "attention with and without its matrix in memory", tiles_json, no_keys},
     Endpoint{"memory", "memory of a GPU against context", memory_json, no_keys},
     Endpoint{"throughput", "latency and throughput over the batch, with the knee", throughput_json, no_keys},
     Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, no_keys},

@@ -22,6 +22,11 @@ Json roofline_json(const Setup& setup, const Query& query);
 /// step goes, largest first; the host's part is what the GPU does not hide.
 Json breakdown_json(const Setup& setup, const Query& query);
 
+/// One prompt's attention of one pass, all layers of one GPU: {score_matrix_bytes, sram_bytes, tile_rows, gain,
+/// kernels: [{kernel, attention_ms, attention_bytes, attention_flops, step_ms}]}, naive and flash; a `reason` and no
+/// kernels for a model without grouped attention. The matrix is one head's of one layer, the SRAM one SM's.
+Json tiles_json(const Setup& setup, const Query& query);
+
 /// Memory of the fullest GPU against the context of every sequence: {weight_bytes, activation_bytes, capacity_bytes,
 /// usable_bytes, context_tokens, full_at_tokens, points: [{context_tokens, kv_cache_bytes}]}. Full is where the cache
 /// meets what the engine leaves for it; `reason` says why the setup does not fit, and what would.

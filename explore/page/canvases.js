@@ -206,6 +206,41 @@ window.Canvases = (function () {
     };
   }
 
+  /// N x N scores: on the left all of them are written to memory and read back, on the right one tile at a time is on the chip.
+  function tiles(card, canvas) {
+    let data = null, at = 1;
+    const SIDE = 8, CELLS = 36;  // of a causal matrix of 8 x 8 tiles
+    const control = player(card, { label: "tile", seconds: () => 5, onmove(share) { at = share; if (!data) return ""; surface.paint(); return "tile " + Math.min(CELLS, Math.floor(share * CELLS) + 1) + " of " + CELLS; } });
+    const holder = el("div", { class: "plot" });
+    card.append(holder);
+    const surface = new Surface(holder, canvas.title, (ctx, w, h) => {
+      if (!data || !data.kernels.length) return;
+      const side = Math.min(h - 74, w / 2 - 18), cell = side / SIDE, done = Math.min(CELLS - 1, Math.floor(at * CELLS)), most = data.kernels[0].attention_ms;
+      data.kernels.forEach((kernel, k) => {
+        const left = k * (w / 2 + 6), hue = k ? "c2" : "c1";
+        write(ctx, k ? "in tiles (FlashAttention)" : "naive: all in memory", left, 8, { bold: true });
+        let n = 0;
+        for (let row = 0; row < SIDE; ++row) for (let col = 0; col < SIDE; ++col) {
+          const x = left + col * cell, y = 22 + row * cell, seen = col <= row, index = seen ? n++ : -1;
+          box(ctx, x, y, cell - 2, cell - 2, color("track"), seen ? 1 : 0.35);
+          if (!seen || index > done) continue;
+          if (!k) box(ctx, x, y, cell - 2, cell - 2, color("c1"), 0.85);
+          else if (index === done) box(ctx, x, y, cell - 2, cell - 2, color("c4"));
+          else { ctx.strokeStyle = color("c2"); ctx.lineWidth = 1.5; ctx.strokeRect(x + 2, y + 2, cell - 6, cell - 6); }
+        }
+        const y = 22 + side + 12, wide = w / 2 - 6;
+        write(ctx, text.bytes(kernel.attention_bytes) + " moved", left, y, { size: 12 });
+        box(ctx, left, y + 12, wide, 18, color("track"));
+        box(ctx, left, y + 12, Math.max(2, wide * (kernel.attention_ms / most)), 18, color(hue), 0.9);
+        ctx.font = "600 11px system-ui, sans-serif";
+        const inside = wide * (kernel.attention_ms / most) > 70;
+        write(ctx, text.ms(kernel.attention_ms), inside ? left + 8 : left + wide * (kernel.attention_ms / most) + 8, y + 21, { size: 11, bold: true, hue: inside ? "card" : "ink" });
+      });
+    });
+    let first = true;
+    return (fresh) => { data = fresh; if (first) { first = false; control.show(0.5); } else control.refresh(); };
+  }
+
   // Many requests ----------------------------------------------------------------------------------------------------
   function throughput(data) {
     const line = (points) => points.map((p) => point(p.tpot_ms, p.output_tokens_per_s, p));
@@ -390,6 +425,11 @@ window.Canvases = (function () {
       say: (d) => d.phases.flatMap((p, i) => [i ? "; decode" : "Prefill", " of ", b(text.ms(p.time_ms)), ", most of it ", b(p.parts[0].name), " (" + percent(p.parts[0].share) + ")"]).concat("."),
       rows: (d) => d.phases.flatMap((p) => p.parts.map((q) => ({ phase: p.phase, ...q }))), columns: [["name", "part", String], ["phase", "phase", String], ["time_ms", "time", text.ms], ["share", "share", percent]],
     },
+    {
+      id: "tiles", title: "Attention in tiles", wide: true, endpoint: "tiles", make: tiles, lead: "Softmax(QKᵀ)V of one prompt. Naive kernels write every score to memory and read it back; tiles keep one block at a time on the chip and never write the matrix.",
+      say: (d) => d.reason ? [d.reason + "."] : ["Over ", b(d.prompt_tokens.toLocaleString("en")), " tokens the scores of one head are ", b(text.bytes(d.score_matrix_bytes)), "; an SM holds ", b(text.bytes(d.sram_bytes)), ", a tile of ", b(digits(d.tile_rows)), " rows. Without the matrix attention takes ", b(text.ms(d.kernels[1].attention_ms)), " in place of ", b(text.ms(d.kernels[0].attention_ms)), "."],
+      rows: (d) => d.kernels, columns: [["kernel", "kernel", String], ["attention_ms", "attention", text.ms], ["attention_bytes", "moved", text.bytes], ["attention_flops", "work", text.flops], ["step_ms", "whole step", text.ms]],
+    },
     { section: "Many requests" },
     {
       id: "throughput", title: "Throughput against latency", endpoint: "throughput", make: plot("scatter", throughput, "tall"), lead: "Every point is a batch. Before the knee a larger one gains more throughput than it costs latency; after it, less.",
@@ -409,7 +449,7 @@ window.Canvases = (function () {
     },
     {
       id: "attention", title: "Kinds of attention", endpoint: "attention", make: plot("bar", attention, "tall"), lead: "The same model with other keys and values: as many as heads (MHA), shared by groups (GQA), one for all (MQA), a latent (MLA), a window.",
-      say: (d) => { const no = d.rows.filter((r) => r.error), least = d.rows.filter((r) => !r.error).sort((x, y) => x.kv_cache_bytes - y.kv_cache_bytes)[0]; return [...(least ? ["The smallest cache is ", b(attentionName[least.attention]), ": ", b(text.bytes(least.kv_cache_bytes)), ", room for ", b(digits(least.max_batch)), " sequences."] : []), no.length ? " Not for this model: " + no.map((r) => attentionName[r.attention]).join(", ") + "." : ""]; },
+      say: (d) => { const no = d.rows.filter((r) => r.error), least = d.rows.filter((r) => !r.error).sort((x, y) => x.kv_cache_bytes - y.kv_cache_bytes)[0]; return [...(least ? ["The smallest cache is ", b(attentionName[least.attention]), ": ", b(text.bytes(least.kv_cache_bytes)), ", room for ", b(digits(least.max_batch)), " sequences.", d.rows.some((r) => r.fits === false) ? " Red ones do not fit." : ""] : []), no.length ? " Not for this model: " + no.map((r) => attentionName[r.attention]).join(", ") + "." : ""]; },
       rows: (d) => d.rows.filter((r) => !r.error), columns: [["attention", "attention", (v) => attentionName[v]], ["kv_cache_bytes_per_token", "a token", text.bytes], ["kv_cache_bytes", "of the batch", text.bytes], ["max_batch", "room for", digits], ["tpot_ms", "TPOT", text.ms], ["output_tokens_per_s", "tokens/s", digits], ["fits", "fits", String]],
     },
     { section: "Speculation" },

@@ -39,9 +39,9 @@ std::string error_of(const ApiAnswer& answer) {
 }
 
 const char* const kSmall = R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 16, "output_tokens": 64})";
-const char* const kSetupEndpoints[] = {"estimate",   "timeline",    "roofline", "breakdown", "memory",
-                                       "throughput", "speculation", "rounds",   "cache",     "formats",
-                                       "attention",  "costs",       "batching"};
+const char* const kSetupEndpoints[] = {"estimate", "timeline",   "roofline",    "breakdown", "tiles",
+                                       "memory",   "throughput", "speculation", "rounds",    "cache",
+                                       "formats",  "attention",  "costs",       "batching"};
 
 }  // namespace
 
@@ -159,6 +159,17 @@ TEST_CASE("kinds of attention keep what their formulas say") {
   CHECK(bytes(5, "window") == 131072);
   const Json latent = json_of(post("attention", R"({"model": "deepseek-v2-lite", "gpu": "h100-sxm"})"))["rows"];
   CHECK(latent[1]["error"] == "attention: deepseek-v2-lite cannot become mha: it keeps latents");
+}
+
+TEST_CASE("tiles never write the matrix of scores") {
+  const Json t = json_of(get("tiles", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"prompt_tokens", "8192"}}));
+  CHECK(t["score_matrix_bytes"].get<double>() == 2.0 * 8192 * 8192);  // 16 bit a score
+  const Json &naive = t["kernels"][0], &flash = t["kernels"][1];
+  // 32 layers of 32 heads write and read scores and weights: more than 4 matrices each.
+  CHECK(naive["attention_bytes"].get<double>() > 4.0 * 32 * 32 * 2 * 8192 * 8192);
+  CHECK(flash["attention_bytes"].get<double>() < 0.02 * naive["attention_bytes"].get<double>());
+  CHECK(t["gain"].get<double>() > 2);
+  CHECK(json_of(get("tiles", {{"model", "mamba-2.8b"}, {"gpu", "l4"}}))["reason"].is_string());
 }
 
 TEST_CASE("speculation's point at the asked k is the estimate's") {
