@@ -161,7 +161,7 @@ window.Canvases = (function () {
       write(ctx, p.tokens_without.toLocaleString("en") + " without the cache", 8, y + 21, { size: 11, hue: "card", bold: true });
       box(ctx, 0, y + 34, room, 18, color("track"));
       box(ctx, 0, y + 34, Math.max(2, room * (p.tokens_with / most)), 18, color("c2"));
-      write(ctx, p.tokens_with.toLocaleString("en") + " with it", at ? 12 : 8, y + 43, { size: 11, bold: true, hue: at ? "ink" : "card" });
+      write(ctx, p.tokens_with.toLocaleString("en") + " with it", at ? Math.max(2, room * (p.tokens_with / most)) + 8 : 8, y + 43, { size: 11, bold: true, hue: at ? "ink" : "card" });
       const line = Math.min(h - 26, y + 76);
       write(ctx, percent(p.saved_share), 0, line + 8, { size: 26, bold: true, hue: "good" });
       ctx.font = "600 26px system-ui, sans-serif";
@@ -215,7 +215,7 @@ window.Canvases = (function () {
     card.append(holder);
     const surface = new Surface(holder, canvas.title, (ctx, w, h) => {
       if (!data || !data.kernels.length) return;
-      const side = Math.min(h - 74, w / 2 - 18), cell = side / SIDE, done = Math.min(CELLS - 1, Math.floor(at * CELLS)), most = data.kernels[0].attention_ms;
+      const side = Math.min(h - 74, w / 2 - 18), cell = side / SIDE, done = Math.min(CELLS - 1, Math.floor(at * CELLS)), most = Math.max(...data.kernels.map((kernel) => kernel.attention_ms));
       data.kernels.forEach((kernel, k) => {
         const left = k * (w / 2 + 6), hue = k ? "c2" : "c1";
         write(ctx, k ? "in tiles (FlashAttention)" : "naive: all in memory", left, 8, { bold: true });
