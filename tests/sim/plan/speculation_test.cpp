@@ -61,7 +61,6 @@ TEST_CASE("no drafts a step is no speculation: no drafter in memory, the plain s
   CHECK_FALSE(e.speculation.has_value());
   CHECK(e.tpot == run(plain, 4).tpot);
   CHECK(none.deployment->memory.weights == plain.deployment->memory.weights);
-  CHECK(message_of("{method: eagle, num_speculative_tokens: -1}").find("0") != std::string::npos);
 }
 
 TEST_CASE("without acceptance it is never faster than without speculation") {
@@ -145,7 +144,7 @@ TEST_CASE("what does not go together is refused where it stands") {
   CHECK(message_of("{method: mtp}").find("multi-token-prediction") != std::string::npos);
   CHECK(message_of("{method: draft_model}").find("'model'") != std::string::npos);
   CHECK(message_of("{method: eagle, model: llama-2-7b}").find("draft_model") != std::string::npos);
-  CHECK(message_of("{method: eagle, num_speculative_tokens: 0}").find("test.yaml:4:") == 0);
+  CHECK(message_of("{method: eagle, num_speculative_tokens: -1}").find("test.yaml:4:") == 0);
   CHECK(message_of("{method: eagle, acceptance: 1.2}").find("test.yaml:4:") == 0);
   CHECK(message_of("{method: eagle, acceptance: []}") != "");
   CHECK(message_of("{method: prophecy}").find("draft_model") != std::string::npos);
