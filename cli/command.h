@@ -27,6 +27,7 @@ int run_simulate(std::span<const std::string> arguments);
 int run_sweep_command(std::span<const std::string> arguments);
 int run_plan(std::span<const std::string> arguments);
 int run_report(std::span<const std::string> arguments);
+int run_explore(std::span<const std::string> arguments);
 int run_models(std::span<const std::string> arguments);
 int run_gpus(std::span<const std::string> arguments);
 int run_engines(std::span<const std::string> arguments);

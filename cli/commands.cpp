@@ -14,6 +14,7 @@ std::span<const Command> commands() {
       Command{"validate", "predictions beside measurements: kernels, serving", run_validate},
       Command{"calibrate", "fit a GPU's constants to measurements", run_calibrate},
       Command{"report", "results as one page, as plots, as characters", run_report},
+      Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
       Command{"models", "the models that names stand for", run_models},
       Command{"gpus", "the GPUs", run_gpus},
       Command{"engines", "the engine profiles", run_engines},

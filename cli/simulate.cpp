@@ -54,6 +54,9 @@ class Observers final : public Observer {
   void on_step(const StepRecord& step) override {
     for (Observer* o : all_) o->on_step(step);
   }
+  void on_transfer(const TransferRecord& transfer) override {
+    for (Observer* o : all_) o->on_transfer(transfer);
+  }
   void on_request(const RequestRecord& request) override {
     for (Observer* o : all_) o->on_request(request);
   }

@@ -1,5 +1,5 @@
-# cmake -DOUT=embedded.cpp -DSCRIPT=page.js -DSTYLE=page.css -DCHART=chart.min.js|"" -P embed.cmake
-# Writes the files as string literals. In pieces, because compilers need not take a literal over 64 KiB.
+# cmake -DOUT=embedded.cpp "-DSTRINGS=kPageScript=page.js;kPageStyle=page.css;kChartJs=" -P embed.cmake
+# Writes the files as string literals, no file as an empty one. In pieces, because compilers need not take a literal over 64 KiB.
 function(append_string name file)
   set(text "")
   if(file)
@@ -20,8 +20,9 @@ function(append_string name file)
 endfunction()
 
 file(WRITE "${OUT}.new" "#include <string_view>\nnamespace roofcast {\n")
-append_string(kPageScript "${SCRIPT}")
-append_string(kPageStyle "${STYLE}")
-append_string(kChartJs "${CHART}")
+foreach(pair IN LISTS STRINGS)
+  string(REGEX MATCH "^([^=]+)=(.*)$" matched "${pair}")
+  append_string(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
 file(APPEND "${OUT}.new" "}\n")
 file(RENAME "${OUT}.new" "${OUT}")

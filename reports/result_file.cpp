@@ -61,7 +61,7 @@ std::optional<ResultKind> kind_of(const Json& json) {
 
 std::string as_text(const Json& value) {
   if (value.is_string()) return clean_utf8(value.get<std::string>());
-  if (value.is_number_float()) return significant(value.get<double>(), 4);
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -12,10 +12,12 @@ constexpr int kRequestsProcess = 0;
 
 int process_of(int replica) { return replica + 1; }
 
-void declare(Timeline& timeline, int process, const std::string& name, const std::string& thread) {
-  const auto same = [&](const TimelineTrack& t) { return t.process == process; };
+constexpr int kGpus = 1, kLink = 2;  ///< threads of a replica's process
+
+void declare(Timeline& timeline, int process, const std::string& name, const std::string& thread, int number = kGpus) {
+  const auto same = [&](const TimelineTrack& t) { return t.process == process && t.thread == number; };
   if (std::none_of(timeline.tracks.begin(), timeline.tracks.end(), same))
-    timeline.tracks.push_back({process, 1, name, thread});
+    timeline.tracks.push_back({process, number, name, thread});
 }
 
 const char* kind_of(const StepRecord& s) {
@@ -33,7 +35,7 @@ void TimelineObserver::on_step(const StepRecord& s) {
   const int process = process_of(s.replica);
   declare(timeline_, process, fmt::format("replica {}", s.replica), "GPUs");
   timeline_.slices.push_back({process,
-                              1,
+                              kGpus,
                               kind_of(s),
                               s.start,
                               s.end,
@@ -44,6 +46,26 @@ void TimelineObserver::on_step(const StepRecord& s) {
   timeline_.counters.push_back({process, "batch", s.start, {{"decoding", s.decodes}, {"prefilling", s.prefills}}});
   timeline_.counters.push_back({process, "queue", s.start, {{"waiting", static_cast<double>(s.waiting)}}});
   timeline_.counters.push_back({process, "KV cache usage", s.end, {{"share", s.kv_usage}}});
+}
+
+/// An arrow begins in the slice that encloses it: in the step that ended the prompt, a moment before its end.
+void TimelineObserver::on_transfer(const TransferRecord& t) {
+  if (timeline_.flows.size() >= limit_ || timeline_.slices.size() >= limit_) {
+    full_ = true;
+    return;
+  }
+  const int from = process_of(t.from), to = process_of(t.to);
+  declare(timeline_, from, fmt::format("replica {}", t.from), "GPUs");
+  declare(timeline_, to, fmt::format("replica {}", t.to), "KV link", kLink);
+  timeline_.slices.push_back({to,
+                              kLink,
+                              "KV transfer",
+                              t.start,
+                              t.end,
+                              {{"request", static_cast<double>(t.request)}, {"bytes", t.bytes.base()}}});
+  const Seconds moment = kMicrosecond * 1e-3;
+  timeline_.flows.push_back({static_cast<std::int64_t>(timeline_.flows.size()) + 1, "KV transfer", from, kGpus, to,
+                             kLink, t.prefilled - moment, t.start + (t.end - t.start) * 0.5});
 }
 
 void TimelineObserver::on_request(const RequestRecord& r) {

@@ -11,11 +11,13 @@
 
 namespace roofcast {
 
-/// Steps as slices of their replica, requests as spans, counters of batch, queue and cache.
+/// Steps as slices of their replica, requests as spans, counters of batch, queue and cache; caches that move as slices
+/// of the link, with an arrow from the prefill.
 class TimelineObserver final : public Observer {
  public:
   explicit TimelineObserver(std::size_t limit = 400'000) : limit_(limit) {}
   void on_step(const StepRecord& step) override;
+  void on_transfer(const TransferRecord& transfer) override;
   void on_request(const RequestRecord& request) override;
   const Timeline& timeline() const { return timeline_; }
   bool full() const { return full_; }  ///< more happened than `limit` steps or requests; the rest is left out

@@ -19,6 +19,9 @@ class Collector {
   void failed() { ++metrics_.failed; }
   void replied(SimTime at) { end_ = std::max(end_, at); }
   void step(const StepRecord& record);
+  void transfer(const TransferRecord& record) {
+    if (observer_ != nullptr) observer_->on_transfer(record);
+  }
   ServingMetrics& metrics() { return metrics_; }
   ServingMetrics finish();
 

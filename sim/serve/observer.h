@@ -15,11 +15,21 @@ struct StepRecord {
   double kv_usage = 0;       ///< share of the pool at the end of the event
 };
 
+/// A KV cache on its way from the replica that prefilled it to the one that decodes.
+struct TransferRecord {
+  std::int64_t request = 0;
+  int from = 0, to = 0;
+  Seconds prefilled{};     ///< when the prompt was done
+  Seconds start{}, end{};  ///< on the link; before that it waits for room and for the caches ahead of it
+  Bytes bytes{};
+};
+
 /// Sees a simulation go by: time series, request tables, timelines. Does nothing by default.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_step(const StepRecord&) {}
+  virtual void on_transfer(const TransferRecord&) {}
   virtual void on_request(const RequestRecord&) {}  ///< warm-up requests are not shown
 };
 

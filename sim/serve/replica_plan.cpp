@@ -195,7 +195,16 @@ void Replica::enter(Slot slot, const Admission& how, SimTime now) {
 void Replica::fetch(Slot slot, std::int64_t bytes, SimTime now) {
   LiveRequest& r = requests_[slot];
   r.remote = false;
-  link_free_ = std::max(link_free_, now) + SimTime::of(Bytes(static_cast<double>(bytes)) / options_.transfer_bandwidth);
+  const SimTime begin = std::max(link_free_, now);
+  const Bytes cache(static_cast<double>(bytes));
+  link_free_ = begin + SimTime::of(cache / options_.transfer_bandwidth);
+  collector_.transfer({.request = r.id,
+                       .from = r.source,
+                       .to = options_.index,
+                       .prefilled = r.handed_over.seconds(),
+                       .start = begin.seconds(),
+                       .end = link_free_.seconds(),
+                       .bytes = cache});
   r.first_token = link_free_ + SimTime::of(options_.transfer_latency);
   landings_.push_back({r.first_token, slot});
   fetches_.push_back(landings_.back());

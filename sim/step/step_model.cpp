@@ -365,9 +365,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
                                   .query_len = static_cast<double>(batch.query_len)}),
         1.0);
   }
+  const double share = prefill_share(batch, fixed.rank);
   for (const PrefillChunk& chunk : batch.prefills) {
     add(prefill_mixing(s.context, State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
-        prefill_share(batch, fixed.rank));
+        share);
   }
   for (const OperatorTime& op : out.operators) {
     out.gpu_time += op.cost.time;

@@ -42,7 +42,7 @@ TEST_CASE("a plan gives the same answer twice, and a launch command") {
 }
 
 TEST_CASE("every shipped sweep and plan runs") {
-  for (const char* name : {"llama-2-13b-batch", "kv-cache", "roofline", "gpu-cost", "chat-rate"}) {
+  for (const char* name : {"llama-2-13b-batch", "kv-cache", "roofline", "gpu-cost", "chat-rate", "speculation"}) {
     CHECK(run_roofcast(std::string("sweep ") + name + " --store :memory:").status == 0);
   }
   for (const char* name : {"qwen3-32b-h200", "chat-70b", "offline-70b-2xh100"}) {

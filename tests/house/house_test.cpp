@@ -42,15 +42,15 @@ std::string shown(const fs::path& path) { return fs::relative(path, ROOFCAST_SOU
 
 /// The box a file belongs to, as the position in the order of the layout; calibrate stands apart.
 std::string box_of(const std::string& path) {
-  static const std::array<std::string, 8> kBoxes{"base/",      "hw/",       "sim/model/", "sim/step/",
-                                                 "sim/serve/", "sim/plan/", "reports/",   "cli/"};
+  static const std::array<std::string, 9> kBoxes{"base/",     "hw/",      "sim/model/", "sim/step/", "sim/serve/",
+                                                 "sim/plan/", "reports/", "explore/",   "cli/"};
   for (const std::string& box : kBoxes) {
     if (path.rfind(box, 0) == 0) return box;
   }
   return path.rfind("calibrate/", 0) == 0 ? "calibrate/" : "";
 }
 
-const std::vector<std::string> kSourceFolders{"base", "hw", "sim", "calibrate", "reports", "cli"};
+const std::vector<std::string> kSourceFolders{"base", "hw", "sim", "calibrate", "reports", "explore", "cli"};
 
 }  // namespace
 
@@ -63,9 +63,11 @@ TEST_CASE("an include never points backwards") {
       {"sim/serve/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/"}},
       {"sim/plan/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/"}},
       {"reports/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/", "reports/"}},
+      {"explore/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/", "reports/", "explore/"}},
       {"calibrate/", {"base/", "hw/", "sim/model/", "calibrate/"}},
       {"cli/",
-       {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/", "reports/", "calibrate/", "cli/"}},
+       {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/", "reports/", "explore/", "calibrate/",
+        "cli/"}},
   };
   const std::regex include("#include \"([^\"]+)\"");
   int seen = 0;
@@ -83,7 +85,7 @@ TEST_CASE("an include never points backwards") {
 }
 
 TEST_CASE("only the command line's main catches and exits, and uses Boost.Program_options") {
-  for (const fs::path& file : files_under({"base", "hw", "sim", "calibrate", "reports"}, {".h", ".cpp"})) {
+  for (const fs::path& file : files_under({"base", "hw", "sim", "calibrate", "reports", "explore"}, {".h", ".cpp"})) {
     const std::string text = slurp(file);
     INFO(shown(file));
     CHECK(text.find("boost/program_options") == std::string::npos);
@@ -94,7 +96,7 @@ TEST_CASE("only the command line's main catches and exits, and uses Boost.Progra
 TEST_CASE("no file names a path of somebody's machine") {
   const std::regex machine_path("(^|[^A-Za-z0-9_.<])/(work|root|home|tmp)/[A-Za-z]");
   for (const fs::path& file :
-       files_under({"base", "hw", "sim", "calibrate", "reports", "cli", "configs", "docs", "bench"},
+       files_under({"base", "hw", "sim", "calibrate", "reports", "explore", "cli", "configs", "docs", "bench"},
                    {".h", ".cpp", ".cu", ".yaml", ".md", ".json"})) {
     INFO(shown(file));
     CHECK_FALSE(std::regex_search(slurp(file), machine_path));

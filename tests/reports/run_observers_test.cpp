@@ -1,5 +1,7 @@
 #include "reports/run_observers.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 using namespace roofcast;
@@ -36,4 +38,22 @@ TEST_CASE("timeline: a request's phases follow one another within it") {
   CHECK(o.timeline().slices.size() == 2);
   CHECK(o.full());
   CHECK(o.timeline().tracks.size() == 2);
+}
+
+TEST_CASE("timeline: a cache that moves is a slice of the link, with an arrow from within the prefill") {
+  TimelineObserver o;
+  o.on_step({.replica = 0, .start = Seconds(1), .end = Seconds(2), .prefills = 1});
+  o.on_transfer({.request = 4, .from = 0, .to = 1, .prefilled = Seconds(2), .start = Seconds(2.5), .end = Seconds(3)});
+  const Timeline& t = o.timeline();
+  REQUIRE(t.flows.size() == 1);
+  const TimelineFlow& flow = t.flows[0];
+  const auto inside = [&](int process, int thread, Seconds at) {
+    return std::any_of(t.slices.begin(), t.slices.end(), [&](const TimelineSlice& s) {
+      return s.process == process && s.thread == thread && s.start < at && at < s.end;
+    });
+  };
+  CHECK(inside(flow.from_process, flow.from_thread, flow.start));
+  CHECK(inside(flow.to_process, flow.to_thread, flow.end));
+  CHECK(flow.from_process != flow.to_process);
+  CHECK(t.tracks.size() == 2);
 }

@@ -95,8 +95,10 @@ class Requests final : public RequestSource {
 class Recorder final : public Observer {
  public:
   void on_step(const StepRecord& s) override { steps.push_back(s); }
+  void on_transfer(const TransferRecord& transfer) override { transfers.push_back(transfer); }
   void on_request(const RequestRecord& r) override { requests[r.id] = r; }
   std::vector<StepRecord> steps;
+  std::vector<TransferRecord> transfers;
   std::map<std::int64_t, RequestRecord> requests;
 };
 

@@ -115,6 +115,14 @@ TEST_CASE("disaggregation: prefill, transfer, decode") {
   source.add(0, 100, 5);
   fake::Recorder seen;
   const ServingMetrics m = simulate(d, source, {}, options, &seen);
+  REQUIRE(seen.transfers.size() == 1);
+  const TransferRecord& t = seen.transfers[0];
+  CHECK(t.from == 0);
+  CHECK(t.to == 1);
+  CHECK(t.bytes == Bytes(112));
+  CHECK(t.prefilled.in(kMillisecond) == doctest::Approx(2.0));
+  CHECK(t.start == t.prefilled);
+  CHECK(t.end.in(kMillisecond) == doctest::Approx(3.0));
   // 2 ms prefill; 112 B (7 blocks) over the link in 1 ms, and 1 ms latency; 4 steps as if alone
   CHECK(seen.requests[0].ttft.in(kMillisecond) == doctest::Approx(4.0));
   CHECK(seen.requests[0].e2el.in(kMillisecond) == doctest::Approx(4.0 + 4.04406));

@@ -1,0 +1,150 @@
+#include "explore/api.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "explore/canvases.h"
+#include "explore/catalog.h"
+#include "reports/estimate_report.h"
+#include "reports/html_text.h"
+
+namespace roofcast {
+namespace {
+
+/// A list that never changes while the program runs.
+struct CatalogEntry {
+  std::string_view path, help;
+  Json (*make)();
+};
+constexpr std::array kCatalog{
+    CatalogEntry{"models", "the models, with parameters and kind of attention", models_json},
+    CatalogEntry{"gpus", "the GPUs, with peaks, memory and price", gpus_json},
+    CatalogEntry{"engines", "the engine profiles", engines_json},
+    CatalogEntry{"choices", "formats, recipes, methods, every key of a request, limits", choices_json},
+};
+
+/// A question about one setup.
+struct Endpoint {
+  std::string_view path, help;
+  Json (*make)(const Setup&, const Query&);
+  const std::vector<QueryKey>& (*keys)();
+};
+const std::vector<QueryKey>& no_keys() { return kNoKeys; }
+constexpr std::array kEndpoints{
+    Endpoint{"timeline", "one request from arrival to its last token", timeline_json, timeline_keys},
+    Endpoint{"roofline", "operators and steps under the GPU's ceilings", roofline_json, no_keys},
+    Endpoint{"breakdown", "where the time of a step goes", breakdown_json, no_keys},
+    Endpoint{"tiles", "attention with and without its matrix in memory", tiles_json, no_keys},
+    Endpoint{"memory", "memory of a GPU against context", memory_json, no_keys},
+    Endpoint{"throughput", "latency and throughput over the batch, with the knee", throughput_json, no_keys},
+    Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, no_keys},
+    Endpoint{"rounds", "rounds of speculation, drawn", rounds_json, rounds_keys},
+    Endpoint{"cache", "the KV cache token by token, and the work it saves", cache_steps_json, cache_steps_keys},
+    Endpoint{"formats", "every number format in place of the weights'", formats_json, no_keys},
+    Endpoint{"attention", "every kind of attention in place of the model's", attention_json, no_keys},
+    Endpoint{"costs", "every GPU in place of this one", costs_json, no_keys},
+    Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys},
+};
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+/// Made by the first who asks.
+const std::string& catalog_text(std::size_t index) {
+  static const std::array<std::string, kCatalog.size()> texts = [] {
+    std::array<std::string, kCatalog.size()> made;
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = dumped(kCatalog[i].make());
+    return made;
+  }();
+  return texts[index];
+}
+
+std::string index_text() {
+  Json out{{"version", ROOFCAST_VERSION}, {"endpoints", Json::array()}};
+  const auto add = [&](std::string_view path, std::string_view help, const std::vector<QueryKey>* keys) {
+    Json entry{{"path", fmt::format("/api/v1/{}", path)}, {"help", help}, {"takes_setup", keys != nullptr}};
+    if (keys != nullptr)
+      for (const QueryKey& key : *keys) entry["keys"][std::string(key.name)] = key.help;
+    out["endpoints"].push_back(std::move(entry));
+  };
+  for (const CatalogEntry& entry : kCatalog) add(entry.path, entry.help, nullptr);
+  add("estimate", "what `roofcast estimate --format json` prints", &kNoKeys);
+  for (const Endpoint& endpoint : kEndpoints) add(endpoint.path, endpoint.help, &endpoint.keys());
+  return dumped(out);
+}
+
+Query query_of(const ApiRequest& request) {
+  Query query;
+  if (request.method == "POST") query = query_of_json(request.body);
+  for (const auto& [key, value] : request.parameters) {
+    if (!query.emplace(key, value).second)
+      throw ConfigError(fmt::format("{}: given twice", shortened(clean_utf8(key), 40)));
+  }
+  return query;
+}
+
+ApiAnswer estimate_answer(const Query& query) {
+  check_keys(query, kNoKeys);
+  const Setup setup = read_setup(query);
+  const Estimate e = estimate(setup.scenario.deployment, setup.request);
+  return {.body = estimate_report(e, setup.deployment(), "json"), .headers = {{"Roofcast-Command", setup.command}}};
+}
+
+ApiAnswer endpoint_answer(const Endpoint& endpoint, Query query) {
+  check_keys(query, endpoint.keys());
+  const Setup setup = read_setup(query);
+  return {.body = dumped(endpoint.make(setup, query)), .headers = {{"Roofcast-Command", setup.command}}};
+}
+
+ApiAnswer unknown_path(std::string_view path) {
+  std::vector<std::string> names{"estimate"};
+  for (const CatalogEntry& entry : kCatalog) names.emplace_back(entry.path);
+  for (const Endpoint& endpoint : kEndpoints) names.emplace_back(endpoint.path);
+  return refusal(404, unknown_name("endpoint", shortened(clean_utf8(path), 40), names));
+}
+
+ApiAnswer dispatch(const ApiRequest& request, std::string_view path) {
+  for (std::size_t i = 0; i < kCatalog.size(); ++i) {
+    if (path == kCatalog[i].path) return {.body = catalog_text(i)};
+  }
+  if (path.empty()) return {.body = index_text()};
+  if (path == "estimate") return estimate_answer(query_of(request));
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (path == endpoint.path) return endpoint_answer(endpoint, query_of(request));
+  }
+  return unknown_path(path);
+}
+
+}  // namespace
+
+ApiAnswer refusal(int status, const std::string& message) {
+  return {.status = status, .body = dumped({{"error", message}})};
+}
+
+ApiAnswer answer(const ApiRequest& request) {
+  constexpr std::string_view kRoot = "/api/v1/";
+  if (!request.path.starts_with(kRoot)) return refusal(404, "no such page; the API is under /api/v1/");
+  if (request.method != "GET" && request.method != "HEAD" && request.method != "POST") {
+    ApiAnswer no = refusal(405, "use GET or POST");
+    no.headers.emplace_back("Allow", "GET, HEAD, POST");
+    return no;
+  }
+  if (request.body.size() > kMostBody) return refusal(413, fmt::format("a body holds at most {} bytes", kMostBody));
+  if (request.method == "POST" && trim(split(request.content_type, ';').front()) != "application/json")
+    return refusal(415, "a POST needs Content-Type: application/json");
+  try {
+    return dispatch(request, std::string_view(request.path).substr(kRoot.size()));
+  } catch (const ConfigError& error) {
+    return refusal(400, error.what());
+  } catch (const Unavailable& error) {
+    return refusal(400, error.what());
+  } catch (const std::exception& error) {
+    return refusal(500, fmt::format("internal error: {}", error.what()));
+  }
+}
+
+void warm_up() { (void)catalog_text(0); }
+
+}  // namespace roofcast

@@ -1,0 +1,40 @@
+#pragma once
+// The JSON API of the explorer without its transport: docs/explorer.md.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "explore/query.h"
+
+namespace roofcast {
+
+struct ApiRequest {
+  std::string method;                                             ///< GET | POST, anything else is answered with 405
+  std::string path;                                               ///< "/api/v1/estimate"
+  std::vector<std::pair<std::string, std::string>> parameters{};  ///< of the address, decoded
+  std::string content_type{}, body{};                             ///< of a POST
+};
+
+struct ApiAnswer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< Allow, Roofcast-Command
+};
+
+/// The longest body that is read.
+inline constexpr std::size_t kMostBody = 16384;
+
+/// Answers from what ships with the program alone. Never throws: what is wrong with the request becomes 400 with
+/// {"error": "..."}, an unknown path 404, a method 405, a body 413 or 415, our bug 500. Safe on several threads.
+ApiAnswer answer(const ApiRequest& request);
+
+/// {"error": message}
+ApiAnswer refusal(int status, const std::string& message);
+
+/// Reads the catalog once, so that the first visitor does not wait for it.
+void warm_up();
+
+}  // namespace roofcast

@@ -1,0 +1,9 @@
+#pragma once
+#include <string_view>
+
+namespace roofcast {
+
+/// Files of explore/page that the build turned into strings (cmake/embed.cmake).
+extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases;
+
+}  // namespace roofcast

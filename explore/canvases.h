@@ -1,0 +1,85 @@
+#pragma once
+// What the pictures of the explorer show, one function each. All numbers come from the layers below; keys end in their
+// units as those of `roofcast estimate --format json` do.
+
+#include <nlohmann/json.hpp>
+
+#include "explore/query.h"
+
+namespace roofcast {
+
+using Json = nlohmann::ordered_json;
+
+/// {front_end_ms, prefill_ms, ttft_ms, request_latency_ms, tokens: [{token, at_ms}]}: one request from its arrival to
+/// its last token, at most `points` of its tokens.
+Json timeline_json(const Setup& setup, const Query& query);
+
+/// {machine, ridge_flop_per_byte, ceilings: [{name, points: [[FLOP/B, FLOP/s]]}], steps: [...], operators: [...]}, the
+/// last two with arithmetic_intensity and achieved_flop_per_s.
+Json roofline_json(const Setup& setup, const Query& query);
+
+/// {phases: [{phase, time_ms, bound, parts: [{name, share, time_ms}]}]}: where the time of the prefill and of a decode
+/// step goes, largest first; the host's part is what the GPU does not hide.
+Json breakdown_json(const Setup& setup, const Query& query);
+
+/// One prompt's attention of one pass, all layers of one GPU: {score_matrix_bytes, sram_bytes, tile_rows, gain,
+/// kernels: [{kernel, attention_ms, attention_bytes, attention_flops, step_ms}]}, naive and flash; a `reason` and no
+/// kernels for a model without grouped attention. The matrix is one head's of one layer, the SRAM one SM's.
+Json tiles_json(const Setup& setup, const Query& query);
+
+/// Memory of the fullest GPU against the context of every sequence: {weight_bytes, activation_bytes, capacity_bytes,
+/// usable_bytes, context_tokens, full_at_tokens, points: [{context_tokens, kv_cache_bytes}]}. Full is where the cache
+/// meets what the engine leaves for it; `reason` says why the setup does not fit, and what would.
+Json memory_json(const Setup& setup, const Query& query);
+
+/// Latency and throughput over the batch: {points: [...], knee_batch, left_out}. The knee is the batch with the most
+/// throughput per latency, B / t^2 up to constants: before it a larger batch gains more throughput than it costs
+/// latency, after it less (Kleinrock, 1979, "Power and deterministic rules of thumb for probabilistic problems in
+/// computer communications").
+Json throughput_json(const Setup& setup, const Query& query);
+
+/// Speed-up of decoding over k and acceptance, for the method asked for (eagle where none is):
+/// {method, assumed, plain_step_ms, points: [{num_speculative_tokens, draft_ms, verify_ms, speedup: {acceptance: x}}]}.
+Json speculation_json(const Setup& setup, const Query& query);
+
+/// Rounds of speculation drawn with `seed`: {rounds: [{drafts: [accepted | rejected | discarded], tokens, start_ms,
+/// draft_ms, verify_ms, end_ms}], plain_ms}; plain_ms is the same number of tokens without speculation.
+Json rounds_json(const Setup& setup, const Query& query);
+
+/// The KV cache token by token: what a step computes with it and what it would compute without:
+/// {points: [{step, cached_tokens, kv_cache_bytes, tokens_with, tokens_without, flops_with, ..., saved_share}]}.
+Json cache_steps_json(const Setup& setup, const Query& query);
+
+/// The same deployment in every number format: bits of one number and what they do to memory, speed and cost.
+Json formats_json(const Setup& setup, const Query& query);
+
+/// The same deployment with every kind of attention: bytes a token, room, speed.
+Json attention_json(const Setup& setup, const Query& query);
+
+/// The same deployment on every GPU of the library, cheapest tokens first; those that do not fit last.
+Json costs_json(const Setup& setup, const Query& query);
+
+/// `requests` requests with outputs of uneven length on `slots` sequences at a time, simulated with static and with
+/// continuous batching: {runs: [{scheduler, duration_ms, output_tokens_per_s, slot_use, requests: [...]}]}; no runs and
+/// a `reason` where the model does not fit.
+Json batching_json(const Setup& setup, const Query& query);
+
+/// Keys of a canvas beside those of a setup.
+inline const std::vector<QueryKey> kNoKeys{};
+const std::vector<QueryKey>& timeline_keys();
+const std::vector<QueryKey>& rounds_keys();
+const std::vector<QueryKey>& cache_steps_keys();
+const std::vector<QueryKey>& batching_keys();
+
+/// The estimate of a setup whose `key` is `value`, and its setup; an error's text where there is none.
+struct Variation {
+  std::optional<Setup> setup;
+  std::optional<Estimate> estimate;
+  std::string error;
+};
+Variation vary(Query query, const std::string& key, const std::string& value);
+/// What a table of variations shows of one: {fits, ttft_ms, tpot_ms, output_tokens_per_s, weight_bytes, ...}, or
+/// {error}.
+Json variation_json(const Variation& variation);
+
+}  // namespace roofcast

@@ -1,0 +1,94 @@
+#include "explore/catalog.h"
+
+#include <algorithm>
+
+#include "base/config_library.h"
+#include "explore/attention_variant.h"
+#include "explore/query.h"
+#include "sim/model/recipes.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json help_of(const auto& table) {
+  Json out = Json::array();
+  for (const auto& row : table) out.push_back({{"name", row.name}, {"help", row.help}});
+  return out;
+}
+
+const char* attention_of(const ModelSpec& model) {
+  const auto has = [&](auto kind) {
+    return std::any_of(model.layers.begin(), model.layers.end(),
+                       [](const LayerKind& layer) { return std::holds_alternative<decltype(kind)>(layer.mixer); });
+  };
+  return has(LatentAttention{}) ? "latent" : has(GroupedAttention{}) ? "grouped" : "none";
+}
+
+Json model_json(const std::string& name) {
+  const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
+  const ParameterCount count = count_parameters(model);
+  return {{"name", name},
+          {"family", model.family},
+          {"parameters", count.total},
+          {"active_parameters", count.active},
+          {"layers", model.layer_count()},
+          {"max_context", model.max_context},
+          {"attention", attention_of(model)},
+          {"mtp", model.mtp_layers > 0},
+          {"weights", name_of(model.precision.weights)}};
+}
+
+Json gpu_json(const std::string& name) {
+  const GpuSpec gpu = load_gpu(load_named("hardware", name, Mark{"gpus", 0, 0}), KernelFamily::kVllm).spec;
+  Json dense = Json::object();
+  for (std::size_t i = 0; i < kDtypeCount; ++i) {
+    if (gpu.dense[i] > FlopsPerSecond(0)) dense[std::string(dtype_names()[i])] = gpu.dense[i].in(kTeraflopPerSecond);
+  }
+  return {{"name", name},
+          {"architecture", gpu.architecture},
+          {"memory_bytes", gpu.memory_capacity.base()},
+          {"memory_bytes_per_s", gpu.memory_bandwidth.base()},
+          {"dense_tflop_per_s", std::move(dense)},
+          {"nvlink_domain", gpu.node.nvlink_domain},
+          {"usd_per_hour", gpu.price.value}};
+}
+
+template <class Make>
+Json list_of(std::string_view kind, Make make) {
+  Json out = Json::array();
+  for (const std::string& name : names_of(kind)) out.push_back(make(name));
+  return out;
+}
+
+}  // namespace
+
+Json models_json() { return list_of("models", model_json); }
+Json gpus_json() { return list_of("hardware", gpu_json); }
+
+Json engines_json() {
+  return list_of("engines", [](const std::string& name) -> Json {
+    const EngineSpec engine = parse_engine_spec(ConfigReader(load_named("engines", name, Mark{"engines", 0, 0})));
+    return {{"name", name},
+            {"version", engine.version},
+            {"scheduler", engine.scheduler},
+            {"max_num_seqs", engine.max_num_seqs},
+            {"max_num_batched_tokens", engine.max_num_batched_tokens}};
+  });
+}
+
+Json choices_json() {
+  Json methods = Json::array();
+  for (const char* name : {"draft_model", "eagle", "eagle3", "medusa", "mtp", "ngram", "self_draft"})
+    methods.push_back(name);
+  return {{"version", ROOFCAST_VERSION},
+          {"formats", dtype_names()},
+          {"recipes", help_of(recipes())},
+          {"speculation", std::move(methods)},
+          {"attention", help_of(attention_variants())},
+          {"keys", help_of(setup_keys())},
+          {"limits", {{"batch", kMostBatch}, {"tokens", kMostTokens}, {"prefill_steps", kMostPrefillSteps}}}};
+}
+
+}  // namespace roofcast

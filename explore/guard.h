@@ -1,0 +1,31 @@
+#pragma once
+// Who may ask, and how often.
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace roofcast {
+
+/// True for a Host header that names a machine by number, or this one as `localhost`, with or without a port. A page
+/// elsewhere whose name was made to point here (DNS rebinding) sends its own name.
+bool is_trusted_host(std::string_view host);
+
+/// True without an Origin, and for the page that `host` itself serves.
+bool is_same_origin(std::string_view origin, std::string_view host);
+
+/// A bucket of requests that refills at `rate` a second up to `burst`.
+class RateLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+  RateLimit(double rate, double burst) : rate_(rate), burst_(burst), left_(burst) {}
+  bool admit(Clock::time_point now);
+
+ private:
+  std::mutex mutex_;
+  double rate_, burst_, left_;
+  Clock::time_point last_{};
+};
+
+}  // namespace roofcast

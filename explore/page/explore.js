@@ -1,0 +1,272 @@
+"use strict";
+// State, controls, and the questions that go to the server. The address of the page holds the state, under the API's own keys.
+(function () {
+  const { digits, parts, text } = Look;
+  const { ALL, el } = Canvases;
+  const $ = (id) => document.getElementById(id);
+  const root = document.documentElement;
+
+  /// 1 2 3 4 6 8 12 16 ...: what a slider steps through. The field beside it takes any number.
+  const steps = (from, to) => { const out = []; for (let p = 1; p <= to; p *= 2) for (const v of [p, p * 1.5]) if (v >= from && v <= to && Number.isInteger(v)) out.push(v); return out; };
+  const powers = (to) => { const out = []; for (let p = 1; p <= to; p *= 2) out.push(p); return out; };
+  const DEFAULTS = {
+    model: "llama-3.1-8b", gpu: "h100-sxm", engine: "vllm", fidelity: "calibrated", weights: "", activations: "", kv_cache_dtype: "", tp: "1", pp: "1", dp: "1", ep: "1", attention_dp: "1",
+    batch: "16", prompt_tokens: "1024", output_tokens: "256", context: "", kv_cache: "true", attention: "", kv_heads: "8", window: "4096", speculation: "", num_speculative_tokens: "4", acceptance: "", draft_model: "",
+    slots: "4", requests: "16", seed: "1",
+  };
+  const CANVAS_KEYS = ["slots", "requests", "seed"];
+  const values = { ...DEFAULTS };
+  const watchers = {};
+  const state = {
+    get: (key) => values[key],
+    watch: (key, callback) => (watchers[key] = watchers[key] || []).push(callback),
+    set(key, value) {
+      value = String(value);
+      if (values[key] === value) return;
+      values[key] = value;
+      for (const callback of watchers[key] || []) callback(value);
+      history.replaceState(null, "", location.pathname + "?" + address());
+      refresh();
+    },
+  };
+
+  /// Keys that say something beside the defaults of the API; those of a choice that is off are left out.
+  function query(more = []) {
+    const out = new URLSearchParams();
+    for (const key of Object.keys(DEFAULTS)) {
+      const value = values[key];
+      if (value === "" || (CANVAS_KEYS.includes(key) && !more.includes(key))) continue;
+      if ((key === "kv_heads" && values.attention !== "gqa") || (key === "window" && values.attention !== "window")) continue;
+      if (["num_speculative_tokens", "acceptance", "draft_model"].includes(key) && !values.speculation) continue;
+      if (key === "draft_model" && values.speculation !== "draft_model") continue;
+      if (["engine", "fidelity", "pp", "dp", "ep", "attention_dp", "kv_cache", "tp"].includes(key) && value === DEFAULTS[key]) continue;
+      out.set(key, value);
+    }
+    return out;
+  }
+  const address = () => query(CANVAS_KEYS.filter((key) => values[key] !== DEFAULTS[key])).toString();
+  function read_address() {
+    Object.assign(values, DEFAULTS);
+    for (const [key, value] of new URLSearchParams(location.search)) if (key in DEFAULTS) values[key] = value.slice(0, 64);
+    for (const key of Object.keys(watchers)) for (const callback of watchers[key]) callback(values[key]);
+  }
+
+  // Controls -------------------------------------------------------------------------------------------------------------
+  function field(label, input, note) {
+    return el("div", { class: "field" }, el("label", { for: input.id }, label), input, note ? el("span", { class: "note" }, note) : null);
+  }
+  function select(key, label, options) {
+    const input = el("select", { id: "in-" + key });
+    const fill = (list) => {
+      input.replaceChildren(...list.map((o) => (o.options ? el("optgroup", { label: o.label }, ...o.options.map((p) => el("option", { value: p.value }, p.label))) : el("option", { value: o.value }, o.label))));
+      input.value = values[key];
+    };
+    fill(options);
+    input.addEventListener("change", () => state.set(key, input.value));
+    state.watch(key, (value) => { input.value = value; });
+    return field(label, input);
+  }
+  /// A slider over `list` and a field for any whole number. `empty` is what no value means.
+  function slider(key, label, list, { empty, min = 1, max = 16777216 } = {}) {
+    const range = el("input", { type: "range", id: "in-" + key, min: empty ? -1 : 0, max: list.length - 1, step: 1 });
+    const number = el("input", { type: "number", id: "at-" + key, "aria-label": label, min, max, placeholder: empty });
+    const show = (value) => {
+      number.value = value;
+      const v = Number(value);
+      range.value = value === "" ? -1 : list.reduce((best, x, i) => (Math.abs(Math.log(x / v)) < Math.abs(Math.log(list[best] / v)) ? i : best), 0);
+      range.setAttribute("aria-valuetext", value === "" ? empty : value);
+    };
+    range.addEventListener("input", () => state.set(key, range.value < 0 ? "" : list[range.value]));
+    number.addEventListener("change", () => { if (number.value === "" && !empty) show(values[key]); else state.set(key, number.value); });
+    state.watch(key, show);
+    show(values[key]);
+    return el("div", { class: "field" }, el("label", { for: range.id }, label), number, range);
+  }
+  function fraction(key, label) {
+    const range = el("input", { type: "range", id: "in-" + key, min: 0, max: 1, step: 0.01 });
+    const number = el("input", { type: "number", id: "at-" + key, "aria-label": label, min: 0, max: 1, step: 0.01, placeholder: "usual" });
+    const show = (value) => { number.value = value; range.value = value === "" ? 0.75 : value; };
+    range.addEventListener("input", () => state.set(key, range.value));
+    number.addEventListener("change", () => state.set(key, number.value));
+    state.watch(key, show);
+    show(values[key]);
+    return el("div", { class: "field" }, el("label", { for: range.id }, label), number, range);
+  }
+  function group(title, ...fields) { return el("fieldset", {}, el("legend", {}, title), ...fields); }
+  /// Shown while `key` is one of `wanted`.
+  function when(key, wanted, node) {
+    const show = () => { node.hidden = !wanted.includes(values[key]); };
+    state.watch(key, show);
+    show();
+    return node;
+  }
+
+  const plain = (names) => names.map((n) => ({ value: n, label: n }));
+  function controls(models, gpus, engines, choices) {
+    const families = [...new Set(models.map((m) => m.family))];
+    const size = (m) => m.name + "  (" + parts.count(m.parameters).join(" ") + ")";
+    const model = families.map((f) => ({ label: f, options: models.filter((m) => m.family === f).map((m) => ({ value: m.name, label: size(m) })) }));
+    const own = [{ value: "", label: "the checkpoint's" }], formats = own.concat(plain(choices.formats));
+    const recipes = choices.recipes.map((r) => ({ value: r.name, label: r.name }));
+    const gpu = gpus.map((g) => ({ value: g.name, label: g.name + "  (" + text.bytes(g.memory_bytes) + ", " + digits(g.usd_per_hour) + " $/h)" }));
+    $("controls").append(
+      group("Model and machine", select("model", "Model", model), select("gpu", "GPU", gpu), select("engine", "Engine", plain(engines.map((e) => e.name))),
+        select("fidelity", "Fidelity", [{ value: "calibrated", label: "calibrated" }, { value: "ideal", label: "ideal (datasheet roofline)" }])),
+      group("Load", slider("batch", "Batch", steps(1, 1024)), slider("prompt_tokens", "Prompt tokens", steps(16, 131072)), slider("output_tokens", "Output tokens", steps(8, 16384)),
+        slider("context", "Decode context", steps(16, 131072), { empty: "auto" }),
+        select("kv_cache", "KV cache", [{ value: "true", label: "kept" }, { value: "false", label: "none: every token computes all again" }])),
+      group("Precision", select("weights", "Weights", [own[0], { label: "formats", options: plain(choices.formats) }, { label: "recipes", options: recipes }]), select("activations", "Activations", formats), select("kv_cache_dtype", "KV cache format", formats)),
+      group("Parallelism", slider("tp", "Tensor parallel", powers(64)), slider("pp", "Pipeline stages", powers(16)), slider("dp", "Replicas", powers(64)), slider("ep", "Expert parallel", powers(64)), slider("attention_dp", "Attention DP", powers(64))),
+      group("Attention", select("attention", "Kind", [{ value: "", label: "the model's own" }].concat(choices.attention.map((a) => ({ value: a.name, label: a.name.length < 4 ? a.name.toUpperCase() : a.name })))),
+        when("attention", ["gqa"], slider("kv_heads", "Key-value heads", powers(64))), when("attention", ["window"], slider("window", "Window, tokens", steps(128, 32768)))),
+      group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
+        when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
+        when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
+    $("controls").addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  // Answers --------------------------------------------------------------------------------------------------------------
+  class Refused extends Error {}
+  async function ask(endpoint, search, signal) {
+    const response = await fetch("/api/v1/" + endpoint + "?" + search, { signal });
+    if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return ask(endpoint, search, signal); }
+    const data = await response.json();
+    if (!response.ok) throw new Refused(data.error);
+    return { data, command: response.headers.get("Roofcast-Command") };
+  }
+
+  const between = (low, high) => {
+    if (low === high) return "";
+    const [from, unit] = parts.ms(low), [to, other] = parts.ms(high);
+    return "90 %: " + from + (unit === other ? "" : " " + unit) + " to " + to + " " + other;
+  };
+  /// [name, value as the API has it, how to write it, a line below, good or bad]
+  function kpis(e) {
+    const m = e.memory;
+    return [
+      { id: "ttft_ms", name: "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
+      { id: "tpot_ms", name: "Per token (TPOT)", value: e.tpot_ms, show: parts.ms(e.tpot_ms), sub: between(e.tpot_ms_low, e.tpot_ms_high) || "bound by " + e.decode.bound },
+      { id: "output_tokens_per_s", name: "Decode throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
+      { id: "request_latency_ms", name: "Whole request", value: e.request_latency_ms, show: parts.ms(e.request_latency_ms), sub: e.prefill.bound + "-, then " + e.decode.bound + "-bound" },
+      { id: "fits", name: "Memory of a GPU", value: m.fits, show: [m.fits ? "fits" : "does not fit", ""], mood: m.fits ? "good" : "bad", bar: m, sub: "room for " + digits(m.max_batch) + " such sequences" },
+      { id: "usd_per_million_output_tokens", name: "Cost, M out tokens", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
+    ];
+  }
+  function meter(m) {
+    const bar = el("div", { class: "bar", title: "weights " + text.bytes(m.weight_bytes) + ", activations " + text.bytes(m.activation_bytes) + ", KV cache " + text.bytes(m.kv_cache_bytes) + " of " + text.bytes(m.capacity_bytes) });
+    for (const bytes of [m.weight_bytes, m.activation_bytes, m.kv_cache_bytes]) { const part = el("i"); part.style.width = (100 * bytes) / m.capacity_bytes + "%"; bar.append(part); }
+    return bar;
+  }
+  function show_estimate({ data, command }) {
+    $("kpis").replaceChildren(...kpis(data).map((k) => el("div", { class: "kpi " + (k.mood || ""), id: "kpi-" + k.id, "data-value": String(k.value) },
+      el("div", { class: "name" }, k.name), el("div", { class: "value" }, k.show[0], k.show[1] ? el("small", {}, k.show[1]) : ""), k.bar ? meter(k.bar) : "", el("div", { class: "sub" }, k.sub))));
+    $("command").textContent = command;
+    $("address").textContent = 'requests.get("' + location.origin + "/api/v1/estimate?" + query() + '").json()';
+    const p = data.provenance;
+    $("standing").textContent = "Constants: " + String(p.parameters).replace("_", " ") + (p.source ? " (" + p.source + ")" : "") + ". roofcast " + version + ".";
+    say(data.memory.fits ? "" : "It does not fit: the numbers are what it would do if it did.", !data.memory.fits);
+  }
+  function say(words, alarm) { const s = $("state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
+
+  let version = "";
+  const cards = [];
+  function sections() {
+    let grid = null;
+    for (const canvas of ALL) {
+      if (canvas.section) { grid = el("div", { class: "grid" }); $("sections").append(el("section", { "aria-label": canvas.section }, el("h2", {}, canvas.section), grid)); continue; }
+      const card = el("article", { class: "card" + (canvas.wide ? " wide" : ""), id: "card-" + canvas.id, "aria-labelledby": "title-" + canvas.id });
+      card.append(el("h3", { id: "title-" + canvas.id }, canvas.title), el("p", { class: "lead" }, canvas.lead));
+      const body = el("div", { class: "body" });
+      card.append(body);
+      const entry = { canvas, card, draw: canvas.make(body, canvas, state), finding: el("p", { class: "finding" }), table: el("details", {}, el("summary", {}, "Numbers")), seen: false, asked: null };
+      entry.table.addEventListener("toggle", () => fill_table(entry));
+      card.append(entry.finding, entry.table);
+      grid.append(card);
+      cards.push(entry);
+    }
+  }
+  function fill_table({ canvas, table, data }) {
+    if (!table.open || !data) return;
+    const head = el("tr", {}, ...canvas.columns.map(([, title]) => el("th", { scope: "col" }, title)));
+    const rows = canvas.rows(data).map((row) => el("tr", {}, ...canvas.columns.map(([key, , write]) => el("td", {}, row[key] === undefined || row[key] === null ? "" : write(row[key])))));
+    table.replaceChildren(table.firstChild, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": canvas.title + ", numbers" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
+  }
+
+  let running = false, wanted = false;
+  /// One round of questions at a time; what changed meanwhile is asked for when it ends.
+  async function refresh() {
+    wanted = true;
+    if (running) return;
+    running = true;
+    while (wanted) {
+      wanted = false;
+      try {
+        show_estimate(await ask("estimate", query()));
+        $("answers").classList.remove("refused");
+        $("kpis").classList.remove("stale");
+      } catch (error) {
+        say(error instanceof Refused ? error.message : "The explorer does not answer; is `roofcast explore` still running?", true);
+        $("kpis").classList.add("stale");
+      }
+      $("summary").textContent = "· " + values.model + " · " + values.gpu + " · batch " + values.batch;
+      await Promise.all(cards.map(update));
+    }
+    running = false;
+    document.body.dataset.ready = "true";
+  }
+  async function update(entry) {
+    const search = query(entry.canvas.keys).toString();
+    if (!entry.seen || entry.asked === search) return;
+    entry.asked = search;
+    try {
+      const { data } = await ask(entry.canvas.endpoint, search);
+      if (wanted && entry.asked !== search) return;
+      entry.data = data;
+      entry.draw(data);
+      entry.finding.replaceChildren(...entry.canvas.say(data));
+      entry.finding.classList.remove("alarm");
+      entry.card.firstChild.nextSibling.nextSibling.classList.remove("stale");
+      fill_table(entry);
+    } catch (error) {
+      if (!(error instanceof Refused) && !(error instanceof TypeError && /fetch/i.test(error.message))) throw error;
+      if (!(error instanceof Refused)) entry.asked = null;
+      entry.finding.textContent = error.message;
+      entry.finding.classList.add("alarm");
+      entry.card.firstChild.nextSibling.nextSibling.classList.add("stale");
+    }
+  }
+
+  function theme(dark) {
+    root.dataset.theme = dark ? "dark" : "light";
+    $("theme").textContent = dark ? "Light" : "Dark";
+    for (const entry of cards) if (entry.data) entry.draw(entry.data);
+  }
+  function remembered() { try { return localStorage.getItem("theme"); } catch { return null; } }
+
+  async function start() {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    theme(remembered() ? remembered() === "dark" : dark.matches);
+    dark.addEventListener("change", () => { if (!remembered()) theme(dark.matches); });
+    $("theme").addEventListener("click", () => { const next = root.dataset.theme !== "dark"; try { localStorage.setItem("theme", next ? "dark" : "light"); } catch { /* a private window */ } theme(next); });
+    if (matchMedia("(max-width: 56rem)").matches) $("panel").open = false;
+    read_address();
+    const [models, gpus, engines, choices] = await Promise.all(["models", "gpus", "engines", "choices"].map(async (name) => (await ask(name, "")).data));
+    version = choices.version;
+    controls(models, gpus, engines, choices);
+    sections();
+    if (typeof Chart === "undefined") $("state").after(el("p", { class: "alarm" }, "Built without Chart.js (Debian's libjs-chart.js): charts are left out, their numbers are under each title."));
+    $("reset").addEventListener("click", () => { history.replaceState(null, "", location.pathname); read_address(); refresh(); });
+    $("share").addEventListener("click", async () => {
+      try { await navigator.clipboard.writeText(location.href); $("share").textContent = "Copied"; } catch { $("share").textContent = "It is in the address bar"; }
+      setTimeout(() => { $("share").textContent = "Copy link"; }, 1500);
+    });
+    addEventListener("popstate", () => { read_address(); refresh(); });
+    const watch = new IntersectionObserver((entries) => {
+      for (const e of entries) cards.find((c) => c.card === e.target).seen = e.isIntersecting;
+      if (entries.some((e) => e.isIntersecting)) refresh();
+    }, { rootMargin: "250px" });
+    for (const entry of cards) watch.observe(entry.card);
+    refresh();
+  }
+  start().catch((error) => { say(String(error.message || error), true); throw error; });
+})();

@@ -1,0 +1,251 @@
+#include "explore/query.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config_library.h"
+#include "base/text.h"
+#include "explore/attention_variant.h"
+#include "reports/html_text.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kLongestValue = 64;
+
+/// Keys that are flags of `roofcast estimate`, and the key of a scenario that each stands for.
+struct FlagKey {
+  std::string_view name, scenario_key, help;
+};
+constexpr std::array kFlags{
+    FlagKey{"model", "model", "one of /api/v1/models"},
+    FlagKey{"gpu", "gpu", "one of /api/v1/gpus"},
+    FlagKey{"engine", "engine", "one of /api/v1/engines (vllm)"},
+    FlagKey{"tp", "parallelism.tp", "tensor-parallel GPUs (1)"},
+    FlagKey{"pp", "parallelism.pp", "pipeline stages (1)"},
+    FlagKey{"dp", "parallelism.replicas", "replicas (1)"},
+    FlagKey{"ep", "parallelism.ep", "expert-parallel GPUs (1)"},
+    FlagKey{"attention_dp", "parallelism.attention_dp", "copies of the attention over one set of experts (1)"},
+    FlagKey{"weights", "precision.weights", "format or recipe of the weights (the checkpoint's)"},
+    FlagKey{"activations", "precision.activations", "format of the products (the checkpoint's)"},
+    FlagKey{"kv_cache_dtype", "precision.kv_cache", "format of the KV cache (the checkpoint's)"},
+};
+
+std::string text_of(const Query& query, std::string_view key) {
+  const auto it = query.find(key);
+  return it == query.end() ? "" : it->second;
+}
+
+std::string flag_of(std::string_view key) {
+  std::string flag = "--" + std::string(key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+/// A name that ships with the program. Paths never reach the library, which would open them.
+std::string shipped_name(const Query& query, std::string_view key, std::string_view kind, std::string_view word) {
+  const std::string name = text_of(query, key);
+  const std::vector<std::string> names = names_of(kind);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw ConfigError(fmt::format("{}: {}", key, unknown_name(word, clean_utf8(name), names)));
+  return name;
+}
+
+void check_names(const Query& query) {
+  for (const char* key : {"model", "gpu"}) {
+    if (!query.contains(key)) throw ConfigError(fmt::format("{}: missing; which {}?", key, key));
+  }
+  (void)shipped_name(query, "model", "models", "model");
+  (void)shipped_name(query, "gpu", "hardware", "gpu");
+  if (query.contains("engine")) (void)shipped_name(query, "engine", "engines", "engine");
+}
+
+bool boolean_of(const Query& query, std::string_view key, bool otherwise) {
+  const std::string text = text_of(query, key);
+  if (text.empty()) return otherwise;
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  throw ConfigError(fmt::format("{}: must be true or false, got '{}'", key, clean_utf8(text)));
+}
+
+/// What was read before. Only shipped names come here, so that it stays as small as the library.
+SpecCache& library() {
+  static SpecCache cache;
+  return cache;
+}
+
+/// An assignment of the scenario, and its part of the command line.
+void assign(Setup& setup, const std::string& assignment, std::string_view origin) {
+  setup.tree = with_assignment(setup.tree, assignment, std::string(origin));
+  setup.command += " --set " + shell_word(assignment);
+}
+
+void set_flags(const Query& query, Setup& setup) {
+  const bool another_attention = query.contains("attention");
+  for (const FlagKey& flag : kFlags) {
+    const auto it = query.find(flag.name);
+    if (it == query.end() || (flag.name == "model" && another_attention)) continue;
+    const std::string origin(flag.name);
+    setup.tree = with_value(setup.tree, flag.scenario_key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
+    setup.command += fmt::format(" {} {}", flag_of(flag.name), shell_word(it->second));
+  }
+  if (!another_attention) return;
+  const std::string& name = query.at("model");
+  const std::string model =
+      with_attention(load_named("models", name, Mark{"model", 0, 0}), query.at("attention"),
+                     integer_of(query, "kv_heads", 8, 1, 1024), integer_of(query, "window", 4096, 1, kMostTokens));
+  assign(setup, "model=" + model, "attention");
+}
+
+void set_speculation(const Query& query, Setup& setup) {
+  const std::string method = text_of(query, "speculation");
+  if (method.empty() || method == "none") return;
+  constexpr std::array<std::string_view, 7> kMethods{"draft_model", "eagle", "eagle3",    "medusa",
+                                                     "mtp",         "ngram", "self_draft"};
+  if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
+    const std::vector<std::string> names(kMethods.begin(), kMethods.end());
+    throw ConfigError("speculation: " + unknown_name("method", clean_utf8(method), names));
+  }
+  std::string map = fmt::format("{{method: {}, num_speculative_tokens: {}", method,
+                                integer_of(query, "num_speculative_tokens", 4, 1, 16));
+  if (const std::string text = text_of(query, "acceptance"); !text.empty()) {
+    double acceptance = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), acceptance);
+    if (error != std::errc() || end != text.data() + text.size() || !(acceptance >= 0 && acceptance <= 1))
+      throw ConfigError(fmt::format("acceptance: must be a number from 0 to 1, got '{}'", clean_utf8(text)));
+    map += fmt::format(", acceptance: {}", acceptance);
+  }
+  if (method == "draft_model") {
+    if (!query.contains("draft_model")) throw ConfigError("draft_model: missing; which model drafts?");
+    map += ", model: " + shipped_name(query, "draft_model", "models", "model");
+  }
+  assign(setup, "speculation=" + map + "}", "speculation");
+}
+
+void set_request(const Query& query, Setup& setup) {
+  EstimateRequest& r = setup.request;
+  r.batch = integer_of(query, "batch", r.batch, 1, kMostBatch);
+  r.prompt_tokens = integer_of(query, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
+  r.output_tokens = integer_of(query, "output_tokens", r.output_tokens, 1, kMostTokens);
+  if (query.contains("context")) r.context = integer_of(query, "context", 1, 1, kMostTokens);
+  r.replicas = setup.scenario.serving.replicas;
+  r.speculation = setup.scenario.serving.speculation;
+  for (const char* key : {"batch", "prompt_tokens", "output_tokens", "context"}) {
+    if (query.contains(key)) setup.command += fmt::format(" {} {}", flag_of(key), text_of(query, key));
+  }
+}
+
+}  // namespace
+
+const std::vector<QueryKey>& setup_keys() {
+  static const std::vector<QueryKey> kKeys = [] {
+    std::vector<QueryKey> keys;
+    for (const FlagKey& flag : kFlags) keys.push_back({flag.name, flag.help});
+    for (const QueryKey& key :
+         {QueryKey{"fidelity", "calibrated | ideal (calibrated)"},
+          QueryKey{"batch", "sequences at a time on one replica (1)"},
+          QueryKey{"prompt_tokens", "tokens of each prompt (1024)"},
+          QueryKey{"output_tokens", "tokens of each output (128)"},
+          QueryKey{"context", "tokens in the cache at the decode step (prompt + half of the output)"},
+          QueryKey{"kv_cache", "false: every token recomputes the whole sequence (true)"},
+          QueryKey{"attention", "mha | gqa | mqa | mla | window, in place of the model's own"},
+          QueryKey{"kv_heads", "key-value heads of gqa (8)"}, QueryKey{"window", "tokens that window sees (4096)"},
+          QueryKey{"speculation", "none | draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft (none)"},
+          QueryKey{"num_speculative_tokens", "drafts a step (4)"},
+          QueryKey{"acceptance", "of one draft, 0 to 1 (usual for the method)"},
+          QueryKey{"draft_model", "the model that drafts, one of /api/v1/models"}}) {
+      keys.push_back(key);
+    }
+    return keys;
+  }();
+  return kKeys;
+}
+
+Query query_of_json(std::string_view body) {
+  Query query;
+  bool twice = false;
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::key && depth == 1) {
+      twice |= !query.emplace(parsed.get<std::string>(), "").second;
+    }
+    return depth <= 2;  // whatever is nested deeper is refused below without being built
+  };
+  const nlohmann::json json = nlohmann::json::parse(body, watch, false);
+  if (!json.is_object()) throw ConfigError("the body must be a JSON object, such as {\"model\": \"llama-3.1-8b\"}");
+  if (twice) throw ConfigError("a key of the body is given twice");
+  for (const auto& [key, value] : json.items()) {
+    const bool scalar = value.is_string() || value.is_number() || value.is_boolean();
+    if (!scalar)
+      throw ConfigError(fmt::format("{}: must be a string, a number or true or false", shortened(clean_utf8(key), 40)));
+    query[key] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return query;
+}
+
+void check_keys(const Query& query, const std::vector<QueryKey>& more) {
+  std::vector<std::string> valid;
+  for (const QueryKey& key : setup_keys()) valid.emplace_back(key.name);
+  for (const QueryKey& key : more) valid.emplace_back(key.name);
+  for (const auto& [key, value] : query) {
+    if (std::find(valid.begin(), valid.end(), key) == valid.end())
+      throw ConfigError(unknown_name("key", shortened(clean_utf8(key), 40), valid));
+    if (value.size() > kLongestValue)
+      throw ConfigError(fmt::format("{}: longer than {} characters", key, kLongestValue));
+    if (value.empty()) throw ConfigError(fmt::format("{}: empty; leave the key out for its default", key));
+    const auto control = [](unsigned char c) { return c < 32 || c == 127; };
+    if (std::any_of(value.begin(), value.end(), control) || clean_utf8(value) != value)
+      throw ConfigError(fmt::format("{}: must be plain text", key));
+  }
+}
+
+int integer_of(const Query& query, std::string_view key, int otherwise, int low, int high) {
+  const auto it = query.find(key);
+  if (it == query.end()) return otherwise;
+  const std::string& text = it->second;
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+    throw ConfigError(fmt::format("{}: must be an integer from {} to {}, got '{}'", key, low, high, text));
+  return value;
+}
+
+double prefill_steps(const Deployment& d, const EstimateRequest& r) {
+  if (d.fidelity == Fidelity::kIdeal) return 1;
+  const double budget = static_cast<double>(d.engine.max_num_batched_tokens) * d.sharding.attention_dp;
+  const double steps = std::ceil(static_cast<double>(r.batch) * r.prompt_tokens / budget);
+  const bool equal = std::fmod(budget, r.prompt_tokens) == 0;  // one of them is priced for all
+  return equal ? std::min(steps, 2.0) : steps;
+}
+
+Setup read_setup(const Query& query) {
+  check_names(query);
+  Setup setup{
+      .tree = make_map({}, Mark{"request", 0, 0}), .scenario = {}, .request = {}, .command = "roofcast estimate"};
+  set_flags(query, setup);
+  set_speculation(query, setup);
+  if (!boolean_of(query, "kv_cache", true)) {
+    setup.tree = with_assignment(setup.tree, "engine.kv_cache=false", "kv_cache");
+    setup.command += " --no-kv-cache";
+  }
+  if (const std::string fidelity = text_of(query, "fidelity"); !fidelity.empty()) {
+    if (fidelity != "ideal" && fidelity != "calibrated")
+      throw ConfigError(fmt::format("fidelity: must be ideal or calibrated, got '{}'", fidelity));
+    setup.fidelity = fidelity == "ideal" ? Fidelity::kIdeal : Fidelity::kCalibrated;
+    setup.command += " --fidelity " + fidelity;
+  }
+  setup.scenario = query.contains("attention") ? read_scenario(setup.tree, setup.fidelity)
+                                               : read_scenario(setup.tree, setup.fidelity, library());
+  set_request(query, setup);
+  if (const double steps = prefill_steps(setup.deployment(), setup.request); steps > kMostPrefillSteps) {
+    throw ConfigError(fmt::format("batch: {} prompts of {} tokens take {:.0f} prefill steps; at most {} a request",
+                                  setup.request.batch, setup.request.prompt_tokens, steps, kMostPrefillSteps));
+  }
+  return setup;
+}
+
+}  // namespace roofcast

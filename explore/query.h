@@ -1,0 +1,56 @@
+#pragma once
+// What a request of the explorer asks for: flat keys, from the address or from a JSON body.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/plan/estimate.h"
+#include "sim/plan/scenario.h"
+
+namespace roofcast {
+
+/// Keys and values as text, each key once.
+using Query = std::map<std::string, std::string, std::less<>>;
+
+/// A key that requests may carry. Every one is a flag of `roofcast estimate` under its own name with '_' for '-', or a
+/// choice that `Setup::command` spells out as --set.
+struct QueryKey {
+  std::string_view name, help;
+};
+/// The keys of a deployment and of the batch it serves.
+const std::vector<QueryKey>& setup_keys();
+
+/// A JSON object of strings, numbers and booleans. Throws ConfigError for anything else, and for a key given twice.
+Query query_of_json(std::string_view body);
+
+/// Throws ConfigError for a key that is neither one of setup_keys() nor in `more`, and for values that are too long.
+void check_keys(const Query& query, const std::vector<QueryKey>& more);
+
+/// An integer within bounds, or `otherwise`.
+int integer_of(const Query& query, std::string_view key, int otherwise, int low, int high);
+
+/// The inputs of `roofcast estimate` that a query stands for.
+struct Setup {
+  ConfigTree tree;
+  Fidelity fidelity = Fidelity::kCalibrated;
+  Scenario scenario;
+  EstimateRequest request;
+  std::string command;  ///< the line that prints the same estimate
+
+  const Deployment& deployment() const { return *scenario.deployment; }
+};
+
+/// Reads only what ships with the program: a model, a GPU or an engine is one of its names, never a file. Throws
+/// ConfigError; a deployment that does not fit is a Setup all the same.
+Setup read_setup(const Query& query);
+
+/// The most work that one request may ask for, so that answers stay quick: steps of a prefill, tokens of a batch.
+inline constexpr double kMostPrefillSteps = 1024;
+inline constexpr int kMostBatch = 16384, kMostTokens = 1 << 24;
+
+/// Steps that `estimate` prices for the prompts of `request`.
+double prefill_steps(const Deployment& deployment, const EstimateRequest& request);
+
+}  // namespace roofcast

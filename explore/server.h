@@ -1,0 +1,34 @@
+#pragma once
+// The explorer's HTTP server: the page and the API, for this machine unless told otherwise.
+
+#include <memory>
+#include <string>
+
+namespace roofcast {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  int port = 8377;  ///< 0: any free one
+  double requests_per_s = 200, burst = 400;
+};
+
+class ExploreServer {
+ public:
+  /// Binds; throws ConfigError("--port: ...") when the address cannot be had.
+  explicit ExploreServer(const ServerOptions& options);
+  ~ExploreServer();
+  ExploreServer(const ExploreServer&) = delete;
+  ExploreServer& operator=(const ExploreServer&) = delete;
+
+  int port() const;
+  std::string url() const;  ///< "http://127.0.0.1:8377/"
+  /// Serves until stop() is called, from another thread; answers under way are finished.
+  void run();
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace roofcast

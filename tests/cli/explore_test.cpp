@@ -1,0 +1,47 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/run_program.h"
+
+using roofcast::testing::run_roofcast;
+using roofcast::testing::Stream;
+
+TEST_CASE("the explorer says where it is, and a signal ends it well") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    int out[2];
+    REQUIRE(pipe(out) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(out[1], STDOUT_FILENO);
+      dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+      execl(ROOFCAST_PROGRAM, ROOFCAST_PROGRAM, "explore", "--port", "0", static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    close(out[1]);
+    std::string said;
+    for (char c; said.find('\n') == std::string::npos && read(out[0], &c, 1) == 1;) said += c;
+    CHECK(said.starts_with("http://127.0.0.1:"));
+    kill(child, signal);
+    int status = -1;
+    waitpid(child, &status, 0);
+    close(out[0]);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+  }
+}
+
+TEST_CASE("the explorer's flags are checked") {
+  const auto says = [](const char* arguments) {
+    return run_roofcast(std::string("explore ") + arguments, Stream::kErr);
+  };
+  CHECK(says("--port 65536").out == "--port: must be an integer from 0 to 65535, got '65536'\n");
+  CHECK(says("--port 0 --bind 192.0.2.1").out ==
+        "--bind: cannot listen on '192.0.2.1'; give an address of this machine, such as 127.0.0.1\n");
+  CHECK(says("--port 0 --bind 192.0.2.1").status == 2);
+}

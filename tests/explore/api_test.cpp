@@ -1,0 +1,350 @@
+#include "explore/api.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "tests/cli/run_program.h"
+
+using namespace roofcast;
+using Json = nlohmann::json;
+
+namespace {
+
+ApiAnswer get(const std::string& endpoint, std::vector<std::pair<std::string, std::string>> parameters = {}) {
+  return answer({.method = "GET", .path = "/api/v1/" + endpoint, .parameters = std::move(parameters)});
+}
+ApiAnswer post(const std::string& endpoint, const std::string& body, const std::string& type = "application/json") {
+  return answer({.method = "POST", .path = "/api/v1/" + endpoint, .content_type = type, .body = body});
+}
+std::string header(const ApiAnswer& answer, const std::string& name) {
+  for (const auto& [key, value] : answer.headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+Json json_of(const ApiAnswer& answer) {
+  INFO(answer.body);
+  REQUIRE(answer.status == 200);
+  return Json::parse(answer.body);
+}
+/// The text of a 400.
+std::string error_of(const ApiAnswer& answer) {
+  INFO(answer.body);
+  REQUIRE(answer.status == 400);
+  return Json::parse(answer.body)["error"].get<std::string>();
+}
+
+const char* const kSmall = R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 16, "output_tokens": 64})";
+const char* const kSetupEndpoints[] = {"estimate", "timeline",   "roofline",    "breakdown", "tiles",
+                                       "memory",   "throughput", "speculation", "rounds",    "cache",
+                                       "formats",  "attention",  "costs",       "batching"};
+
+}  // namespace
+
+TEST_CASE("an estimate is what the command line prints, byte for byte") {
+  for (
+      const char* body :
+      {kSmall,
+       R"({"model": "llama-3.1-70b", "gpu": "h100-sxm", "tp": 4, "dp": 2, "weights": "fp8", "kv_cache_dtype": "fp8", "batch": 32})",
+       R"({"model": "llama-2-13b", "gpu": "a100-sxm", "engine": "trtllm", "weights": "awq", "fidelity": "ideal", "context": 777})",
+       R"({"model": "deepseek-v3", "gpu": "h200-sxm", "tp": 8, "batch": 64, "speculation": "mtp", "num_speculative_tokens": 2, "acceptance": 0.9})",
+       R"({"model": "llama-3.1-70b", "gpu": "h200-sxm", "tp": 2, "speculation": "draft_model", "draft_model": "llama-3.1-8b"})",
+       R"({"model": "qwen3-14b", "gpu": "h100-sxm", "engine": "sglang", "attention": "mla", "batch": 8})",
+       R"({"model": "falcon-40b", "gpu": "h200-sxm", "attention": "mqa", "prompt_tokens": 3000})",
+       R"({"model": "mistral-7b", "gpu": "l40s", "attention": "window", "window": 512, "kv_cache": true})",
+       R"({"model": "llama-2-7b", "gpu": "h100-sxm", "engine": "vllm", "kv_cache": false, "output_tokens": 32})",
+       R"({"model": "llama-2-70b", "gpu": "rtx-4090"})"}) {
+    INFO(body);
+    const ApiAnswer answered = post("estimate", body);
+    CHECK(answered.status == 200);
+    const std::string command = header(answered, "Roofcast-Command");
+    REQUIRE(command.starts_with("roofcast estimate "));
+    const auto printed = testing::run_roofcast(command.substr(9) + " --format json");
+    CHECK(printed.out == answered.body);
+  }
+}
+
+TEST_CASE("an address asks the same as a body") {
+  const ApiAnswer a =
+      get("estimate", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"batch", "16"}, {"output_tokens", "64"}});
+  CHECK(a.body == post("estimate", kSmall).body);
+  CHECK(a.body == post("estimate", kSmall, "application/json; charset=utf-8").body);
+}
+
+TEST_CASE("every endpoint answers every kind of model, and what does not fit") {
+  for (const char* body :
+       {kSmall, R"({"model": "mamba-2.8b", "gpu": "a100-sxm", "batch": 3, "output_tokens": 1})",
+        R"({"model": "jamba-1.5-mini", "gpu": "h200-sxm", "tp": 2, "fidelity": "ideal"})",
+        R"({"model": "minimax-01", "gpu": "gb300", "tp": 8, "prompt_tokens": 1, "output_tokens": 1})",
+        R"({"model": "llama-3.1-405b", "gpu": "l4"})", R"({"model": "gpt-2", "gpu": "mi300x", "speculation": "ngram"})",
+        R"({"model": "llama-2-7b", "gpu": "h100-sxm", "kv_cache": "false", "output_tokens": 8, "context": 50})"}) {
+    for (const char* endpoint : kSetupEndpoints) {
+      INFO(std::string(endpoint) << " " << body);
+      const Json json = json_of(post(endpoint, body));
+      CHECK(json.is_object());
+    }
+  }
+}
+
+TEST_CASE("the catalogs list what ships") {
+  const Json models = json_of(get("models")), gpus = json_of(get("gpus")), engines = json_of(get("engines"));
+  const auto has = [](const Json& list, const char* name) {
+    return std::any_of(list.begin(), list.end(), [&](const Json& entry) { return entry["name"] == name; });
+  };
+  CHECK(has(models, "deepseek-v3"));
+  CHECK(has(gpus, "h100-sxm"));
+  CHECK(has(engines, "vllm"));
+  const Json choices = json_of(get("choices"));
+  CHECK(choices["formats"].size() == 13);
+  CHECK(choices["attention"].size() == 5);
+  const Json index = json_of(get(""));
+  CHECK(index["endpoints"].size() == 4 + std::size(kSetupEndpoints));
+  for (const Json& entry : index["endpoints"]) CHECK(entry["path"].get<std::string>().starts_with("/api/v1/"));
+}
+
+TEST_CASE("a timeline ends when the request does") {
+  const Json e = json_of(post("estimate", kSmall)), t = json_of(post("timeline", kSmall));
+  CHECK(t["ttft_ms"] == e["ttft_ms"]);
+  CHECK(t["tokens"].size() == 64);
+  CHECK(t["tokens"][0]["at_ms"] == e["ttft_ms"]);
+  CHECK(t["tokens"][63]["token"] == 64);
+  CHECK(t["tokens"][63]["at_ms"].get<double>() ==
+        doctest::Approx(e["request_latency_ms"].get<double>()).epsilon(1e-12));
+  for (std::size_t i = 1; i < 64; ++i) CHECK(t["tokens"][i]["at_ms"] > t["tokens"][i - 1]["at_ms"]);
+}
+
+TEST_CASE("a throughput curve goes through the estimate, and its knee has the most throughput a latency") {
+  const Json e = json_of(post("estimate", kSmall)), curve = json_of(post("throughput", kSmall));
+  double best = 0;
+  int knee = 0;
+  bool found = false;
+  for (const Json& p : curve["points"]) {
+    if (p["batch"] == 16) {
+      found = true;
+      CHECK(p["tpot_ms"] == e["tpot_ms"]);
+      CHECK(p["output_tokens_per_s"] == e["output_tokens_per_s"]);
+    }
+    const double power = p["output_tokens_per_s"].get<double>() / p["tpot_ms"].get<double>();
+    if (p["fits"].get<bool>() && power > best) best = power, knee = p["batch"].get<int>();
+  }
+  CHECK(found);
+  CHECK(curve["knee_batch"] == knee);
+}
+
+TEST_CASE("the cache is full where one more token of each sequence does not fit") {
+  const Json m = json_of(post("memory", kSmall));
+  // Llama-3.1-8B keeps 2 x 32 layers x 8 heads x 128 x 2 B = 131 072 B a token; 16 sequences.
+  const double room =
+      m["usable_bytes"].get<double>() - m["weight_bytes"].get<double>() - m["activation_bytes"].get<double>();
+  CHECK(m["full_at_tokens"].get<double>() == std::floor(room / (16 * 131072.0)));
+  CHECK(m["kv_cache_bytes"].get<double>() == 16 * 131072.0 * (1024 + 64));
+}
+
+TEST_CASE("kinds of attention keep what their formulas say") {
+  // 32 layers of 32 heads of 128 in bf16: MHA 2 x 32 x 32 x 128 x 2 B; GQA 8 of 32 heads; MQA one; MLA 512 + 64 values.
+  const Json rows = json_of(post("attention", kSmall))["rows"];
+  const auto bytes = [&](std::size_t i, const char* name) {
+    CHECK(rows[i]["attention"] == name);
+    return rows[i]["kv_cache_bytes_per_token"].get<double>();
+  };
+  CHECK(bytes(0, "own") == 131072);
+  CHECK(bytes(1, "mha") == 524288);
+  CHECK(bytes(2, "gqa") == 131072);
+  CHECK(bytes(3, "mqa") == 16384);
+  CHECK(bytes(4, "mla") == 32 * 576 * 2);
+  CHECK(bytes(5, "window") == 131072);
+  const Json latent = json_of(post("attention", R"({"model": "deepseek-v2-lite", "gpu": "h100-sxm"})"))["rows"];
+  CHECK(latent[1]["error"] == "attention: deepseek-v2-lite cannot become mha: it keeps latents");
+}
+
+TEST_CASE("tiles never write the matrix of scores") {
+  const Json t = json_of(get("tiles", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"prompt_tokens", "8192"}}));
+  CHECK(t["score_matrix_bytes"].get<double>() == 2.0 * 8192 * 8192);  // 16 bit a score
+  const Json &naive = t["kernels"][0], &flash = t["kernels"][1];
+  // 32 layers of 32 heads write and read scores and weights: more than 4 matrices each.
+  CHECK(naive["attention_bytes"].get<double>() > 4.0 * 32 * 32 * 2 * 8192 * 8192);
+  CHECK(flash["attention_bytes"].get<double>() < 0.02 * naive["attention_bytes"].get<double>());
+  CHECK(t["gain"].get<double>() > 2);
+  CHECK(json_of(get("tiles", {{"model", "mamba-2.8b"}, {"gpu", "l4"}}))["reason"].is_string());
+}
+
+TEST_CASE("speculation's point at the asked k is the estimate's") {
+  const char* const body = R"({"model": "llama-3.1-70b", "gpu": "h100-sxm", "tp": 4, "batch": 4, "speculation": "eagle",
+                               "num_speculative_tokens": 3, "acceptance": 0.7})";
+  const Json e = json_of(post("estimate", body))["speculation"], s = json_of(post("speculation", body));
+  CHECK(s["points"][2]["speedup"] == e["speedup"]);
+  CHECK(s["points"][2]["draft_ms"] == e["draft_ms"]);
+  CHECK(s["acceptances"][2] == 0.7);
+  CHECK(s["points"][2]["speedup_by_acceptance"][2] == e["speedup"]);
+  CHECK_FALSE(s["assumed"].get<bool>());
+}
+
+TEST_CASE("rounds of speculation are drawn anew with another seed, and alike with the same") {
+  const auto with_seed = [](const char* seed) {
+    return get("rounds", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"rounds", "64"}, {"seed", seed}});
+  };
+  CHECK(with_seed("5").body == with_seed("5").body);
+  CHECK(with_seed("5").body != with_seed("6").body);
+  const Json json = json_of(with_seed("5"));
+  // 64 rounds of k = 4 at a = 0.75: E = (1 - a^5) / (1 - a) = 3.051 tokens; s.d. of the mean about 1.7 / 8.
+  const double mean = json["rounds"][63]["total_tokens"].get<double>() / 64;
+  CHECK(mean == doctest::Approx(json["tokens_per_step"].get<double>()).epsilon(0.25));
+  for (const Json& round : json["rounds"]) {
+    const auto accepted = std::count(round["drafts"].begin(), round["drafts"].end(), "accepted");
+    CHECK(round["tokens"] == accepted + 1);
+  }
+}
+
+TEST_CASE("the cache saves what recomputing every step costs") {
+  const Json points = json_of(post("cache", kSmall))["points"];
+  CHECK(points.size() == 32);
+  CHECK(points[0]["saved_share"] == 0);  // the prefill is the same
+  CHECK(points[5]["tokens_with"] == 1);
+  CHECK(points[5]["tokens_without"] == 1024 + 5);
+  CHECK(points[5]["kv_cache_bytes"] == (1024 + 5) * 131072.0);
+  for (std::size_t i = 1; i < 32; ++i) CHECK(points[i]["saved_share"] > points[i - 1]["saved_share"]);
+}
+
+TEST_CASE("continuous batching ends sooner, and never runs more requests at a time than it has slots") {
+  const Json b =
+      json_of(post("batching", R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "slots": 3, "requests": 20})"));
+  CHECK(b["gain"].get<double>() > 1.1);
+  for (const Json& run : b["runs"]) {
+    CHECK(run["requests"].size() == 20);
+    for (const Json& r : run["requests"]) {
+      CHECK(r["slot"].get<int>() < 3);
+      const auto at_once = std::count_if(run["requests"].begin(), run["requests"].end(), [&](const Json& other) {
+        return other["start_ms"] <= r["start_ms"] && other["end_ms"] > r["start_ms"];
+      });
+      CHECK(at_once <= 3);
+    }
+  }
+  CHECK(b["runs"][0]["slot_use"] < b["runs"][1]["slot_use"]);
+  CHECK(b["runs"][1]["slot_use"].get<double>() <= 1.0);
+}
+
+TEST_CASE("requests that are wrong are told what is") {
+  const auto error = [](const char* body) { return error_of(post("estimate", body)); };
+  CHECK(error("{}") == "model: missing; which model?");
+  CHECK(error(R"({"model": "llama-3.1-8b"})") == "gpu: missing; which gpu?");
+  CHECK(error(R"({"model": "llama-3.1-8", "gpu": "h100-sxm"})").find("nearest is 'llama-3.1-8b'") != std::string::npos);
+  CHECK(error(R"({"modell": 1})").find("unknown key 'modell'; nearest is 'model'") != std::string::npos);
+  CHECK(error(R"({"model": ["a"]})") == "model: must be a string, a number or true or false");
+  CHECK(error(R"({"model": null})") == "model: must be a string, a number or true or false");
+  CHECK(error(R"({"model": {"name": "llama-3.1-8b"}})") == "model: must be a string, a number or true or false");
+  CHECK(error(R"({"model": "a", "model": "b"})") == "a key of the body is given twice");
+  CHECK(error("[1]").find("must be a JSON object") != std::string::npos);
+  CHECK(error("").find("must be a JSON object") != std::string::npos);
+  CHECK(error("{").find("must be a JSON object") != std::string::npos);
+  CHECK(error_of(get("estimate", {{"model", "a"}, {"model", "b"}})) == "model: given twice");
+  const auto with = [](const std::string& more) {
+    return error_of(post("estimate", R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", )" + more + "}"));
+  };
+  CHECK(with(R"("batch": 0)") == "batch: must be an integer from 1 to 16384, got '0'");
+  CHECK(with(R"("batch": 1.5)") == "batch: must be an integer from 1 to 16384, got '1.5'");
+  CHECK(with(R"("batch": true)") == "batch: must be an integer from 1 to 16384, got 'true'");
+  CHECK(with(R"("batch": "16 ")") == "batch: must be an integer from 1 to 16384, got '16 '");
+  CHECK(with(R"("batch": "")") == "batch: empty; leave the key out for its default");
+  CHECK(with(R"("tp": 3)").find("3") != std::string::npos);
+  CHECK(with(R"("weights": "fp9")").find("unknown number format 'fp9'") != std::string::npos);
+  CHECK(with(R"("fidelity": "best")") == "fidelity: must be ideal or calibrated, got 'best'");
+  CHECK(with(R"("kv_cache": "maybe")") == "kv_cache: must be true or false, got 'maybe'");
+  CHECK(with(R"("speculation": "mtp")").find("'mtp' needs a multi-token-prediction layer") != std::string::npos);
+  CHECK(with(R"("speculation": "luck")").find("unknown method 'luck'") != std::string::npos);
+  CHECK(with(R"("speculation": "draft_model")") == "draft_model: missing; which model drafts?");
+  CHECK(with(R"("speculation": "eagle", "acceptance": 1.01)") ==
+        "acceptance: must be a number from 0 to 1, got '1.01'");
+  CHECK(with(R"("attention": "linear")").find("unknown attention 'linear'") != std::string::npos);
+  CHECK(with(R"("attention": "gqa", "kv_heads": 5)").find("must divide its 32 heads, got 5") != std::string::npos);
+  CHECK(with(R"("slots": 4)").find("unknown key 'slots'") != std::string::npos);  // of /batching alone
+  CHECK(with(R"("engine": ")" + std::string(65, 'x') + "\"") == "engine: longer than 64 characters");
+}
+
+TEST_CASE("no name reaches a file") {
+  for (const char* name : {"/etc/passwd", "../models/llama-3.1-8b", "../../../../etc/passwd", "llama-3.1-8b.yaml",
+                           "configs/models/gpt-2.yaml", "%2e%2e%2fetc%2fpasswd", "llama-3.1-8b\\u0000",
+                           "file:///etc/passwd", "/dev/zero", ".", "..", "~"}) {
+    for (const char* key : {"model", "gpu", "engine", "draft_model"}) {
+      nlohmann::json body = {
+          {"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"speculation", "draft_model"}, {"draft_model", "llama-68m"}};
+      body[key] = name;
+      INFO(key << ": " << name);
+      const std::string error = error_of(post("estimate", body.dump()));
+      CHECK(error.find("unknown ") != std::string::npos);
+    }
+  }
+  for (const char* value : {"{file: /etc/passwd}", "[1, 2]", "{name: fp8}", "*alias", "!!binary x"}) {
+    for (const char* key : {"weights", "activations", "kv_cache_dtype", "tp", "acceptance", "window"}) {
+      nlohmann::json body = {
+          {"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"speculation", "eagle"}, {"attention", "window"}};
+      body[key] = value;
+      INFO(key << ": " << value);
+      CHECK(post("estimate", body.dump()).status == 400);
+    }
+  }
+}
+
+TEST_CASE("work is bounded before it is begun") {
+  for (const char* endpoint : kSetupEndpoints) {
+    INFO(endpoint);
+    CHECK(error_of(post(endpoint, R"({"model": "llama-4-scout", "gpu": "h200-sxm", "tp": 8, "batch": 16384,
+                                     "prompt_tokens": 16777216})"))
+              .find("at most 1024 a request") != std::string::npos);
+  }
+  CHECK(error_of(get("batching", {{"model", "llama-4-scout"},
+                                  {"gpu", "h200-sxm"},
+                                  {"tp", "8"},
+                                  {"requests", "64"},
+                                  {"prompt_tokens", "5000000"}}))
+            .find("too much to simulate") != std::string::npos);
+  CHECK(error_of(get("batching", {{"model", "gpt-2"}, {"gpu", "l4"}, {"requests", "65"}})).find("from 1 to 64") !=
+        std::string::npos);
+}
+
+TEST_CASE("methods, types and paths are told apart") {
+  const ApiAnswer put = answer({.method = "PUT", .path = "/api/v1/estimate"});
+  CHECK(put.status == 405);
+  CHECK(header(put, "Allow") == "GET, HEAD, POST");
+  CHECK(post("estimate", kSmall, "text/plain").status == 415);
+  CHECK(post("estimate", kSmall, "").status == 415);
+  CHECK(post("estimate", std::string(kMostBody + 1, ' ')).status == 413);
+  CHECK(get("estimat").status == 404);
+  CHECK(get("estimat").body.find("nearest is 'estimate'") != std::string::npos);
+  CHECK(answer({.method = "GET", .path = "/etc/passwd"}).status == 404);
+  CHECK(answer({.method = "GET", .path = ""}).status == 404);
+}
+
+TEST_CASE("whatever comes, the answer is JSON and never our fault") {
+  Random random(20260101);
+  const auto pick = [&](const auto& list) -> const auto& {
+    return list[static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(std::size(list)) - 1))];
+  };
+  const std::string words[] = {"llama-3.1-8b", "h100-sxm", "vllm",     "-1",     "0",     "1e308",
+                               "NaN",          "true",     "mla",      "window", "eagle", "fp8",
+                               "ternary",      "a b",      "\xff\xfe", "{}",     "[",     "99999999999999999999",
+                               "0x10",         "1 GB",     "💥",        ""};
+  std::vector<std::string> keys{"slots", "requests", "seed", "rounds", "steps", "points", "nonsense", ""};
+  for (const QueryKey& key : setup_keys()) keys.emplace_back(key.name);
+  for (int i = 0; i < 400; ++i) {
+    std::vector<std::pair<std::string, std::string>> parameters;
+    if (random.uniform() < 0.8) parameters = {{"model", random.uniform() < 0.7 ? "gpt-2" : pick(words)}, {"gpu", "l4"}};
+    for (int n = static_cast<int>(random.uniform_integer(0, 5)); n > 0; --n)
+      parameters.emplace_back(pick(keys), pick(words));
+    std::string body = kSmall;
+    for (int n = static_cast<int>(random.uniform_integer(0, 12)); n > 0; --n)
+      body[static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(body.size()) - 1))] =
+          static_cast<char>(random.uniform_integer(0, 255));
+    const std::string endpoint = pick(kSetupEndpoints);
+    for (const ApiAnswer& a : {get(endpoint, parameters), post("estimate", body)}) {
+      INFO(a.body);
+      CHECK((a.status == 200 || a.status == 400));
+      CHECK(Json::accept(a.body));
+    }
+  }
+  CHECK(post("estimate", std::string(16000, '[')).status == 400);
+  CHECK(post("estimate", "{\"a\":" + std::string(8000, '{')).status == 400);
+}

@@ -1,0 +1,314 @@
+"""Drives the explorer and a report page in a headless Chromium, as a user would.
+
+usage: browser_test.py ROOFCAST
+Ends with 77 where there is no chromium or no chromedriver. Only the standard library: WebDriver is JSON over HTTP.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOFCAST = os.path.abspath(sys.argv[1])
+KPIS = ["ttft_ms", "tpot_ms", "output_tokens_per_s", "request_latency_ms"]
+TAB, RIGHT, ENTER = "\ue004", "\ue014", "\ue007"
+
+
+class Browser:
+    def __init__(self, chromium, driver, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        environment = {**os.environ, "HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_CACHE_HOME": folder}
+        self.driver = subprocess.Popen([driver, f"--port={self.port}"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, env=environment)
+        self.session = ""
+        for _ in range(200):
+            try:
+                self.call("GET", "/status")
+                break
+            except OSError:
+                time.sleep(0.02)
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                     "--disable-background-networking", "--disable-extensions", "--window-size=1280,900",
+                     f"--user-data-dir={folder}/profile"]
+        options = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments, "binary": chromium},
+                   "goog:loggingPrefs": {"browser": "ALL"}}
+        opened = self.call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
+        self.session = "/session/" + opened["sessionId"]
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, method=method,
+                                         headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return json.load(reply)["value"]
+
+    def go(self, url):
+        self.call("POST", self.session + "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def keys(self, text):
+        actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def console(self):
+        return [entry for entry in self.call("POST", self.session + "/se/log", {"type": "browser"})
+                if entry["level"] in ("SEVERE", "WARNING")]
+
+    def cdp(self, command, **parameters):
+        return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def until(self, script, *arguments, what=""):
+        for _ in range(400):
+            found = self.run(script, *arguments)
+            if found:
+                return found
+            time.sleep(0.015)
+        raise AssertionError(f"never came true: {what or script}")
+
+    def close(self):
+        try:
+            if self.session:
+                self.call("DELETE", self.session)
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+
+
+def shown(browser):
+    """The exact numbers on the page, and the command line that it says prints them."""
+    return browser.run("""
+      const of = (id) => document.getElementById("kpi-" + id).dataset.value;
+      return [arguments[0].map((id) => Number(of(id))), of("fits"), Number(of("usd_per_million_output_tokens")),
+              document.getElementById("command").textContent];""", KPIS)
+
+
+def check_against_program(browser):
+    numbers, fits, usd, command = shown(browser)
+    compare(command, numbers, fits, usd)
+
+
+def compare(command, numbers, fits, usd):
+    words = subprocess.run(["xargs", "-n1", "printf", "%s\\n"], input=command, text=True, capture_output=True, check=True)
+    arguments = words.stdout.splitlines()
+    assert arguments[:2] == ["roofcast", "estimate"], command
+    printed = subprocess.run([ROOFCAST, *arguments[1:], "--format", "json"], capture_output=True, text=True)
+    estimate = json.loads(printed.stdout)
+    assert numbers == [estimate[key] for key in KPIS], (command, numbers)
+    assert fits == str(estimate["memory"]["fits"]).lower(), command
+    assert usd == estimate["cost"]["usd_per_million_output_tokens"], command
+
+
+MOVE = """
+  const [wishes, models, done] = arguments, command = () => document.getElementById("command").textContent;
+  const numbers = () => [...document.querySelectorAll(".kpi")].map((k) => k.id + "=" + k.dataset.value);
+  const change = (id, value, kind) => { const c = document.getElementById(id); c.value = value; c.dispatchEvent(new Event(kind)); };
+  const until = async (test, what) => { for (let i = 0; i < 2000; ++i) { if (test()) return; await new Promise((r) => setTimeout(r, 3)); } throw new Error(what); };
+  (async () => {
+    const moved = [];
+    document.getElementById("sections").hidden = true;  // the numbers alone: pictures were looked at before
+    const controls = [...document.querySelectorAll("#controls input[type=range], #controls select")].filter((c) => c.offsetParent);
+    for (const { id, tagName } of controls) {
+      document.getElementById("reset").click();
+      await until(() => command().includes("--batch 16 ") && command().includes("llama-3.1-8b") && command().split(" ").length === 12, "reset before " + id);
+      for (const [key, value] of models[id] || []) {
+        const before = command();
+        change(key, value, document.getElementById(key).tagName === "SELECT" ? "change" : "input");
+        await until(() => command() !== before, key + " before " + id);
+      }
+      const before = command(), old = numbers(), c = document.getElementById(id);
+      if (tagName === "SELECT") change(id, wishes[id] || [...c.options].map((o) => o.value).find((v) => v && v !== c.value), "change");
+      else change(id, Number(c.value) + 1, "input");
+      await until(() => command() !== before && document.getElementById("kpis").className === "kpis", id);
+      moved.push([id, command(), old, numbers()]);
+    }
+    return moved;
+  })().then((moved) => done({ moved }), (error) => done({ error: String(error) }));"""
+
+
+def move_every_control(browser):
+    """Each slider one step on, each choice to another option: the command changes, and so do the numbers, to those that
+    the command prints."""
+    wishes = {"in-gpu": "h200-sxm", "in-engine": "sglang", "in-weights": "fp8", "in-activations": "bf16",
+              "in-kv_cache_dtype": "fp8", "in-speculation": "eagle", "in-attention": "mqa"}
+    experts = [["in-model", "mixtral-8x7b"]]
+    setups = {"in-ep": [*experts, ["in-tp", 1]], "in-attention_dp": [*experts, ["in-tp", 1], ["in-ep", 1]],
+              "in-activations": [["in-weights", "fp8"]]}
+    answer = browser.call("POST", browser.session + "/execute/async", {"script": MOVE, "args": [wishes, setups]})
+    assert "error" not in answer, answer
+    assert len(answer["moved"]) >= 18, answer
+    for control, command, before, after in answer["moved"]:
+        assert before != after, control
+        values = dict(pair[4:].split("=") for pair in after)
+        compare(command, [float(values[key]) for key in KPIS], values["fits"], float(values["usd_per_million_output_tokens"]))
+
+
+def one_slider_by_keyboard(browser):
+    before = browser.run("document.getElementById('in-batch').focus(); return document.getElementById('at-batch').value")
+    browser.keys(RIGHT)
+    browser.until("return document.getElementById('at-batch').value !== arguments[0] && "
+                  "document.getElementById('command').textContent.includes('--batch ' + document.getElementById('at-batch').value + ' ')", before)
+
+
+def every_canvas_draws(browser):
+    ids = browser.run("return [...document.querySelectorAll('article')].map((a) => a.id)")
+    assert len(ids) >= 12, ids
+    for card in ids:
+        browser.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", card)
+        browser.until("return document.getElementById(arguments[0]).querySelector('.finding').textContent.length > 10", card,
+                      what=card)
+        assert not browser.run("return document.getElementById(arguments[0]).querySelector('.finding.alarm')", card), card
+        # Something is on the canvas: not all of its pixels are alike.
+        browser.until("""
+          const canvas = document.getElementById(arguments[0]).querySelector("canvas");
+          if (!canvas) return document.getElementById(arguments[0]).querySelectorAll(".format .bit").length > 50;
+          const at = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          const seen = new Set();
+          for (let i = 0; i < at.length; i += 4 * 37) seen.add(at[i] + "," + at[i + 1] + "," + at[i + 2]);
+          return seen.size > 4;""", card, what=card + " draws")
+        browser.run("document.getElementById(arguments[0]).querySelector('summary').click()", card)
+        browser.until("return document.getElementById(arguments[0]).querySelectorAll('tbody tr').length > 1", card)
+
+
+def plays(browser):
+    browser.run("document.getElementById('card-timeline').scrollIntoView({block: 'center'}); document.querySelector('#card-timeline button').focus()")
+    browser.keys(ENTER)
+    browser.until("const s = document.querySelector('#card-timeline input'); return s.value > 20 && s.value < 900", what="playing")
+    browser.keys(ENTER)
+    assert browser.run("return document.querySelector('#card-timeline button').textContent") == "Play"
+    browser.run("document.querySelector('#card-cache button').focus()")
+    browser.keys(ENTER)
+    assert browser.run("return document.querySelector('#card-cache output').textContent") == "step 31 of 32"
+
+
+def keyboard_reaches_everything(browser):
+    browser.run("scrollTo(0, 0); document.querySelector('.skip').focus()")
+    wanted = set(browser.run("""return [...document.querySelectorAll("header button, #controls input, #controls select")]
+                                .filter((c) => c.offsetParent).map((c) => c.id)"""))
+    for _ in range(len(wanted) + 8):
+        browser.keys(TAB)
+        wanted.discard(browser.run("return document.activeElement.id"))
+    assert not wanted, wanted
+    unnamed = browser.run("""return [...document.querySelectorAll("input, select, button, canvas")].filter((c) =>
+      !(c.labels && c.labels.length) && !c.getAttribute("aria-label") && !c.textContent.trim()).map((c) => c.outerHTML)""")
+    assert not unnamed, unnamed
+
+
+CONTRAST = """
+  const parse = (c) => c.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (n) => { for (; n; n = n.parentElement) { const c = parse(getComputedStyle(n).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const poor = [];
+  for (const n of document.querySelectorAll("body *")) {
+    if (!n.offsetParent || n.disabled || ![...n.childNodes].some((t) => t.nodeType === 3 && t.textContent.trim())) continue;
+    const a = light(parse(getComputedStyle(n).color)), b = light(behind(n)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push(ratio.toFixed(2) + " " + n.tagName + "." + n.className + " " + n.textContent.slice(0, 30));
+  }
+  return poor;"""
+
+
+def reads_well(browser, url):
+    for theme in ("light", "dark"):
+        browser.run("if (document.documentElement.dataset.theme !== arguments[0]) document.getElementById('theme').click()", theme)
+        poor = browser.until("const p = (() => {" + CONTRAST + "})(); return p.length ? null : 'fine'", what="contrast, " + theme)
+        assert poor == "fine"
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
+    browser.go(url)
+    browser.until("return document.body.dataset.ready")
+    assert browser.run("return document.documentElement.scrollWidth") <= 360
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+
+
+def link_reproduces(browser, url):
+    state = "model=llama-2-13b&gpu=a100-sxm&weights=int8&tp=2&batch=48&attention=gqa&kv_heads=4&speculation=eagle&acceptance=0.6"
+    browser.go(url + "?" + state)
+    browser.until("return document.getElementById('command').textContent.includes('--set')")
+    check_against_program(browser)
+    first = shown(browser)
+    address = browser.run("return location.href")
+    browser.run("const b = document.getElementById('in-batch'); b.value = 3; b.dispatchEvent(new Event('input'))")
+    browser.until("return document.getElementById('command').textContent !== arguments[0]", first[3], what="batch")
+    changed = browser.run("return location.href")
+    assert changed != address and "batch=4" in changed, changed
+    second = shown(browser)
+    browser.go("about:blank")
+    browser.go(changed)
+    browser.until("return document.getElementById('command') && document.getElementById('command').textContent !== ''")
+    assert shown(browser) == second
+    browser.go(url + "?model=%3Cimg%20src=x%20onerror=alert(1)%3E&gpu=h100-sxm")
+    browser.until("return document.getElementById('state').textContent.includes('unknown model')")
+    assert not browser.run("return document.querySelector('img')")
+
+
+def explorer(browser):
+    server = subprocess.Popen([ROOFCAST, "explore", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        url = server.stdout.readline().strip()
+        browser.go(url)
+        browser.until("return document.body.dataset.ready")
+        check_against_program(browser)
+        every_canvas_draws(browser)
+        plays(browser)
+        keyboard_reaches_everything(browser)
+        one_slider_by_keyboard(browser)
+        browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+        browser.go(url)  # closes the tables
+        browser.until("return document.body.dataset.ready")
+        move_every_control(browser)
+        check_against_program(browser)
+        refused = [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
+        assert not refused, refused
+        reads_well(browser, url)
+        link_reproduces(browser, url)
+        errors = [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
+        assert not errors, errors
+    finally:
+        server.terminate()
+        assert server.wait(timeout=10) == 0
+
+
+def report(browser, folder):
+    result, page = folder + "/estimate.json", folder + "/report.html"
+    subprocess.run([ROOFCAST, "estimate", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--batch", "8", "--format", "json",
+                    "--out", result], check=True)
+    subprocess.run([ROOFCAST, "report", result, "--out", page], check=True)
+    browser.cdp("Network.enable")
+    browser.cdp("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    browser.go("file://" + page)
+    assert browser.run("return document.querySelectorAll('figure').length") >= 3
+    live = browser.run("return typeof Chart !== 'undefined' ? document.querySelectorAll('figure.live canvas').length : -1")
+    assert live == -1 or live == browser.run("return document.querySelectorAll('figure').length"), live
+    browser.run("document.getElementById('theme').click()")
+    if live > 0:
+        browser.run("document.querySelector('.tools button').click()")
+    assert not browser.console()
+    assert os.path.getsize(page) < 1_000_000
+
+
+def main():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not chromium or not driver:
+        print("SKIPPED: no chromium with chromedriver (Debian: chromium chromium-driver)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(chromium, driver, folder)
+        try:
+            explorer(browser)
+            report(browser, folder)
+        finally:
+            browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+#include "explore/server.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/random.h"
+
+using namespace roofcast;
+
+namespace {
+
+/// A server that runs while the test does.
+class Running {
+ public:
+  explicit Running(const ServerOptions& options = {.port = 0}) : server(options), thread_([this] { server.run(); }) {
+    while (ask("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n").empty()) std::this_thread::yield();
+  }
+  ~Running() {
+    server.stop();
+    thread_.join();
+  }
+
+  /// Sends bytes as they are and returns all that comes back; empty when nobody listens. A client that hangs up tells
+  /// the server that nothing follows, and may go unanswered.
+  std::string ask(const std::string& bytes, bool hang_up = false) const {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(server.port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::string reply;
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (hang_up) shutdown(fd, SHUT_WR);
+      std::array<char, 65536> buffer;
+      for (ssize_t n; (n = recv(fd, buffer.data(), buffer.size(), 0)) > 0;)
+        reply.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    close(fd);
+    return reply;
+  }
+  std::string get(const std::string& path, const std::string& headers = "") const {
+    return ask("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) + "\r\n" + headers +
+               "\r\n");
+  }
+  std::string post(const std::string& path, const std::string& body, const std::string& headers = "") const {
+    return ask("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+               std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body);
+  }
+
+  ExploreServer server;
+
+ private:
+  std::thread thread_;
+};
+
+std::string status_of(const std::string& reply) { return reply.substr(0, reply.find("\r\n")); }
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const char* const kBody = R"({"model": "gpt-2", "gpu": "l4"})";
+
+}  // namespace
+
+TEST_CASE("the server serves the page, its files and the API") {
+  const Running running;
+  const std::string page = running.get("/");
+  CHECK(status_of(page) == "HTTP/1.1 200 OK");
+  CHECK(holds(page, "<title>roofcast explorer</title>"));
+  CHECK(holds(page, "Content-Security-Policy: default-src 'none'; script-src 'self';"));
+  CHECK(holds(page, "X-Content-Type-Options: nosniff"));
+  CHECK_FALSE(holds(page, "unsafe-inline"));
+  CHECK_FALSE(holds(page, " style=\""));
+  CHECK_FALSE(holds(page, "<script>"));
+  for (const char* file : {"/explore.css", "/explore.js", "/charts.js", "/canvases.js"})
+    CHECK(status_of(running.get(file)) == "HTTP/1.1 200 OK");
+  CHECK(holds(running.get("/api/v1/estimate?model=gpt-2&gpu=l4"), "Roofcast-Command: roofcast estimate --model gpt-2"));
+  const std::string posted = running.post("/api/v1/estimate", kBody),
+                    got = running.get("/api/v1/estimate?model=gpt-2&gpu=l4");
+  CHECK(posted.substr(posted.find("\r\n\r\n")) == got.substr(got.find("\r\n\r\n")));
+  const std::string head = running.ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(status_of(head) == "HTTP/1.1 200 OK");
+  CHECK(head.substr(head.find("\r\n\r\n")) == "\r\n\r\n");
+}
+
+TEST_CASE("the server answers to its address alone, and to no page of another origin") {
+  const Running running;
+  const auto with = [&](const std::string& headers) {
+    return status_of(running.ask("GET / HTTP/1.1\r\n" + headers + "\r\n"));
+  };
+  CHECK(with("Host: localhost\r\n") == "HTTP/1.1 200 OK");
+  CHECK(with("Host: localhost:1\r\nOrigin: http://localhost:1\r\n") == "HTTP/1.1 200 OK");
+  for (const char* headers :
+       {"", "Host: evil.example\r\n", "Host: localhost\r\nHost: evil.example\r\n",
+        "Host: localhost\r\nOrigin: null\r\n", "Host: localhost\r\nOrigin: http://evil.example\r\n",
+        "Host: localhost:1\r\nOrigin: http://localhost:2\r\n"}) {
+    INFO(headers);
+    CHECK(with(headers) == "HTTP/1.1 403 Forbidden");
+  }
+  CHECK(holds(running.post("/api/v1/estimate", kBody, "Origin: http://evil.example\r\n"), "403 Forbidden"));
+}
+
+TEST_CASE("hostile requests get an error and leave the server well") {
+  const Running running;
+  CHECK(status_of(running.post("/api/v1/estimate", std::string(100000, ' '))) == "HTTP/1.1 413 Payload Too Large");
+  CHECK(status_of(running.ask("POST /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                              "Content-Length: 99999999999\r\n\r\n")) == "HTTP/1.1 413 Payload Too Large");
+  CHECK(status_of(running.post("/elsewhere", kBody)) == "HTTP/1.1 404 Not Found");
+  CHECK(status_of(running.ask("DELETE /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\n\r\n")) ==
+        "HTTP/1.1 405 Method Not Allowed");
+  CHECK(status_of(running.ask("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")) ==
+        "HTTP/1.1 405 Method Not Allowed");
+  for (const char* path : {"/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/explore.css/../../etc/passwd",
+                           "/api/v1/../../x", "/configs/models/gpt-2.yaml", "/%00", "//etc/passwd", "/index.html"}) {
+    INFO(path);
+    const std::string reply = running.get(path);
+    CHECK((status_of(reply) == "HTTP/1.1 404 Not Found" || status_of(reply) == "HTTP/1.1 400 Bad Request"));
+    CHECK_FALSE(holds(reply, "root:"));
+  }
+  CHECK(status_of(running.get("/" + std::string(20000, 'a'))).starts_with("HTTP/1.1 4"));
+  CHECK(status_of(running.get("/api/v1/" + std::string(8000, 'a'))).starts_with("HTTP/1.1 4"));
+  CHECK(status_of(running.post("/api/v1/" + std::string(8000, 'a'), kBody)).starts_with("HTTP/1.1 4"));
+  CHECK(running.get("/", "Range: bytes=0-3,5-9,0-,-1\r\n").starts_with("HTTP/1.1 "));
+  CHECK(running.get("/api/v1/models", "Range: bytes=99999999-\r\n").starts_with("HTTP/1.1 "));
+  Random random(7);
+  for (int i = 0; i < 60; ++i) {
+    std::string bytes =
+        "POST /api/v1/estimate?model=gpt-2 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 31\r\n\r\n" +
+        std::string(kBody);
+    for (int n = 0; n < 1 + i / 4; ++n)
+      bytes[static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(bytes.size()) - 1))] =
+          static_cast<char>(random.uniform_integer(0, 255));
+    const std::string reply = running.ask(bytes, true);
+    INFO(bytes << " -> " << reply);
+    CHECK((reply.empty() || reply.starts_with("HTTP/1.1 ")));
+    CHECK_FALSE(reply.starts_with("HTTP/1.1 5"));
+  }
+  CHECK(status_of(running.get("/")) == "HTTP/1.1 200 OK");
+}
+
+TEST_CASE("more requests than the rate allows are sent away") {
+  const Running running({.port = 0, .requests_per_s = 0.001, .burst = 5});  // one of them is the server's start
+  int refused = 0;
+  std::string last;
+  for (int i = 0; i < 8; ++i) {
+    const std::string reply = running.get("/api/v1/choices");
+    if (status_of(reply) == "HTTP/1.1 429 Too Many Requests") ++refused, last = reply;
+  }
+  CHECK(refused >= 4);
+  CHECK(holds(last, "Retry-After: 1"));
+}
+
+TEST_CASE("many ask at once and all are answered") {
+  const Running running;
+  const std::string expected = running.get("/api/v1/throughput?model=gpt-2&gpu=l4&batch=4");
+  REQUIRE(status_of(expected) == "HTTP/1.1 200 OK");
+  std::array<std::string, 5> replies;
+  std::vector<std::thread> clients;
+  for (std::string& reply : replies)
+    clients.emplace_back([&] { reply = running.get("/api/v1/throughput?model=gpt-2&gpu=l4&batch=4"); });
+  for (std::thread& client : clients) client.join();
+  for (const std::string& reply : replies) CHECK(reply == expected);
+}
+
+TEST_CASE("a port that is taken, or an address of no machine here, is said so") {
+  const Running running;
+  const int port = running.server.port();
+  CHECK(running.server.url() == "http://127.0.0.1:" + std::to_string(port) + "/");
+  const std::string taken =
+      "--port: " + std::to_string(port) + " on 127.0.0.1 is taken; choose another one, or 0 for any free one";
+  CHECK_THROWS_WITH_AS(ExploreServer({.port = port}), taken.c_str(), ConfigError);
+  CHECK_THROWS_WITH_AS(ExploreServer({.address = "192.0.2.1", .port = 0}),
+                       "--bind: cannot listen on '192.0.2.1'; give an address of this machine, such as 127.0.0.1",
+                       ConfigError);
+}
+
+TEST_CASE("a server ends whenever it is told to, even before it serves") {
+  for (int i = 0; i < 20; ++i) {
+    ExploreServer server({.port = 0});
+    std::thread thread([&] { server.run(); });
+    if (i % 2) std::this_thread::yield();
+    server.stop();
+    thread.join();
+  }
+  ExploreServer never({.port = 0});
+  never.stop();
+  never.run();  // told before it began: returns at once
+  CHECK(never.port() > 0);
+}
