@@ -33,6 +33,9 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
+/// Whether clients give up or queues are limited.
+bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
+
 Json to_json(const ServingMetrics& m, const Scenario& s) {
   const double seconds = m.duration.base();
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas);
@@ -43,6 +46,11 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["duration"] = seconds;
   out["completed"] = m.completed;
   out["failed"] = m.failed;
+  if (m.cancelled + m.rejected > 0 || may_fail(s)) {
+    out["cancelled"] = m.cancelled;
+    out["rejected"] = m.rejected;
+    out["cancelled_output_tokens"] = m.cancelled_tokens;
+  }
   out["total_input_tokens"] = m.input_tokens;
   out["total_output_tokens"] = m.output_tokens;
   const auto rate = [&](double count) { return seconds > 0 ? count / seconds : 0.0; };
@@ -87,6 +95,11 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<24}{}\n", name, value); };
   const auto number = [&](const char* key, int digits = 4) { return significant(json[key].get<double>(), digits); };
   line("requests", fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
+  if (m.cancelled + m.rejected > 0) {
+    line("failed",
+         fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue",
+                     m.cancelled, human_count(m.cancelled_tokens), m.rejected));
+  }
   line("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   line("throughput", fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                                  number("output_throughput"), number("total_token_throughput")));

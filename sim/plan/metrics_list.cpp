@@ -52,6 +52,8 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                   {"duration", m.duration.base()},
                   {"completed", static_cast<double>(m.completed)},
                   {"failed", static_cast<double>(m.failed)},
+                  {"cancelled", static_cast<double>(m.cancelled)},
+                  {"rejected", static_cast<double>(m.rejected)},
                   {"request_throughput", static_cast<double>(m.completed) / seconds},
                   {"request_goodput", m.good_requests / seconds},
                   {"output_throughput", m.output_tokens / seconds},

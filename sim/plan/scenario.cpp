@@ -144,6 +144,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   }
   s.serving.router = checked_name(in, "router", s.serving.router, routers());
   s.serving.policy = checked_name(in, "policy", s.serving.policy, queue_policies());
+  s.serving.max_queue = static_cast<int>(in.integer("max_queue", 0, {0, 1e9}));
   s.serving.seed = static_cast<std::uint64_t>(in.integer("seed", 0, {0, 9e15}));
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);

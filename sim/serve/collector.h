@@ -17,6 +17,11 @@ class Collector {
   }
   void request(const RequestRecord& record);
   void failed() { ++metrics_.failed; }
+  void rejected() { ++metrics_.rejected, ++metrics_.failed; }
+  void cancelled(int tokens) {
+    ++metrics_.cancelled, ++metrics_.failed;
+    metrics_.cancelled_tokens += tokens;
+  }
   void replied(SimTime at) { end_ = std::max(end_, at); }
   void step(const StepRecord& record);
   ServingMetrics& metrics() { return metrics_; }

@@ -53,6 +53,27 @@ void Replica::arrive(Slot slot, SimTime ready) {
   }
 }
 
+/// Between steps, as engines abort requests: a run of steps ends with the one under way.
+bool Replica::cancel(Slot slot, SimTime now) {
+  LiveRequest& r = requests_[slot];
+  r.cancelled = true;
+  if (busy_ || landing(r)) {
+    cancelled_.push_back(slot);
+    if (!busy_ || !run_.whole || run_.steps == 1) return false;
+    const Seconds past = (now - run_.start).seconds();
+    const std::int64_t steps = pricer_.steps_within(run_.rows, run_.context, query_len_, past, run_.steps);
+    if (steps < run_.steps) price_run(steps);
+    return false;
+  }
+  drop(slot);
+  ++generation_;
+  if (!waiting_.empty()) {
+    woken_ = true;
+    wake_ = now;
+  }
+  return true;
+}
+
 void Replica::submit_prefilled(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
   r.replica = static_cast<std::uint16_t>(options_.index);

@@ -55,6 +55,9 @@ class Replica {
   /// Ends the run under way at due(); `ended` takes the requests whose last token is out.
   void end_run(std::vector<Ended>& ended);
   void start_run(SimTime now);
+  /// The client of a request that is here has given up: it leaves at the end of the step under way, among what
+  /// end_run() ends. True when no step is under way and it has left at once.
+  bool cancel(Slot slot, SimTime now);
   bool busy() const { return busy_; }
 
   /// Caches that this replica began to fetch, by the time at which they are here.
@@ -66,6 +69,7 @@ class Replica {
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
 
+  std::size_t queued() const { return inbox_.size() + waiting_.size(); }
   int outstanding() const { return static_cast<int>(inbox_.size() + waiting_.size()) + running_; }
   const KvPool& pool() const { return pool_; }
   int index() const { return options_.index; }
@@ -132,6 +136,9 @@ class Replica {
   void hand_over(Slot slot, std::vector<Ended>& ended);
   bool engaged() const { return decoding_ > 0 || !partial_.empty(); }
   int output_of(const LiveRequest& r) const { return options_.prefill_only ? 1 : r.output; }
+  void drop_cancelled(std::vector<Ended>& ended);
+  bool landing(const LiveRequest& r) const { return r.phase == Phase::kPrefill && r.base == r.target; }
+  void drop(Slot slot);
   void release(LiveRequest& request, Slot slot, bool keep_room);
   void share(LiveRequest& request, std::int64_t bytes);
   void idle_row(const LiveRequest& request);
@@ -179,6 +186,7 @@ class Replica {
   std::int64_t steps_ = 0;    ///< steps so far
   StepHeap finishes_, level_ends_;
 
+  std::vector<Slot> cancelled_;   ///< to leave when the step under way ends
   std::deque<Landing> landings_;  ///< caches under way
   std::vector<Landing> fetches_;
   SimTime link_free_;

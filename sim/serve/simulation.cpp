@@ -53,6 +53,13 @@ class Simulation {
   void run_replica(int index, SimTime now);
   void finish(const Replica::Ended& ended, SimTime now);
   void hand_over(Slot slot, SimTime now);
+  void watch(Slot slot, SimTime now);
+  bool late(const LiveRequest& request, SimTime now) const;
+  void give_up(Slot slot, std::uint32_t id, SimTime now);
+  void refuse(Slot slot, SimTime now);
+  void count_ended(const LiveRequest& request, const Replica::Ended& ended);
+  std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
+  bool leave(Slot slot, SimTime now, SimTime delivered);
   void transferred(Slot slot, SimTime now);
   void schedule(int index);
 
@@ -146,6 +153,9 @@ ServingMetrics Simulation::run() {
       case Kind::kTransfer:
         transferred(event.index, event.at);
         break;
+      case Kind::kTimeout:
+        give_up(event.index, event.generation, event.at);
+        break;
       case Kind::kReplica:
         if (at(event.index).generation() == event.generation) run_replica(event.index, event.at);
         break;
@@ -180,22 +190,60 @@ void Simulation::send(const Request& request, SimTime now) {
   live.prompt = live.target = std::max(1, live.prompt);
   live.output = std::max(1, live.output);
   live.counted = sent_++ >= workload_.warmup_requests;
-  if (options_.priority) live.priority = options_.priority(request);
+  live.priority = request.priority;
   if (live.counted && !collector_.begun()) {
     collector_.begin(now);
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (!front_.can_serve(live) || (decode_.replicas() > 0 && !decode_.can_serve(live))) {
     if (live.counted) collector_.failed();
-    const int session = live.session;
-    requests_.remove(slot);
-    if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session);
-    return;
+    return refuse(slot, now);
+  }
+  Replica& replica = front_.pick(request);
+  if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
+    if (live.counted) collector_.rejected();
+    return refuse(slot, now);
   }
   ++in_flight_;
-  Replica& replica = front_.pick(request);
+  if (!workload_.patience.endless()) watch(slot, now);
   replica.submit(slot, now);
   if (replica.index() != planning_) schedule(replica.index());
+}
+
+void Simulation::refuse(Slot slot, SimTime now) {
+  const int session = requests_[slot].session;
+  requests_.remove(slot);
+  if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session);
+}
+
+void Simulation::watch(Slot slot, SimTime now) {
+  const auto id = static_cast<std::uint32_t>(requests_[slot].id);
+  for (const std::optional<Seconds>& limit : {workload_.patience.first_token, workload_.patience.total}) {
+    if (limit) events_.push(now + SimTime::of(*limit), Kind::kTimeout, slot, id);
+  }
+}
+
+/// Whether the client has given up by now.
+bool Simulation::late(const LiveRequest& r, SimTime now) const {
+  const auto passed = [&](const std::optional<Seconds>& limit) {
+    return limit && now >= r.arrival + SimTime::of(*limit);
+  };
+  if (passed(workload_.patience.total)) return true;
+  const bool answered = r.first_token > SimTime(0) && r.first_token <= now && !r.remote;
+  return passed(workload_.patience.first_token) && !answered;
+}
+
+/// A slot may have passed on to another request since.
+void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
+  const LiveRequest& r = requests_[slot];
+  if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
+  const int session = r.session, index = r.replica;
+  if (at(index).cancel(slot, now)) {
+    count_ended(r, {slot, now, false});
+    if (leave(slot, now, now)) return;
+  }
+  schedule(index);
+  if (closed()) user_goes_on(session, now, now);
 }
 
 void Simulation::schedule(int index) {
@@ -223,6 +271,12 @@ void Simulation::run_replica(int index, SimTime now) {
 
 /// The decoding replica is chosen when the prompt is done.
 void Simulation::hand_over(Slot slot, SimTime now) {
+  if (requests_[slot].cancelled) {
+    requests_[slot].remote = true;
+    count_ended(requests_[slot], {slot, now, true});
+    (void)leave(slot, now, now);
+    return;
+  }
   Request request;
   const LiveRequest& r = requests_[slot];
   request.id = r.id;
@@ -239,31 +293,59 @@ void Simulation::transferred(Slot slot, SimTime now) {
   schedule(source);
 }
 
-void Simulation::finish(const Replica::Ended& ended, SimTime now) {
-  const LiveRequest& r = requests_[ended.slot];
-  if (r.counted) {
-    collector_.replied(ended.delivered);
-    collector_.request({.id = r.id,
-                        .arrival = r.arrival.seconds(),
-                        .queue = (r.scheduled - r.arrival).seconds(),
-                        .ttft = (r.first_token - r.arrival).seconds(),
-                        .e2el = (ended.delivered - r.arrival).seconds(),
-                        .prompt_tokens = r.prompt,
-                        .output_tokens = r.output,
-                        .cached_tokens = r.cached,
-                        .preemptions = r.preemptions,
-                        .replica = r.replica});
+void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) {
+  if (!r.counted) return;
+  collector_.replied(ended.delivered);
+  if (r.cancelled) return collector_.cancelled(r.produced);
+  collector_.request({.id = r.id,
+                      .arrival = r.arrival.seconds(),
+                      .queue = (r.scheduled - r.arrival).seconds(),
+                      .ttft = (r.first_token - r.arrival).seconds(),
+                      .e2el = (ended.delivered - r.arrival).seconds(),
+                      .prompt_tokens = r.prompt,
+                      .output_tokens = r.output,
+                      .cached_tokens = r.cached,
+                      .preemptions = r.preemptions,
+                      .replica = r.replica});
+}
+
+/// When the client gave up on tokens that a lagging front end brought too late.
+std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime delivered) const {
+  const Patience& patience = workload_.patience;
+  if (patience.first_token && r.first_token > r.arrival + SimTime::of(*patience.first_token))
+    return r.arrival + SimTime::of(*patience.first_token);
+  if (patience.total && delivered > r.arrival + SimTime::of(*patience.total))
+    return r.arrival + SimTime::of(*patience.total);
+  return std::nullopt;
+}
+
+/// A request that ended gives back its slot, and the cache that a prefill replica may still hold for it. True when it
+/// was the last of the warm-up: then all users begin anew.
+bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
+  const LiveRequest& r = requests_[slot];
+  if (r.remote) {
+    const int source = r.source;
+    at(source).release_held(slot, now);
+    schedule(source);
   }
-  const int session = r.session;
-  requests_.remove(ended.slot);
+  requests_.remove(slot);
   --in_flight_;
-  if (!closed()) return;
-  if (in_flight_ == 0 && sent_ == workload_.warmup_requests && !collector_.begun()) {
-    main_begin_ = std::max(now, ended.delivered);
-    for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i) events_.push(main_begin_, Kind::kUser, -1);
-    return;
+  if (!closed() || in_flight_ > 0 || sent_ != workload_.warmup_requests || collector_.begun()) return false;
+  main_begin_ = std::max(now, delivered);
+  for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i) events_.push(main_begin_, Kind::kUser, -1);
+  return true;
+}
+
+void Simulation::finish(const Replica::Ended& ended, SimTime now) {
+  LiveRequest& r = requests_[ended.slot];
+  const bool gone = r.cancelled;  // its user went on when it gave up
+  SimTime goes_on = ended.delivered;
+  if (!gone && !workload_.patience.endless()) {
+    if (const auto at = gave_up_at(r, ended.delivered)) r.cancelled = true, goes_on = *at;
   }
-  user_goes_on(session, now, ended.delivered);
+  count_ended(r, ended);
+  const int session = r.session;
+  if (!leave(ended.slot, now, ended.delivered) && closed() && !gone) user_goes_on(session, now, goes_on);
 }
 
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
