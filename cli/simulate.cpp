@@ -57,6 +57,9 @@ class Observers final : public Observer {
   void on_request(const RequestRecord& request) override {
     for (Observer* o : all_) o->on_request(request);
   }
+  void on_fleet(const FleetRecord& fleet) override {
+    for (Observer* o : all_) o->on_fleet(fleet);
+  }
 
  private:
   std::vector<Observer*> all_;
@@ -109,7 +112,8 @@ void tell_failures(const ServingMetrics& m, const Deployment& d) {
   };
   add(m.cancelled, "given up by their clients (timeout)");
   add(m.rejected, "refused by a full queue (max_queue)");
-  add(m.failed - m.cancelled - m.rejected,
+  add(m.lost, "lost with a failed replica");
+  add(m.failed - m.cancelled - m.rejected - m.lost,
       fmt::format(
           "longer than the model's context ({:.0f} tokens), the cache ({:.0f}) or, uncut, the token budget ({})",
           d.model.max_context, d.memory.max_context(d.engine.block_size), d.engine.max_num_batched_tokens));

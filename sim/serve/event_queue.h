@@ -12,7 +12,7 @@ namespace roofcast {
 /// sent before replicas plan, so that a plan sees all that has arrived by then.
 class EventQueue {
  public:
-  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kReplica };
+  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kFleet, kReplica };
   struct Event {
     SimTime at;
     std::uint64_t sequence = 0;
@@ -33,6 +33,7 @@ class EventQueue {
     heap_.pop_back();
     return event;
   }
+  std::size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
 
  private:

@@ -15,11 +15,18 @@ struct StepRecord {
   double kv_usage = 0;       ///< share of the pool at the end of the event
 };
 
+/// Replicas of a fleet that changes, from this time on.
+struct FleetRecord {
+  Seconds at{};
+  int serving = 0, starting = 0, down = 0;
+};
+
 /// Sees a simulation go by: time series, request tables, timelines. Does nothing by default.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_step(const StepRecord&) {}
+  virtual void on_fleet(const FleetRecord&) {}
   virtual void on_request(const RequestRecord&) {}  ///< warm-up requests are not shown
 };
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/serve/event_queue.h"
-#include "sim/serve/replica.h"
+#include "sim/serve/simulation_run.h"
 
 namespace roofcast {
 namespace {
@@ -14,73 +13,7 @@ using Kind = EventQueue::Kind;
 /// What a client waits before it goes on after a request was refused.
 constexpr Seconds kRefusal = kMillisecond;
 
-/// Replicas that share a role: all of them, or those that prefill, or those that decode.
-class Pool final : public ReplicaView {
- public:
-  Pool(const std::string& router) : router_(make_router(router)) {}
-  void add(Replica& replica) { members_.push_back(&replica); }
-  Replica& pick(const Request& request) { return *members_[static_cast<std::size_t>(router_->pick(request, *this))]; }
-  bool can_serve(const LiveRequest& request) const { return members_.front()->can_serve(request); }
-
-  int replicas() const override { return static_cast<int>(members_.size()); }
-  int outstanding(int i) const override { return at(i).outstanding(); }
-  std::int64_t cached_blocks(int i, const Request& request) const override {
-    return at(i).pool().cached_blocks(request.prefix_blocks);
-  }
-
- private:
-  const Replica& at(int i) const { return *members_[static_cast<std::size_t>(i)]; }
-  std::vector<Replica*> members_;
-  std::unique_ptr<Router> router_;
-};
-
-class Simulation {
- public:
-  Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source, const WorkloadSpec& workload,
-             const ServingOptions& options, Observer* observer);
-  ServingMetrics run();
-
- private:
-  bool closed() const { return workload_.arrivals.process == ArrivalSpec::Process::kClosedLoop; }
-  Replica& at(int i) { return *replicas_[static_cast<std::size_t>(i)]; }
-  void add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer, Pool& pool,
-                    bool prefill_only);
-  void begin();
-  void send(const Request& request, SimTime now);
-  void send_next(int session, SimTime now);
-  void user_goes_on(int session, SimTime now, SimTime from);
-  void arrive(SimTime now);
-  void run_replica(int index, SimTime now);
-  void finish(const Replica::Ended& ended, SimTime now);
-  void hand_over(Slot slot, SimTime now);
-  void watch(Slot slot, SimTime now);
-  bool late(const LiveRequest& request, SimTime now) const;
-  void give_up(Slot slot, std::uint32_t id, SimTime now);
-  void refuse(Slot slot, SimTime now);
-  void count_ended(const LiveRequest& request, const Replica::Ended& ended);
-  std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
-  bool leave(Slot slot, SimTime now, SimTime delivered);
-  void transferred(Slot slot, SimTime now);
-  void schedule(int index);
-
-  RequestSource& source_;
-  const WorkloadSpec& workload_;
-  const ServingOptions& options_;
-  Collector collector_;
-  RequestTable requests_;
-  EventQueue events_;
-  Random think_;
-  Pool front_, decode_;  ///< where requests are sent; where they decode when that is elsewhere
-  std::unique_ptr<StepPricer> pricer_, draft_pricer_, prefill_pricer_;
-  std::vector<std::unique_ptr<Replica>> replicas_;
-  std::vector<std::uint32_t> scheduled_;  ///< generation of the replica's event in the queue
-  std::vector<Replica::Ended> ended_;
-  Request next_;
-  std::int64_t sent_ = 0, in_flight_ = 0;
-  SimTime main_begin_, stop_sending_;
-  bool exhausted_ = false;
-  int planning_ = -1;  ///< the replica that plans anyway when this event is done
-};
+}  // namespace
 
 Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                        const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
@@ -100,8 +33,11 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
     add_replicas(options.disaggregation->prefill, options.disaggregation->prefill_replicas, *prefill_pricer_, front_,
                  true);
   }
-  add_replicas(deployment, options.replicas, *pricer_, options.disaggregation ? decode_ : front_, false);
+  const auto& scaling = options.fleet.autoscaling;
+  add_replicas(deployment, scaling ? scaling->max : options.replicas, *pricer_,
+               options.disaggregation ? decode_ : front_, false);
   scheduled_.assign(replicas_.size(), 0);
+  if (options.fleet.active()) begin_fleet(deployment->sharding.gpus());
 }
 
 void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer,
@@ -156,6 +92,9 @@ ServingMetrics Simulation::run() {
       case Kind::kTimeout:
         give_up(event.index, event.generation, event.at);
         break;
+      case Kind::kFleet:
+        fleet_event(static_cast<FleetEvent>(event.generation), event.index, event.at);
+        break;
       case Kind::kReplica:
         if (at(event.index).generation() == event.generation) run_replica(event.index, event.at);
         break;
@@ -165,6 +104,7 @@ ServingMetrics Simulation::run() {
   for (const auto& replica : replicas_) {
     SIM_CHECK(replica->pool().private_bytes() == 0 && replica->pool().pinned_bytes() == 0, "all cache was given back");
   }
+  if (fleet_) account_fleet();
   return collector_.finish();
 }
 
@@ -199,6 +139,7 @@ void Simulation::send(const Request& request, SimTime now) {
     if (live.counted) collector_.failed();
     return refuse(slot, now);
   }
+  if (front_.replicas() == 0) return wait_for_replica(slot, now);
   Replica& replica = front_.pick(request);
   if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
     if (live.counted) collector_.rejected();
@@ -238,11 +179,13 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   const LiveRequest& r = requests_[slot];
   if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
   const int session = r.session, index = r.replica;
-  if (at(index).cancel(slot, now)) {
+  const bool at_gateway = std::erase(gateway_, slot) > 0;
+  if (at_gateway) requests_[slot].cancelled = true;
+  if (at_gateway || at(index).cancel(slot, now)) {
     count_ended(r, {slot, now, false});
     if (leave(slot, now, now)) return;
   }
-  schedule(index);
+  if (!at_gateway) schedule(index);
   if (closed()) user_goes_on(session, now, now);
 }
 
@@ -264,9 +207,20 @@ void Simulation::run_replica(int index, SimTime now) {
     for (const Replica::Ended& e : ended_) e.handed_over ? hand_over(e.slot, now) : finish(e, now);
   }
   planning_ = -1;
+  if (fleet_ && leaves_service(index, now)) return;
   replica.start_run(now);
   for (const Replica::Landing& f : replica.take_fetches()) events_.push(f.at, Kind::kTransfer, f.slot);
   schedule(index);
+}
+
+/// What a router may know of a request that was sent before.
+Request Simulation::request_of(Slot slot) {
+  Request request;
+  const LiveRequest& r = requests_[slot];
+  request.id = r.id;
+  request.session = r.session;
+  if (const PrefixBlocks* prefix = requests_.prefix(slot)) request.prefix_blocks = prefix->hashes;
+  return request;
 }
 
 /// The decoding replica is chosen when the prompt is done.
@@ -277,12 +231,7 @@ void Simulation::hand_over(Slot slot, SimTime now) {
     (void)leave(slot, now, now);
     return;
   }
-  Request request;
-  const LiveRequest& r = requests_[slot];
-  request.id = r.id;
-  request.session = r.session;
-  if (const PrefixBlocks* prefix = requests_.prefix(slot)) request.prefix_blocks = prefix->hashes;
-  Replica& replica = decode_.pick(request);
+  Replica& replica = decode_.pick(request_of(slot));
   replica.submit_prefilled(slot, now);
   schedule(replica.index());
 }
@@ -357,8 +306,6 @@ void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
     events_.push(from, Kind::kUser, session);
   }
 }
-
-}  // namespace
 
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer) {

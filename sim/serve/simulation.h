@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/serve/fleet.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/observer.h"
 #include "sim/serve/router.h"
@@ -25,7 +26,7 @@ struct Disaggregation {
 };
 
 struct ServingOptions {
-  int replicas = 1;
+  int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds
   std::string router = "round_robin";  ///< a name in routers()
   std::string policy = "fcfs";         ///< a name in queue_policies()
   int max_queue = 0;                   ///< prompts that may wait on a replica; more are refused. 0: any number
@@ -34,6 +35,7 @@ struct ServingOptions {
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
       std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas
+  FleetSpec fleet;       ///< replicas that come and go; not together with disaggregation
   PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
 };

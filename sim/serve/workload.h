@@ -50,6 +50,8 @@ struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
   Process process = Process::kAllAtOnce;
   PerSecond rate{};
+  std::vector<double> profile{};  ///< the rate over a period, relative to `rate`: equal slices of mean 1; empty: even
+  Seconds profile_period{86400};
   double cv = 1.0;       ///< coefficient of variation of the gaps (gamma)
   int concurrency = 1;   ///< closed loop: requests in flight at most
   Seconds think_time{};  ///< mean pause of a user before the next request (closed loop, sessions)
