@@ -139,11 +139,12 @@ std::vector<double> fractions_of(const HostCosts& host) {
   return x;
 }
 
-/// Mean squared step from the engine's own costs, in parts of each or of a twentieth of its bound.
+/// Mean squared ln(cost / the engine's own), both plus a twentieth of the bound.
 double distance(const std::vector<double>& at, const std::vector<double>& own) {
+  constexpr double kSmall = 0.05;
   double sum = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const double step = (at[i] - own[i]) / std::max(own[i], 0.05);
+    const double step = std::log((at[i] + kSmall) / (own[i] + kSmall));
     sum += step * step;
   }
   return sum / static_cast<double>(at.size());

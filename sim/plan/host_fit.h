@@ -47,8 +47,8 @@ struct HostFit {
 
 /// Runs of `engine` (a profile's name) among `runs`. The loss is the mean over groups of the mean |log(predicted /
 /// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2, plus `pull` times the
-/// mean squared step away from the engine's own costs, in parts of each (of a twentieth of its bound where that is
-/// more). Throws ConfigError when no scored run is of this engine.
+/// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Throws ConfigError when no
+/// scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

@@ -55,6 +55,7 @@ void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
 /// their mean.
 void parse_profile(ConfigReader& in, ArrivalSpec& arrivals) {
   arrivals.profile = in.numbers("profile", Range{0.0, 1e9});
+  if (!in.has("profile_period")) in.ignore("profile_period");
   if (arrivals.profile.empty()) return;
   const double sum = std::accumulate(arrivals.profile.begin(), arrivals.profile.end(), 0.0);
   if (sum <= 0) in.fail("profile", "the rates of 'profile' must not all be 0");

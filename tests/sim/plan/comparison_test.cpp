@@ -12,13 +12,22 @@ using namespace roofcast;
 
 namespace {
 
-Scenario scenario(const std::string& more = "", int concurrency = 64) {
+/// Host costs of the tests' own, so that a new fit of the profile changes nothing here.
+std::string host(double factor = 1, double latency_ms = 5) {
+  const auto us = [factor](double value) { return fmt::format("{} us", factor * value); };
+  return fmt::format(
+      "host: {{step_time: {}, sequence_time: {}, prefill_step_time: {}, launch_time: {}, request_time: {}, "
+      "request_latency: {}, token_time: {}, prompt_token_time: {}}}",
+      us(300), us(10), us(10000), us(15), us(900), us(1000 * latency_ms), us(45), us(4));
+}
+
+Scenario scenario(const std::string& host_costs = host(), int concurrency = 64, const std::string& more = "") {
   return read_scenario(
       parse_config_text(
           fmt::format(
-              "{{model: llama-3.1-8b, gpu: h100-sxm, engine: {{name: vllm{}}}, workload: {{arrivals: {{process: "
+              "{{model: llama-3.1-8b, gpu: h100-sxm, engine: {{name: vllm, {}{}}}, workload: {{arrivals: {{process: "
               "closed_loop, concurrency: {}}}, prompt_tokens: 1024, output_tokens: 64, requests: 128}}}}",
-              more, concurrency),
+              host_costs, more, concurrency),
           "test"),
       Fidelity::kCalibrated);
 }
@@ -60,13 +69,11 @@ TEST_CASE("comparison: a run that the prediction matches needs no explanation") 
 }
 
 TEST_CASE("comparison: a planted cause is found, and its numbers are those of the run") {
-  const std::vector<std::pair<const char*, const char*>> planted{
-      {", max_num_batched_tokens: 2048", "max_num_batched_tokens 2048"},
-      {", host: {step_time: 560 us, sequence_time: 21.6 us, prefill_step_time: 19.26 ms, launch_time: 28.6 us, "
-       "request_time: 1712 us, request_latency: 11.16 ms, token_time: 90.8 us, prompt_token_time: 9.48 us}",
-       "host time x2"}};
-  for (const auto& [setting, cause] : planted) {
-    const Comparison c = compare_with_run(scenario(), measured(scenario(setting)));
+  const std::vector<std::pair<Scenario, const char*>> planted{
+      {scenario(host(), 64, ", max_num_batched_tokens: 2048"), "max_num_batched_tokens 2048"},
+      {scenario(host(2)), "host time x2"}};
+  for (const auto& [machine, cause] : planted) {
+    const Comparison c = compare_with_run(scenario(), measured(machine));
     REQUIRE_FALSE(c.assumptions.empty());
     INFO(cause);
     CHECK(c.distance > kAgreement);
@@ -78,7 +85,7 @@ TEST_CASE("comparison: a planted cause is found, and its numbers are those of th
 }
 
 TEST_CASE("comparison: another load than the scenario's is said and adopted") {
-  BenchRun run = measured(scenario("", 16));
+  BenchRun run = measured(scenario(host(), 16));
   run.num_prompts = 130;
   run.failed = 2;
   const Comparison c = compare_with_run(scenario(), run);
@@ -129,20 +136,16 @@ TEST_CASE("comparison: a finite rate with burstiness is a gamma process") {
 }
 
 TEST_CASE("host fit: a slower host is found from runs of one user and of many") {
-  const std::string slower =
-      ", host: {step_time: 900 us, sequence_time: 10.8 us, prefill_step_time: 9.63 ms, launch_time: "
-      "14.3 us, request_time: 856 us, request_latency: 40 ms, token_time: 45.4 us, "
-      "prompt_token_time: 4.74 us}";
   std::vector<BenchRun> runs;
-  for (const int users : {1, 32}) runs.push_back(measured(scenario(slower, users)));
+  for (const int users : {1, 32}) runs.push_back(measured(scenario(host(1, 40), users)));
   runs[0].path = "one", runs[1].path = "many";
-  const HostFit fit = fit_host_to_runs(scenario("", 32), runs, 300);
+  const HostFit fit = fit_host_to_runs(scenario(host(), 32), runs, 300);
   REQUIRE(fit.groups.size() == 2);
   for (const HostFitGroup& g : fit.groups) {
     INFO(g.group);
-    CHECK(g.fitted.ttft < 0.05);
-    CHECK(g.fitted.tpot < 0.05);
+    CHECK(g.fitted.ttft < 0.08);
+    CHECK(g.fitted.tpot < 0.08);
   }
-  CHECK(fit.host.request_latency.in(kMillisecond) > 20);  // of 40; the profile has 5.6
-  CHECK(fit.host.token_time.in(kMicrosecond) < 100);      // what the runs hardly see stays near the profile's 45
+  CHECK(fit.host.request_latency.in(kMillisecond) > 20);  // of 40; the scenario has 5
+  CHECK(fit.host.token_time.in(kMicrosecond) < 100);      // what the runs hardly see stays near its 45
 }
