@@ -2,24 +2,72 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
+#include "sim/plan/comparison.h"
 #include "sim/plan/host_fit.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 
+namespace {
+
+void print_fit(const HostFit& fit, bool runs) {
+  fmt::print("host:\n");
+  for (const HostParameter& p : host_parameters())
+    fmt::print("  {}: {:.4g} us\n", p.name, (fit.host.*p.member).in(kMicrosecond));
+  fmt::print("\nloss {:.4f}\n", fit.loss);
+  const auto percent = [](double fraction) {
+    return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
+  };
+  if (runs) {
+    Table lines({"run", "TTFT", "TPOT"});
+    for (const HostFitGroup& g : fit.groups) lines.row({g.group, percent(g.fitted.ttft), percent(g.fitted.tpot)});
+    fmt::print("{}", lines.text());
+    return;
+  }
+  Table lines({"group", "rows", "TPOT", "TTFT", "value", "TPOT left out", "TTFT left out", "value left out"});
+  for (const HostFitGroup& g : fit.groups) {
+    lines.row({g.group, std::to_string(g.rows), percent(g.fitted.tpot), percent(g.fitted.ttft), percent(g.fitted.value),
+               percent(g.held_out.tpot), percent(g.held_out.ttft), percent(g.held_out.value)});
+  }
+  fmt::print("{}", lines.text());
+}
+
+HostFit fit_host_to_bench(const Options& options) {
+  const ConfigTree tree = load_named("scenarios", options.text("scenario"), Mark{"calibrate host", 0, 0});
+  const Scenario scenario = read_scenario(tree, Fidelity::kCalibrated);
+  if (!scenario.workload) throw ConfigError("--scenario: it has no 'workload'");
+  std::vector<BenchRun> runs;
+  for (const std::string& path : options.value<std::vector<std::string>>("bench")) runs.push_back(read_bench_run(path));
+  return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
+}
+
+}  // namespace
+
 int run_calibrate_host(std::span<const std::string> arguments) {
-  Options options("roofcast calibrate host --engine NAME --data FILE.csv [--cross-validate]",
-                  "Fits the host block of an engine profile to measured serving runs, kernels held as they are.\n"
-                  "Prints the block, and the error of every group: fitted on all groups, and on all the others.");
+  Options options(
+      "roofcast calibrate host --engine NAME --data FILE.csv [--cross-validate]\n"
+      "       roofcast calibrate host --scenario SCENARIO.yaml --bench FILE.json [--bench FILE.json ...]",
+      "Fits the host block of an engine profile to measured serving runs, kernels held as they are.\n"
+      "Prints the block, and the error of every group: fitted on all groups, and on all the others.");
   options.add().add_options()("engine", po::value<std::string>(), "NAME of the profile")(
-      "data", po::value<std::string>(), "FILE.csv")("cross-validate", "leave every group out once")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
+      "data", po::value<std::string>(), "FILE.csv")("scenario", po::value<std::string>(),
+                                                    "FILE or name: what --bench measured")(
+      "bench", po::value<std::vector<std::string>>()->composing(),
+      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")(
+      "cross-validate", "leave every group out once")("evaluations", po::value<std::string>()->default_value("160"),
+                                                      "N, of the loss in one descent, at most")(
       "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
       "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
+  if (options.has("bench")) {
+    if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
+    print_fit(fit_host_to_bench(options), true);
+    return kDone;
+  }
   for (const char* flag : {"engine", "data"}) {
     if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
   }
@@ -30,19 +78,7 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                                 .starts = static_cast<int>(options.integer("starts", 1, 1000)),
                                 .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
                                 .cross_validate = options.has("cross-validate")});
-  fmt::print("host:\n");
-  for (const HostParameter& p : host_parameters())
-    fmt::print("  {}: {:.4g} us\n", p.name, (fit.host.*p.member).in(kMicrosecond));
-  fmt::print("\nloss {:.4f}\n", fit.loss);
-  Table lines({"group", "rows", "TPOT", "TTFT", "value", "TPOT left out", "TTFT left out", "value left out"});
-  const auto percent = [](double fraction) {
-    return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
-  };
-  for (const HostFitGroup& g : fit.groups) {
-    lines.row({g.group, std::to_string(g.rows), percent(g.fitted.tpot), percent(g.fitted.ttft), percent(g.fitted.value),
-               percent(g.held_out.tpot), percent(g.held_out.ttft), percent(g.held_out.value)});
-  }
-  fmt::print("{}", lines.text());
+  print_fit(fit, false);
   return kDone;
 }
 

@@ -25,6 +25,7 @@ std::span<const Command> commands();
 int run_estimate(std::span<const std::string> arguments);
 int run_simulate(std::span<const std::string> arguments);
 int run_sweep_command(std::span<const std::string> arguments);
+int run_compare(std::span<const std::string> arguments);
 int run_plan(std::span<const std::string> arguments);
 int run_report(std::span<const std::string> arguments);
 int run_explore(std::span<const std::string> arguments);

@@ -11,6 +11,7 @@ std::span<const Command> commands() {
       Command{"ladder", "the techniques one after another, and what each buys", run_ladder},
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
+      Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},
       Command{"validate", "predictions beside measurements: kernels, serving", run_validate},
       Command{"calibrate", "fit a GPU's constants to measurements", run_calibrate},
       Command{"report", "results as one page, as plots, as characters", run_report},

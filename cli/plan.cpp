@@ -48,7 +48,8 @@ int run_plan(std::span<const std::string> arguments) {
   if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
   if (options.has("emit")) check_launch_engine(options.text("emit"));
   const auto start = std::chrono::steady_clock::now();
-  PlanAnswer answer{.plan = parse_plan(tree), .result = {}, .sensitivities = {}};
+  const std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
+  PlanAnswer answer{.plan = parse_plan(diurnal ? diurnal->peak : tree), .result = {}, .sensitivities = {}};
   answer.result = search_capacity(
       answer.plan, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
   const bool found = !answer.result.ranked.empty();
@@ -57,6 +58,7 @@ int run_plan(std::span<const std::string> arguments) {
     return kDone;
   }
   if (found) answer.sensitivities = sensitivities(answer.result.ranked.front());
+  if (found && diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   options.write(plan_report(answer, options.format()));
   if (!found) throw Unavailable(no_plan(answer.result));

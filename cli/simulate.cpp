@@ -60,6 +60,9 @@ class Observers final : public Observer {
   void on_request(const RequestRecord& request) override {
     for (Observer* o : all_) o->on_request(request);
   }
+  void on_fleet(const FleetRecord& fleet) override {
+    for (Observer* o : all_) o->on_fleet(fleet);
+  }
 
  private:
   std::vector<Observer*> all_;
@@ -103,6 +106,23 @@ void write_extras(const Options& options, const Scenario& scenario, const Servin
   }
 }
 
+/// One line on why requests failed.
+void tell_failures(const ServingMetrics& m, const Deployment& d) {
+  if (m.failed == 0) return;
+  std::string causes;
+  const auto add = [&](std::int64_t count, const std::string& cause) {
+    if (count > 0) causes += fmt::format("{}{} {}", causes.empty() ? "" : "; ", count, cause);
+  };
+  add(m.cancelled, "given up by their clients (timeout)");
+  add(m.rejected, "refused by a full queue (max_queue)");
+  add(m.lost, "lost with a failed replica");
+  add(m.failed - m.cancelled - m.rejected - m.lost,
+      fmt::format(
+          "longer than the model's context ({:.0f} tokens), the cache ({:.0f}) or, uncut, the token budget ({})",
+          d.model.max_context, d.memory.max_context(d.engine.block_size), d.engine.max_num_batched_tokens));
+  fmt::print(stderr, "{} of {} requests failed: {}\n", m.failed, m.completed + m.failed, causes);
+}
+
 }  // namespace
 
 int run_simulate(std::span<const std::string> arguments) {
@@ -142,15 +162,8 @@ int run_simulate(std::span<const std::string> arguments) {
       simulation_report(metrics, scenario, options.format(), options.has("intervals") ? intervals.json() : nullptr));
   write_extras(options, scenario, metrics, timeline);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
-  if (metrics.failed == 0) return kDone;
-  const MemoryPlan& memory = scenario.deployment->memory;
-  fmt::print(stderr,
-             "{} of {} requests failed: longer than the model's context ({:.0f} tokens), the cache ({:.0f}) or, uncut, "
-             "the token budget ({})\n",
-             metrics.failed, metrics.completed + metrics.failed, scenario.deployment->model.max_context,
-             memory.max_context(scenario.deployment->engine.block_size),
-             scenario.deployment->engine.max_num_batched_tokens);
-  return metrics.completed == 0 ? kNoAnswer : kDone;
+  tell_failures(metrics, *scenario.deployment);
+  return metrics.completed == 0 && metrics.failed > 0 ? kNoAnswer : kDone;
 }
 
 }  // namespace roofcast

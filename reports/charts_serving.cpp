@@ -87,7 +87,10 @@ void add_intervals(const Json& j, std::vector<Chart>& out) {
   const Series replicas = over_time(intervals, {"replicas", {"replicas", "active_replicas"}});
   if (varies(replicas)) {
     add_over_time(intervals, {.id = "replicas", .title = "Replicas over time", .y = {.title = "replicas"}},
-                  {{"replicas", {"replicas", "active_replicas"}}}, out);
+                  {{"serving", {"replicas", "active_replicas"}},
+                   {"starting", {"replicas_starting"}},
+                   {"down", {"replicas_down"}}},
+                  out);
   }
 }
 

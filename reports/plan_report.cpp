@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/fleet_plan_report.h"
 #include "reports/provenance.h"
 #include "reports/table.h"
 
@@ -122,6 +123,7 @@ Json to_json(const PlanAnswer& a) {
   } else if (r.nearest) {
     out["nearest"] = deployment_entry(*r.nearest, a);
   }
+  if (a.fleet) out["fleet"] = fleet_plan_json(*a.fleet);
   out["pareto"] = frontier_json(r, r.frontier);
   out["pareto_cost"] = frontier_json(r, r.cost_frontier);
   return out;
@@ -204,9 +206,10 @@ std::string no_plan(const PlanResult& r) {
 
 std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (format == "json") return to_json(a).dump(2) + "\n";
-  if (format == "csv") return ranking(a, a.result.ranked.size()).csv();
+  if (format == "csv") return a.fleet ? fleet_plan_csv(*a.fleet) : ranking(a, a.result.ranked.size()).csv();
   const PlanResult& r = a.result;
   std::string out;
+  if (a.fleet) out += fleet_plan_text(*a.fleet) + "for the peak:\n";
   if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
   return out + fmt::format(

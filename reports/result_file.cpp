@@ -14,33 +14,13 @@
 #include "base/text.h"
 #include "reports/html_text.h"
 #include "reports/table.h"
+#include "sim/plan/json_file.h"
 
 namespace roofcast {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 constexpr std::size_t kMaxPointsRead = 2'000'000;
-
-Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
-  const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n');
-  const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return {path, static_cast<int>(line + 1), static_cast<int>(std::max<std::size_t>(1, before.size() - start))};
-}
-
-/// The parser's text behind its own position: "syntax error while parsing ...".
-Json parse_json(const std::string& path, const std::string& text) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    const bool ended = e.byte >= text.size();
-    throw ConfigError(mark_at(path, text, e.byte),
-                      ended ? "the JSON ends too early; was the result written to its end?"
-                            : "not valid JSON here; expected a result of roofcast --format json");
-  } catch (const Json::exception&) {  // a number out of range
-    throw ConfigError(Mark{path, 0, 0}, "not valid JSON: a number is out of range");
-  }
-}
 
 bool has_array(const Json& json, const char* key) { return json.contains(key) && json[key].is_array(); }
 
@@ -287,7 +267,7 @@ Result read_result(const std::string& path) {
   Result result;
   if (text[start] == '{' || text[start] == '[') {
     result.path = path;
-    result.json = parse_json(path, text);
+    result.json = parse_json(path, text, "a result of roofcast --format json");
     text = {};
     const auto kind = kind_of(result.json);
     if (!kind)

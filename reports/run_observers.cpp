@@ -124,6 +124,16 @@ void IntervalObserver::on_step(const StepRecord& s) {
 
 void IntervalObserver::on_request(const RequestRecord& r) { bin_at((r.arrival + r.e2el).base()).completed += 1; }
 
+double IntervalObserver::mean_of(int FleetRecord::*count, double from, double to) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < fleet_.size(); ++i) {
+    const double begin = std::max(from, fleet_[i].at.base());
+    const double end = i + 1 < fleet_.size() ? std::min(to, fleet_[i + 1].at.base()) : to;
+    if (end > begin) sum += fleet_[i].*count * (end - begin);
+  }
+  return sum / (to - from);
+}
+
 nlohmann::ordered_json IntervalObserver::json() const {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < bins_.size(); ++i) {
@@ -138,6 +148,11 @@ nlohmann::ordered_json IntervalObserver::json() const {
                    {"prompt_tokens_per_s", b.prompt_tokens / width_},
                    {"output_tokens_per_s", b.output_tokens / width_},
                    {"completed", b.completed}});
+    if (fleet_.empty()) continue;
+    const double from = width_ * static_cast<double>(i), to = from + width_;
+    out.back()["replicas"] = mean_of(&FleetRecord::serving, from, to);
+    out.back()["replicas_starting"] = mean_of(&FleetRecord::starting, from, to);
+    out.back()["replicas_down"] = mean_of(&FleetRecord::down, from, to);
   }
   return out;
 }

@@ -33,8 +33,10 @@ class IntervalObserver final : public Observer {
  public:
   void on_step(const StepRecord& step) override;
   void on_request(const RequestRecord& request) override;
+  void on_fleet(const FleetRecord& fleet) override { fleet_.push_back(fleet); }
   /// [{start_s, end_s, waiting, running, kv_cache_usage, busy, prompt_tokens_per_s, output_tokens_per_s, completed}]:
-  /// waiting and running are means over the interval, summed over replicas; the cache a mean over busy time.
+  /// waiting and running are means over the interval, summed over replicas; the cache a mean over busy time. A fleet
+  /// that changes adds the means of replicas (serving), replicas_starting and replicas_down.
   nlohmann::ordered_json json() const;
 
  private:
@@ -43,8 +45,10 @@ class IntervalObserver final : public Observer {
     double waiting = 0, running = 0, usage = 0, busy = 0, prompt_tokens = 0, output_tokens = 0, completed = 0;
   };
   Bin& bin_at(double seconds);
+  double mean_of(int FleetRecord::*count, double from, double to) const;
   std::vector<Bin> bins_;
-  double width_ = 0.125;  ///< seconds; a power of two
+  std::vector<FleetRecord> fleet_;  ///< changes, by time
+  double width_ = 0.125;            ///< seconds; a power of two
   int replicas_ = 1;
 };
 

@@ -33,6 +33,29 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
+/// Whether clients give up or queues are limited.
+bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
+
+/// Replicas that came and went.
+Json fleet_json(const ServingMetrics& m, const Scenario& s) {
+  const FleetSpec& fleet = s.serving.fleet;
+  Json out = {{"cold_start_s", fleet.cold_start.base()}, {"replica_starts", m.replica_starts}};
+  if (fleet.autoscaling) {
+    out["min_replicas"] = fleet.autoscaling->min;
+    out["max_replicas"] = fleet.autoscaling->max;
+    out["mean_replicas"] = paid_replicas(m, s.serving.replicas);
+    out["most_replicas"] = m.most_replicas;
+    out["replica_hours"] = m.replica_seconds / 3600.0;
+    out["gpu_hours"] = m.replica_seconds / 3600.0 * s.deployment->sharding.gpus();
+  }
+  if (fleet.failures) {
+    out["replica_failures"] = m.replica_failures;
+    out["requeued"] = m.requeued;
+    out["lost"] = m.lost;
+  }
+  return out;
+}
+
 Json to_json(const ServingMetrics& m, const Scenario& s) {
   const double seconds = m.duration.base();
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas);
@@ -43,6 +66,11 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["duration"] = seconds;
   out["completed"] = m.completed;
   out["failed"] = m.failed;
+  if (m.cancelled + m.rejected > 0 || may_fail(s)) {
+    out["cancelled"] = m.cancelled;
+    out["rejected"] = m.rejected;
+    out["cancelled_output_tokens"] = m.cancelled_tokens;
+  }
   out["total_input_tokens"] = m.input_tokens;
   out["total_output_tokens"] = m.output_tokens;
   const auto rate = [&](double count) { return seconds > 0 ? count / seconds : 0.0; };
@@ -69,7 +97,9 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
     out["spec_decode_acceptance_rate"] = m.accepted_tokens / m.drafted_tokens;
   }
   out["energy_joules"] = cost.energy.value;
+  if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
+                 {"usd", cost.usd_per_hour * seconds / 3600.0},
                  {"usd_per_million_output_tokens", cost.usd_per_million_output_tokens},
                  {"usd_per_million_total_tokens", cost.usd_per_million_total_tokens},
                  {"joules_per_output_token", cost.joules_per_output_token}};
@@ -87,6 +117,11 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<24}{}\n", name, value); };
   const auto number = [&](const char* key, int digits = 4) { return significant(json[key].get<double>(), digits); };
   line("requests", fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
+  if (m.cancelled + m.rejected > 0) {
+    line("failed",
+         fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue",
+                     m.cancelled, human_count(m.cancelled_tokens), m.rejected));
+  }
   line("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   line("throughput", fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                                  number("output_throughput"), number("total_token_throughput")));
@@ -94,6 +129,16 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   line("KV cache",
        fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached",
                    100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>()));
+  if (s.serving.fleet.autoscaling) {
+    line("replicas", fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}",
+                                 significant(paid_replicas(m, s.serving.replicas), 3), m.most_replicas,
+                                 significant(m.replica_seconds / 3600.0, 4), m.replica_starts,
+                                 human_time(s.serving.fleet.cold_start.base())));
+  }
+  if (s.serving.fleet.failures) {
+    line("failures",
+         fmt::format("{} of replicas; {} requests moved to others, {} lost", m.replica_failures, m.requeued, m.lost));
+  }
   line("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", 100 * json["gpu_utilization"].get<double>(),
                            100 * json["mfu"].get<double>(), 100 * json["mbu"].get<double>()));
   line("cost", fmt::format("{} USD/h, {} USD per million output tokens, {} J an output token",

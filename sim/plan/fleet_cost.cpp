@@ -6,9 +6,14 @@
 
 namespace roofcast {
 
-FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int replicas) {
+double paid_replicas(const ServingMetrics& m, int replicas) {
+  return m.replica_seconds > 0 && m.duration > Seconds(0) ? m.replica_seconds / m.duration.base() : replicas;
+}
+
+FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_replicas) {
   FleetCost cost;
-  const double seconds = m.duration.base(), gpus = static_cast<double>(d.sharding.gpus()) * replicas;
+  const double replicas = paid_replicas(m, all_replicas);
+  const double seconds = m.duration.base(), gpus = d.sharding.gpus() * replicas;
   if (seconds <= 0) return cost;
   const Seconds busy(m.gpu_busy_seconds / replicas);  // of one replica, on average
   cost.busy_share = std::min(1.0, busy.base() / seconds);

@@ -15,7 +15,11 @@ struct FleetCost {
   double joules_per_output_token = 0;
 };
 
-/// All GPUs are paid for the whole duration; they draw power_of() while a step runs and idle power otherwise.
+/// Replicas paid for, on average over the run: those of an autoscaled fleet, else all of them.
+double paid_replicas(const ServingMetrics& metrics, int replicas);
+
+/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power
+/// otherwise.
 FleetCost fleet_cost(const ServingMetrics& metrics, const Deployment& deployment, int replicas);
 
 }  // namespace roofcast

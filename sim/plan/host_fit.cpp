@@ -40,7 +40,8 @@ struct Measured {
 /// Runs that share prices, and the groups they fall into.
 class HostProblem {
  public:
-  HostProblem(MeasuredRuns& runs, const CsvTable& table, const std::string& engine) : kind_(runs.kind) {
+  HostProblem(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, std::size_t smallest_group)
+      : kind_(runs.kind), smallest_group_(smallest_group) {
     const auto cell = [&](std::size_t row, std::string_view column) {
       const auto at = table.find(column);
       return at ? table.number(row, *at, 0.0) : 0.0;
@@ -54,10 +55,11 @@ class HostProblem {
     if (tasks_.empty()) throw ConfigError(fmt::format("no scored run of engine '{}' can be predicted", engine));
     for (auto& [key, members] : tasks_)
       order_.push_back({&members, make_model_pricer(members.front().run->deployment)});
+    own_ = order_.front().members->front().run->deployment->engine.host;
   }
 
   const std::map<std::string, std::size_t>& groups() const { return groups_; }
-  HostCosts start() const { return order_.front().members->front().run->deployment->engine.host; }
+  const HostCosts& own() const { return own_; }  ///< of the engine's profile
 
   /// Predicts every run whose group is not `except`.
   void predict(const HostCosts& host, const std::string& except) {
@@ -78,7 +80,7 @@ class HostProblem {
     std::map<std::string, std::pair<double, double>> sums;  // total, rows
     for (const Task& task : order_) {
       for (const Measured& m : *task.members) {
-        if (m.run->group == except || groups_.at(m.run->group) < 5) continue;
+        if (m.run->group == except || groups_.at(m.run->group) < smallest_group_) continue;
         auto& [total, rows] = sums[m.run->group];
         const double weight = closed_loop(kind_) ? 3 : 1;
         total += closed_loop(kind_) ? 2 * error(m.predicted.tpot_ms, m.tpot_ms) + error(m.predicted.ttft_ms, m.ttft_ms)
@@ -117,9 +119,11 @@ class HostProblem {
   }
 
   RunKind kind_;
+  std::size_t smallest_group_;
   std::map<std::string, std::vector<Measured>> tasks_;
   std::map<std::string, std::size_t> groups_;
   std::vector<Task> order_;
+  HostCosts own_;
 };
 
 HostCosts host_of(const std::vector<double>& x) {
@@ -129,9 +133,27 @@ HostCosts host_of(const std::vector<double>& x) {
   return host;
 }
 
+/// Costs in units of each bound.
+std::vector<double> fractions_of(const HostCosts& host) {
+  std::vector<double> x;
+  for (const HostParameter& p : kParameters) x.push_back((host.*p.member).in(kMicrosecond) / p.high_us);
+  return x;
+}
+
+/// Mean squared ln(cost / the engine's own), both plus a twentieth of the bound.
+double distance(const std::vector<double>& at, const std::vector<double>& own) {
+  constexpr double kSmall = 0.05;
+  double sum = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const double step = std::log((at[i] + kSmall) / (own[i] + kSmall));
+    sum += step * step;
+  }
+  return sum / static_cast<double>(at.size());
+}
+
 /// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
-HostCosts descend(HostProblem& problem, const HostCosts& start, const std::string& except, int evaluations,
-                  double& loss) {
+HostCosts descend(HostProblem& problem, const HostCosts& start, const std::string& except,
+                  const HostFitOptions& options, double& loss) {
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(kParameters.size()));
   std::vector<double> x, low, step;
   for (const HostParameter& p : kParameters) {
@@ -139,14 +161,15 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const std::strin
     x.push_back(std::clamp((start.*p.member).in(kMicrosecond) / p.high_us, low.back(), 1.0));
     step.push_back(std::max(0.4 * x.back(), 0.01));
   }
+  const std::vector<double> own = fractions_of(problem.own());
   search.set_lower_bounds(low);
   search.set_upper_bounds(std::vector<double>(kParameters.size(), 1.0));
   search.set_initial_step(step);
-  search.set_maxeval(evaluations);
+  search.set_maxeval(options.max_evaluations);
   search.set_xtol_abs(1e-4);
   const std::function<double(const std::vector<double>&)> value = [&](const std::vector<double>& at) {
     problem.predict(host_of(at), except);
-    return problem.loss(except);
+    return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, own) : 0.0);
   };
   search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
                               void* f) { return (*static_cast<decltype(&value)>(f))(at); },
@@ -159,13 +182,13 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const std::strin
 /// bound.
 HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::string& except,
                    const HostFitOptions& options, double& loss) {
-  HostCosts best = descend(problem, start, except, options.max_evaluations, loss);
+  HostCosts best = descend(problem, start, except, options, loss);
   Random random(options.seed);
   for (int i = 1; i < options.starts; ++i) {
     std::vector<double> x;
     for (std::size_t k = 0; k < kParameters.size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
     double other = 0;
-    const HostCosts found = descend(problem, host_of(x), except, options.max_evaluations, other);
+    const HostCosts found = descend(problem, host_of(x), except, options, other);
     if (other < loss) best = found, loss = other;
   }
   return best;
@@ -176,9 +199,9 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::stri
 std::span<const HostParameter> host_parameters() { return kParameters; }
 
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options) {
-  HostProblem problem(runs, table, engine);
+  HostProblem problem(runs, table, engine, options.smallest_group);
   HostFit fit;
-  fit.host = minimize(problem, problem.start(), "", options, fit.loss);
+  fit.host = minimize(problem, problem.own(), "", options, fit.loss);
   problem.predict(fit.host, "");
   for (const auto& [name, rows] : problem.groups()) {
     HostFitGroup group{.group = name, .rows = rows, .fitted = {}, .held_out = {}};

@@ -19,10 +19,12 @@ struct HostParameter {
 std::span<const HostParameter> host_parameters();
 
 struct HostFitOptions {
-  int max_evaluations = 160;    ///< of one descent
-  int starts = 4;               ///< descents, the first from the profile's own costs
-  std::uint64_t seed = 1;       ///< of the others' starting points
-  bool cross_validate = false;  ///< fit once for every group, on the other groups
+  int max_evaluations = 160;       ///< of one descent
+  int starts = 4;                  ///< descents, the first from the profile's own costs
+  std::uint64_t seed = 1;          ///< of the others' starting points
+  bool cross_validate = false;     ///< fit once for every group, on the other groups
+  std::size_t smallest_group = 5;  ///< rows; smaller groups do not count
+  double pull = 0;                 ///< towards the engine's own costs, for runs too few to determine them all
 };
 
 /// MAPE of one group, as fractions; what its table does not hold is 0.
@@ -44,8 +46,9 @@ struct HostFit {
 };
 
 /// Runs of `engine` (a profile's name) among `runs`. The loss is the mean over groups of the mean |log(predicted /
-/// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2. Throws ConfigError
-/// when no scored run is of this engine.
+/// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2, plus `pull` times the
+/// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Throws ConfigError when no
+/// scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

@@ -61,6 +61,7 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
     case LoadKind::kRate: {
       const double flight = requests_in_flight(s, test, pricer);
       w.arrivals.rate = PerSecond(test.load);
+      w.arrivals.profile.clear();
       w.duration.reset();
       w.warmup_requests = static_cast<std::int64_t>(std::ceil(1.5 * flight));
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 3.0 * flight)));
@@ -120,6 +121,7 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, StepPricer* pricer
   if (pricer == nullptr) own = make_model_pricer(s.deployment), pricer = own.get();
   ServingOptions options = s.serving;
   options.replicas = test.replicas;
+  options.fleet = {};  // all of them, all the time
   options.seed = test.seed;
   options.pricer = [&](const std::shared_ptr<const Deployment>& d) -> std::unique_ptr<StepPricer> {
     if (d == s.deployment) return std::make_unique<SharedPricer>(*pricer);

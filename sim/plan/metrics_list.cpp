@@ -46,12 +46,14 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
 MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
   const double seconds = std::max(m.duration.base(), 1e-12);
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas);
-  const double gpus = static_cast<double>(s.deployment->sharding.gpus()) * s.serving.replicas;
+  const double gpus = s.deployment->sharding.gpus() * paid_replicas(m, s.serving.replicas);
   MetricsList out{{"fits", true},
                   {"gpus", gpus},
                   {"duration", m.duration.base()},
                   {"completed", static_cast<double>(m.completed)},
                   {"failed", static_cast<double>(m.failed)},
+                  {"cancelled", static_cast<double>(m.cancelled)},
+                  {"rejected", static_cast<double>(m.rejected)},
                   {"request_throughput", static_cast<double>(m.completed) / seconds},
                   {"request_goodput", m.good_requests / seconds},
                   {"output_throughput", m.output_tokens / seconds},

@@ -144,7 +144,11 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   }
   s.serving.router = checked_name(in, "router", s.serving.router, routers());
   s.serving.policy = checked_name(in, "policy", s.serving.policy, queue_policies());
+  s.serving.max_queue = static_cast<int>(in.integer("max_queue", 0, {0, 1e9}));
   s.serving.seed = static_cast<std::uint64_t>(in.integer("seed", 0, {0, 9e15}));
+  const Deployment& d = *s.deployment;
+  s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"),
+                                d.memory.weights * d.sharding.gpus(), d.engine.start_time, s.serving.replicas);
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
   in.finish();

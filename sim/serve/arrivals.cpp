@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <numeric>
 #include <vector>
 
 #include "base/text.h"
@@ -48,6 +51,19 @@ void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
   arrivals.loop = static_cast<int>(in.integer("loop", 1, Range{1.0, 1e6}));
 }
 
+/// `profile: [0.2, 0.1, .., 1.8]`: the rate in equal slices of `profile_period`, relative to each other; `rate` is
+/// their mean.
+void parse_profile(ConfigReader& in, ArrivalSpec& arrivals) {
+  arrivals.profile = in.numbers("profile", Range{0.0, 1e9});
+  if (!in.has("profile_period")) in.ignore("profile_period");
+  if (arrivals.profile.empty()) return;
+  const double sum = std::accumulate(arrivals.profile.begin(), arrivals.profile.end(), 0.0);
+  if (sum <= 0) in.fail("profile", "the rates of 'profile' must not all be 0");
+  for (double& level : arrivals.profile) level *= static_cast<double>(arrivals.profile.size()) / sum;
+  arrivals.profile_period = in.time("profile_period", arrivals.profile_period);
+  if (arrivals.profile_period < Seconds(1)) in.fail("profile_period", "'profile_period' must be at least 1 s");
+}
+
 }  // namespace
 
 ArrivalSpec parse_arrivals(ConfigReader in) {
@@ -72,13 +88,35 @@ ArrivalSpec parse_arrivals(ConfigReader in) {
       parse_trace(in, arrivals);
       break;
   }
+  if (arrivals.rate > PerSecond(0)) parse_profile(in, arrivals);
   if (arrivals.process != Process::kTrace && arrivals.process != Process::kAllAtOnce) {
     arrivals.think_time = in.time("think_time", Seconds(0.0));
   }
   ignore_overlaid(in, "process",
-                  {"rate", "cv", "burstiness", "concurrency", "think_time", "file", "format", "rate_scale", "loop"});
+                  {"rate", "cv", "burstiness", "concurrency", "think_time", "file", "format", "rate_scale", "loop",
+                   "profile", "profile_period"});
   in.finish();
   return arrivals;
+}
+
+ArrivalClock::ArrivalClock(const ArrivalSpec& arrivals, Random random) : arrivals_(arrivals), random_(random) {
+  const double slice =
+      arrivals_.profile_period.base() / static_cast<double>(std::max<std::size_t>(1, arrivals_.profile.size()));
+  for (const double level : arrivals_.profile)
+    passed_.push_back((passed_.empty() ? 0.0 : passed_.back()) + level * slice);
+}
+
+/// The inverse of the profile's integral, which gains a period every period.
+double ArrivalClock::stretched(double even) const {
+  if (passed_.empty()) return even;
+  const double period = passed_.back(), times = std::floor(even / period), rest = even - times * period;
+  const auto slice = std::min<std::ptrdiff_t>(std::upper_bound(passed_.begin(), passed_.end(), rest) - passed_.begin(),
+                                              std::ssize(passed_) - 1);
+  const auto i = static_cast<std::size_t>(slice);
+  const double length = arrivals_.profile_period.base() / static_cast<double>(passed_.size());
+  const double before = i == 0 ? 0.0 : passed_[i - 1], level = arrivals_.profile[i];
+  const double inside = level > 0 ? (rest - before) / level : 0.0;
+  return times * arrivals_.profile_period.base() + static_cast<double>(i) * length + std::min(inside, length);
 }
 
 Seconds ArrivalClock::next() {
@@ -102,7 +140,7 @@ Seconds ArrivalClock::next() {
       break;
   }
   ++sent_;
-  return Seconds(now_);
+  return Seconds(stretched(now_));
 }
 
 }  // namespace roofcast

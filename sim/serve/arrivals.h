@@ -2,6 +2,7 @@
 // When requests arrive, for the processes that have a clock of their own.
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/serve/workload.h"
 
@@ -10,15 +11,20 @@ namespace roofcast {
 ArrivalSpec parse_arrivals(ConfigReader in);
 
 /// Arrival times one after another. A constant process sends request i at i / rate; a Poisson or gamma
-/// process waits one gap before its first request, as `vllm bench serve` does; the others send at 0.
+/// process waits one gap before its first request, as `vllm bench serve` does; the others send at 0. Under a profile
+/// the process runs in stretched time: a gap ends when the rate, integrated over it, has reached what the even rate
+/// has.
 class ArrivalClock {
  public:
-  ArrivalClock(const ArrivalSpec& arrivals, Random random) : arrivals_(arrivals), random_(random) {}
+  ArrivalClock(const ArrivalSpec& arrivals, Random random);
   Seconds next();
 
  private:
+  double stretched(double even) const;
+
   ArrivalSpec arrivals_;
   Random random_;
+  std::vector<double> passed_;  ///< by slice of the profile: even time up to its end, s
   double now_ = 0.0;
   std::int64_t sent_ = 0;
 };

@@ -17,11 +17,22 @@ class Collector {
   }
   void request(const RequestRecord& record);
   void failed() { ++metrics_.failed; }
+  void lost() { ++metrics_.lost, ++metrics_.failed; }
+  void rejected() { ++metrics_.rejected, ++metrics_.failed; }
+  void cancelled(int tokens) {
+    ++metrics_.cancelled, ++metrics_.failed;
+    metrics_.cancelled_tokens += tokens;
+  }
   void replied(SimTime at) { end_ = std::max(end_, at); }
   void step(const StepRecord& record);
   void transfer(const TransferRecord& record) {
     if (observer_ != nullptr) observer_->on_transfer(record);
   }
+  void fleet(const FleetRecord& record) {
+    if (observer_ != nullptr) observer_->on_fleet(record);
+  }
+  SimTime begin_time() const { return begin_; }
+  SimTime end_time() const { return std::max(begin_, end_); }
   ServingMetrics& metrics() { return metrics_; }
   ServingMetrics finish();
 

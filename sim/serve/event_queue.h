@@ -12,12 +12,12 @@ namespace roofcast {
 /// sent before replicas plan, so that a plan sees all that has arrived by then.
 class EventQueue {
  public:
-  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kReplica };
+  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kFleet, kReplica };
   struct Event {
     SimTime at;
     std::uint64_t sequence = 0;
     Kind kind = Kind::kArrival;
-    std::int32_t index = 0;  ///< of a replica, or the session of a user
+    std::int32_t index = 0;  ///< of a replica or a slot, or the session of a user
     std::uint32_t generation = 0;
     bool operator>(const Event& o) const { return at != o.at ? at > o.at : sequence > o.sequence; }
   };
@@ -33,6 +33,7 @@ class EventQueue {
     heap_.pop_back();
     return event;
   }
+  std::size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
 
  private:

@@ -30,6 +30,7 @@ class KvPool {
 
   void take(std::int64_t bytes);  ///< evicts what must go; SIM_CHECKs that it fits
   void give(std::int64_t bytes) { private_ -= bytes; }
+  void forget() { (void)cache_.evict(cache_.evictable_bytes()); }  ///< prefixes that nobody uses
 
   /// What a prompt of `target` tokens finds of its prefix: tokens whose prefill is skipped, always whole blocks and
   /// less than the target, and the leading hash blocks that it would share.

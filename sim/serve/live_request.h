@@ -40,11 +40,14 @@ struct LiveRequest {
   std::uint16_t replica = 0, source = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
-  bool swapped = false;  ///< its cache waits in host memory
-  bool remote = false;   ///< its cache waits on the prefill replica
-  bool counted = true;   ///< false: a warm-up request
-  bool started = false;
+  bool swapped : 1 = false;  ///< its cache waits in host memory
+  bool remote : 1 = false;   ///< its cache waits on the prefill replica
+  bool counted : 1 = true;   ///< false: a warm-up request
+  bool started : 1 = false;
+  bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
 };
+
+static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memory");
 
 /// Prefix hashes of a request and the blocks it holds pinned.
 struct PrefixBlocks {

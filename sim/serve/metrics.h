@@ -58,8 +58,16 @@ struct Objectives {
 
 struct ServingMetrics {
   Seconds duration{};
-  std::int64_t completed = 0, failed = 0;
+  std::int64_t completed = 0, failed = 0;  ///< failed: the next two, and what can never run
+  std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
+  std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
+  double cancelled_tokens = 0;             ///< output tokens of the cancelled, for nothing
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
+  double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
+  int most_replicas = 0;       ///< paid for at once, of such a fleet
+  std::int64_t replica_starts = 0, replica_failures = 0;
+  std::int64_t requeued = 0;  ///< requests that another replica took over from a failed one
+  std::int64_t lost = 0;      ///< that failed with it; part of `failed`
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms, queue_ms;
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;

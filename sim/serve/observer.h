@@ -24,12 +24,19 @@ struct TransferRecord {
   Bytes bytes{};
 };
 
+/// Replicas of a fleet that changes, from this time on.
+struct FleetRecord {
+  Seconds at{};
+  int serving = 0, starting = 0, down = 0;
+};
+
 /// Sees a simulation go by: time series, request tables, timelines. Does nothing by default.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_step(const StepRecord&) {}
   virtual void on_transfer(const TransferRecord&) {}
+  virtual void on_fleet(const FleetRecord&) {}
   virtual void on_request(const RequestRecord&) {}  ///< warm-up requests are not shown
 };
 

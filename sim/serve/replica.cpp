@@ -53,6 +53,61 @@ void Replica::arrive(Slot slot, SimTime ready) {
   }
 }
 
+/// The run ends with the step under way.
+void Replica::cut_run(SimTime now) {
+  if (!busy_ || !run_.whole || run_.steps == 1) return;
+  const Seconds past = (now - run_.start).seconds();
+  const std::int64_t steps = pricer_.steps_within(run_.rows, run_.context, query_len_, past, run_.steps);
+  if (steps < run_.steps) price_run(steps);
+}
+
+/// Between steps, as engines abort requests.
+bool Replica::cancel(Slot slot, SimTime now) {
+  LiveRequest& r = requests_[slot];
+  r.cancelled = true;
+  if (busy_ || landing(r)) {
+    cancelled_.push_back(slot);
+    cut_run(now);
+    return false;
+  }
+  drop(slot);
+  ++generation_;
+  if (!waiting_.empty()) {
+    woken_ = true;
+    wake_ = now;
+  }
+  return true;
+}
+
+void Replica::fail(SimTime now) {
+  failed_ = true;
+  cut_run(now);
+}
+
+void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
+  while (oldest_ != kNoSlot) {
+    out.push_back(oldest_);
+    (void)suspend(oldest_);
+  }
+  for (; !waiting_.empty(); waiting_.pop()) out.push_back(waiting_.front());
+  for (const Arrival& arrival : inbox_) out.push_back(arrival.slot);
+  for (const Slot slot : out) {
+    LiveRequest& r = requests_[slot];
+    r.phase = Phase::kWaiting;
+    r.swapped = false;
+    r.base = 0;
+    r.target = r.prompt + r.produced;
+  }
+  inbox_.clear();
+  waiting_tokens_ = 0;
+  close_batch();
+  pool_.forget();
+  failed_ = woken_ = false;
+  carry_ = Seconds(0);
+  idle_since_ = now;
+  ++generation_;
+}
+
 void Replica::submit_prefilled(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
   r.replica = static_cast<std::uint16_t>(options_.index);

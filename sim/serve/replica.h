@@ -11,23 +11,11 @@
 #include "sim/serve/front_end.h"
 #include "sim/serve/gap_recorder.h"
 #include "sim/serve/kv_pool.h"
+#include "sim/serve/replica_options.h"
 #include "sim/serve/scheduler.h"
-#include "sim/serve/speculation.h"
 #include "sim/serve/step_heap.h"
-#include "sim/serve/waiting_queue.h"
 
 namespace roofcast {
-
-struct ReplicaOptions {
-  int index = 0;
-  QueuePolicy policy = QueuePolicy::kFcfs;
-  SpeculationSpec speculation;
-  std::uint64_t seed = 0;
-  bool prefill_only = false;            ///< hands sequences over after their first token
-  BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
-  Seconds transfer_latency{};
-  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own
-};
 
 class Replica {
  public:
@@ -55,7 +43,15 @@ class Replica {
   /// Ends the run under way at due(); `ended` takes the requests whose last token is out.
   void end_run(std::vector<Ended>& ended);
   void start_run(SimTime now);
+  /// The client of a request that is here has given up: it leaves at the end of the step under way, among what
+  /// end_run() ends. True when no step is under way and it has left at once.
+  bool cancel(Slot slot, SimTime now);
   bool busy() const { return busy_; }
+  /// A GPU has failed: the run under way ends with its step. After that, or at once when idle, evacuate() is due.
+  void fail(SimTime now);
+  bool failed() const { return failed_; }
+  /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
+  void evacuate(SimTime now, std::vector<Slot>& out);
 
   /// Caches that this replica began to fetch, by the time at which they are here.
   struct Landing {
@@ -66,6 +62,9 @@ class Replica {
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
 
+  int running() const { return running_; }
+  int places() const { return max_seqs_; }
+  std::size_t queued() const { return inbox_.size() + waiting_.size(); }
   int outstanding() const { return static_cast<int>(inbox_.size() + waiting_.size()) + running_; }
   const KvPool& pool() const { return pool_; }
   int index() const { return options_.index; }
@@ -108,11 +107,13 @@ class Replica {
   void fetch(Slot slot, std::int64_t bytes, SimTime now);
   void land(SimTime now);
   void preempt(Slot victim);
+  std::int64_t suspend(Slot victim);
   std::int64_t room() const { return pool_.room() - step_growth_; }
   std::int64_t growth_of_step() const;
 
   // replica.cpp: events
   void arrive(Slot slot, SimTime ready);
+  void cut_run(SimTime now);
   void take_arrivals(SimTime now);
   bool arrival_matters() const;
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit) const;
@@ -132,6 +133,9 @@ class Replica {
   void hand_over(Slot slot, std::vector<Ended>& ended);
   bool engaged() const { return decoding_ > 0 || !partial_.empty(); }
   int output_of(const LiveRequest& r) const { return options_.prefill_only ? 1 : r.output; }
+  void drop_cancelled(std::vector<Ended>& ended);
+  bool landing(const LiveRequest& r) const { return r.phase == Phase::kPrefill && r.base == r.target; }
+  void drop(Slot slot);
   void release(LiveRequest& request, Slot slot, bool keep_room);
   void share(LiveRequest& request, std::int64_t bytes);
   void idle_row(const LiveRequest& request);
@@ -179,6 +183,7 @@ class Replica {
   std::int64_t steps_ = 0;    ///< steps so far
   StepHeap finishes_, level_ends_;
 
+  std::vector<Slot> cancelled_;   ///< to leave when the step under way ends
   std::deque<Landing> landings_;  ///< caches under way
   std::vector<Landing> fetches_;
   SimTime link_free_;
@@ -186,7 +191,7 @@ class Replica {
   bool woken_ = false;
   SimTime wake_, idle_since_;
 
-  bool busy_ = false;
+  bool busy_ = false, failed_ = false;
   Run run_;
   Seconds carry_{};  ///< what rounding to picoseconds left over, so that many short steps last as long as one run
   std::uint32_t generation_ = 0;

@@ -51,6 +51,7 @@ void Replica::end_run(std::vector<Ended>& ended) {
   held_steps_ = waiting_for_more_ ? held_steps_ + run_.steps : held_steps_;
   for (const Chunk& c : chunks_) finish_chunk(c, ended);
   pop_finished(ended);
+  if (!cancelled_.empty()) drop_cancelled(ended);
   raise_levels();
   if (rules_.whole_batch && running_ == 0) close_batch();
   busy_ = false;
@@ -166,6 +167,50 @@ void Replica::end(Slot slot, std::vector<Ended>& ended) {
   r.produced = r.output;
   r.phase = Phase::kEnded;
   ended.push_back({slot, delivered_, false});
+}
+
+/// What ended in this step anyway is among `ended` already; a cache under way has to land first.
+void Replica::drop_cancelled(std::vector<Ended>& ended) {
+  std::vector<Slot> stay;
+  for (const Slot slot : cancelled_) {
+    const LiveRequest& r = requests_[slot];
+    if (landing(r)) {
+      stay.push_back(slot);
+    } else if (std::none_of(ended.begin(), ended.end(), [slot](const Ended& e) { return e.slot == slot; })) {
+      drop(slot);
+      ended.push_back({slot, delivered_, false});
+    }
+  }
+  cancelled_ = std::move(stay);
+}
+
+/// A request leaves wherever it is; what it has computed stays in the prefix cache as of one that ended.
+void Replica::drop(Slot slot) {
+  LiveRequest& r = requests_[slot];
+  if (r.phase == Phase::kWaiting) {
+    const auto here = [slot](const Arrival& a) { return a.slot == slot; };
+    const auto at = std::find_if(inbox_.begin(), inbox_.end(), here);
+    if (at != inbox_.end()) {
+      inbox_.erase(at);
+    } else {
+      SIM_CHECK(waiting_.erase(slot), "a waiting request is in a queue");
+      waiting_tokens_ -= r.target;
+    }
+  } else if (r.phase == Phase::kPrefill) {
+    std::erase(partial_, slot);
+    release(r, slot, false);
+  } else {
+    const std::int64_t tokens = tokens_of(r);
+    const int produced = produced_of(r);
+    (void)gaps_.leave(produced == r.produced);
+    leave_decodes(slot);
+    r.base = tokens;
+    r.produced = produced;
+    if (PrefixBlocks* prefix = requests_.prefix(slot)) share(r, pool_.publish_output(*prefix, r.prompt, tokens));
+    if (rules_.whole_batch) idle_row(r);
+    release(r, slot, rules_.whole_batch);
+  }
+  r.phase = Phase::kEnded;
 }
 
 /// The cache stays here until the decoding replica has fetched it; the sequence runs no longer.

@@ -219,6 +219,23 @@ void Replica::land(SimTime now) {
   }
 }
 
+/// A running sequence stops, with the tokens it has had, and gives back its cache. Returns the tokens that held.
+std::int64_t Replica::suspend(Slot victim) {
+  LiveRequest& r = requests_[victim];
+  const std::int64_t tokens = tokens_of(r);
+  if (r.phase == Phase::kDecode) {
+    const int produced = produced_of(r);
+    r.last_token = gaps_.leave(produced == r.produced);
+    leave_decodes(victim);
+    r.produced = produced;
+  } else {
+    std::erase(partial_, victim);
+  }
+  r.base = tokens;
+  release(r, victim, false);
+  return tokens;
+}
+
 /// Recompute: the cache is dropped, and the prompt with all tokens so far is prefilled again. Swap: the cache moves
 /// to host memory and comes back as it was.
 void Replica::preempt(Slot victim) {
@@ -228,18 +245,8 @@ void Replica::preempt(Slot victim) {
   }
   SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
   LiveRequest& r = requests_[victim];
-  const std::int64_t tokens = tokens_of(r), bytes = pool_.layout().bytes(tokens);
   const bool decoding = r.phase == Phase::kDecode;
-  if (decoding) {
-    const int produced = produced_of(r);
-    r.last_token = gaps_.leave(produced == r.produced);
-    leave_decodes(victim);
-    r.produced = produced;
-  } else {
-    partial_.erase(std::find(partial_.begin(), partial_.end(), victim));
-  }
-  r.base = tokens;
-  release(r, victim, false);
+  const std::int64_t tokens = suspend(victim), bytes = pool_.layout().bytes(tokens);
   if (engine_.preemption == "swap") {
     r.swapped = true;
     swapped_ += Bytes(static_cast<double>(bytes));

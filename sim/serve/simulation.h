@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/serve/fleet.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/observer.h"
 #include "sim/serve/router.h"
@@ -25,26 +26,29 @@ struct Disaggregation {
 };
 
 struct ServingOptions {
-  int replicas = 1;
+  int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds
   std::string router = "round_robin";  ///< a name in routers()
   std::string policy = "fcfs";         ///< a name in queue_policies()
+  int max_queue = 0;                   ///< prompts that may wait on a replica; more are refused. 0: any number
   std::uint64_t seed = 0;
   Objectives objectives;
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
-      std::nullopt;                             ///< then `replicas` only decode; they count after the prefill replicas
-  std::function<int(const Request&)> priority;  ///< smaller runs first under `policy: priority`; null: all equal
-  PricerFactory pricer;                         ///< null: a StepModel; tests put a law of their own here
+      std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas
+  FleetSpec fleet;       ///< replicas that come and go; not together with disaggregation
+  PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
 };
 
 /// Plays the workload through. Deterministic from the seed. A request that can never run (longer than the model or
-/// the cache allows) is counted as failed. Warm-up requests are sent first and not counted; in a closed loop they
-/// have all ended before the counted ones start. Throws ConfigError for unknown names.
+/// the cache allows) is counted as failed, as is one
+/// that finds the queue full or whose client gives up (WorkloadSpec::patience). Warm-up requests are sent first and not
+/// counted; in a closed loop they have all ended before the counted ones start. Throws ConfigError for unknown names.
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, const WorkloadSpec& workload,
                         const ServingOptions& options, Observer* observer = nullptr);
 
-/// The same with requests of one's own; of `workload` only arrivals, duration and warmup_requests count.
+/// The same with requests of one's own; of `workload` only arrivals, duration, warmup_requests and patience
+/// count.
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer = nullptr);
 

@@ -17,11 +17,21 @@ namespace {
 using Process = ArrivalSpec::Process;
 
 /// Streams of one seed: what changes the arrivals leaves the lengths as they are.
-enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups };
+enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities };
 
 std::int64_t most_requests(const WorkloadSpec& workload) {
   if (workload.requests == 0) return std::numeric_limits<std::int64_t>::max();
   return workload.requests + workload.warmup_requests;
+}
+
+/// The priority of the next request.
+int draw_priority(const std::vector<double>& shares, Random& random) {
+  if (shares.empty()) return 0;
+  double left = random.uniform();
+  for (std::size_t i = 0; i + 1 < shares.size(); ++i) {
+    if ((left -= shares[i]) < 0) return static_cast<int>(i);
+  }
+  return static_cast<int>(shares.size()) - 1;
 }
 
 /// Sessions open at once. A closed loop has one a user. With its own clock a service of `rate` requests a
@@ -46,7 +56,8 @@ class DrawnSource final : public RequestSource {
         prompts_(Random(seed).fork(kPrompts)),
         outputs_(Random(seed).fork(kOutputs)),
         dealer_(workload, open_sessions(workload), workload.arrivals.process != Process::kClosedLoop,
-                Random(seed).fork(kGroups)) {}
+                Random(seed).fork(kGroups)),
+        priorities_(Random(seed).fork(kPriorities)) {}
 
   bool next(Request& request) override {
     if (!begin(request)) return false;
@@ -77,6 +88,7 @@ class DrawnSource final : public RequestSource {
     const int added = workload_.prompt_tokens.draw(prompts_);
     request.output_tokens = workload_.output_tokens.draw(outputs_);
     request.prompt_tokens = session.history + added;
+    request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
     request.prefix_blocks.clear();
     const int shared = workload_.shared_prefix_tokens;
@@ -95,6 +107,7 @@ class DrawnSource final : public RequestSource {
   ArrivalClock clock_;
   Random prompts_, outputs_;
   SessionDealer dealer_;
+  Random priorities_;
   std::int64_t sent_ = 0;
 };
 
@@ -107,7 +120,8 @@ class TraceSource final : public RequestSource {
         most_(most_requests(workload)),
         trace_(read_trace(workload.arrivals.trace_file, workload.arrivals.trace_format)),
         period_(trace_.period()),
-        groups_(Random(seed).fork(kGroups)) {
+        groups_(Random(seed).fork(kGroups)),
+        priorities_(Random(seed).fork(kPriorities)) {
     if (workload.shared_prefix_tokens > 0 && trace_.block_tokens > 0) {
       throw ConfigError(Mark{workload.arrivals.trace_file},
                         "has prefixes of its own (hash_ids): 'shared_prefix_tokens' must be 0");
@@ -126,6 +140,7 @@ class TraceSource final : public RequestSource {
     request.id = sent_++;
     request.prompt_tokens = row.prompt_tokens;
     request.output_tokens = row.output_tokens;
+    request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = row.session < 0 ? -1 : row.session + pass_ * trace_.sessions;
     share(request, row);
     if (++at_ == trace_.rows.size()) {
@@ -159,7 +174,7 @@ class TraceSource final : public RequestSource {
   std::int64_t most_;
   Trace trace_;
   Seconds period_;
-  Random groups_;
+  Random groups_, priorities_;
   std::size_t at_ = 0;
   int pass_ = 0;
   std::int64_t sent_ = 0;

@@ -50,6 +50,20 @@ class WaitingQueue {
       heap_.pop_back();
     }
   }
+  /// Takes one out of the middle; false when it is not here.
+  bool erase(Slot slot) {
+    if (policy_ == QueuePolicy::kFcfs) {
+      const auto at = std::find(queue_.begin(), queue_.end(), slot);
+      if (at == queue_.end()) return false;
+      queue_.erase(at);
+      return true;
+    }
+    const auto at = std::find_if(heap_.begin(), heap_.end(), [slot](const Key& key) { return key.slot == slot; });
+    if (at == heap_.end()) return false;
+    heap_.erase(at);
+    std::make_heap(heap_.begin(), heap_.end(), std::greater<>{});
+    return true;
+  }
   std::size_t size() const { return policy_ == QueuePolicy::kFcfs ? queue_.size() : heap_.size(); }
   bool empty() const { return size() == 0; }
   bool first_come() const { return policy_ == QueuePolicy::kFcfs; }

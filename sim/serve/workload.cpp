@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "sim/serve/arrivals.h"
 
 namespace roofcast {
@@ -45,6 +47,36 @@ void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
   if (process == Process::kAllAtOnce) in.fail("duration", "requests that arrive all at once need 'requests'");
 }
 
+/// `timeout: 30 s` for the whole answer, or `timeout: {first_token: 5 s, total: 30 s}`.
+void parse_patience(ConfigReader& in, Patience& patience) {
+  const auto limit = [](ConfigReader& map, std::string_view key) -> std::optional<Seconds> {
+    if (!map.has(key)) return std::nullopt;
+    const Seconds time = map.time(key);
+    if (time < kMillisecond) map.fail(key, "a timeout must be at least 1 ms");
+    return time;
+  };
+  const ConfigTree value = in.tree("timeout");
+  if (!value) return;
+  if (value->kind == ConfigNode::Kind::kScalar) {
+    patience.total = limit(in, "timeout");
+    return;
+  }
+  ConfigReader map = in.child("timeout");
+  patience.first_token = limit(map, "first_token");
+  patience.total = limit(map, "total");
+  for (const char* key : {"first_token", "total"}) map.ignore(key);
+  map.finish();
+}
+
+/// `priorities: [0.1, 0.9]`: a tenth of the requests has priority 0. The shares need not add up to 1.
+void parse_priorities(ConfigReader& in, WorkloadSpec& workload) {
+  workload.priorities = in.numbers("priorities", kAtLeastZero);
+  if (workload.priorities.empty()) return;
+  const double sum = std::accumulate(workload.priorities.begin(), workload.priorities.end(), 0.0);
+  if (!(sum > 0) || !(sum < 1e300)) in.fail("priorities", "the shares of 'priorities' must add up to more than 0");
+  for (double& share : workload.priorities) share /= sum;
+}
+
 void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   constexpr double kMost = 1e7, kLongestSession = 1e9;
   workload.shared_prefix_tokens = static_cast<int>(in.integer("shared_prefix_tokens", 0, Range{0.0, kMost}));
@@ -79,6 +111,8 @@ WorkloadSpec parse_workload(ConfigReader in) {
   if (auto arrivals = in.optional_child("arrivals")) workload.arrivals = parse_arrivals(std::move(*arrivals));
   parse_lengths(in, workload);
   parse_extent(in, workload);
+  parse_patience(in, workload.patience);
+  parse_priorities(in, workload);
   parse_sharing(in, workload);
   workload.objectives = in.tree("objectives");
   in.finish();

@@ -50,6 +50,8 @@ struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
   Process process = Process::kAllAtOnce;
   PerSecond rate{};
+  std::vector<double> profile{};  ///< the rate over a period, relative to `rate`: equal slices of mean 1; empty: even
+  Seconds profile_period{86400};
   double cv = 1.0;       ///< coefficient of variation of the gaps (gamma)
   int concurrency = 1;   ///< closed loop: requests in flight at most
   Seconds think_time{};  ///< mean pause of a user before the next request (closed loop, sessions)
@@ -59,6 +61,12 @@ struct ArrivalSpec {
   int loop = 1;              ///< times the trace is played one after another
 };
 
+/// How long a client waits, from sending; then it gives up.
+struct Patience {
+  std::optional<Seconds> first_token, total;
+  bool endless() const { return !first_token && !total; }
+};
+
 struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
@@ -66,11 +74,13 @@ struct WorkloadSpec {
   std::int64_t requests = 0;         ///< counted ones; 0: by duration, or the whole trace
   std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
-  int shared_prefix_tokens = 0;      ///< leading tokens that all requests of a prefix group share
-  int prefix_groups = 1;             ///< different shared prefixes, drawn uniformly
-  int turns = 1;                     ///< requests of a session: each sends the whole history again
-  std::string cites;                 ///< where the parameters come from (`source:`)
-  ConfigTree objectives;             ///< limits that belong to the workload, as a scenario writes them; or null
+  Patience patience;
+  std::vector<double> priorities;  ///< shares of requests of priority 0, 1, ..; empty: all 0
+  int shared_prefix_tokens = 0;    ///< leading tokens that all requests of a prefix group share
+  int prefix_groups = 1;           ///< different shared prefixes, drawn uniformly
+  int turns = 1;                   ///< requests of a session: each sends the whole history again
+  std::string cites;               ///< where the parameters come from (`source:`)
+  ConfigTree objectives;           ///< limits that belong to the workload, as a scenario writes them; or null
 };
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
@@ -87,6 +97,7 @@ struct Request {
   int prompt_tokens = 0;
   int output_tokens = 0;
   int session = -1;
+  int priority = 0;  ///< smaller runs first under `policy: priority`
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
 };

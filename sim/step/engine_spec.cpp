@@ -72,6 +72,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   std::vector<std::string_view> kernels;
   for (std::size_t i = 0; i < kMoeVariantCount; ++i) kernels.push_back(name_of(static_cast<MoeVariant>(i)));
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", kernels, 0));
+  e.start_time = in.time("start_time", e.start_time);
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   in.finish();

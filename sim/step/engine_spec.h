@@ -64,6 +64,7 @@ struct EngineSpec {
   GraphSettings graphs;
   MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
   HostCosts host;
+  Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
   std::string attention_kernel = "flash";  ///< flash | naive
 };

@@ -26,6 +26,28 @@ TEST_CASE("intervals: time means, whatever the grid") {
   CHECK(o.json()[0]["running"].get<double>() == doctest::Approx(4 * 10.0 / (o.json()[0]["end_s"].get<double>())));
 }
 
+TEST_CASE("intervals: replicas of a fleet that changes") {
+  IntervalObserver o;
+  o.on_fleet({.at = Seconds(0), .serving = 2});
+  o.on_fleet({.at = Seconds(4), .serving = 2, .starting = 1});
+  o.on_fleet({.at = Seconds(6), .serving = 3});
+  o.on_fleet({.at = Seconds(8), .serving = 2, .down = 1});
+  o.on_step({.start = Seconds(0), .end = Seconds(10), .steps = 20, .decodes = 4});
+  double serving = 0, starting = 0, down = 0;
+  for (const auto& bin : o.json()) {
+    const double width = std::min(10.0, bin["end_s"].get<double>()) - bin["start_s"].get<double>();
+    serving += width * bin["replicas"].get<double>();
+    starting += width * bin["replicas_starting"].get<double>();
+    down += width * bin["replicas_down"].get<double>();
+  }
+  CHECK(serving == doctest::Approx(2 * 6 + 3 * 2 + 2 * 2));
+  CHECK(starting == doctest::Approx(2));
+  CHECK(down == doctest::Approx(2));
+  IntervalObserver plain;
+  plain.on_step({.start = Seconds(0), .end = Seconds(1), .steps = 1, .decodes = 1});
+  CHECK_FALSE(plain.json()[0].contains("replicas"));
+}
+
 TEST_CASE("timeline: a request's phases follow one another within it") {
   TimelineObserver o(2);
   o.on_request({.id = 3, .arrival = Seconds(1), .queue = Seconds(0.5), .ttft = Seconds(0.75), .e2el = Seconds(2)});

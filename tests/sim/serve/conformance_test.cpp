@@ -50,6 +50,7 @@ void draw_requests(Scenario& s, Random& random) {
     r.id = i;
     r.arrival = Seconds(at);
     if (gap > 0) at += random.exponential(gap);
+    r.priority = i % 3;
     r.prompt_tokens = static_cast<int>(random.uniform_integer(1, 300));
     r.output_tokens = static_cast<int>(random.uniform_integer(1, 100));
     const std::int64_t shared = random.uniform_integer(0, 8), group = random.uniform_integer(0, 2);
@@ -77,12 +78,17 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   }
   if (random.uniform() < 0.2) s.deployment->memory.layout.state_per_sequence = Bytes(30);
   s.options.policy = one_of(random, {"fcfs", "fcfs", "priority", "shortest_first"});
-  s.options.priority = [](const Request& r) { return static_cast<int>(r.id % 3); };
   if (random.uniform() < 0.15) {
     s.options.speculation = {
         .method = SpeculationSpec::Method::kEagle, .num_speculative_tokens = 3, .acceptance = {0.8, 0.6}};
   }
   draw_requests(s, random);
+  if (random.uniform() < 0.4) {
+    s.workload.patience.first_token =
+        one_of<std::optional<Seconds>>(random, {std::nullopt, Seconds(0.03), Seconds(0.3)});
+    s.workload.patience.total = one_of<std::optional<Seconds>>(random, {std::nullopt, Seconds(0.08), Seconds(0.5)});
+  }
+  if (random.uniform() < 0.2) s.options.max_queue = one_of(random, {1, 5, 30});
   s.options.replicas = one_of(random, {1, 1, 2, 3});
   s.options.router = one_of(random, {"round_robin", "least_loaded", "prefix_aware", "consistent_hash"});
   if (scheduler != "static" && random.uniform() < 0.2) {
@@ -100,13 +106,15 @@ std::string describe(const Scenario& s) {
   const EngineSpec& e = s.deployment->engine;
   return fmt::format(
       "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} receive {} wait {} prefix {} "
-      "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {}",
+      "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {} patience {} {} "
+      "queue {}",
       e.max_num_seqs, e.max_num_batched_tokens, e.chunked_prefill, e.block_size, e.watermark, e.preemption,
       e.stream_interval, e.async_scheduling, e.receive_interval, e.prefill_wait_steps, e.prefix_caching,
       e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
       s.workload.arrivals.concurrency, s.workload.warmup_requests, s.options.speculation.active(),
       s.deployment->memory.layout.groups.size(), s.options.replicas, s.options.router,
-      s.options.disaggregation.has_value());
+      s.options.disaggregation.has_value(), s.workload.patience.first_token.value_or(Seconds(0)).base(),
+      s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue);
 }
 
 ServingMetrics play(const Scenario& s, fake::Recorder& seen, std::int64_t steps_per_event) {
@@ -143,9 +151,12 @@ void check_requests(const Scenario& s, const fake::Recorder& seen, const Serving
     REQUIRE(r.queue >= Seconds(0));
     REQUIRE(r.ttft > r.queue);
     REQUIRE(r.e2el >= r.ttft);
+    if (s.workload.patience.total) REQUIRE(r.e2el <= *s.workload.patience.total);
+    if (s.workload.patience.first_token) REQUIRE(r.ttft <= *s.workload.patience.first_token);
     prompts += r.prompt_tokens;
     outputs += r.output_tokens;
   }
+  CHECK(m.cancelled + m.rejected <= m.failed);
   CHECK(m.input_tokens == prompts);
   CHECK(m.output_tokens == outputs);
 }
@@ -187,6 +198,9 @@ TEST_CASE("schedulers: tokens, time and limits are kept, and runs equal plain st
       check_alike(fast, plain);
       CHECK(m.iterations == stepped.iterations);
       CHECK(m.preemptions == stepped.preemptions);
+      CHECK(m.cancelled == stepped.cancelled);
+      CHECK(m.rejected == stepped.rejected);
+      CHECK(m.cancelled_tokens == stepped.cancelled_tokens);
       CHECK(m.itl_ms.mean() ==
             doctest::Approx(stepped.itl_ms.mean()).epsilon(s.deployment->engine.stream_interval > 1 ? 0.05 : 1e-6));
       if (s.deployment->engine.stream_interval == 1) CHECK(m.itl_ms.count() == doctest::Approx(stepped.itl_ms.count()));

@@ -213,8 +213,8 @@ TEST_CASE("policies: shortest and most urgent first") {
     fake::Requests source;
     source.add(0, 10, 50).add(1e-3, 30, 5).add(2e-3, 20, 5).add(3e-3, 40, 5);
     ServingOptions options = fake::options();
+    for (Request& r : source.all()) r.priority = r.id == 3 ? 0 : 1;
     options.policy = policy;
-    options.priority = [](const Request& r) { return r.id == 3 ? 0 : 1; };
     fake::Recorder seen;
     simulate(d, source, {}, options, &seen);
     int first = 1;

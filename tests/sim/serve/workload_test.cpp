@@ -1,6 +1,7 @@
 // Requests drawn from laws.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include "base/config_library.h"
 #include "base/error.h"
+#include "sim/serve/arrivals.h"
 #include "sim/serve/workload.h"
 
 using namespace roofcast;
@@ -98,6 +100,46 @@ TEST_CASE("workload: Poisson and gamma arrivals have the rate and the variation 
   for (std::size_t i = 1; i < bursty.size(); ++i) {
     if (bursty[i].arrival < bursty[i - 1].arrival) FAIL("arrivals went back in time");
   }
+}
+
+TEST_CASE("workload: a profile moves the arrivals of a day, and leaves their number") {
+  WorkloadSpec w;
+  w.arrivals = parse_arrivals(ConfigReader(
+      parse_config_text("{process: poisson, rate: 10 /s, profile: [1, 0, 5, 2], profile_period: 400 s}", "p"),
+      "arrivals"));
+  w.duration = Seconds(40000);                                       // a hundred days of 400 s
+  CHECK(w.arrivals.profile == std::vector<double>{0.5, 0, 2.5, 1});  // of mean 1
+  const auto source = make_source(w, 5);
+  std::array<double, 4> seen{};
+  Request r;
+  double last = 0;
+  while (source->next(r)) {
+    REQUIRE(r.arrival.base() >= last);
+    last = r.arrival.base();
+    seen[static_cast<std::size_t>(std::fmod(last, 400) / 100)] += 1;
+  }
+  // 100 slices of 100 s at 10 /s times the level
+  CHECK(seen[0] == doctest::Approx(50000).epsilon(0.02));
+  CHECK(seen[1] == 0);
+  CHECK(seen[2] == doctest::Approx(250000).epsilon(0.01));
+  CHECK(seen[3] == doctest::Approx(100000).epsilon(0.02));
+}
+
+TEST_CASE("workload: constant arrivals under a profile are spaced by its level") {
+  WorkloadSpec w;
+  w.arrivals.process = ArrivalSpec::Process::kConstant;
+  w.arrivals.rate = PerSecond(1);
+  w.arrivals.profile = {0.5, 1.5};
+  w.arrivals.profile_period = Seconds(8);
+  w.requests = 10;
+  const auto source = make_source(w, 0);
+  Request r;
+  std::vector<double> at;
+  while (source->next(r)) at.push_back(r.arrival.base());
+  // one every 2 s up to 4 s, then every 2/3 s up to 8 s, and so on
+  const std::vector<double> expected{0, 2, 4, 4 + 2.0 / 3, 4 + 4.0 / 3, 6, 6 + 2.0 / 3, 6 + 4.0 / 3, 8, 10};
+  REQUIRE(at.size() == expected.size());
+  for (std::size_t i = 0; i < at.size(); ++i) CHECK(at[i] == doctest::Approx(expected[i]));
 }
 
 TEST_CASE("workload: the same seed gives the same requests, a rate leaves the lengths as they are") {

@@ -1,0 +1,129 @@
+#include "reports/comparison_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "reports/provenance.h"
+#include "reports/table.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json figures_json(const RunFigures& f) {
+  return {{"ttft_ms", f.ttft_ms}, {"tpot_ms", f.tpot_ms}, {"output_throughput", f.output_throughput}};
+}
+
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json shares_json(const TimeShares& t) {
+  return {{"tpot",
+           {{"batch", t.batch},
+            {"context_tokens", t.context},
+            {"step_gpu_ms", t.step_gpu_ms},
+            {"step_host_ms", t.step_host_ms},
+            {"prefills_of_others_ms", t.tpot_others_ms},
+            {"measured_batch", optional_json(t.measured_batch)},
+            {"step_at_measured_batch_ms", t.measured_batch_step_ms}}},
+          {"ttft",
+           {{"queue_ms", t.queue_ms},
+            {"front_end_ms", t.front_end_ms},
+            {"prefill_ms", t.prefill_ms},
+            {"others_ms", t.ttft_others_ms}}},
+          {"requests_in_flight", {{"predicted", t.in_flight}, {"measured", optional_json(t.measured_in_flight)}}},
+          {"kv_cache_peak_usage", t.kv_peak_usage},
+          {"preemptions", t.preemptions}};
+}
+
+Json to_json(const Comparison& c, const Scenario& s) {
+  Json out = deployment_json(*s.deployment);
+  out["bench"] = {{"file", c.run.path}, {"tool", c.run.tool}, {"model", c.run.model}};
+  for (const ComparedMetric& m : c.metrics) {
+    out["metrics"].push_back({{"metric", m.name},
+                              {"measured", m.measured},
+                              {"predicted", m.predicted},
+                              {"predicted_as_written", optional_json(m.as_written)},
+                              {"ratio", m.ratio()}});
+  }
+  out["mismatches"] = Json::array();
+  for (const LoadMismatch& m : c.mismatches)
+    out["mismatches"].push_back({{"what", m.what}, {"scenario", m.scenario}, {"run", m.run}, {"adopted", m.adopted}});
+  out["difference_as_written"] = c.distance_as_written;
+  out["difference"] = c.distance;
+  out["measured"] = figures_json(c.measured);
+  out["predicted"] = figures_json(c.predicted);
+  out["where_the_time_goes"] = shares_json(c.shares);
+  out["assumptions"] = Json::array();
+  for (const Assumption& a : c.assumptions) {
+    out["assumptions"].push_back({{"change", a.change},
+                                  {"predicted", figures_json(a.predicted)},
+                                  {"difference", a.distance},
+                                  {"explains", a.explains},
+                                  {"check", a.check}});
+  }
+  out["not_tried"] = c.not_tried;
+  out["findings"] = c.findings;
+  out["provenance"] = provenance_json(*s.deployment);
+  return out;
+}
+
+Table metric_table(const Comparison& c) {
+  Table table({"metric", "measured", "predicted", "ratio"});
+  for (const ComparedMetric& m : c.metrics) {
+    table.row({m.name, significant(m.measured, 6), significant(m.predicted, 6),
+               m.measured > 0 ? fmt::format("{:.3f}", m.ratio()) : std::string()});
+  }
+  return table;
+}
+
+Table assumption_table(const Comparison& c) {
+  Table table({"changed", "TTFT", "TPOT", "tokens/s", "explains"});
+  const auto ratio = [](double p, double m) { return m > 0 ? fmt::format("{:.2f}", p / m) : std::string(); };
+  const auto row = [&](const std::string& name, const RunFigures& f, const std::string& explains) {
+    table.row({name, ratio(f.ttft_ms, c.measured.ttft_ms), ratio(f.tpot_ms, c.measured.tpot_ms),
+               ratio(f.output_throughput, c.measured.output_throughput), explains});
+  };
+  row("nothing", c.predicted, "");
+  for (const Assumption& a : c.assumptions) row(a.change, a.predicted, fmt::format("{:.0f} %", 100 * a.explains));
+  return table;
+}
+
+std::string shares_text(const TimeShares& t) {
+  std::string out = fmt::format(
+      "predicted TPOT   {} ms GPU + {} ms host of a decode step ({} sequences, {} tokens each) + {} ms prefills of "
+      "others\n",
+      significant(t.step_gpu_ms, 3), significant(t.step_host_ms, 3), significant(t.batch, 3), significant(t.context, 4),
+      significant(t.tpot_others_ms, 3));
+  out +=
+      fmt::format("predicted TTFT   {} ms queue + {} ms front end + {} ms prefill alone + {} ms others in its steps\n",
+                  significant(t.queue_ms, 3), significant(t.front_end_ms, 3), significant(t.prefill_ms, 3),
+                  significant(t.ttft_others_ms, 3));
+  if (t.measured_batch) {
+    out += fmt::format("at the measured batch of {} sequences a decode step is predicted at {} ms\n",
+                       significant(*t.measured_batch, 3), significant(t.measured_batch_step_ms, 3));
+  }
+  return out;
+}
+
+std::string to_text(const Comparison& c, const Scenario& s) {
+  std::string out = fmt::format("{}\nbeside {} ({})\n\n", deployment_line(*s.deployment), c.run.path, c.run.tool);
+  out += metric_table(c).text() + "\n" + shares_text(c.shares) + "\n";
+  if (!c.assumptions.empty()) {
+    out += "One assumption changed at a time, predicted / measured:\n" + assumption_table(c).text();
+    for (const std::string& what : c.not_tried) out += fmt::format("{}: leaves no room to serve\n", what);
+    out += "\n";
+  }
+  for (const std::string& finding : c.findings) out += finding + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format) {
+  if (format == "json") return to_json(c, s).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (format == "csv") return metric_table(c).csv();
+  return to_text(c, s);
+}
+
+}  // namespace roofcast

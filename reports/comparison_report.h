@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+
+#include "sim/plan/comparison.h"
+
+namespace roofcast {
+
+/// format: table | json | csv (the metrics alone).
+std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format);
+
+}  // namespace roofcast

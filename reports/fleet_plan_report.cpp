@@ -1,0 +1,106 @@
+#include "reports/fleet_plan_report.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/table.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json day_json(const FleetDay& day, const FleetDay& fixed) {
+  return {{"replica_hours", day.replica_hours},
+          {"usd", day.usd},
+          {"of_static_cost", fixed.usd > 0 ? day.usd / fixed.usd : 1.0}};
+}
+
+std::string clock(Seconds at) {
+  const auto minutes = static_cast<int>(std::lround(at.base() / 60));
+  return fmt::format("{:02}:{:02}", minutes / 60, minutes % 60);
+}
+
+std::string day_text(const char* name, const FleetDay& day, const FleetPlan& plan, const std::string& how) {
+  const double saved = plan.fixed.usd > 0 ? 100 * (1 - day.usd / plan.fixed.usd) : 0;
+  return fmt::format("  {:<11} {:>7} replica-hours, {:>7} USD{}, {}\n", name, significant(day.replica_hours, 4),
+                     significant(day.usd, 4),
+                     &day == &plan.fixed ? std::string() : fmt::format(" ({:.0f} % less)", saved), how);
+}
+
+Table slice_table(const FleetPlan& plan) {
+  Table table({"from", "requests/s", "needed", "autoscaled", "at most", "requests", "p99 TTFT"});
+  for (const FleetSlice& s : plan.slices) {
+    table.row({clock(s.from), significant(s.rate, 3), std::to_string(s.needed), fmt::format("{:.2f}", s.mean),
+               std::to_string(s.most), std::to_string(s.completed),
+               s.completed > 0 ? human_time(s.ttft_ms.percentile(99) / 1e3) : std::string("-")});
+  }
+  return table;
+}
+
+}  // namespace
+
+Json fleet_plan_json(const FleetPlan& plan) {
+  Json out{{"deployment", plan.deployment},
+           {"gpus_per_replica", plan.gpus_a_replica},
+           {"cold_start_s", plan.cold_start.base()},
+           {"length_s", plan.length.base()},
+           {"static", day_json(plan.fixed, plan.fixed)},
+           {"scheduled", day_json(plan.scheduled, plan.fixed)},
+           {"autoscaled", day_json(plan.scaled, plan.fixed)}};
+  const AutoscalingSpec& a = plan.scaling;
+  out["autoscaling"] = {{"min", a.min},
+                        {"max", a.max},
+                        {"policy", scaling_policies()[static_cast<std::size_t>(a.policy)].name},
+                        {"target", a.target},
+                        {"interval_s", a.interval.base()},
+                        {"scale_up_delay_s", a.scale_up_delay.base()},
+                        {"scale_down_delay_s", a.scale_down_delay.base()}};
+  out["objectives_met"] = plan.met;
+  out["completed"] = plan.metrics.completed;
+  out["failed"] = plan.metrics.failed;
+  out["replica_starts"] = plan.metrics.replica_starts;
+  out["objectives"] = Json::array();
+  for (const Verdict& v : plan.verdicts) {
+    out["objectives"].push_back({{"objective", v.objective.name()},
+                                 {"limit_ms", v.objective.limit.in(kMillisecond)},
+                                 {"value_ms", v.value.in(kMillisecond)},
+                                 {"met", v.met}});
+  }
+  out["hours"] = Json::array();
+  for (const FleetSlice& s : plan.slices) {
+    out["hours"].push_back({{"start_s", s.from.base()},
+                            {"end_s", s.to.base()},
+                            {"request_rate", s.rate},
+                            {"replicas_needed", s.needed},
+                            {"replicas", s.mean},
+                            {"replicas_most", s.most},
+                            {"completed", s.completed},
+                            {"p99_ttft_ms", s.ttft_ms.percentile(99)}});
+  }
+  return out;
+}
+
+std::string fleet_plan_text(const FleetPlan& plan) {
+  std::string out =
+      fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}\n", clock(plan.length), plan.deployment,
+                  significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()));
+  const AutoscalingSpec& a = plan.scaling;
+  out += day_text("static", plan.fixed, plan, "the busiest hour's replicas all day");
+  out += day_text("by clock", plan.scheduled, plan, "what each hour needs, started a cold start ahead");
+  out += day_text("autoscaled", plan.scaled, plan,
+                  fmt::format("{} to {} replicas, {} {}, {} cold starts", a.min, a.max,
+                              scaling_policies()[static_cast<std::size_t>(a.policy)].name, significant(a.target, 3),
+                              plan.metrics.replica_starts));
+  for (const Verdict& v : plan.verdicts) {
+    out += fmt::format("  {:<12} {} over the autoscaled day, limit {}: {}\n", v.objective.name(),
+                       human_time(v.value.base()), human_time(v.objective.limit.base()), v.met ? "met" : "MISSED");
+  }
+  if (plan.metrics.failed > 0) out += fmt::format("  {} requests failed\n", plan.metrics.failed);
+  return out + "\n" + slice_table(plan).text() + "\n";
+}
+
+std::string fleet_plan_csv(const FleetPlan& plan) { return slice_table(plan).csv(); }
+
+}  // namespace roofcast

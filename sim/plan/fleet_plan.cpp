@@ -1,0 +1,244 @@
+#include "sim/plan/fleet_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "sim/plan/parallel.h"
+#include "sim/plan/shared_pricer.h"
+
+namespace roofcast {
+namespace {
+
+/// Of the ranking: a smaller replica that costs a little more at the peak may follow the day more closely.
+constexpr std::size_t kConsidered = 3;
+/// Targets tried, as multiples of the requests in flight on one replica at the peak.
+constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
+
+/// Requests and replicas by slice of the day.
+class DayObserver final : public Observer {
+ public:
+  DayObserver(std::vector<FleetSlice>& slices, Seconds length) : slices_(slices), length_(length) {}
+  void on_request(const RequestRecord& r) override {
+    FleetSlice& slice = slices_[slice_of(r.arrival)];
+    ++slice.completed;
+    slice.ttft_ms.add(r.ttft.in(kMillisecond));
+  }
+  void on_fleet(const FleetRecord& r) override {
+    pass_to(r.at);
+    last_ = r;
+    FleetSlice& slice = slices_[slice_of(r.at)];
+    if (r.at < length_) slice.most = std::max(slice.most, r.serving);
+  }
+  void finish() { pass_to(length_); }
+
+ private:
+  std::size_t slice_of(Seconds at) const {
+    const double share = at / length_ * static_cast<double>(slices_.size());
+    return std::min(static_cast<std::size_t>(std::max(share, 0.0)), slices_.size() - 1);
+  }
+  /// The fleet as it was, up to this time.
+  void pass_to(Seconds at) {
+    for (FleetSlice& s : slices_) {
+      const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
+      if (seconds <= 0) continue;
+      s.mean += (last_.serving + last_.starting) * seconds / (s.to - s.from).base();
+      s.most = std::max(s.most, last_.serving);
+    }
+  }
+  std::vector<FleetSlice>& slices_;
+  Seconds length_;
+  FleetRecord last_;
+};
+
+std::vector<FleetSlice> slices_of(const DiurnalPlan& plan) {
+  std::vector<FleetSlice> slices;
+  const ArrivalSpec& a = plan.day.arrivals;
+  const Seconds each = a.profile_period / static_cast<double>(a.profile.size());
+  for (Seconds from(0); from < *plan.day.duration * (1 - 1e-12); from += each) {
+    const double level = a.profile[slices.size() % a.profile.size()];
+    slices.push_back(
+        {.from = from, .to = std::min(from + each, *plan.day.duration), .rate = level * a.rate.base(), .ttft_ms = {}});
+  }
+  return slices;
+}
+
+/// Fewest replicas that hold a rate, from a guess: under the search's seed and, as its winner, under another one.
+class Holder {
+ public:
+  Holder(const PlannedDeployment& p, StepPricer& pricer) : planned_(p), pricer_(pricer) {
+    held_ = p.held > 0 ? p.held : p.load / p.replicas;
+  }
+  int replicas(double rate) {
+    if (rate <= 0) return 0;
+    int n = std::clamp(static_cast<int>(std::ceil(rate / held_ - 1e-9)), 1, planned_.replicas);
+    if (holds(rate, n)) {
+      while (n > 1 && holds(rate, n - 1)) --n;
+    } else {
+      while (n < planned_.replicas && !holds(rate, ++n)) {
+      }
+    }
+    return n;
+  }
+
+ private:
+  bool holds(double rate, int replicas) {
+    const Scenario& s = planned_.candidate.scenario;
+    const auto met = [&](std::uint64_t seed, double more_requests) {
+      const LoadTest test{.load = rate, .replicas = replicas, .seed = seed, .more_requests = more_requests};
+      return test_load(s, test, &pricer_).met;
+    };
+    return met(s.serving.seed, 1) && met(s.serving.seed + 1, 4);
+  }
+  const PlannedDeployment& planned_;
+  StepPricer& pricer_;
+  double held_;
+};
+
+void schedule_slices(const PlannedDeployment& p, StepPricer& pricer, FleetPlan& out) {
+  Holder holder(p, pricer);
+  std::map<double, int> known;
+  for (FleetSlice& s : out.slices) {
+    const auto [at, fresh] = known.try_emplace(s.rate, 0);
+    if (fresh) at->second = holder.replicas(s.rate);
+    s.needed = at->second;
+  }
+}
+
+/// By the clock: a replica more is started a cold start before it is needed.
+FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
+  double seconds = 0;
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    const FleetSlice& s = plan.slices[i];
+    const int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
+    seconds += s.needed * (s.to - s.from).base() + std::max(0, s.needed - before) * plan.cold_start.base();
+  }
+  const double hours = seconds / 3600 + spare_hours;
+  return {hours, hours * plan.usd_a_replica_hour};
+}
+
+/// The day under the autoscaler.
+void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, StepPricer& pricer, FleetPlan& out) {
+  const Scenario& s = p.candidate.scenario;
+  ServingOptions options = s.serving;
+  options.replicas = std::max(out.slices.front().needed, out.scaling.min);
+  options.fleet.autoscaling = out.scaling;
+  options.pricer = [&](const std::shared_ptr<const Deployment>& d) -> std::unique_ptr<StepPricer> {
+    if (d == s.deployment) return std::make_unique<SharedPricer>(pricer);
+    return make_model_pricer(d);
+  };
+  for (FleetSlice& slice : out.slices) slice.mean = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
+  DayObserver observer(out.slices, out.length);
+  out.metrics = simulate(s.deployment, plan.day, options, &observer);
+  observer.finish();
+  out.verdicts.clear();
+  out.met = out.metrics.failed == 0 && out.metrics.completed > 0;
+  for (const Objective& o : s.objectives) {
+    Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
+    v.met = v.upper <= o.limit;
+    out.met = out.met && v.met;
+    out.verdicts.push_back(v);
+  }
+}
+
+/// Requests in flight on one replica at the load of the plan, by Little's law.
+double in_flight(const PlannedDeployment& p) {
+  return std::max(1.0, p.load / p.replicas * p.result.metrics.e2el_ms.mean() / 1e3);
+}
+
+/// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
+void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, StepPricer& pricer, FleetPlan& out) {
+  if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
+    out.scaling = *own;
+    return play_day(p, plan, pricer, out);
+  }
+  int fewest = p.replicas;
+  for (const FleetSlice& s : out.slices) fewest = std::min(fewest, s.needed);
+  for (const double share : kTargets) {
+    out.scaling = {.min = std::max(1, fewest),
+                   .max = p.candidate.most_replicas(p.spare),
+                   .policy = ScalingPolicy::kConcurrency,
+                   .target = std::max(1.0, std::floor(share * in_flight(p)))};
+    play_day(p, plan, pricer, out);
+    if (out.met) return;
+  }
+}
+
+std::string words_of(const Candidate& c) {
+  const Sharding& s = c.scenario.deployment->sharding;
+  std::string out = fmt::format("{} x {} a replica (tp {}", c.gpus(), c.gpu, s.tp);
+  if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
+  if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
+  if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
+  return out + "), " + c.precision;
+}
+
+FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
+  const Deployment& d = *p.candidate.scenario.deployment;
+  FleetPlan out;
+  out.candidate = p.candidate.index;
+  out.deployment = words_of(p.candidate);
+  out.gpus_a_replica = d.sharding.gpus();
+  out.usd_a_replica_hour = d.sharding.gpus() * d.gpu.price.value;
+  out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
+  out.length = *plan.day.duration;
+  out.slices = slices_of(plan);
+  const std::unique_ptr<StepPricer> pricer = make_model_pricer(p.candidate.scenario.deployment);
+  schedule_slices(p, *pricer, out);
+  const double hours = out.length.base() / 3600;
+  const double all_day = (p.replicas + p.spare) * hours, spare = p.spare * hours;
+  out.fixed = {all_day, all_day * out.usd_a_replica_hour};
+  out.scheduled = scheduled_day(out, spare);
+  scale_day(p, plan, *pricer, out);
+  out.scaled.replica_hours = out.metrics.replica_seconds / 3600 + spare;
+  out.scaled.usd = out.scaled.replica_hours * out.usd_a_replica_hour;
+  return out;
+}
+
+double worst_ratio(const FleetPlan& plan) {
+  double worst = 0;
+  for (const Verdict& v : plan.verdicts) worst = std::max(worst, v.upper / v.objective.limit);
+  return worst;
+}
+
+}  // namespace
+
+std::optional<DiurnalPlan> diurnal_plan(const ConfigTree& tree) {
+  const ConfigTree* value = tree->find("workload");
+  if (value == nullptr || !*value) return std::nullopt;
+  const ConfigTree whole = resolve_named("workloads", *value);
+  const ConfigTree* arrivals = whole->find("arrivals");
+  if (arrivals == nullptr || !*arrivals || (*arrivals)->find("profile") == nullptr) return std::nullopt;
+  DiurnalPlan plan;
+  ConfigTree ended = whole;
+  if (whole->find("duration") == nullptr) {
+    const ConfigTree* period = (*arrivals)->find("profile_period");
+    ended = with_value(whole, "duration", period != nullptr && *period ? *period : make_scalar("24 h"), "plan");
+  }
+  plan.day = parse_workload(ConfigReader(ended, "a workload"));
+  if (plan.day.arrivals.profile.empty()) return std::nullopt;
+  plan.day.requests = plan.day.warmup_requests = 0;
+  plan.mean = plan.day.arrivals.rate.base();
+  plan.highest = plan.mean * *std::max_element(plan.day.arrivals.profile.begin(), plan.day.arrivals.profile.end());
+  ConfigTree peak = with_value(whole, "arrivals.rate", make_scalar(fmt::format("{} /s", plan.highest)), "plan");
+  for (const char* key : {"arrivals.profile", "arrivals.profile_period"})
+    peak = with_value(peak, key, std::make_shared<ConfigNode>(), "plan");
+  plan.peak = with_value(tree, "workload", peak, "plan");
+  return plan;
+}
+
+FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
+  SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
+  std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
+  parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
+  return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
+    if (a.met != b.met) return a.met;
+    return a.met ? a.scaled.usd < b.scaled.usd : worst_ratio(a) < worst_ratio(b);
+  });
+}
+
+}  // namespace roofcast

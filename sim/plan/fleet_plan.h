@@ -1,0 +1,59 @@
+#pragma once
+// A fleet for a load that changes over the day: the planned deployment, its replicas hour by hour, what that costs
+// against a fleet that is there all day.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/plan/capacity_search.h"
+
+namespace roofcast {
+
+/// A plan whose workload changes over time.
+struct DiurnalPlan {
+  ConfigTree peak;     ///< the plan at its highest rate, for search_capacity()
+  WorkloadSpec day;    ///< one period of the profile, or as long as the workload says
+  double mean = 0;     ///< requests/s
+  double highest = 0;  ///< requests/s of the busiest slice
+};
+/// Nothing where the workload's arrivals have no `profile`.
+std::optional<DiurnalPlan> diurnal_plan(const ConfigTree& plan);
+
+struct FleetSlice {
+  Seconds from{}, to{};
+  double rate = 0;             ///< requests/s, offered
+  int needed = 0;              ///< replicas that hold the rate all through it; 0 without load
+  double mean = 0;             ///< replicas paid for by the autoscaled fleet
+  int most = 0;                ///< serving at once
+  std::int64_t completed = 0;  ///< of the requests that arrived in it
+  Distribution ttft_ms;
+};
+
+/// One way to run the fleet for the day, with the spare replicas all day.
+struct FleetDay {
+  double replica_hours = 0, usd = 0;
+};
+
+struct FleetPlan {
+  std::uint64_t candidate = 0;  ///< index of the planned deployment
+  std::string deployment;       ///< in words
+  int gpus_a_replica = 1;
+  double usd_a_replica_hour = 0;
+  Seconds cold_start{}, length{};  ///< length of the day
+  std::vector<FleetSlice> slices;
+  FleetDay fixed;      ///< as many replicas as the busiest slice needs, all day
+  FleetDay scheduled;  ///< `needed` by the clock, each started a cold start ahead
+  FleetDay scaled;     ///< by the autoscaler
+  AutoscalingSpec scaling;
+  ServingMetrics metrics;         ///< of the autoscaled day
+  std::vector<Verdict> verdicts;  ///< of it, over all its requests
+  bool met = false;
+};
+
+/// For the best few of the ranking: replicas by slice (simulated at each slice's rate), then the whole day under the
+/// autoscaler, its target turned down until the objectives hold. The cheapest that meets them, else the one that comes
+/// nearest. The plan's own `autoscaling:` settings are used as they are.
+FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result);
+
+}  // namespace roofcast

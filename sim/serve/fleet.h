@@ -1,0 +1,79 @@
+#pragma once
+// Replicas that come and go: started and stopped by an autoscaler, and lost when a GPU fails.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/serve/autoscaler.h"
+#include "sim/serve/observer.h"
+
+namespace roofcast {
+
+struct FailureSpec {
+  struct Event {
+    Seconds at{};
+    int replica = 0;
+  };
+  std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponential
+  Seconds repair{1800};         ///< until the replica can start again, cold
+  bool requeue = true;          ///< its requests go to other replicas, tokens so far kept; false: they fail
+  std::vector<Event> events{};  ///< failures at known times
+};
+
+/// What a scenario says of its fleet; empty: the replicas are there all the time.
+struct FleetSpec {
+  std::optional<AutoscalingSpec> autoscaling;
+  std::optional<FailureSpec> failures;
+  Seconds cold_start{};  ///< weights loaded and engine started
+  bool active() const { return autoscaling || failures; }
+};
+
+enum class ReplicaState : std::uint8_t { kOff, kStarting, kActive, kDraining, kDown };
+
+/// States and what they cost. Knows nothing of requests.
+class FleetStates {
+ public:
+  /// `begin` replicas serve at time 0; of a failure spec every GPU fails on its own.
+  FleetStates(const FleetSpec& spec, int replicas, int begin, int gpus_a_replica, std::uint64_t seed);
+
+  ReplicaState state(int i) const { return members_[static_cast<std::size_t>(i)].state; }
+  int count(ReplicaState state) const;
+  int size() const { return static_cast<int>(members_.size()); }
+  /// Changes a state at that time; kStarting notes when it ends.
+  void set(int i, ReplicaState state, SimTime now);
+  SimTime ready_at(int i) const { return members_[static_cast<std::size_t>(i)].ready; }
+  /// Time of the replica's next failure by chance; nothing without mtbf or beyond the longest simulated time.
+  std::optional<SimTime> next_failure(int i, SimTime now);
+
+  /// After `now` as every change leaves it.
+  FleetRecord record(SimTime now) const;
+  /// Seconds that replicas were paid for (starting, serving or draining) between two times.
+  double paid_seconds(SimTime from, SimTime to) const;
+  int most_paid() const;
+
+ private:
+  struct Member {
+    ReplicaState state = ReplicaState::kOff;
+    SimTime ready;
+    Random failures;
+  };
+  struct Change {
+    SimTime at;
+    int paid;
+  };
+  int paid() const;
+  void note(SimTime now);
+
+  FleetSpec spec_;
+  double failure_rate_ = 0;  ///< of a replica, 1/s
+  std::vector<Member> members_;
+  std::vector<Change> changes_;
+};
+
+/// `autoscaling: {...}` and `failures: {...}` of a scenario; `weights` are those of a whole replica.
+FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<ConfigReader> failures, Bytes weights,
+                      Seconds engine_start, int replicas);
+
+}  // namespace roofcast

@@ -1,0 +1,18 @@
+#pragma once
+#include "sim/serve/speculation.h"
+#include "sim/serve/waiting_queue.h"
+
+namespace roofcast {
+
+struct ReplicaOptions {
+  int index = 0;
+  QueuePolicy policy = QueuePolicy::kFcfs;
+  SpeculationSpec speculation;
+  std::uint64_t seed = 0;
+  bool prefill_only = false;            ///< hands sequences over after their first token
+  BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
+  Seconds transfer_latency{};
+  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own
+};
+
+}  // namespace roofcast

@@ -1,0 +1,209 @@
+// Replicas that come and go: decisions of the autoscaler, cold starts, failures and what becomes of the requests.
+#include <algorithm>
+
+#include "sim/serve/simulation_run.h"
+
+namespace roofcast {
+namespace {
+
+using Kind = EventQueue::Kind;
+
+/// LiveRequest::replica of a request that waits at the gateway.
+constexpr std::uint16_t kNowhere = 0xffff;
+
+}  // namespace
+
+void Simulation::begin_fleet(int gpus_a_replica) {
+  if (options_.disaggregation) throw ConfigError("autoscaling and failures need replicas that prefill and decode");
+  const FleetSpec& spec = options_.fleet;
+  const int all = static_cast<int>(replicas_.size());
+  const int serving =
+      spec.autoscaling ? std::clamp(options_.replicas, spec.autoscaling->min, spec.autoscaling->max) : all;
+  fleet_.emplace(spec, all, serving, gpus_a_replica, options_.seed);
+  for (int i = serving; i < all; ++i) front_.remove(at(i));
+  if (spec.autoscaling) {
+    autoscaler_.emplace(*spec.autoscaling, serving);
+    push_fleet(SimTime::of(spec.autoscaling->interval), FleetEvent::kDecide, -1);
+  }
+  if (spec.failures) {
+    for (int i = 0; i < all; ++i) {
+      if (const auto when = fleet_->next_failure(i, SimTime())) push_fleet(*when, FleetEvent::kFailure, i);
+    }
+    for (const FailureSpec::Event& e : spec.failures->events) {
+      push_fleet(SimTime::of(e.at), FleetEvent::kListedFailure, e.replica);
+    }
+  }
+  collector_.fleet(fleet_->record(SimTime()));
+}
+
+void Simulation::push_fleet(SimTime when, FleetEvent what, int replica) {
+  ++housekeeping_;
+  events_.push(when, Kind::kFleet, replica, static_cast<std::uint32_t>(what));
+}
+
+/// When nothing but the fleet's own events is left, the run is over.
+void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
+  --housekeeping_;
+  if (requests_.live() == 0 && events_.size() == housekeeping_) return;
+  switch (what) {
+    case FleetEvent::kDecide:
+      return decide(now);
+    case FleetEvent::kReady:
+      if (fleet_->state(replica) != ReplicaState::kStarting || fleet_->ready_at(replica) != now) return;
+      change(replica, ReplicaState::kActive, now);
+      front_.add(at(replica));
+      while (!gateway_.empty()) {
+        const Slot slot = gateway_.front();
+        gateway_.pop_front();
+        send_again(slot, now);
+      }
+      return;
+    case FleetEvent::kFailure:
+      return fail_by_chance(replica, now);
+    case FleetEvent::kListedFailure:
+      return fail_replica(replica, now);
+    case FleetEvent::kRepaired:
+      if (fleet_->state(replica) != ReplicaState::kDown) return;
+      change(replica, autoscaler_ ? ReplicaState::kOff : ReplicaState::kStarting, now);
+      return;
+  }
+}
+
+void Simulation::change(int replica, ReplicaState state, SimTime now) {
+  fleet_->set(replica, state, now);
+  if (state == ReplicaState::kStarting) {
+    ++collector_.metrics().replica_starts;
+    push_fleet(fleet_->ready_at(replica), FleetEvent::kReady, replica);
+  }
+  collector_.fleet(fleet_->record(now));
+}
+
+void Simulation::decide(SimTime now) {
+  push_fleet(now + SimTime::of(options_.fleet.autoscaling->interval), FleetEvent::kDecide, -1);
+  FleetLoad load{.waiting = static_cast<double>(gateway_.size()), .running = 0, .places = double(at(0).places())};
+  for (int i = 0; i < fleet_->size(); ++i) {
+    if (fleet_->state(i) != ReplicaState::kActive) continue;
+    load.waiting += static_cast<double>(at(i).queued());
+    load.running += at(i).running();
+  }
+  int current = fleet_->count(ReplicaState::kActive) + fleet_->count(ReplicaState::kStarting);
+  const int wanted = autoscaler_->wanted(now, load, current);
+  while (current < wanted && start_one(now)) ++current;
+  while (current > wanted && stop_one(now)) --current;
+}
+
+/// One that was about to stop goes on; else one starts cold.
+bool Simulation::start_one(SimTime now) {
+  for (const ReplicaState from : {ReplicaState::kDraining, ReplicaState::kOff}) {
+    for (int i = 0; i < fleet_->size(); ++i) {
+      if (fleet_->state(i) != from) continue;
+      const bool draining = from == ReplicaState::kDraining;
+      change(i, draining ? ReplicaState::kActive : ReplicaState::kStarting, now);
+      if (draining) front_.add(at(i));
+      return true;
+    }
+  }
+  return false;  // the others are down
+}
+
+/// One that has not started yet; else the one with the fewest requests gets no new ones.
+bool Simulation::stop_one(SimTime now) {
+  int chosen = -1;
+  for (int i = fleet_->size() - 1; i >= 0; --i) {
+    if (fleet_->state(i) == ReplicaState::kStarting) {
+      change(i, ReplicaState::kOff, now);
+      return true;
+    }
+    if (fleet_->state(i) != ReplicaState::kActive) continue;
+    if (chosen < 0 || at(i).outstanding() < at(chosen).outstanding()) chosen = i;
+  }
+  if (chosen < 0) return false;
+  front_.remove(at(chosen));
+  change(chosen, ReplicaState::kDraining, now);
+  if (!at(chosen).busy()) (void)leaves_service(chosen, now);
+  return true;
+}
+
+void Simulation::fail_by_chance(int replica, SimTime now) {
+  if (const auto next = fleet_->next_failure(replica, now)) push_fleet(*next, FleetEvent::kFailure, replica);
+  fail_replica(replica, now);
+}
+
+/// The step under way is the last that counts.
+void Simulation::fail_replica(int replica, SimTime now) {
+  const ReplicaState state = fleet_->state(replica);
+  if (state == ReplicaState::kOff || state == ReplicaState::kDown) return;
+  ++collector_.metrics().replica_failures;
+  if (state == ReplicaState::kActive) front_.remove(at(replica));
+  change(replica, ReplicaState::kDown, now);
+  push_fleet(now + SimTime::of(options_.fleet.failures->repair), FleetEvent::kRepaired, replica);
+  if (state == ReplicaState::kStarting) return;
+  at(replica).fail(now);
+  if (at(replica).busy()) {
+    schedule(replica);
+  } else {
+    lose(replica, now);
+  }
+}
+
+void Simulation::lose(int replica, SimTime now) {
+  homeless_.clear();
+  at(replica).evacuate(now, homeless_);
+  for (const Slot slot : homeless_) {
+    const LiveRequest& r = requests_[slot];
+    if (options_.fleet.failures->requeue) {
+      if (r.counted) ++collector_.metrics().requeued;
+      send_again(slot, now);
+      continue;
+    }
+    if (r.counted) collector_.lost();
+    const int session = r.session;
+    if (!leave(slot, now, now) && closed()) user_goes_on(session, now, now);
+  }
+}
+
+void Simulation::send_again(Slot slot, SimTime now) {
+  if (front_.replicas() == 0) {
+    requests_[slot].replica = kNowhere;
+    gateway_.push_back(slot);
+    return;
+  }
+  Replica& replica = front_.pick(request_of(slot));
+  replica.submit(slot, now);
+  schedule(replica.index());
+}
+
+/// Between two runs: a failed replica loses its requests, a drained one stops.
+bool Simulation::leaves_service(int replica, SimTime now) {
+  if (at(replica).failed()) {
+    lose(replica, now);
+    return true;
+  }
+  if (fleet_->state(replica) != ReplicaState::kDraining || at(replica).outstanding() > 0) return false;
+  homeless_.clear();
+  at(replica).evacuate(now, homeless_);
+  change(replica, ReplicaState::kOff, now);
+  return true;
+}
+
+/// A request that is sent while no replica serves.
+void Simulation::wait_for_replica(Slot slot, SimTime now) {
+  LiveRequest& r = requests_[slot];
+  if (options_.max_queue > 0 && gateway_.size() >= static_cast<std::size_t>(options_.max_queue)) {
+    if (r.counted) collector_.rejected();
+    return refuse(slot, now);
+  }
+  ++in_flight_;
+  if (!workload_.patience.endless()) watch(slot, now);
+  r.replica = kNowhere;
+  gateway_.push_back(slot);
+}
+
+void Simulation::account_fleet() {
+  if (!options_.fleet.autoscaling) return;
+  ServingMetrics& m = collector_.metrics();
+  m.replica_seconds = fleet_->paid_seconds(collector_.begin_time(), collector_.end_time());
+  m.most_replicas = fleet_->most_paid();
+}
+
+}  // namespace roofcast

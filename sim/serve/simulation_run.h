@@ -1,0 +1,109 @@
+#pragma once
+// One simulated run: requests, replicas and the events between them. Only simulation*.cpp includes this.
+
+#include <deque>
+
+#include "sim/serve/event_queue.h"
+#include "sim/serve/fleet.h"
+#include "sim/serve/replica.h"
+#include "sim/serve/simulation.h"
+
+namespace roofcast {
+
+/// Replicas that share a role: all of them, or those that prefill, or those that decode.
+class Pool final : public ReplicaView {
+ public:
+  Pool(const std::string& router) : router_(make_router(router)) {}
+  void add(Replica& replica) {
+    members_.push_back(&replica);
+    sample_ = &replica;
+  }
+  void remove(const Replica& replica) { std::erase(members_, &replica); }
+  Replica& pick(const Request& request) { return *members_[static_cast<std::size_t>(router_->pick(request, *this))]; }
+  bool can_serve(const LiveRequest& request) const { return sample_->can_serve(request); }
+
+  int replicas() const override { return static_cast<int>(members_.size()); }
+  int outstanding(int i) const override { return at(i).outstanding(); }
+  std::int64_t cached_blocks(int i, const Request& request) const override {
+    return at(i).pool().cached_blocks(request.prefix_blocks);
+  }
+
+ private:
+  const Replica& at(int i) const { return *members_[static_cast<std::size_t>(i)]; }
+  std::vector<Replica*> members_;
+  Replica* sample_ = nullptr;  ///< they are all alike
+  std::unique_ptr<Router> router_;
+};
+
+class Simulation {
+ public:
+  Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source, const WorkloadSpec& workload,
+             const ServingOptions& options, Observer* observer);
+  ServingMetrics run();
+
+ private:
+  bool closed() const { return workload_.arrivals.process == ArrivalSpec::Process::kClosedLoop; }
+  Replica& at(int i) { return *replicas_[static_cast<std::size_t>(i)]; }
+  void add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer, Pool& pool,
+                    bool prefill_only);
+  void begin();
+  void send(const Request& request, SimTime now);
+  void send_next(int session, SimTime now);
+  void user_goes_on(int session, SimTime now, SimTime from);
+  void arrive(SimTime now);
+  void run_replica(int index, SimTime now);
+  void finish(const Replica::Ended& ended, SimTime now);
+  void hand_over(Slot slot, SimTime now);
+  void watch(Slot slot, SimTime now);
+  bool late(const LiveRequest& request, SimTime now) const;
+  void give_up(Slot slot, std::uint32_t id, SimTime now);
+  void refuse(Slot slot, SimTime now);
+  void count_ended(const LiveRequest& request, const Replica::Ended& ended);
+  std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
+  bool leave(Slot slot, SimTime now, SimTime delivered);
+  void transferred(Slot slot, SimTime now);
+  void schedule(int index);
+  Request request_of(Slot slot);
+
+  // simulation_fleet.cpp: replicas that come and go
+  enum class FleetEvent : std::uint32_t { kDecide, kReady, kFailure, kListedFailure, kRepaired };
+  void begin_fleet(int gpus_a_replica);
+  void push_fleet(SimTime at, FleetEvent what, int replica);
+  void fleet_event(FleetEvent what, int replica, SimTime now);
+  void change(int replica, ReplicaState state, SimTime now);
+  void decide(SimTime now);
+  bool start_one(SimTime now);
+  bool stop_one(SimTime now);
+  void fail_by_chance(int replica, SimTime now);
+  void fail_replica(int replica, SimTime now);
+  void lose(int replica, SimTime now);
+  void send_again(Slot slot, SimTime now);
+  bool leaves_service(int replica, SimTime now);
+  void wait_for_replica(Slot slot, SimTime now);
+  void account_fleet();
+
+  RequestSource& source_;
+  const WorkloadSpec& workload_;
+  const ServingOptions& options_;
+  Collector collector_;
+  RequestTable requests_;
+  EventQueue events_;
+  Random think_;
+  Pool front_, decode_;  ///< where requests are sent; where they decode when that is elsewhere
+  std::unique_ptr<StepPricer> pricer_, draft_pricer_, prefill_pricer_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<std::uint32_t> scheduled_;  ///< generation of the replica's event in the queue
+  std::vector<Replica::Ended> ended_;
+  Request next_;
+  std::int64_t sent_ = 0, in_flight_ = 0;
+  SimTime main_begin_, stop_sending_;
+  bool exhausted_ = false;
+  std::optional<FleetStates> fleet_;
+  std::optional<Autoscaler> autoscaler_;
+  std::deque<Slot> gateway_;      ///< requests that wait for a replica to serve
+  std::size_t housekeeping_ = 0;  ///< events of the fleet in the queue, which do not keep a run alive
+  std::vector<Slot> homeless_;
+  int planning_ = -1;  ///< the replica that plans anyway when this event is done
+};
+
+}  // namespace roofcast

@@ -1,0 +1,299 @@
+// Replicas that come and go.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include "base/config_node.h"
+#include "tests/sim/serve/fake.h"
+
+using namespace roofcast;
+
+namespace {
+
+SimTime at(double seconds) { return SimTime::of(Seconds(seconds)); }
+
+struct Watcher final : Observer {
+  void on_fleet(const FleetRecord& r) override { fleet.push_back(r); }
+  void on_request(const RequestRecord& r) override { requests[r.id] = r; }
+  void on_step(const StepRecord& s) override {
+    prefilled += static_cast<double>(s.prefill_tokens);
+    decoded += static_cast<double>(s.steps) * s.decodes;
+  }
+  std::vector<FleetRecord> fleet;
+  std::map<std::int64_t, RequestRecord> requests;
+  double prefilled = 0, decoded = 0;
+};
+
+std::shared_ptr<Deployment> deployment(int max_num_seqs = 4) {
+  auto d = fake::deployment(100000);
+  d->engine.max_num_seqs = max_num_seqs;
+  return d;
+}
+
+FleetSpec parse(const std::string& scaling, const std::string& failures = "", int replicas = 4) {
+  const auto reader = [](const std::string& text) -> std::optional<ConfigReader> {
+    if (text.empty()) return std::nullopt;
+    return ConfigReader(parse_config_text(text, "fleet"));
+  };
+  return parse_fleet(reader(scaling), reader(failures), Bytes(40e9), Seconds(60), replicas);
+}
+
+std::string error_of(const std::string& scaling, const std::string& failures = "") {
+  try {
+    (void)parse(scaling, failures);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("autoscaler: concurrency and utilization bring the load of a replica down to the target") {
+  AutoscalingSpec spec{.min = 1, .max = 10, .policy = ScalingPolicy::kConcurrency, .target = 8};
+  spec.scale_down_delay = Seconds(0);
+  Autoscaler concurrency(spec, 1);
+  CHECK(concurrency.wanted(at(15), {.waiting = 10, .running = 15, .places = 4}, 1) == 4);  // ceil(25 / 8)
+  CHECK(concurrency.wanted(at(30), {.waiting = 0, .running = 16, .places = 4}, 4) == 2);
+  CHECK(concurrency.wanted(at(45), {.waiting = 900, .running = 16, .places = 4}, 2) == 10);
+  CHECK(concurrency.wanted(at(60), {.waiting = 0, .running = 0, .places = 4}, 10) == 1);
+  spec.policy = ScalingPolicy::kUtilization;
+  spec.target = 0.5;
+  Autoscaler utilization(spec, 1);
+  CHECK(utilization.wanted(at(15), {.waiting = 1, .running = 5, .places = 4}, 2) == 3);  // 6 / (4 x 0.5)
+}
+
+TEST_CASE("autoscaler: the queue's policy grows by at most two and shrinks one by one") {
+  AutoscalingSpec spec{.min = 0, .max = 10, .policy = ScalingPolicy::kQueue, .target = 4};
+  spec.scale_down_delay = Seconds(0);
+  Autoscaler queue(spec, 2);
+  CHECK(queue.wanted(at(15), {.waiting = 12, .running = 8, .places = 4}, 2) == 3);  // 2 x 6 / 4
+  CHECK(queue.wanted(at(30), {.waiting = 99, .running = 8, .places = 4}, 3) == 6);  // at most twice
+  CHECK(queue.wanted(at(45), {.waiting = 3, .running = 8, .places = 4}, 6) == 6);
+  CHECK(queue.wanted(at(60), {.waiting = 0, .running = 8, .places = 4}, 6) == 5);
+  CHECK(queue.wanted(at(75), {.waiting = 0, .running = 0, .places = 4}, 1) == 0);
+  CHECK(queue.wanted(at(90), {.waiting = 1, .running = 0, .places = 4}, 0) == 1);  // somebody has to serve it
+}
+
+TEST_CASE("autoscaler: delays keep it from following every wave") {
+  AutoscalingSpec spec{.min = 1, .max = 10, .policy = ScalingPolicy::kConcurrency, .target = 1};
+  spec.scale_up_delay = Seconds(30);
+  spec.scale_down_delay = Seconds(60);
+  Autoscaler scaler(spec, 2);
+  const auto wanted = [&](double seconds, double load, int current) {
+    return scaler.wanted(at(seconds), {.waiting = 0, .running = load, .places = 4}, current);
+  };
+  CHECK(wanted(15, 5, 2) == 2);  // 2 were wanted 15 s ago
+  CHECK(wanted(30, 4, 2) == 2);
+  CHECK(wanted(45, 4, 2) == 4);  // for 30 s at least 4
+  CHECK(wanted(60, 1, 4) == 4);  // 4 were wanted within the last 60 s
+  CHECK(wanted(90, 1, 4) == 4);
+  CHECK(wanted(106, 1, 4) == 1);
+}
+
+TEST_CASE("fleet: seconds paid, and failures by chance as often as they should be") {
+  FleetSpec spec;
+  spec.cold_start = Seconds(10);
+  spec.failures = FailureSpec{.mtbf = Seconds(1000)};
+  FleetStates fleet(spec, 4, 1, 5, 7);
+  CHECK(fleet.count(ReplicaState::kActive) == 1);
+  fleet.set(1, ReplicaState::kStarting, at(100));
+  CHECK(fleet.ready_at(1) == at(110));
+  fleet.set(1, ReplicaState::kActive, at(110));
+  fleet.set(0, ReplicaState::kDraining, at(200));
+  fleet.set(0, ReplicaState::kOff, at(230));
+  CHECK(fleet.paid_seconds(at(0), at(300)) == doctest::Approx(230 + 200));
+  CHECK(fleet.paid_seconds(at(150), at(250)) == doctest::Approx(80 + 100));
+  CHECK(fleet.most_paid() == 2);
+  double sum = 0;  // five GPUs of 1000 s: one failure every 200 s
+  for (int i = 0; i < 4000; ++i) sum += fleet.next_failure(2, at(0))->seconds().base();
+  CHECK(sum / 4000 == doctest::Approx(200).epsilon(0.05));
+}
+
+TEST_CASE("autoscaling: replicas start cold under load and stop after it") {
+  // Four places a replica, 2 in flight wanted; about 30 ms a request. From 10 s on for 20 s one every 2 ms, then one a
+  // second.
+  fake::Requests requests;
+  for (int i = 0; i < 10; ++i) requests.add(i, 50, 20);
+  for (int i = 0; i < 10000; ++i) requests.add(10 + i * 0.002, 50, 20);
+  for (int i = 0; i < 100; ++i) requests.add(40 + i, 50, 20);
+  ServingOptions options = fake::options();
+  options.router = "least_loaded";
+  options.fleet.autoscaling = AutoscalingSpec{.min = 1, .max = 6, .policy = ScalingPolicy::kConcurrency, .target = 2};
+  options.fleet.autoscaling->interval = Seconds(1);
+  options.fleet.autoscaling->scale_down_delay = Seconds(20);
+  options.fleet.cold_start = Seconds(3);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+  CHECK(m.completed == 10110);
+  CHECK(m.most_replicas == 6);
+  CHECK(m.replica_starts == 5);
+  int most = 0;
+  double first_start = 0, first_served = 0;
+  for (const FleetRecord& r : seen.fleet) {
+    most = std::max(most, r.serving);
+    if (r.starting > 0 && first_start == 0) first_start = r.at.base();
+    if (r.serving > 1 && first_served == 0) first_served = r.at.base();
+  }
+  CHECK(most == 6);
+  CHECK(first_start == doctest::Approx(11));  // the decision after the wave began
+  CHECK(first_served == doctest::Approx(14));
+  CHECK(seen.fleet.back().serving == 1);
+  CHECK(seen.fleet.back().starting == 0);
+  // one all the time, five more from their start to the end of the delay
+  CHECK(m.replica_seconds > m.duration.base() + 5 * 30);
+  CHECK(m.replica_seconds < m.duration.base() + 5 * 90);
+  // what an unchanging fleet of six would have cost
+  CHECK(m.replica_seconds < 0.7 * 6 * m.duration.base());
+}
+
+TEST_CASE("autoscaling: down to nothing, and the first request after that waits for a cold start") {
+  fake::Requests requests;
+  requests.add(0, 50, 20).add(100, 50, 20);
+  ServingOptions options = fake::options();
+  options.fleet.autoscaling = AutoscalingSpec{.min = 0, .max = 2, .policy = ScalingPolicy::kConcurrency, .target = 8};
+  options.fleet.autoscaling->scale_down_delay = Seconds(30);
+  options.fleet.cold_start = Seconds(20);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+  CHECK(m.completed == 2);
+  CHECK(seen.requests[0].ttft < Seconds(0.1));
+  // sent at 100 s, decided at 105 s, ready at 125 s
+  CHECK(seen.requests[1].ttft.base() == doctest::Approx(25).epsilon(0.001));
+  CHECK(m.replica_seconds < 70);
+}
+
+TEST_CASE("failures: requests of a lost replica are computed again elsewhere, tokens so far kept") {
+  for (const std::int64_t steps : {std::int64_t{1} << 40, std::int64_t{1}}) {
+    fake::Requests requests;
+    requests.add(0, 100, 50).add(0, 100, 50);  // one on each replica
+    ServingOptions options = fake::options();
+    options.replicas = 2;
+    options.max_steps_per_event = steps;
+    options.fleet = parse("", "{events: [{at: 10 ms, replica: 0}], repair: 1 h}", 2);
+    Watcher seen;
+    const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+    CHECK(m.completed == 2);
+    CHECK(m.replica_failures == 1);
+    CHECK(m.requeued == 1);
+    CHECK(m.lost == 0);
+    // The eighth decode step is under way at 10 ms: nine tokens are out, and 109 are prefilled again.
+    CHECK(seen.prefilled == 100 + 100 + 109);
+    CHECK(seen.decoded == 49 + 8 + 40);  // the tenth token comes from that prefill
+    CHECK(seen.requests[0].ttft.in(kMillisecond) == doctest::Approx(2));
+    CHECK(seen.requests[0].e2el > seen.requests[1].ttft);
+  }
+}
+
+TEST_CASE("failures: requests fail with their replica where nobody sends them again") {
+  fake::Requests requests;
+  requests.add(0, 100, 50).add(0, 100, 50).add(0.001, 10, 5);
+  ServingOptions options = fake::options();
+  options.replicas = 2;
+  options.fleet = parse("", "{events: [{at: 10 ms, replica: 0}], repair: 1 h, requests: fail}", 2);
+  const ServingMetrics m = simulate(deployment(), requests, {}, options);
+  CHECK(m.completed == 2);
+  CHECK(m.failed == 1);
+  CHECK(m.lost == 1);
+}
+
+TEST_CASE("failures: the only replica comes back cold, and what waited is served then") {
+  fake::Requests requests;
+  requests.add(0, 100, 50).add(5, 10, 5);
+  ServingOptions options = fake::options();
+  options.fleet = parse("", "{events: [{at: 10 ms}], repair: 10 s}", 1);
+  CHECK(options.fleet.cold_start.base() == doctest::Approx(60 + 20));  // 40 GB at 2 GB/s
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+  CHECK(m.completed == 2);
+  CHECK(seen.requests[1].ttft.base() == doctest::Approx(85).epsilon(0.001));
+  CHECK(seen.fleet.size() == 4);  // serving, down, starting, serving
+}
+
+TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal plain stepping") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const auto d = deployment(static_cast<int>(random.uniform_integer(1, 8)));
+    d->memory.cache = Bytes(random.uniform() < 0.5 ? 900 : 100000);
+    d->engine.prefix_caching = random.uniform() < 0.5;
+    d->engine.async_scheduling = random.uniform() < 0.5;
+    std::vector<Request> sent;
+    double now = 0;
+    for (int i = 0; i < 300; ++i) {
+      Request r;
+      r.id = i;
+      now += random.exponential(random.uniform() < 0.05 ? 0.5 : 0.01);
+      r.arrival = Seconds(now);
+      r.prompt_tokens = static_cast<int>(random.uniform_integer(1, 300));
+      r.output_tokens = static_cast<int>(random.uniform_integer(1, 100));
+      if (r.prompt_tokens > 32) r.prefix_blocks = {1, 2}, r.prefix_block_tokens = 16;
+      sent.push_back(r);
+    }
+    ServingOptions options = fake::options();
+    options.replicas = 2;
+    options.seed = seed;
+    options.router = random.uniform() < 0.5 ? "round_robin" : "least_loaded";
+    if (random.uniform() < 0.7) {
+      options.fleet.autoscaling = AutoscalingSpec{.min = static_cast<int>(random.uniform_integer(0, 1)),
+                                                  .max = 5,
+                                                  .policy = static_cast<ScalingPolicy>(random.uniform_integer(0, 2)),
+                                                  .target = 0.9};
+      options.fleet.autoscaling->interval = Seconds(0.2);
+      options.fleet.autoscaling->scale_down_delay = Seconds(0.3);
+    }
+    options.fleet.cold_start = Seconds(0.25);
+    options.fleet.failures = FailureSpec{.mtbf = Seconds(2), .repair = Seconds(0.4), .requeue = random.uniform() < 0.7};
+    WorkloadSpec w = random.uniform() < 0.5 ? fake::closed_loop(12) : WorkloadSpec{};
+    if (random.uniform() < 0.4) w.patience.total = Seconds(1.5);
+    if (random.uniform() < 0.3) options.max_queue = 20;
+    Watcher fast, plain;
+    fake::Requests a(sent), b(sent);
+    const ServingMetrics m = simulate(d, a, w, options, &fast);
+    options.max_steps_per_event = 1;
+    const ServingMetrics stepped = simulate(d, b, w, options, &plain);
+    CHECK(m.completed + m.failed == 300);
+    CHECK(m.cancelled + m.rejected + m.lost <= m.failed);
+    CHECK(m.completed == static_cast<std::int64_t>(fast.requests.size()));
+    CHECK(m.completed == stepped.completed);
+    CHECK(m.requeued == stepped.requeued);
+    CHECK(m.replica_failures == stepped.replica_failures);
+    CHECK(m.replica_starts == stepped.replica_starts);
+    CHECK(m.iterations == stepped.iterations);
+    CHECK(m.replica_seconds == doctest::Approx(stepped.replica_seconds).epsilon(1e-9));
+    CHECK(fast.prefilled == plain.prefilled);
+    REQUIRE(fast.requests.size() == plain.requests.size());
+    for (const auto& [id, r] : fast.requests)
+      REQUIRE(r.e2el.base() == doctest::Approx(plain.requests.at(id).e2el.base()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("fleet: what a scenario says, and what it cannot say") {
+  const FleetSpec spec = parse("{max: 6, policy: queue, weights_bandwidth: 4 GB/s}", "{mtbf: 1000 h, repair: 2 h}");
+  CHECK(spec.autoscaling->max == 6);
+  CHECK(spec.autoscaling->target == 4);
+  CHECK(spec.cold_start.base() == doctest::Approx(60 + 10));
+  CHECK(spec.failures->mtbf == Seconds(3.6e6));
+  CHECK(parse("{max: 2, cold_start: 30 min}").cold_start == Seconds(1800));
+  CHECK_FALSE(parse("", "").active());
+  CHECK(error_of("{min: 3, max: 2}").find("'max' must be at least 'min', 3") != std::string::npos);
+  CHECK(error_of("{min: 1}").find("'max'") != std::string::npos);
+  CHECK(error_of("{max: 2, policy: gpu}").find("unknown policy 'gpu'") != std::string::npos);
+  CHECK(error_of("{max: 2, policy: utilization, target: 30}").find("'target' must be between 0.01 and 1") !=
+        std::string::npos);
+  CHECK(error_of("{max: 2, interval: 0 s}").find("'interval' must be at least 0.1 s") != std::string::npos);
+  CHECK(error_of("{max: 2, minimum: 1}").find("unknown key 'minimum'") != std::string::npos);
+  CHECK(error_of("", "{repair: 1 h}").find("failures need 'mtbf' or 'events'") != std::string::npos);
+  CHECK(error_of("", "{events: [{at: 1 s, replica: 4}]}").find("'replica' must be between 0 and 3") !=
+        std::string::npos);
+  CHECK(error_of("", "{events: [{replica: 1}]}").find("'at'") != std::string::npos);
+}
+
+TEST_CASE("fleet: not of replicas that share the work of a request") {
+  fake::Requests requests;
+  requests.add(0, 10, 10);
+  ServingOptions options = fake::options();
+  options.fleet = parse("{max: 2}");
+  options.disaggregation = Disaggregation{.prefill = deployment()};
+  CHECK_THROWS_AS(simulate(deployment(), requests, {}, options), ConfigError);
+}
