@@ -12,7 +12,7 @@ std::span<const Command> commands() {
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
       Command{"validate", "predictions beside measurements: kernels, serving", run_validate},
-      Command{"calibrate", "fit a GPU's constants to measurements", run_calibrate},
+      Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate},
       Command{"report", "results as one page, as plots, as characters", run_report},
       Command{"models", "the models that names stand for", run_models},
       Command{"gpus", "the GPUs", run_gpus},
