@@ -41,6 +41,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual Device device() const = 0;
   virtual DeviceState state() = 0;
+  virtual bool throttled() { return state().throttled; }  ///< asked after every sample: quick
   /// Throws OutOfMemory, Unsupported; Unavailable when the device is lost, which ends the run.
   virtual std::unique_ptr<Case> prepare(const Point& point) = 0;
   /// Can it run this operator at all? A grid is cut down to those.

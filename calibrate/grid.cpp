@@ -39,19 +39,19 @@ class Grid {
 void add_memory(Grid& grid, const Device& device) {
   const std::int64_t sms = std::max(device.sm_count, 1);
   const Values kinds{"read", "write", "copy"};
-  grid.add("stream", "", 0, {{"kind", kinds}, {"bytes", {16 * kMiB, 1024 * kMiB}}, {"blocks", {8 * sms}}});
+  grid.add("stream", "", 0, {{"kind", kinds}, {"bytes", {16 * kMiB, 1024 * kMiB}}, {"blocks", {4 * sms}}});
   grid.add("stream", "", 1,
            {{"kind", kinds},
             {"bytes", {kMiB, 4 * kMiB, 8 * kMiB, 32 * kMiB, 64 * kMiB, 128 * kMiB, 256 * kMiB}},
-            {"blocks", {8 * sms}}});
+            {"blocks", {4 * sms}}});
   grid.add("stream", "", 1,
            {{"kind", {"read"}},
             {"bytes", {16 * kMiB, 1024 * kMiB}},
-            {"blocks", {std::max<std::int64_t>(1, sms / 8), sms / 2 + 1, sms, 2 * sms, 4 * sms}}});
+            {"blocks", {std::max<std::int64_t>(1, sms / 8), sms / 2 + 1, sms, 2 * sms}}});
   grid.add("stream", "", 2,
            {{"kind", {"write", "copy"}},
             {"bytes", {16 * kMiB, 1024 * kMiB}},
-            {"blocks", {std::max<std::int64_t>(1, sms / 8), sms / 2 + 1, sms, 2 * sms, 4 * sms}}});
+            {"blocks", {std::max<std::int64_t>(1, sms / 8), sms / 2 + 1, sms, 2 * sms}}});
 }
 
 void add_machine(Grid& grid) {

@@ -49,7 +49,7 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
       return;
     }
     record.samples_us.push_back(subject.time(record.repeats).in(kMicrosecond));
-    if (backend.state().throttled) record.throttled.push_back(taken);
+    if (backend.throttled()) record.throttled.push_back(taken);
   }
 }
 

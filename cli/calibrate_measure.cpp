@@ -46,19 +46,26 @@ std::unique_ptr<Backend> open_backend(const Options& options) {
   throw ConfigError(fmt::format("--backend: must be cuda or cpu, got '{}'", name));
 }
 
-std::vector<Point> points_of(const Options& options, const Backend& backend, const Device& device, Seconds budget) {
-  std::vector<Point> points =
-      options.text("backend") == "cpu" ? cpu_grid() : default_grid(device, level_of_budget(budget));
-  std::erase_if(points, [&](const Point& point) { return !backend.knows(point.op); });
-  if (!options.has("only")) return points;
+/// The operators of --only; empty without it.
+std::set<std::string> wanted_operators(const Options& options) {
   std::set<std::string> wanted;
+  if (!options.has("only")) return wanted;
   const std::vector<std::string> names(grid_operators().begin(), grid_operators().end());
   for (const std::string& name : split(options.text("only"), ',')) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw ConfigError("--only: " + unknown_name("operator", name, names));
     wanted.insert(name);
   }
-  std::erase_if(points, [&](const Point& point) { return !wanted.contains(point.op); });
+  return wanted;
+}
+
+std::vector<Point> points_of(const Options& options, const std::set<std::string>& wanted, const Backend& backend,
+                             const Device& device, Seconds budget) {
+  std::vector<Point> points =
+      options.text("backend") == "cpu" ? cpu_grid() : default_grid(device, level_of_budget(budget));
+  std::erase_if(points, [&](const Point& point) {
+    return !backend.knows(point.op) || (!wanted.empty() && !wanted.contains(point.op));
+  });
   if (points.empty()) throw ConfigError(fmt::format("--only: no point of {} on this device", options.text("only")));
   return points;
 }
@@ -154,9 +161,10 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
       "cuda | cpu: plain C++ on one core, a self-test of the harness");
   if (!options.parse(arguments)) return kDone;
   const Seconds budget = budget_of(options);
+  const std::set<std::string> wanted = wanted_operators(options);
   const std::unique_ptr<Backend> backend = open_backend(options);
   const Device device = backend->device();
-  const std::vector<Point> points = points_of(options, *backend, device, budget);
+  const std::vector<Point> points = points_of(options, wanted, *backend, device, budget);
   const std::string path = path_of(options, device);
   Output output(path, device);
   std::signal(SIGINT, stop_measuring);

@@ -67,6 +67,7 @@ class CudaBackend final : public Backend {
 
   Device device() const override { return device_; }
   DeviceState state() override { return nvml_->state(); }
+  bool throttled() override { return nvml_->throttled(); }
   bool knows(const std::string&) const override { return true; }
   Seconds now() const override {
     return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()};

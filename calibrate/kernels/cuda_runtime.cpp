@@ -60,6 +60,7 @@ void upload(DeviceMemory& to, const void* from, std::size_t bytes) {
 }
 
 void poison(const DeviceMemory& memory) {
+  if (memory.bytes() == 0) return;
   check(cudaMemset(memory.as<void>(), 0xFF, memory.bytes()), "poisoning an output");
   check(cudaDeviceSynchronize(), "poisoning an output");
 }

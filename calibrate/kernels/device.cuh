@@ -53,12 +53,12 @@ __device__ __forceinline__ std::uint32_t add_bf16x2(std::uint32_t a, std::uint32
   return word;
 }
 __device__ __forceinline__ float as_float(std::uint32_t bits) { return __uint_as_float(bits); }
-/// 16 bytes that are read once: past L1.
+/// 16 bytes that are read once: past L1. volatile: loads stay before what uses them, as many in flight as are written.
 __device__ __forceinline__ uint4 load_streaming(const void* from) {
   uint4 v;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-      : "l"(__cvta_generic_to_global(from)));
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(__cvta_generic_to_global(from)));
   return v;
 }
 /// 16 bytes from global to shared memory beside the work; commit ends a group, wait<N> leaves N groups in flight.

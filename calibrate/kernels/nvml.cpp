@@ -38,9 +38,13 @@ DeviceState Nvml::state() const {
   if (clock_ && clock_(device_, kMemoryClock, &value) == 0) state.memory_clock_mhz = value;
   if (temperature_ && temperature_(device_, kGpuSensor, &value) == 0) state.temperature_c = value;
   if (power_ && power_(device_, &value) == 0) state.power_w = value / 1000.0;
-  unsigned long long reasons = 0;
-  if (reasons_ && reasons_(device_, &reasons) == 0) state.throttled = (reasons & kThrottles) != 0;
+  state.throttled = throttled();
   return state;
+}
+
+bool Nvml::throttled() const {
+  unsigned long long reasons = 0;
+  return reasons_ && reasons_(device_, &reasons) == 0 && (reasons & kThrottles) != 0;
 }
 
 std::string Nvml::driver_version() const {

@@ -14,6 +14,7 @@ class Nvml {
   /// Of the GPU at this PCI bus id. Where the library is missing or refuses, everything reads as unknown.
   explicit Nvml(const std::string& pci_bus_id);
   DeviceState state() const;
+  bool throttled() const;  ///< alone: reading the power takes long
   std::string driver_version() const;
 
  private:

@@ -12,23 +12,44 @@ __device__ __forceinline__ uint4 xor_of(const uint4& a, const uint4& b) {
   return {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w};
 }
 
+/// Is every word of a block's eight loads there, or must each be asked?
+struct Whole {
+  static constexpr bool kIs = true;
+};
+struct CutOff {
+  static constexpr bool kIs = false;
+};
+
 /// The loop of all three: block by block over `count` words of 16 bytes, eight a thread.
 template <class Body>
 __device__ __forceinline__ void stream_over(std::size_t count, Body body) {
   const std::size_t block = static_cast<std::size_t>(kStreamThreads) * kStreamUnroll;
-  for (std::size_t base = blockIdx.x * block; base < count; base += gridDim.x * block) body(base + threadIdx.x);
+  for (std::size_t base = blockIdx.x * block; base < count; base += gridDim.x * block) {
+    if (base + block <= count) {
+      body(base + threadIdx.x, Whole{});
+    } else {
+      body(base + threadIdx.x, CutOff{});
+    }
+  }
+}
+
+/// Eight words from `first` on, a block apart; zero where there is none.
+template <class Extent>
+__device__ __forceinline__ void load_eight(uint4 (&v)[kStreamUnroll], const uint4* in, std::size_t first,
+                                           std::size_t count) {
+#pragma unroll
+  for (int i = 0; i < kStreamUnroll; ++i) {
+    const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
+    v[i] = Extent::kIs || at < count ? load_streaming(in + at) : uint4{0, 0, 0, 0};
+  }
 }
 
 /// One word a warp in `sums`: the exclusive or of all it read, so that nothing can be left out.
 __global__ void __launch_bounds__(kStreamThreads) read_kernel(const uint4* in, std::size_t count, std::uint32_t* sums) {
   uint4 sum{0, 0, 0, 0};
-  stream_over(count, [&](std::size_t first) {
+  stream_over(count, [&](std::size_t first, auto extent) {
     uint4 v[kStreamUnroll];
-#pragma unroll
-    for (int i = 0; i < kStreamUnroll; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
-      v[i] = at < count ? load_streaming(in + at) : uint4{0, 0, 0, 0};
-    }
+    load_eight<decltype(extent)>(v, in, first, count);
 #pragma unroll
     for (int i = 0; i < kStreamUnroll; ++i) sum = xor_of(sum, v[i]);
   });
@@ -39,28 +60,24 @@ __global__ void __launch_bounds__(kStreamThreads) read_kernel(const uint4* in, s
 
 /// Word i becomes {i, i, i, pattern}, i its low 32 bits.
 __global__ void __launch_bounds__(kStreamThreads) write_kernel(uint4* out, std::size_t count, std::uint32_t pattern) {
-  stream_over(count, [&](std::size_t first) {
+  stream_over(count, [&](std::size_t first, auto extent) {
 #pragma unroll
     for (int i = 0; i < kStreamUnroll; ++i) {
       const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
       const auto low = static_cast<std::uint32_t>(at);
-      if (at < count) out[at] = uint4{low, low, low, pattern};
+      if (decltype(extent)::kIs || at < count) out[at] = uint4{low, low, low, pattern};
     }
   });
 }
 
 __global__ void __launch_bounds__(kStreamThreads) copy_kernel(const uint4* in, uint4* out, std::size_t count) {
-  stream_over(count, [&](std::size_t first) {
+  stream_over(count, [&](std::size_t first, auto extent) {
     uint4 v[kStreamUnroll];
+    load_eight<decltype(extent)>(v, in, first, count);
 #pragma unroll
     for (int i = 0; i < kStreamUnroll; ++i) {
       const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
-      v[i] = at < count ? load_streaming(in + at) : uint4{0, 0, 0, 0};
-    }
-#pragma unroll
-    for (int i = 0; i < kStreamUnroll; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
-      if (at < count) out[at] = v[i];
+      if (decltype(extent)::kIs || at < count) out[at] = v[i];
     }
   });
 }

@@ -97,7 +97,8 @@ TEST_CASE("record: every fault is named with its line") {
   CHECK(fault_of(replaced(line, "[10.0,", "[-10.0,")).ends_with("got -10.0"));
   CHECK(fault_of(replaced(line, "[10.0,", "[0,")).ends_with("got 0"));
   CHECK(fault_of(replaced(line, "[10.0,", "[1e999,")).starts_with("m.jsonl:1: not a measurement"));
-  CHECK(fault_of(replaced(line, "\"bf16\"", "\"bf17\"")).find("unknown dtype 'bf17'") != std::string::npos);
+  CHECK(fault_of(replaced(line, "\"bf16\"", "\"bf17\"")).find("unknown number format 'bf17'; nearest is 'bf16'") !=
+        std::string::npos);
   CHECK(fault_of(replaced(line, "\"m\":1", "\"m\":1.5")) ==
         "m.jsonl:1: 'shape.m' must be a whole number or a word, got 1.5");
   CHECK(fault_of(replaced(line, "\"m\":1,", "")) == "m.jsonl:1: a measured gemm has 'shape.m', a number of at least 1");
