@@ -111,6 +111,29 @@ CsvTable CsvTable::parse(std::string text, const std::string& path) {
   return table;
 }
 
+CsvTable CsvTable::of_rows(const std::string& path, std::vector<std::string> columns,
+                           const std::vector<std::vector<std::string>>& rows, std::vector<int> lines) {
+  CsvTable table;
+  table.path_ = path;
+  table.columns_ = std::move(columns);
+  table.lines_ = std::move(lines);
+  table.rows_ = rows.size();
+  table.other_format_ = true;
+  table.text_ = std::make_shared<std::string>();
+  for (const std::vector<std::string>& row : rows) {
+    SIM_CHECK(row.size() == table.columns_.size(), "a row as wide as the header");
+    for (const std::string& field : row) *table.text_ += field;
+  }
+  std::size_t at = 0;
+  for (const std::vector<std::string>& row : rows) {
+    for (const std::string& field : row) {
+      table.fields_.emplace_back(table.text_->data() + at, field.size());
+      at += field.size();
+    }
+  }
+  return table;
+}
+
 template <typename NextField>
 void CsvTable::read_header(int line, NextField next) {
   for (bool last = false; !last;) {
@@ -136,7 +159,7 @@ std::size_t CsvTable::column(std::string_view name) const {
 }
 
 Mark CsvTable::mark(std::size_t row, std::size_t column) const {
-  return Mark{path_, lines_[row], static_cast<int>(column) + 1};
+  return Mark{path_, lines_[row], other_format_ ? 0 : static_cast<int>(column) + 1};
 }
 
 double CsvTable::number(std::size_t row, std::size_t column) const {

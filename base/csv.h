@@ -16,14 +16,19 @@ class CsvTable {
  public:
   static CsvTable read_file(const std::string& path);
   static CsvTable parse(std::string text, const std::string& path);
+  /// Rows that another format held: `lines` says where each stood. Every row as wide as `columns`.
+  static CsvTable of_rows(const std::string& path, std::vector<std::string> columns,
+                          const std::vector<std::vector<std::string>>& rows, std::vector<int> lines);
 
   const std::string& path() const { return path_; }
   const std::vector<std::string>& columns() const { return columns_; }
   std::size_t rows() const { return rows_; }
+  bool is_csv() const { return !other_format_; }
   std::optional<std::size_t> find(std::string_view column) const;
   std::size_t column(std::string_view name) const;  ///< throws ConfigError naming what is missing
   std::string_view at(std::size_t row, std::size_t column) const { return fields_[row * columns_.size() + column]; }
-  Mark mark(std::size_t row, std::size_t column) const;  ///< line as in the file; column = field number
+  Mark mark(std::size_t row,
+            std::size_t column) const;  ///< line as in the file; column = field number, 0 in tables of other formats
 
   /// Finite number, or ConfigError at its place; `blank` when the field is empty.
   double number(std::size_t row, std::size_t column) const;
@@ -38,6 +43,7 @@ class CsvTable {
   std::vector<std::string> columns_;
   std::vector<std::string_view> fields_;
   std::vector<int> lines_;
+  bool other_format_ = false;
   std::size_t rows_ = 0;
 };
 

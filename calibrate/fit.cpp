@@ -253,13 +253,13 @@ int fold_of(std::uint64_t group, int folds) {
   return static_cast<int>(Random(group).bits() % static_cast<std::uint64_t>(std::max(folds, 1)));
 }
 
-void check_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options) {
+std::string few_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options) {
   std::size_t free = 0;
   for (const Field& field : fields) free += field.fixed ? 0u : 1u;
   const std::size_t least = std::max<std::size_t>(20, 3 * free);
-  if (rows >= least) return;
-  throw ConfigError(options.what + ": " + std::to_string(rows) + " rows are too few to fit " + std::to_string(free) +
-                    " constants; at least " + std::to_string(least) + " are needed");
+  if (rows >= least) return "";
+  return options.what + ": " + std::to_string(rows) + " rows are too few to fit " + std::to_string(free) +
+         " constants; at least " + std::to_string(least) + " are needed";
 }
 
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/error_summary.h"
 #include "base/units.h"
 #include "hw/parameters.h"
@@ -29,6 +30,8 @@ struct FitOptions {
   int folds = 5;                   ///< groups of rows for leaving out; 0 or 1 = leave nothing out
   int folds_run = 1;               ///< how many of the folds are really fitted and scored
   std::vector<std::string> fixed;  ///< fields that keep their priors
+  /// Where it is set, a block with too few rows is named there and keeps its constants, instead of being refused.
+  std::vector<std::string>* too_few = nullptr;
 };
 
 enum class FieldState { kFitted, kFixed, kAtBound, kNotIdentified };
@@ -65,8 +68,8 @@ struct Solution {
 };
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,
                const FitOptions& options, bool statistics);
-/// Throws ConfigError when the rows are fewer than three a free constant, or 20.
-void check_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options);
+/// Are the rows fewer than three a free constant, or 20? Empty when they suffice, else what is wrong.
+std::string few_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options);
 /// Fold of a group of rows: a hash, so that neighbouring groups part.
 int fold_of(std::uint64_t group, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
@@ -93,13 +96,23 @@ double log_ratio(Seconds predicted, Seconds measured);  ///< a prediction that i
 
 }  // namespace fit_detail
 
+/// Can these constants be fitted to so many rows? Where they cannot, says so in `options.too_few`; without that, `fit`
+/// refuses them.
+template <class P>
+bool enough_rows(std::size_t rows, const P& prior, const FitOptions& options) {
+  const std::string few = fit_detail::few_rows(rows, fit_detail::fields_of(prior, options), options);
+  if (few.empty() || !options.too_few) return true;
+  options.too_few->push_back(few);
+  return false;
+}
+
 /// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, from several
 /// starts), then leaves out folds of whole groups to see what the model is worth on shapes it never met.
 template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {}) {
   using namespace fit_detail;
   const std::vector<Field> fields = fields_of(prior, options);
-  check_rows(rows.size(), fields, options);
+  if (const std::string few = few_rows(rows.size(), fields, options); !few.empty()) throw ConfigError(few);
   const Residuals residuals = [&](std::span<const double> values, std::span<const std::size_t> which,
                                   std::span<double> out) {
     const P p = from_values(values, prior);

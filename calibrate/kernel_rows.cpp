@@ -8,9 +8,10 @@ std::optional<KernelFamily> family_of_engine(std::string_view engine, const Mark
   const std::string_view word = engine.substr(0, engine.find('-'));
   if (word == "trtllm") return KernelFamily::kTrtllm;
   if (word == "vllm" || word == "sglang") return KernelFamily::kVllm;
-  if (word == "nccl") return std::nullopt;
-  throw ConfigError(mark,
-                    fmt::format("unknown engine '{}' (valid: trtllm-..., vllm-..., sglang-..., nccl-...)", engine));
+  if (word == "nccl" || word == "roofcast") return std::nullopt;
+  throw ConfigError(
+      mark,
+      fmt::format("unknown engine '{}' (valid: trtllm-..., vllm-..., sglang-..., nccl-..., roofcast-...)", engine));
 }
 
 KernelTable::KernelTable(const CsvTable& table, std::span<const std::string_view> columns)
@@ -50,6 +51,7 @@ RowHeader KernelTable::header(std::size_t row) const {
   out.row = row;
   out.engine = std::string(table_->at(row, engine_));
   out.family = family_of_engine(out.engine, table_->mark(row, engine_));
+  if (out.engine.starts_with("roofcast-")) out.timing = Timing::kServed;
   if (kernel_) out.kernel = std::string(table_->at(row, *kernel_));
   if (latency_) {
     const double microseconds = table_->number(row, *latency_);

@@ -1,6 +1,7 @@
 #pragma once
 // Tables of measured kernel times: a header line, one measurement a row. A table is known by its columns.
-//   engine      trtllm-1.3.0rc20, vllm-0.24.0, nccl-2.29.2: whose kernel, for its family of constants
+//   engine      trtllm-1.3.0rc20, vllm-0.24.0, nccl-2.29.2: whose kernel, for its family of constants;
+//               roofcast-0.1.0: a microkernel of `calibrate measure`, which times as served
 //   kernel      which variant of it, where an operator has several; any text else
 //   latency_us  the time in microseconds; may be absent when only predictions are wanted
 
@@ -13,6 +14,7 @@
 
 #include "base/csv.h"
 #include "base/units.h"
+#include "hw/cost.h"
 #include "hw/dtype.h"
 #include "hw/efficiency.h"
 
@@ -22,13 +24,14 @@ namespace roofcast {
 struct RowHeader {
   std::size_t row = 0;  ///< in its table
   std::string engine, kernel;
-  std::optional<KernelFamily> family;  ///< null: belongs to every family (NCCL)
+  std::optional<KernelFamily> family;  ///< null: belongs to every family (NCCL, ours)
+  Timing timing = Timing::kBenchmark;  ///< our own loop finds no weights in L2 and no host floor: kServed
   Seconds latency{};                   ///< 0 when the table has no times
 
   bool belongs_to(KernelFamily which) const { return !family || *family == which; }
 };
 
-/// trtllm-* -> kTrtllm; vllm-*, sglang-* -> kVllm; nccl-* -> null. Others throw ConfigError at `mark`.
+/// trtllm-* -> kTrtllm; vllm-*, sglang-* -> kVllm; nccl-*, roofcast-* -> null. Others throw ConfigError at `mark`.
 std::optional<KernelFamily> family_of_engine(std::string_view engine, const Mark& mark);
 
 /// Checked access to one table. Every fault is a ConfigError with its line and field.

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "calibrate/rows/attention.h"
 #include "calibrate/rows/collectives.h"
+#include "calibrate/rows/elementwise.h"
 #include "calibrate/rows/gemm.h"
 #include "calibrate/rows/latent_attention.h"
 #include "calibrate/rows/moe.h"
@@ -25,6 +26,7 @@ std::span<const KernelOperator> kernel_operators() {
       nccl_operator(),
       gated_delta_operator(),
       mamba2_operator(),
+      elementwise_operator(),
   };
   return table;
 }

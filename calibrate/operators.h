@@ -9,6 +9,7 @@
 #include "base/csv.h"
 #include "calibrate/fit.h"
 #include "calibrate/gpu_file.h"
+#include "calibrate/kernel_rows.h"
 #include "hw/cost.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
@@ -21,10 +22,10 @@ struct BenchedGpu {
   Efficiency trtllm, vllm;
   Fidelity fidelity = Fidelity::kCalibrated;
 
-  /// As a benchmark's loop times it. Rows that belong to no family (NCCL) take vLLM's.
-  Machine machine(std::optional<KernelFamily> family) const {
-    const Efficiency& mine = family == KernelFamily::kTrtllm ? trtllm : vllm;
-    return {.gpu = &spec, .efficiency = &mine, .fidelity = fidelity, .timing = Timing::kBenchmark};
+  /// As the row's loop times it. Rows that belong to no family (NCCL) take vLLM's.
+  Machine machine(const RowHeader& row) const {
+    const Efficiency& mine = row.family == KernelFamily::kTrtllm ? trtllm : vllm;
+    return {.gpu = &spec, .efficiency = &mine, .fidelity = fidelity, .timing = row.timing};
   }
 };
 /// The GPU file read under both families.

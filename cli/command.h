@@ -39,6 +39,9 @@ int run_validate(std::span<const std::string> arguments);
 int run_validate_kernels(std::span<const std::string> arguments);
 int run_validate_serving(std::span<const std::string> arguments);
 int run_calibrate(std::span<const std::string> arguments);
+int run_calibrate_fit(std::span<const std::string> arguments);
+int run_calibrate_measure(std::span<const std::string> arguments);
+int run_calibrate_show(std::span<const std::string> arguments);
 int run_calibrate_host(std::span<const std::string> arguments);
 
 }  // namespace roofcast

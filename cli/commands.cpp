@@ -13,7 +13,7 @@ std::span<const Command> commands() {
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
       Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},
       Command{"validate", "predictions beside measurements: kernels, serving", run_validate},
-      Command{"calibrate", "fit a GPU's constants to measurements", run_calibrate},
+      Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate},
       Command{"report", "results as one page, as plots, as characters", run_report},
       Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
       Command{"models", "the models that names stand for", run_models},

@@ -119,7 +119,7 @@ class Grid {
   }
 
   const Chart& c_;
-  Range x_, y_;
+  AxisRange x_, y_;
   int columns_;
   std::vector<std::string> cells_;
 };
@@ -129,7 +129,7 @@ std::string bar_lines(const Chart& c, int width) {
   const std::vector<std::string>& names = c.horizontal ? c.y.categories : c.x.categories;
   std::size_t name_width = 4;
   for (const std::string& name : names) name_width = std::max(name_width, std::min<std::size_t>(name.size(), 32));
-  const Range range = c.horizontal ? x_range(c) : y_range(c);
+  const AxisRange range = c.horizontal ? x_range(c) : y_range(c);
   const bool log = c.horizontal ? c.x.log : c.y.log;
   const int columns = std::max(10, width - static_cast<int>(name_width) - 14);
   const auto at = [&](double v) {

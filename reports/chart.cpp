@@ -13,16 +13,16 @@
 namespace roofcast {
 namespace {
 
-void include(Range& range, double value, bool log) {
+void include(AxisRange& range, double value, bool log) {
   if (!std::isfinite(value) || (log && value <= 0)) return;
   range.low = std::min(range.low, value), range.high = std::max(range.high, value);
 }
 
-Range empty_range() { return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}; }
+AxisRange empty_range() { return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}; }
 
 /// A margin of 5 % (a tenth of a decade on a log axis); bars and linear axes of positive values start at 0.
-Range with_margin(Range r, bool log, bool from_zero) {
-  if (!(r.low <= r.high)) return log ? Range{1, 10} : Range{0, 1};
+AxisRange with_margin(AxisRange r, bool log, bool from_zero) {
+  if (!(r.low <= r.high)) return log ? AxisRange{1, 10} : AxisRange{0, 1};
   if (log) {
     if (r.high / r.low < 1.5) return {r.low / 1.5, r.high * 1.5};
     const double margin = std::pow(r.high / r.low, 0.05);
@@ -37,9 +37,9 @@ Range with_margin(Range r, bool log, bool from_zero) {
   return r;
 }
 
-Range category_range(const Axis& axis) { return {-0.6, static_cast<double>(axis.categories.size()) - 0.4}; }
+AxisRange category_range(const Axis& axis) { return {-0.6, static_cast<double>(axis.categories.size()) - 0.4}; }
 
-Range with_limits(Range range, const Axis& axis) {
+AxisRange with_limits(AxisRange range, const Axis& axis) {
   if (axis.low) range.low = *axis.low;
   if (axis.high) range.high = *axis.high;
   if (!(range.low < range.high)) range.high = range.low + 1;
@@ -50,16 +50,16 @@ bool has_bars(const Chart& c) {
   return std::any_of(c.series.begin(), c.series.end(), [](const Series& s) { return s.shape == Shape::kBars; });
 }
 
-void include_bars(Range& range, const Chart& c, bool log) {
+void include_bars(AxisRange& range, const Chart& c, bool log) {
   for (const Bar& bar : bars_of(c)) {
     include(range, bar.from, log);
     include(range, bar.to, log);
   }
 }
 
-/// Range of the axis along which bars grow, or of y.
-Range value_range(const Chart& c, const Axis& axis) {
-  Range r = empty_range();
+/// AxisRange of the axis along which bars grow, or of y.
+AxisRange value_range(const Chart& c, const Axis& axis) {
+  AxisRange r = empty_range();
   const auto edges = upper_edges(c);
   for (std::size_t s = 0; s < c.series.size(); ++s) {
     if (c.series[s].shape == Shape::kBars) continue;
@@ -77,9 +77,9 @@ Range value_range(const Chart& c, const Axis& axis) {
   return with_limits(with_margin(r, axis.log, true), axis);
 }
 
-Range position_range(const Chart& c, const Axis& axis) {
+AxisRange position_range(const Chart& c, const Axis& axis) {
   if (!axis.categories.empty()) return category_range(axis);
-  Range r = empty_range();
+  AxisRange r = empty_range();
   for (const Series& s : c.series) {
     for (const double x : s.x) include(r, x, axis.log);
   }
@@ -98,7 +98,7 @@ Range position_range(const Chart& c, const Axis& axis) {
   return with_limits(with_margin(r, axis.log, near_zero), axis);
 }
 
-std::vector<Tick> log_ticks(Range range, int about) {
+std::vector<Tick> log_ticks(AxisRange range, int about) {
   const int first = static_cast<int>(std::floor(std::log10(range.low))),
             last = static_cast<int>(std::ceil(std::log10(range.high)));
   const int every = std::max(1, (last - first) / std::max(1, about));
@@ -228,10 +228,10 @@ std::vector<std::vector<double>> upper_edges(const Chart& chart) {
   return edges;
 }
 
-Range x_range(const Chart& chart) {
+AxisRange x_range(const Chart& chart) {
   return chart.horizontal ? value_range(chart, chart.x) : position_range(chart, chart.x);
 }
-Range y_range(const Chart& chart) {
+AxisRange y_range(const Chart& chart) {
   return chart.horizontal ? position_range(chart, chart.y) : value_range(chart, chart.y);
 }
 
@@ -250,7 +250,7 @@ std::string tick_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-std::vector<Tick> ticks_of(Range range, bool log, int about) {
+std::vector<Tick> ticks_of(AxisRange range, bool log, int about) {
   if (log) return log_ticks(range, about);
   const double step = nice_step(range.high - range.low, about);
   std::vector<Tick> ticks;
@@ -260,7 +260,7 @@ std::vector<Tick> ticks_of(Range range, bool log, int about) {
   return ticks;
 }
 
-double fraction_of(double value, Range range, bool log) {
+double fraction_of(double value, AxisRange range, bool log) {
   if (!log) return (value - range.low) / (range.high - range.low);
   return std::log(value / range.low) / std::log(range.high / range.low);
 }
@@ -274,7 +274,7 @@ double label_height(const Chart& chart) {
 std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, double line_height) {
   std::vector<PlacedLabel> placed;
   std::vector<Box> taken;
-  const Range xr = x_range(chart), yr = y_range(chart);
+  const AxisRange xr = x_range(chart), yr = y_range(chart);
   for (const Series& s : chart.series) {  // the points themselves stay free
     for (std::size_t i = 0; s.write_labels && i < s.x.size(); ++i) {
       const double x = fraction_of(s.x[i], xr, chart.x.log), y = fraction_of(s.y[i], yr, chart.y.log);

@@ -69,25 +69,25 @@ std::vector<Bar> bars_of(const Chart& chart);
 /// Stacked areas: the upper edge of each series, in the order of the series; others as they are.
 std::vector<std::vector<double>> upper_edges(const Chart& chart);
 
-struct Range {
+struct AxisRange {
   double low = 0, high = 1;
 };
 /// What the values' axis must span, with a margin; a log axis keeps positive values alone.
-Range x_range(const Chart& chart);
-Range y_range(const Chart& chart);
+AxisRange x_range(const Chart& chart);
+AxisRange y_range(const Chart& chart);
 
 struct Tick {
   double at = 0;
   std::string text{};
 };
-std::vector<Tick> ticks_of(Range range, bool log, int about);
+std::vector<Tick> ticks_of(AxisRange range, bool log, int about);
 std::string tick_text(double value);
 
 /// How high the name of a vertical line stands, as a fraction of the plot: over areas, else at the foot.
 double label_height(const Chart& chart);
 
 /// Position of a value in [0, 1] of its axis.
-double fraction_of(double value, Range range, bool log);
+double fraction_of(double value, AxisRange range, bool log);
 
 /// A label that collides with nothing placed before it; positions are fractions of the plot.
 struct PlacedLabel {

@@ -132,7 +132,7 @@ class Script {
         "'#e2e6ea' lw 0.8 lt 1 back");
   }
 
-  void axis(char name, const Axis& a, Range range, int about) {
+  void axis(char name, const Axis& a, AxisRange range, int about) {
     add("set {}range [{:.10g}:{:.10g}] noextend", name, range.low, range.high);
     if (a.log) add("set logscale {}", name);
     std::string tics;
@@ -179,7 +179,7 @@ class Script {
 
   void references() {
     for (const ReferenceLine& r : c_.lines) {
-      const Range range = r.vertical ? x_ : y_;
+      const AxisRange range = r.vertical ? x_ : y_;
       if (r.at < range.low || r.at > range.high) continue;
       const double f = fraction_of(r.at, range, r.vertical ? c_.x.log : c_.y.log);
       const char* style = "nohead front lw 1.6 dt (8,4) lc rgb '#b00020'";
@@ -242,7 +242,7 @@ class Script {
   void bars() {
     std::vector<std::string> rows(c_.series.size());
     for (const Bar& b : bars_of(c_)) {
-      const Range along = c_.horizontal ? x_ : y_;
+      const AxisRange along = c_.horizontal ? x_ : y_;
       const double from = std::clamp(std::min(b.from, b.to), along.low, along.high),
                    to = std::clamp(std::max(b.from, b.to), along.low, along.high);
       const std::array<double, 2> across{b.position - b.half_width, b.position + b.half_width};
@@ -283,7 +283,7 @@ class Script {
 
   const Chart& c_;
   PlotFormat format_;
-  Range x_, y_;
+  AxisRange x_, y_;
   double left_ = 0, top_ = 0, bottom_ = 0, height_ = 0;
   int blocks_ = 0;
   std::vector<std::pair<double, double>> legend_at_;

@@ -31,7 +31,7 @@ Json rounded(const std::vector<double>& values) {
   return out;
 }
 
-Json axis_json(const Axis& axis, Range range) {
+Json axis_json(const Axis& axis, AxisRange range) {
   Json out{{"title", axis.title}, {"log", axis.log}, {"from", range.low}, {"to", range.high}};
   if (axis.low) out["low"] = *axis.low;
   if (axis.high) out["high"] = *axis.high;

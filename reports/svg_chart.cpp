@@ -202,7 +202,7 @@ class Canvas {
   }
 
   const Chart& c_;
-  Range x_, y_;
+  AxisRange x_, y_;
   std::vector<LegendEntry> legend_;
   double left_ = 66, right_ = kWidth - 14, top_ = 12, bottom_ = 0, height_ = 0, legend_height_ = 0;
   std::vector<std::pair<double, double>> legend_at_;

@@ -44,7 +44,7 @@ std::uint64_t layer(const Row& row) {
 std::vector<Seconds> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Seconds> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
-    times.push_back(attention_prefill(row.shape, row.heads, gpu.machine(row.header.family)).time);
+    times.push_back(attention_prefill(row.shape, row.heads, gpu.machine(row.header)).time);
   }
   return times;
 }
@@ -52,7 +52,7 @@ std::vector<Seconds> predict_prefill(const CsvTable& table, const BenchedGpu& gp
 std::vector<Seconds> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Seconds> times;
   for (const DecodeRow& row : read_decode_rows(table)) {
-    times.push_back(attention_decode(row.shape, row.heads, gpu.machine(row.header.family)).time);
+    times.push_back(attention_decode(row.shape, row.heads, gpu.machine(row.header)).time);
   }
   return times;
 }
@@ -86,12 +86,14 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     if (rows.empty()) continue;
     const std::string block = "attention_prefill." + std::string(name_of(products));
     const auto predict = [&](const PrefillRow& row, const PrefillParameters& p) {
-      return attention_prefill_with(row.shape, row.heads, p, gpu, family, Timing::kBenchmark).time;
+      return attention_prefill_with(row.shape, row.heads, p, gpu, family, row.header.timing).time;
     };
     const FitOptions mine =
         options_for(options, block, gpu, family, unused_prefill_fields(gpu, family, products), rows);
-    const auto result = fit<PrefillParameters>(std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>,
-                                               attention_prefill_prior(gpu, family, products));
+    const PrefillParameters prior = attention_prefill_prior(gpu, family, products);
+    if (!enough_rows(rows.size(), prior, mine)) continue;
+    const auto result =
+        fit<PrefillParameters>(std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior);
     blocks.push_back(constants_of(block, result));
   }
   return blocks;
@@ -110,11 +112,12 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     if (rows.empty()) continue;
     const std::string block = "attention_decode." + std::string(name_of(kv));
     const auto predict = [&](const DecodeRow& row, const DecodeParameters& p) {
-      return attention_decode_with(row.shape, row.heads, p, gpu, family, Timing::kBenchmark).time;
+      return attention_decode_with(row.shape, row.heads, p, gpu, family, row.header.timing).time;
     };
     const FitOptions mine = options_for(options, block, gpu, family, unused_decode_fields(gpu, family, kv), rows);
-    const auto result = fit<DecodeParameters>(std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>,
-                                              attention_decode_prior(gpu, family, kv));
+    const DecodeParameters prior = attention_decode_prior(gpu, family, kv);
+    if (!enough_rows(rows.size(), prior, mine)) continue;
+    const auto result = fit<DecodeParameters>(std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior);
     blocks.push_back(constants_of(block, result));
   }
   return blocks;

@@ -49,7 +49,7 @@ std::uint64_t size_of(const CollectiveRow& row) { return static_cast<std::uint64
 std::vector<Seconds> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Seconds> times;
   for (const CollectiveRow& row : read_all_reduce_rows(table)) {
-    times.push_back(collective(row.kind, row.bytes, row.group, gpu.machine(row.header.family)).time);
+    times.push_back(collective(row.kind, row.bytes, row.group, gpu.machine(row.header)).time);
   }
   return times;
 }
@@ -57,7 +57,7 @@ std::vector<Seconds> predict_all_reduce(const CsvTable& table, const BenchedGpu&
 std::vector<Seconds> predict_nccl(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Seconds> times;
   for (const CollectiveRow& row : read_nccl_rows(table)) {
-    times.push_back(nccl(row.kind, row.bytes, row.group, gpu.machine(row.header.family)).time);
+    times.push_back(nccl(row.kind, row.bytes, row.group, gpu.machine(row.header)).time);
   }
   return times;
 }
@@ -110,6 +110,7 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
     mine.fixed.insert(mine.fixed.end(), {"network_us", "network_fraction"});
     const NcclParameters prior = nccl_prior(kind, gpu);
     if (prior.switch_fraction == 0.0) mine.fixed.insert(mine.fixed.end(), {"switch_us", "switch_fraction"});
+    if (!enough_rows(rows.size(), prior, mine)) continue;
     const auto predict = [&](const CollectiveRow& row, const NcclParameters& p) {
       return nccl_time(row.kind, row.bytes, row.group, p, gpu);
     };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -44,25 +45,41 @@ std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
           row.header.row, "dtype",
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
-    times.push_back(gemm(row.shape, gpu.machine(row.header.family)).time);
+    times.push_back(gemm(row.shape, gpu.machine(row.header)).time);
   }
   return times;
 }
 
-/// Fits one format and appends its block. `wide` are the constants of bf16, where they are known.
-GemmParameters fit_block(const std::vector<GemmRow>& rows, Dtype block, const GpuSpec& gpu, KernelFamily family,
-                         const FitOptions& options, const std::optional<GemmParameters>& wide,
-                         std::vector<FittedConstants>& blocks) {
+/// What a loop adds that finds its weights in L2, waits for its host or quantizes beside the product.
+constexpr std::array<std::string_view, 9> kBenchmarkFields{"l2_usable",
+                                                           "benchmark_us",
+                                                           "quantization_row_us",
+                                                           "quantization_step_us",
+                                                           "quantization_l2_ratio",
+                                                           "host_floor_us",
+                                                           "host_floor_deep_gemm_us",
+                                                           "host_odd_rows_us",
+                                                           "host_floor_flash_infer_us"};
+
+/// Fits one format and appends its block. `wide` are the constants of bf16, where they are known. Null: too few rows.
+std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype block, const GpuSpec& gpu,
+                                        KernelFamily family, const FitOptions& options,
+                                        const std::optional<GemmParameters>& wide,
+                                        std::vector<FittedConstants>& blocks) {
   const std::string name = "gemm." + std::string(name_of(block));
   FitOptions mine = options;
   mine.what = fmt::format("{} of {} under {}", name, gpu.name, name_of(family));
   for (const std::string_view field : unused_gemm_fields(block, gpu, family)) mine.fixed.emplace_back(field);
+  const bool served =
+      std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing == Timing::kServed; });
+  if (served) mine.fixed.insert(mine.fixed.end(), kBenchmarkFields.begin(), kBenchmarkFields.end());
   mine.huber_width = 0.06;  // kernels that a library switches between leave heavy tails
   const GemmParameters prior = gemm_prior(block, gpu, family, wide ? &*wide : nullptr);
   // A narrow format's launch and the quantization beside it always come together.
   if (block != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
+  if (!enough_rows(rows.size(), prior, mine)) return std::nullopt;
   const auto predict_row = [&](const GemmRow& row, const GemmParameters& constants) {
-    return gemm_with(row.shape, constants, gpu, family, Timing::kBenchmark).time;
+    return gemm_with(row.shape, constants, gpu, family, row.header.timing).time;
   };
   const auto result = fit<GemmParameters>(std::span<const GemmRow>(rows), predict_row, mine, site, prior);
   blocks.push_back(constants_of(name, result));

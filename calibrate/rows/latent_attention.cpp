@@ -34,7 +34,7 @@ std::uint64_t layer(const Row& row) {
 template <class Row, class Price>
 std::vector<Seconds> predict(const std::vector<Row>& rows, const BenchedGpu& gpu, Price price) {
   std::vector<Seconds> times;
-  for (const Row& row : rows) times.push_back(price(row.shape, row.heads, gpu.machine(row.header.family)).time);
+  for (const Row& row : rows) times.push_back(price(row.shape, row.heads, gpu.machine(row.header)).time);
   return times;
 }
 std::vector<Seconds> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {

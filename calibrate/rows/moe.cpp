@@ -95,7 +95,7 @@ std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
           row.header.row, "dtype",
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
-    times.push_back(moe_experts(row.shape, gpu.machine(row.header.family)).time);
+    times.push_back(moe_experts(row.shape, gpu.machine(row.header)).time);
   }
   return times;
 }
@@ -160,7 +160,7 @@ MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Ke
 using Blocks = std::map<std::pair<MoeVariant, Dtype>, std::vector<MoeRow>>;
 
 Seconds predict_row(const MoeRow& row, const MoeParameters& p, const GpuSpec& gpu) {
-  return moe_experts(row.shape, p, gpu, Timing::kBenchmark).time;
+  return moe_experts(row.shape, p, gpu, row.header.timing).time;
 }
 
 /// One measured cell: a model's experts under one split and distribution, over all token counts.

@@ -51,7 +51,7 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
 std::vector<Seconds> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
   std::vector<Seconds> times;
   for (const StateRow& row : rows) {
-    const Machine machine = gpu.machine(row.header.family);
+    const Machine machine = gpu.machine(row.header);
     if (machine.fidelity == Fidelity::kIdeal) {
       times.push_back(ideal_of(row, machine));
     } else if (row.convolution) {

@@ -1,0 +1,168 @@
+#include "calibrate/ceilings.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/number_text.h"
+#include "hw/dtype.h"
+
+namespace roofcast {
+namespace {
+
+/// A rate or a cost of one record, in the unit of its ceiling.
+struct Reading {
+  std::string name, unit;
+  double value = 0;
+  bool lowest = false;  ///< the least of them counts
+  std::optional<double> datasheet{};
+};
+
+std::optional<double> peak_of(const GpuSpec* gpu, const std::string& dtype) {
+  if (!gpu || dtype == "int4_wo" || dtype.empty()) return std::nullopt;
+  const FlopsPerSecond peak = gpu->peak(parse_dtype(dtype, Mark{"dtype", 0, 0}));
+  return peak.base() > 0.0 ? std::optional(peak.base() / 1e12) : std::nullopt;
+}
+
+std::optional<Reading> read_stream(const Record& r, double seconds, const GpuSpec* gpu) {
+  const auto bytes = static_cast<double>(r.point.number("bytes"));
+  const std::string& kind = r.point.word("kind");
+  const double rate = r.bytes / seconds / 1e12;
+  if (bytes >= 4 * r.device.l2_bytes) {
+    const auto datasheet = gpu ? std::optional(gpu->memory_bandwidth.base() / 1e12) : std::nullopt;
+    return Reading{"memory, " + kind, "TB/s", rate, false, datasheet};
+  }
+  if (r.bytes > 0.5 * r.device.l2_bytes) return std::nullopt;
+  return Reading{"L2, " + kind, "TB/s", rate};
+}
+
+std::optional<Reading> reading_of(const Record& r, const GpuSpec* gpu) {
+  const double us = statistics_of(r.samples_us, r.throttled).median_us, seconds = us * 1e-6;
+  const Point& p = r.point;
+  if (p.op == "stream") return read_stream(r, seconds, gpu);
+  if (p.op == "tensor_rate")
+    return Reading{"matrix units " + p.dtype + " (" + p.word("instruction") + ")", "TFLOP/s", r.flops / seconds / 1e12,
+                   false, peak_of(gpu, p.dtype)};
+  if (p.op == "gemm" && p.dtype != "int4_wo")
+    return Reading{"product " + p.dtype, "TFLOP/s", r.flops / seconds / 1e12, false, peak_of(gpu, p.dtype)};
+  if (p.op == "gemm") return Reading{"4-bit product, bytes", "TB/s", r.bytes / seconds / 1e12};
+  if (p.op == "attention_decode") return Reading{"decode attention, bytes", "TB/s", r.bytes / seconds / 1e12};
+  if (p.op == "attention_prefill")
+    return Reading{"prefill attention", "TFLOP/s", r.flops / seconds / 1e12, false, peak_of(gpu, p.dtype)};
+  if (p.op == "launch") {
+    const std::string& kind = p.word("kind");
+    return Reading{kind == "stream"  ? "launch from the host"
+                   : kind == "graph" ? "launch of a graph"
+                                     : "kernel inside a graph",
+                   "us", us, true};
+  }
+  if (p.op == "copy") {
+    const auto datasheet = gpu ? std::optional(gpu->node.pcie_bandwidth.base() / 1e9) : std::nullopt;
+    return Reading{p.word("direction") + ", " + p.word("memory"), "GB/s", r.bytes / seconds / 1e9, false, datasheet};
+  }
+  if (p.op == "all_reduce") {
+    const auto gpus = static_cast<double>(p.number("gpus"));
+    const auto datasheet = gpu ? std::optional(gpu->node.nvlink_bandwidth.base() / 1e9) : std::nullopt;
+    return Reading{"all-reduce, bus bandwidth", "GB/s", r.bytes * 2 * (gpus - 1) / gpus / seconds / 1e9, false,
+                   datasheet};
+  }
+  return std::nullopt;
+}
+
+double number_of(const ConfigTree* tree) {
+  double value = 0;
+  if (!tree || parse_number((*tree)->scalar, value) != NumberFault::kNone) return 0.0;
+  return value;
+}
+
+std::string text_of(const ConfigNode& node, const char* key) {
+  const ConfigTree* found = node.find(key);
+  return found ? (*found)->scalar : "";
+}
+
+/// A map with a `fit` is a block; else its entries may hold some.
+void add_blocks(const ConfigNode& node, const std::string& family, const std::string& place,
+                std::vector<ShownBlock>& out) {
+  if (node.kind != ConfigNode::Kind::kMap) return;
+  const ConfigTree* fit = node.find("fit");
+  if (!fit) {
+    for (const auto& entry : node.entries)
+      add_blocks(*entry.value, family, place.empty() ? entry.key : place + "." + entry.key, out);
+    return;
+  }
+  ShownBlock block{.family = family, .block = place, .constants = {}};
+  const ConfigTree* errors = (*fit)->find("standard_errors");
+  for (const auto& entry : node.entries) {
+    if (entry.key == "fit") continue;
+    const ConfigTree* error = errors ? (*errors)->find(entry.key) : nullptr;
+    block.constants.push_back(
+        {entry.key, number_of(&entry.value), error ? std::optional(number_of(error)) : std::nullopt});
+  }
+  block.standing = text_of(**fit, "standing");
+  block.source = text_of(**fit, "source");
+  block.rows = text_of(**fit, "rows");
+  block.mape = text_of(**fit, "mape");
+  block.discrepancy = text_of(**fit, "discrepancy");
+  out.push_back(std::move(block));
+}
+
+}  // namespace
+
+std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
+  std::vector<Ceiling> out;
+  for (const Record& record : file.records) {
+    if (!record.has_time()) continue;
+    const std::optional<Reading> reading = reading_of(record, gpu);
+    if (!reading) continue;
+    auto at = std::find_if(out.begin(), out.end(), [&](const Ceiling& c) { return c.name == reading->name; });
+    const bool fresh = at == out.end();
+    if (!fresh && (reading->lowest ? reading->value >= at->value : reading->value <= at->value)) continue;
+    if (fresh) at = out.insert(out.end(), Ceiling{});
+    const double error = statistics_of(record.samples_us, record.throttled).standard_error;
+    *at = {reading->name, reading->value, reading->unit, error, reading->datasheet, record.point.key()};
+  }
+  return out;
+}
+
+std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
+  std::vector<ShownBlock> out;
+  const ConfigTree* efficiency = gpu->find("efficiency");
+  if (!efficiency) return out;
+  for (const auto& entry : (*efficiency)->entries) {
+    if (entry.key == "carried_over_from" || entry.key == "widening") continue;
+    ConfigTree constants = entry.value;
+    if (constants->kind == ConfigNode::Kind::kScalar) {
+      const std::filesystem::path beside =
+          std::filesystem::path(constants->mark.path).parent_path() / constants->scalar;
+      if (!std::filesystem::exists(beside))
+        throw ConfigError(constants->mark, "no such file '" + beside.string() + "'");
+      constants = parse_config_file(beside.string());
+    }
+    add_blocks(*constants, entry.key, "", out);
+  }
+  return out;
+}
+
+std::vector<Ceiling> ceilings_of(const std::vector<ShownBlock>& blocks, const GpuSpec& gpu) {
+  std::vector<Ceiling> out;
+  for (const ShownBlock& block : blocks) {
+    const auto add = [&](std::string_view constant, const std::string& what, double peak, const char* unit) {
+      for (const ShownBlock::Constant& c : block.constants) {
+        if (c.name != constant || peak <= 0.0) continue;
+        out.push_back({block.family + " " + block.block + ": " + what, c.value * peak, unit,
+                       c.standard_error ? *c.standard_error / c.value : 0.0, peak, std::string(constant)});
+      }
+    };
+    const double memory = gpu.memory_bandwidth.base() / 1e12;
+    for (const char* name : {"bandwidth_efficiency", "bandwidth_fraction"}) add(name, "memory", memory, "TB/s");
+    const std::string dtype = block.block.substr(block.block.find_last_of('.') + 1);
+    const auto names = dtype_names();
+    const auto known = std::find(names.begin(), names.end(), dtype);
+    if (known == names.end()) continue;
+    const double peak = gpu.dense[static_cast<std::size_t>(known - names.begin())].base() / 1e12;
+    for (const char* name : {"compute_efficiency", "compute_fraction"}) add(name, "matrix units", peak, "TFLOP/s");
+  }
+  return out;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,52 @@
+#pragma once
+// Measures points within a budget: warm-up, batches until the median is known well enough, throttled samples marked.
+// In the manner of NVIDIA's nvbench.
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+
+#include "calibrate/backend.h"
+#include "calibrate/record.h"
+
+namespace roofcast {
+
+struct HarnessOptions {
+  Seconds budget{180.0};
+  double standard_error = 0.005;  ///< of the median, relative: good enough below it
+  int min_samples = 10, max_samples = 300;
+  Seconds warm_up{5e-3};        ///< of running a point before it is timed; clocks rise, caches and tables fill
+  Seconds first_warm_up{0.3};   ///< the same for the first point: a GPU wakes slowly
+  Seconds sample_length{4e-4};  ///< a sample holds so many calls that it is at least this long
+  int max_repeats = 100;
+  Seconds least_per_point{0.05};  ///< a point may take this long even where its share of the budget is less
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+/// One point, in at most about `allowance`. Never throws OutOfMemory or Unsupported: the record says so.
+/// Null when it was interrupted before `min_samples`.
+std::optional<Record> measure_point(Backend& backend, const Point& point, Seconds allowance, Seconds warm_up,
+                                    const HarnessOptions& options);
+
+struct MeasureSummary {
+  std::size_t points = 0, found = 0, measured = 0, converged = 0;
+  std::size_t out_of_memory = 0, unsupported = 0, wrong = 0;
+  std::size_t not_reached = 0;  ///< the budget was spent before
+  bool interrupted = false;
+};
+
+struct MeasureProgress {
+  std::size_t done = 0, of = 0;
+  std::string point;  ///< that comes next
+  Seconds spent{};
+};
+
+/// All points whose keys are not in `found`, in their order. A point's allowance is twice its even share of what is
+/// left, for most converge early; once the budget is spent no further point is begun. `sink` gets each record as soon
+/// as it is there. Throws Unavailable when the device is lost.
+MeasureSummary measure(Backend& backend, std::span<const Point> points, const std::set<std::string>& found,
+                       const HarnessOptions& options, const std::function<void(const Record&)>& sink,
+                       const std::function<void(const MeasureProgress&)>& progress);
+
+}  // namespace roofcast

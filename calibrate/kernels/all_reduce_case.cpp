@@ -1,0 +1,122 @@
+// NCCL's all-reduce over NVLink or PCIe, one process for all GPUs.
+
+#include <fmt/format.h>
+
+#include "calibrate/kernels/cuda_case.h"
+#include "calibrate/kernels/launchers.h"
+#include "calibrate/kernels/nccl.h"
+#include "calibrate/random_data.h"
+#include "calibrate/reference.h"
+
+namespace roofcast::cuda {
+namespace {
+
+/// Makes a device current, and gives the former one back.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    cuda::check(cudaGetDevice(&before_), "asking for the device");
+    cuda::check(cudaSetDevice(device), "choosing a device");
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { (void)cudaSetDevice(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+/// What one GPU holds.
+struct Rank {
+  DeviceMemory in, out;
+  std::unique_ptr<Stream> stream;
+};
+
+class AllReduceCase final : public CudaCase {
+ public:
+  AllReduceCase(const Context& context, const Point& point)
+      : CudaCase(context),
+        count_(static_cast<std::size_t>(point.number("elements"))),
+        nccl_(whole(point, "gpus")),
+        ranks_(static_cast<std::size_t>(point.number("gpus"))) {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const OnDevice on(static_cast<int>(i));
+      Rank& rank = ranks_[i];
+      rank.stream = std::make_unique<Stream>();
+      rank.in = DeviceMemory(count_ * 2);
+      rank.out = DeviceMemory(count_ * 2);
+      fill(*rank.stream, rank.in.as<void>(), count_, Fill::kBf16, kSeedX + static_cast<std::uint32_t>(i));
+      rank.stream->wait();
+      in_.push_back(rank.in.as<void>());
+      out_.push_back(rank.out.as<void>());
+      streams_.push_back(*rank.stream);
+    }
+    bytes_ = Bytes{2.0 * static_cast<double>(count_)};
+  }
+  ~AllReduceCase() override {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      (void)cudaSetDevice(static_cast<int>(i));
+      ranks_[i] = Rank{};
+    }
+    (void)cudaSetDevice(context_.device);
+  }
+  std::string engine() const override { return "nccl-" + nccl_.version(); }
+  std::string kernel() const override { return "ncclAllReduce"; }
+  std::string check() override {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const OnDevice on(static_cast<int>(i));
+      poison(ranks_[i].out);
+    }
+    reduce(1);
+    const std::vector<std::uint64_t> places = sample_places(count_, 32, 1);
+    std::vector<double> want(places.size(), 0.0);
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      for (std::uint32_t i = 0; i < ranks_.size(); ++i)
+        want[p] += static_cast<double>(random_unit(kSeedX + i, places[p]));
+    }
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const OnDevice on(static_cast<int>(i));
+      const std::string wrong = differs(fetch_bf16(ranks_[i].out.as<std::uint16_t>(), places), want, 0.02, 6);
+      if (!wrong.empty()) return fmt::format("rank {}: {}", i, wrong);
+    }
+    return "";
+  }
+  /// By events of the first rank: all ranks end together.
+  Seconds time(int repeats) override {
+    const OnDevice on(0);
+    if (!start_) {
+      start_ = std::make_unique<Event>();
+      stop_ = std::make_unique<Event>();
+    }
+    start_->record(streams_[0]);
+    reduce(repeats, false);
+    stop_->record(streams_[0]);
+    for (const Rank& rank : ranks_) rank.stream->wait();
+    return stop_->since(*start_) / repeats;
+  }
+
+ private:
+  void reduce(int repeats, bool wait = true) {
+    for (int i = 0; i < repeats; ++i) nccl_.all_reduce(in_, out_, count_, streams_);
+    for (const Rank& rank : ranks_) {
+      if (wait) rank.stream->wait();
+    }
+  }
+  void enqueue(cudaStream_t, int) override { reduce(1, false); }
+
+  std::size_t count_;
+  Nccl nccl_;
+  std::vector<Rank> ranks_;
+  std::vector<const void*> in_;
+  std::vector<void*> out_;
+  std::vector<cudaStream_t> streams_;
+  std::unique_ptr<Event> start_, stop_;
+};
+
+}  // namespace
+
+std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point) {
+  return std::make_unique<AllReduceCase>(context, point);
+}
+
+}  // namespace roofcast::cuda

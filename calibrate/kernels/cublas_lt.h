@@ -1,0 +1,73 @@
+#pragma once
+// Matrix products by cuBLASLt, loaded when first used, with the kernel that its heuristic names first: what engines
+// run.
+
+#include <cublasLt.h>
+
+#include <memory>
+#include <string>
+
+#include "calibrate/kernels/cuda_runtime.h"
+#include "calibrate/kernels/library.h"
+
+namespace roofcast::cuda {
+
+/// The library's functions. Throws Unsupported where it is missing.
+class CublasLt {
+ public:
+  CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+  ~CublasLt();
+
+  cublasLtHandle_t handle = nullptr;
+  decltype(&cublasLtMatmul) matmul = nullptr;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&cublasLtMatmulDescCreate) desc_create = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) algo_get = nullptr;
+  std::size_t version = 0;
+
+ private:
+  Library library_;
+  decltype(&cublasLtDestroy) destroy_ = nullptr;
+};
+
+/// Throws Unsupported, or OutOfMemory, with the step that failed.
+void check(cublasStatus_t status, const char* what);
+
+enum class ProductFormat { kBf16, kFp16, kFp8, kInt8 };
+std::size_t input_bytes(ProductFormat format);   ///< of one element of x and w
+std::size_t output_bytes(ProductFormat format);  ///< of y: bf16, fp16, bf16, int32
+
+/// y[m, n] = x[m, k] w[n, k]^T. All row by row, which cuBLAS reads as y^T[n, m] = w^T^T x^T, column by column.
+class LtProduct {
+ public:
+  LtProduct(std::shared_ptr<const CublasLt> lib, const Context& context, ProductFormat format, int m, int n, int k);
+
+  void run(cudaStream_t stream, const void* x, const void* w, void* y) const;
+  std::string kernel() const;  ///< "cublasLt 130100 algorithm 66 tile 20 split 1"
+
+ private:
+  using Desc = std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&cublasLtMatmulDescDestroy)>;
+  using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, decltype(&cublasLtMatrixLayoutDestroy)>;
+  Layout layout(cudaDataType_t type, int columns, int rows) const;
+  void describe(ProductFormat format);
+  void choose();
+
+  std::shared_ptr<const CublasLt> lib_;
+  const Context& context_;
+  bool integer_;
+  Desc desc_;
+  Layout w_, x_, y_;
+  cublasLtMatmulAlgo_t algo_{};
+  DeviceMemory scales_;  ///< 1 and 1, for fp8
+};
+
+}  // namespace roofcast::cuda

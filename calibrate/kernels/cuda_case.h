@@ -1,0 +1,57 @@
+#pragma once
+// What all cases on a GPU have in common: a CUDA graph of calls, timed by events, from memory that L2 does not hold.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calibrate/kernels/cublas_lt.h"
+#include "calibrate/kernels/cuda_runtime.h"
+
+namespace roofcast::cuda {
+
+class CudaCase : public Case {
+ public:
+  explicit CudaCase(const Context& context) : context_(context) {}
+  std::string engine() const override { return "roofcast-" ROOFCAST_VERSION; }
+  Flops flops() const override { return flops_; }
+  Bytes bytes() const override { return bytes_; }
+  /// A graph of `repeats` calls, slot after slot. Before it L2 is flushed, unless the case is to find it warm, and the
+  /// device is kept busy until all is queued, so that no launch from the host is timed.
+  Seconds time(int repeats) override;
+
+ protected:
+  /// One call on slot `slot`.
+  virtual void enqueue(cudaStream_t stream, int slot) = 0;
+  /// Slots of so many bytes, so that a slot has left L2 when its turn comes again: four times L2 in all, at most 100.
+  int rotate(std::size_t slot_bytes);
+  void leave_warm() { cold_ = false; }
+  /// One call on slot 0, to its end.
+  void run_once();
+
+  const Context& context_;
+  Flops flops_{};
+  Bytes bytes_{};
+
+ private:
+  int slots_ = 1, captured_ = 0;
+  bool cold_ = true;
+  Graph graph_;
+};
+
+inline constexpr std::uint32_t kSeedX = 101, kSeedW = 102, kSeedV = 103, kSeedScale = 104;
+
+int whole(const Point& point, std::string_view name);  ///< as an int; Unsupported beyond
+
+// One function a file: what makes the cases. They throw Unsupported for points that are not theirs.
+std::unique_ptr<Case> make_memory_case(const Context& context, const Point& point);       // stream, copy, launch
+std::unique_ptr<Case> make_rate_case(const Context& context, const Point& point);         // tensor_rate
+std::unique_ptr<Case> make_elementwise_case(const Context& context, const Point& point);  // elementwise
+std::unique_ptr<Case> make_attention_case(const Context& context, const Point& point);
+std::unique_ptr<Case> make_product_case(const Context& context, const Point& point,
+                                        std::shared_ptr<const CublasLt> lib);
+std::unique_ptr<Case> make_expert_case(const Context& context, const Point& point);  // moe
+std::unique_ptr<Case> make_decode_step(const Context& context, const Point& point, std::shared_ptr<const CublasLt> lib);
+std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point);
+
+}  // namespace roofcast::cuda

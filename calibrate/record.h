@@ -1,0 +1,103 @@
+#pragma once
+// One measurement as one line of JSON: what ran, on what, every sample, and why it stopped. Appended, never edited.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace roofcast {
+
+/// An operator at one shape in one format.
+struct Point {
+  using Value = std::variant<std::int64_t, std::string>;
+
+  std::string op;     ///< gemm, attention_decode, stream, ...: grid.h lists them
+  std::string dtype;  ///< empty where formats play no part
+  std::vector<std::pair<std::string, Value>> shape;
+  int level = 0;  ///< 0 is measured first
+
+  /// SIM_CHECK that the shape has it, as a number or a word.
+  std::int64_t number(std::string_view name) const;
+  const std::string& word(std::string_view name) const;
+  const Value* find(std::string_view name) const;
+  std::string key() const;  ///< "gemm bf16 m=1 n=4096 k=4096": the same point, the same key
+};
+
+/// The machine as its driver shows it.
+struct Device {
+  std::string name;                ///< "NVIDIA H200"
+  std::string driver, cuda;        ///< versions, empty where there are none
+  std::string compute_capability;  ///< "9.0"
+  int sm_count = 0;                ///< or cores
+  int devices = 1;                 ///< of this kind that collectives may use
+  double memory_bytes = 0, l2_bytes = 0;
+};
+
+/// Clocks and temperature at one moment; 0 = unknown.
+struct DeviceState {
+  double sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0, power_w = 0;
+  bool throttled = false;  ///< clocks held down by power or heat
+};
+
+/// Why a measurement ended.
+enum class Stop {
+  kConverged,    ///< standard error of the median under the limit
+  kTime,         ///< the point's share of the budget was spent
+  kSamples,      ///< as many samples as one point may have
+  kOutOfMemory,  ///< no samples
+  kUnsupported,  ///< the device has no such format or instruction; no samples
+  kWrongResult,  ///< differs from the reference: not timed
+};
+std::string_view name_of(Stop stop);
+
+struct Record {
+  Point point;
+  Device device;
+  std::string engine;  ///< whose kernel: "roofcast-0.1.0", "nccl-2.28.3"
+  std::string kernel;  ///< which: "cublasLt 130100 algorithm 66 tile 20"
+  std::string commit, time;
+  DeviceState before, after;
+  double flops = 0, bytes = 0;  ///< of one call
+  int repeats = 1;              ///< calls a sample is the mean of
+  std::vector<double> samples_us;
+  std::vector<int> throttled;  ///< samples taken while throttled
+  Stop stop = Stop::kConverged;
+  std::string note;  ///< what went wrong
+
+  bool has_time() const { return !samples_us.empty(); }
+};
+
+/// What the samples say. Samples of a throttled device are left out while at least half remain.
+struct Statistics {
+  double median_us = 0;
+  double noise = 0;           ///< robust relative standard deviation of one sample: interquartile range / 1.349
+  double standard_error = 0;  ///< of the median, relative
+  std::size_t used = 0;
+};
+Statistics statistics_of(const std::vector<double>& samples_us, const std::vector<int>& throttled = {});
+
+/// The line, without its end.
+std::string to_json_line(const Record& record);
+
+struct RecordFile {
+  std::string path;
+  std::vector<Record> records;
+  std::vector<int> lines;       ///< of each record
+  std::size_t whole_bytes = 0;  ///< up to the end of the last whole line
+  bool torn = false;            ///< the last line was cut off by an end of power or disk; it is left out
+};
+/// Throws ConfigError `path:line: message` for a line that is no measurement: not JSON, a sample that is no positive
+/// number, an unknown dtype.
+RecordFile parse_records(std::string_view text, const std::string& path);
+RecordFile read_records(const std::string& path);
+/// Do the bytes begin as JSON Lines do?
+bool looks_like_records(std::string_view text);
+
+}  // namespace roofcast

@@ -1,0 +1,137 @@
+#include "calibrate/record_tables.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "base/error.h"
+
+namespace roofcast {
+namespace {
+
+/// Where a column of a table comes from: a key of the shape, or always the same word.
+struct Column {
+  std::string_view name, key, word;
+};
+
+struct Conversion {
+  std::string_view record_op, table_op;
+  bool fit_by_default;
+  std::span<const Column> columns;
+};
+
+constexpr Column kDtype{"dtype", "dtype", ""};
+constexpr std::array kGemm{kDtype, Column{"m", "m", ""}, Column{"n", "n", ""}, Column{"k", "k", ""}};
+constexpr std::array kDecode{Column{"attn_dtype", "dtype", ""},  Column{"kv_dtype", "dtype", ""},
+                             Column{"batch", "batch", ""},       Column{"context_len", "context_len", ""},
+                             Column{"heads", "heads", ""},       Column{"kv_heads", "kv_heads", ""},
+                             Column{"head_dim", "head_dim", ""}, Column{"sliding_window", "", "0"}};
+constexpr std::array kPrefill{Column{"attn_dtype", "dtype", ""},  Column{"kv_dtype", "dtype", ""},
+                              Column{"batch", "batch", ""},       Column{"seq_len", "seq_len", ""},
+                              Column{"heads", "heads", ""},       Column{"kv_heads", "kv_heads", ""},
+                              Column{"head_dim", "head_dim", ""}, Column{"sliding_window", "", "0"}};
+constexpr std::array kMoe{kDtype,
+                          Column{"tokens", "tokens", ""},
+                          Column{"hidden_size", "hidden_size", ""},
+                          Column{"inter_size", "inter_size", ""},
+                          Column{"top_k", "top_k", ""},
+                          Column{"experts", "experts", ""},
+                          Column{"tp", "", "1"},
+                          Column{"ep", "", "1"},
+                          Column{"distribution", "", "balanced"}};
+constexpr std::array kNccl{Column{"op", "", "all_reduce"}, kDtype, Column{"gpus", "gpus", ""},
+                           Column{"elements", "elements", ""}};
+constexpr std::array kElementwise{Column{"operation", "operation", ""}, Column{"bytes", "bytes moved", ""}};
+constexpr std::array kCopy{Column{"operation", "direction", ""}, Column{"bytes", "bytes moved", ""}};
+
+constexpr std::array kConversions{
+    Conversion{"gemm", "gemm", true, kGemm},
+    Conversion{"attention_prefill", "attention_prefill", false, kPrefill},
+    Conversion{"attention_decode", "attention_decode", true, kDecode},
+    Conversion{"moe", "moe", false, kMoe},
+    Conversion{"all_reduce", "nccl", true, kNccl},
+    Conversion{"elementwise", "elementwise", true, kElementwise},
+    Conversion{"copy", "elementwise", true, kCopy},
+};
+
+std::string field_of(const Record& record, const Column& column, const Mark& mark) {
+  if (!column.word.empty()) return std::string(column.word);
+  if (column.key == "dtype") return record.point.dtype;
+  if (column.key == "bytes moved") return fmt::format("{:.0f}", record.bytes);
+  const Point::Value* value = record.point.find(column.key);
+  if (!value) throw ConfigError(mark, fmt::format("a measured {} has 'shape.{}'", record.point.op, column.key));
+  if (std::holds_alternative<std::string>(*value)) return std::get<std::string>(*value);
+  return std::to_string(std::get<std::int64_t>(*value));
+}
+
+/// Copies from pageable memory are staged by the driver: no engine copies so.
+bool is_row(const Record& record, const Conversion& conversion) {
+  if (record.point.op != conversion.record_op || !record.has_time()) return false;
+  const Point::Value* memory = record.point.find("memory");
+  return !memory || *memory != Point::Value{std::string("pageable")};
+}
+
+}  // namespace
+
+std::vector<MeasuredTable> tables_of(const RecordFile& file) {
+  struct Rows {
+    std::string_view op;
+    bool fit_by_default = true;
+    std::vector<std::string> columns;
+    std::vector<std::vector<std::string>> rows;
+    std::vector<int> lines;
+  };
+  std::vector<Rows> found;
+  for (const Conversion& conversion : kConversions) {
+    for (std::size_t i = 0; i < file.records.size(); ++i) {
+      const Record& record = file.records[i];
+      if (!is_row(record, conversion)) continue;
+      if (found.empty() || found.back().op != conversion.table_op) {
+        found.push_back({conversion.table_op, conversion.fit_by_default, {"engine", "kernel", "latency_us"}, {}, {}});
+        for (const Column& column : conversion.columns) found.back().columns.emplace_back(column.name);
+      }
+      const double median = statistics_of(record.samples_us, record.throttled).median_us;
+      std::vector<std::string> row{record.engine, record.kernel, fmt::format("{:.7g}", median)};
+      const Mark mark{file.path, file.lines[i], 0};
+      for (const Column& column : conversion.columns) row.push_back(field_of(record, column, mark));
+      found.back().rows.push_back(std::move(row));
+      found.back().lines.push_back(file.lines[i]);
+    }
+  }
+  std::vector<MeasuredTable> tables;
+  for (Rows& rows : found) {
+    tables.push_back({rows.op, CsvTable::of_rows(file.path, std::move(rows.columns), rows.rows, std::move(rows.lines)),
+                      rows.fit_by_default});
+  }
+  return tables;
+}
+
+const Device& device_of(const RecordFile& file) {
+  if (file.records.empty()) throw ConfigError(Mark{file.path, 0, 0}, "holds no whole measurement");
+  const Device& first = file.records.front().device;
+  for (std::size_t i = 1; i < file.records.size(); ++i) {
+    const Device& device = file.records[i].device;
+    if (device.name == first.name && device.sm_count == first.sm_count) continue;
+    throw ConfigError(Mark{file.path, file.lines[i], 0},
+                      fmt::format("measured on '{}', the lines before on '{}'", device.name, first.name));
+  }
+  return first;
+}
+
+bool is_device(const Device& device, const GpuSpec& gpu) {
+  const double memory = gpu.memory_capacity.base();
+  return device.sm_count == gpu.sm_count && std::abs(device.memory_bytes - memory) <= 0.03 * memory;
+}
+
+void require_device(const RecordFile& file, const GpuSpec& gpu) {
+  const Device& device = device_of(file);
+  if (is_device(device, gpu)) return;
+  throw ConfigError(
+      Mark{file.path, file.lines.front(), 0},
+      fmt::format("measured on '{}' with {} SMs and {:.1f} GB; {} has {} and {:.1f} GB", device.name, device.sm_count,
+                  device.memory_bytes / 1e9, gpu.name, gpu.sm_count, gpu.memory_capacity.base() / 1e9));
+}
+
+}  // namespace roofcast

@@ -1,0 +1,77 @@
+#include "calibrate/rows/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hw/kernels/elementwise.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::array<std::string_view, 2> kColumns{"operation", "bytes"};
+constexpr std::array<std::string_view, 1> kGroups{"operation"};
+
+Seconds price(const ElementwiseRow& row, const Machine& machine) {
+  return (row.host_copy ? host_copy(row.bytes, machine) : elementwise(row.bytes, Flops{}, 1.0, machine)).time;
+}
+
+std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Seconds> times;
+  for (const ElementwiseRow& row : read_elementwise_rows(table)) times.push_back(price(row, gpu.machine(row.header)));
+  return times;
+}
+
+/// One size, whatever the kernel: left out of a fit together.
+std::uint64_t size_of(const ElementwiseRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
+
+std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+                                       const FitOptions& options) {
+  std::vector<ElementwiseRow> rows;
+  for (ElementwiseRow& row : read_elementwise_rows(table)) {
+    if (row.header.belongs_to(family)) rows.push_back(std::move(row));
+  }
+  if (rows.empty()) return {};
+  FitOptions mine = options;
+  mine.what = fmt::format("elementwise of {} under {}", gpu.name, name_of(family));
+  mine.fixed.emplace_back("flops_fraction");  // streams alone
+  const auto is_copy = [](const ElementwiseRow& row) { return row.host_copy; };
+  if (std::none_of(rows.begin(), rows.end(), is_copy))
+    mine.fixed.insert(mine.fixed.end(), {"host_copy_us", "host_copy_fraction"});
+  if (std::all_of(rows.begin(), rows.end(), is_copy))
+    mine.fixed.insert(mine.fixed.end(), {"launch_us", "bandwidth_fraction"});
+  if (!enough_rows(rows.size(), ElementwiseParameters{}, mine)) return {};
+  Efficiency efficiency;
+  const auto with = [&](const ElementwiseRow& row, const ElementwiseParameters& p) {
+    efficiency.elementwise.put(Dtype::kBf16, {p, {}});
+    return price(row, {.gpu = &gpu, .efficiency = &efficiency});
+  };
+  const auto result = fit<ElementwiseParameters>(std::span<const ElementwiseRow>(rows), with, mine, size_of);
+  return {constants_of("elementwise.bf16", result)};
+}
+
+}  // namespace
+
+std::vector<ElementwiseRow> read_elementwise_rows(const CsvTable& table) {
+  const KernelTable checked(table, kColumns);
+  std::vector<ElementwiseRow> rows;
+  rows.reserve(checked.rows());
+  for (std::size_t i = 0; i < checked.rows(); ++i) {
+    const std::string_view operation = checked.text(i, "operation");
+    rows.push_back({checked.header(i), Bytes{checked.number(i, "bytes", 1)},
+                    operation == "host_to_device" || operation == "device_to_host"});
+  }
+  return rows;
+}
+
+KernelOperator elementwise_operator() {
+  return {.name = "elementwise",
+          .help = "norms, rope, activations, quantization, copies over PCIe: operation, bytes read and written",
+          .columns = kColumns,
+          .groups = kGroups,
+          .predict = predict,
+          .fit = fit_block};
+}
+
+}  // namespace roofcast

@@ -1,0 +1,21 @@
+#pragma once
+// Plots of measurements and of fitted ceilings.
+
+#include <vector>
+
+#include "calibrate/ceilings.h"
+#include "calibrate/record_tables.h"
+#include "calibrate/validate.h"
+#include "reports/chart.h"
+
+namespace roofcast {
+
+/// Bandwidth by working set and by resident blocks, product rate by m, bytes a second of decode attention by context;
+/// and where predictions were found (one validation a table, or none at all), predicted over measured by m.
+std::vector<Chart> measurement_charts(const RecordFile& file, const std::vector<MeasuredTable>& tables,
+                                      const std::vector<KernelValidation>& found);
+
+/// Shares of the peaks as bars.
+std::vector<Chart> constants_charts(const std::vector<Ceiling>& ceilings);
+
+}  // namespace roofcast

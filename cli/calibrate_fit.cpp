@@ -1,0 +1,220 @@
+// roofcast calibrate fit: constants of a GPU from measurements.
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/read_file.h"
+#include "calibrate/gpu_file.h"
+#include "calibrate/kernel_rows.h"
+#include "calibrate/operators.h"
+#include "calibrate/record_tables.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "reports/table.h"
+
+namespace roofcast {
+namespace po = boost::program_options;
+namespace {
+
+/// Constants by the family of engines they belong to.
+struct FamilyConstants {
+  KernelFamily family;
+  std::vector<FittedConstants> blocks;
+};
+
+std::set<KernelFamily> families_of(const CsvTable& table) {
+  std::set<KernelFamily> found;
+  const std::size_t column = table.column("engine");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::optional<KernelFamily> family = family_of_engine(table.at(row, column), table.mark(row, column));
+    if (family) found.insert(*family);
+  }
+  if (found.empty()) return {KernelFamily::kTrtllm, KernelFamily::kVllm};  // collectives belong to all
+  return found;
+}
+
+std::string percent(const ErrorSummary& errors) {
+  return errors.rows ? fmt::format("{:.1f} %", 100 * errors.mape) : "-";
+}
+
+std::string summary(const std::vector<FamilyConstants>& all) {
+  Table table({"constants", "engine", "rows", "MAPE", "left out", "discrepancy"});
+  for (const FamilyConstants& of : all) {
+    for (const FittedConstants& block : of.blocks) {
+      table.row({block.block, std::string(name_of(of.family)), std::to_string(block.record.rows),
+                 percent(block.on_rows), percent(block.left_out),
+                 fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
+    }
+  }
+  return table.text();
+}
+
+/// What a reader of the constants should not read physics into.
+std::string doubts(const std::vector<FamilyConstants>& all) {
+  std::string text;
+  for (const FamilyConstants& of : all) {
+    for (const FittedConstants& block : of.blocks) {
+      for (const FieldReport& field : block.fields) {
+        if (field.state == FieldState::kFitted || field.state == FieldState::kFixed) continue;
+        text += fmt::format("{} {}: {} = {:.4g} {}\n", name_of(of.family), block.block, field.name, field.value,
+                            name_of(field.state));
+      }
+    }
+  }
+  return text;
+}
+
+std::string engines_of(const CsvTable& table, KernelFamily family) {
+  std::set<std::string> engines;
+  const std::size_t column = table.column("engine");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const auto of = family_of_engine(table.at(row, column), table.mark(row, column));
+    if (!of || *of == family) engines.emplace(table.at(row, column));
+  }
+  std::string text;
+  for (const std::string& engine : engines) text += (text.empty() ? "" : ", ") + engine;
+  return text;
+}
+
+/// One table of one operator, and where it comes from.
+struct Input {
+  const KernelOperator* op = nullptr;
+  CsvTable table;
+  std::string source;
+};
+
+const KernelOperator* wanted_operator(const Options& options) {
+  return options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
+}
+
+/// A CSV is one table; the lines of `calibrate measure` become one an operator.
+std::vector<Input> read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu) {
+  const KernelOperator* wanted = wanted_operator(options);
+  const std::string text = read_file(path, 2'000'000'000);
+  std::vector<Input> inputs;
+  if (!looks_like_records(text)) {
+    CsvTable table = CsvTable::parse(text, path);
+    const KernelOperator& op = wanted ? *wanted : operator_of(table);
+    inputs.push_back({&op, std::move(table), options.text("source")});
+    return inputs;
+  }
+  const RecordFile file = parse_records(text, path);
+  require_device(file, gpu);
+  if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
+  const Record& first = file.records.front();
+  const std::string source =
+      options.has("source")
+          ? options.text("source")
+          : fmt::format("calibrate measure on {}, driver {}, CUDA {}, commit {}, {}", first.device.name,
+                        first.device.driver, first.device.cuda, first.commit, first.time.substr(0, 10));
+  for (MeasuredTable& measured : tables_of(file)) {
+    const KernelOperator& op = find_operator(measured.op, Mark{path, 0, 0});
+    const bool named = wanted && wanted == &op;
+    if (named || (!wanted && measured.fit_by_default)) {
+      inputs.push_back({&op, std::move(measured.table), source});
+    } else if (!wanted) {
+      fmt::print(stderr, "{}: {} rows of {} are by kernels that no engine runs; --op {} fits them all the same\n", path,
+                 measured.table.rows(), op.name, op.name);
+    }
+  }
+  if (inputs.empty())
+    throw ConfigError(Mark{path, 0, 0}, wanted ? fmt::format("holds no measurement of {}", wanted->name)
+                                               : "holds no measurement that constants can be fitted to");
+  return inputs;
+}
+
+std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const GpuSpec& gpu,
+                                       std::vector<std::string>* too_few) {
+  const CsvTable& table = input.table;
+  FitOptions fit;
+  fit.seed = static_cast<std::uint64_t>(options.integer("seed", 0, INT64_MAX));
+  fit.starts = static_cast<int>(options.integer("starts", 1, 1000));
+  fit.folds_run = static_cast<int>(options.integer("folds", 0, fit.folds));
+  fit.too_few = too_few;
+  std::vector<FamilyConstants> out;
+  for (const KernelFamily family : families_of(table)) {
+    if (options.has("engine") && options.text("engine") != name_of(family)) continue;
+    fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name_of(family),
+               table.rows());
+    fit.source = input.source;
+    if (!fit.source.empty()) fit.source += ", ";
+    fit.source += engines_of(table, family);
+    out.push_back({family, input.op->fit(table, gpu, family, fit)});
+  }
+  return out;
+}
+
+/// The blocks go to the efficiency files and into the GPU file, one family after the other.
+void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree tree,
+                     const GpuSpec& gpu) {
+  for (const FamilyConstants& of : all) {
+    const std::string heading = fmt::format("Constants of the {} under {}.", gpu.name, name_of(of.family));
+    if (options.has("efficiency-dir")) {
+      write_efficiency_file(fmt::format("{}/{}-{}.yaml", options.text("efficiency-dir"), gpu.name, name_of(of.family)),
+                            heading, of.blocks);
+    }
+    if (options.has("out")) {
+      write_gpu_file(options.text("out"), tree, of.family, of.blocks);
+      tree = parse_config_file(options.text("out"));
+    }
+  }
+}
+
+/// What a block with too few rows is told: nothing new, when others could be fitted.
+void report_too_few(const std::vector<std::string>& too_few, const std::vector<FamilyConstants>& all) {
+  const bool none = std::all_of(all.begin(), all.end(), [](const FamilyConstants& of) { return of.blocks.empty(); });
+  if (none && !too_few.empty()) throw ConfigError(too_few.front());
+  for (const std::string& text : too_few) fmt::print(stderr, "{}; its constants stay as they were\n", text);
+}
+
+}  // namespace
+
+int run_calibrate_fit(std::span<const std::string> arguments) {
+  Options options(
+      "roofcast calibrate fit MEASUREMENTS... --gpu NAME|FILE [--out FILE.yaml] [--efficiency-dir DIR]",
+      "Fits the constants of a GPU to what `calibrate measure` wrote, or to tables of kernel times as CSV\n"
+      "(columns: roofcast validate kernels --help). Needs no GPU. What it writes to --out is a GPU file that\n"
+      "--gpu FILE takes. A block with too few measurements keeps its constants and says so.");
+  options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE whose datasheet is meant")(
+      "op", po::value<std::string>(), "which operator the tables are of (default: known by their columns)")(
+      "engine", po::value<std::string>(), "trtllm | vllm: only the rows of these engines (default: all)")(
+      "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
+      "efficiency-dir", po::value<std::string>(),
+      "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, keep the others")(
+      "source", po::value<std::string>(), "where the measurements come from, for the record")(
+      "starts", po::value<std::string>()->default_value("3"), "searches, the first from the priors")(
+      "folds", po::value<std::string>()->default_value("2"),
+      "fifths of the shape families left out in turn, to score them")(
+      "seed", po::value<std::string>()->default_value("1"), "of the starts and samples");
+  options.positional("measurements", -1);
+  if (!options.parse(arguments)) return kDone;
+  if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
+  if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
+  if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {
+    throw ConfigError(fmt::format("--engine: must be trtllm or vllm, got '{}'", options.text("engine")));
+  }
+  const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+  const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
+  std::vector<FamilyConstants> all;
+  std::vector<std::string> too_few;
+  for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
+    const std::vector<Input> inputs = read_inputs(path, options, gpu);
+    const bool csv = inputs.front().table.is_csv();
+    for (const Input& input : inputs) {
+      for (FamilyConstants& found : fit_table(input, options, gpu, csv ? nullptr : &too_few))
+        all.push_back(std::move(found));
+    }
+  }
+  report_too_few(too_few, all);
+  write_constants(all, options, tree, gpu);
+  fmt::print("{}", summary(all));
+  const std::string doubtful = doubts(all);
+  if (!doubtful.empty()) fmt::print("\n{}", doubtful);
+  return kDone;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,165 @@
+// roofcast calibrate show: constants and ceilings beside the datasheet, and their plots.
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/read_file.h"
+#include "calibrate/ceilings.h"
+#include "calibrate/record_tables.h"
+#include "calibrate/validate.h"
+#include "cli/calibrate_charts.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "reports/gnuplot.h"
+#include "reports/table.h"
+#include "sim/plan/scenario.h"
+#include "sim/step/step_model.h"
+
+namespace roofcast {
+namespace po = boost::program_options;
+namespace {
+
+std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+std::string ceiling_table(const std::vector<Ceiling>& ceilings) {
+  Table table({"ceiling", "reached", "unit", "datasheet", "share", "standard error", "read off"});
+  for (const Ceiling& c : ceilings) {
+    table.row({c.name, significant(c.value), c.unit, c.datasheet ? significant(*c.datasheet) : "-",
+               c.datasheet ? percent(c.value / *c.datasheet) : "-",
+               c.relative_error > 0 ? percent(c.relative_error) : "-", c.from});
+  }
+  return table.text();
+}
+
+std::string constants_table(const std::vector<ShownBlock>& blocks) {
+  Table table({"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "standing"});
+  for (const ShownBlock& block : blocks) {
+    for (const ShownBlock::Constant& c : block.constants) {
+      table.row({block.family + " " + block.block, c.name, significant(c.value, 5),
+                 c.standard_error ? significant(*c.standard_error, 2) : "held", block.rows, block.mape,
+                 block.discrepancy, block.standing});
+    }
+  }
+  return table.text();
+}
+
+/// The GPU of --gpu, or the one in configs/hardware that the device is; null when there is none.
+ConfigTree gpu_of(const Options& options, const RecordFile& file) {
+  if (options.has("gpu")) {
+    const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+    require_device(file, parse_gpu_spec(ConfigReader(tree, "a GPU")));
+    return tree;
+  }
+  const Device& device = device_of(file);
+  for (const std::string& name : names_of("hardware")) {
+    const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
+    if (is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) return tree;
+  }
+  return nullptr;
+}
+
+/// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none.
+std::string step_table(const RecordFile& file, const std::string& gpu_file) {
+  Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error"});
+  std::optional<StepModel> model;
+  for (const Record& r : file.records) {
+    if (r.point.op != "decode_step" || !r.has_time()) continue;
+    if (!model) {
+      ConfigTree tree = make_map({}, Mark{"calibrate show", 0, 0});
+      tree = with_assignment(tree, "model=llama-3.1-8b", "calibrate show");
+      tree = with_value(tree, "gpu", make_scalar(gpu_file, Mark{"--gpu", 0, 0}), "--gpu");
+      model.emplace(read_scenario(tree, Fidelity::kCalibrated).deployment);
+    }
+    const auto batch = static_cast<double>(r.point.number("batch")),
+               context = static_cast<double>(r.point.number("context"));
+    const StepBatch step{.decodes = static_cast<int>(batch), .decode_context = batch * context, .prefills = {}};
+    const double estimated = model->breakdown(step).gpu_time.in(kMillisecond);
+    const double measured = statistics_of(r.samples_us, r.throttled).median_us / 1000;
+    table.row({fmt::format("batch {:.0f}", batch), fmt::format("{:.0f}", context), significant(measured),
+               significant(estimated), fmt::format("{:+.1f} %", 100 * (estimated / measured - 1))});
+  }
+  return model ? "\n" + table.text() : "";
+}
+
+std::string kernel_errors(const std::vector<MeasuredTable>& tables, const std::vector<KernelValidation>& found) {
+  Table table({"constants in force against these measurements", "rows", "MAPE", "median", "bias"});
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const ErrorSummary& all = found[i].groups.back().errors;
+    table.row({std::string(tables[i].op), std::to_string(all.rows), percent(all.mape), percent(all.median),
+               fmt::format("{:+.1f} %", 100 * all.bias)});
+  }
+  return "\n" + table.text();
+}
+
+std::string left_out(const RecordFile& file) {
+  std::string text;
+  for (const Record& r : file.records) {
+    if (!r.has_time())
+      text += fmt::format("{}: {}{}{}\n", r.point.key(), name_of(r.stop), r.note.empty() ? "" : ": ", r.note);
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+void draw(const Options& options, std::vector<Chart> charts) {
+  if (!options.has("svg")) return;
+  std::erase_if(charts, [](Chart& chart) { return !clean(chart); });
+  for (const std::string& path : draw_with_gnuplot(charts, PlotFormat::kSvg, options.text("svg")))
+    fmt::print(stderr, "{}\n", path);
+}
+
+int show_records(const Options& options, const RecordFile& file) {
+  const Device& device = device_of(file);
+  if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", file.path);
+  fmt::print("{}, driver {}, CUDA {}, {} measurements\n\n", device.name, device.driver.empty() ? "-" : device.driver,
+             device.cuda.empty() ? "-" : device.cuda, file.records.size());
+  const ConfigTree tree = gpu_of(options, file);
+  if (!tree)
+    fmt::print(stderr, "no file of configs/hardware has as many SMs and as much memory: no datasheet beside it\n");
+  const std::optional<BenchedGpu> gpu = tree ? std::optional(load_benched_gpu(tree)) : std::nullopt;
+  fmt::print("{}", ceiling_table(ceilings_of(file, gpu ? &gpu->spec : nullptr)));
+  const std::vector<MeasuredTable> tables = tables_of(file);
+  std::vector<KernelValidation> found;
+  if (gpu && !tables.empty()) {
+    for (const MeasuredTable& table : tables)
+      found.push_back(validate_kernels(table.table, *gpu, &find_operator(table.op, Mark{file.path, 0, 0})));
+    fmt::print("{}", kernel_errors(tables, found));
+  }
+  if (gpu) fmt::print("{}", step_table(file, options.has("gpu") ? options.text("gpu") : gpu->spec.name));
+  fmt::print("{}", left_out(file));
+  draw(options, measurement_charts(file, tables, found));
+  return kDone;
+}
+
+int show_constants(const Options& options, const std::string& path) {
+  const ConfigTree tree = load_named("hardware", path, Mark{"calibrate show", 0, 0});
+  const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
+  const std::vector<ShownBlock> blocks = blocks_of(tree);
+  if (blocks.empty()) {
+    fmt::print("{}: no constants of its own\n", gpu.name);
+    return kDone;
+  }
+  const std::vector<Ceiling> ceilings = ceilings_of(blocks, gpu);
+  fmt::print("{}, as fitted\n\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks));
+  draw(options, constants_charts(ceilings));
+  return kDone;
+}
+
+}  // namespace
+
+int run_calibrate_show(std::span<const std::string> arguments) {
+  Options options(
+      "roofcast calibrate show FILE.jsonl|FILE.yaml|NAME [--gpu NAME|FILE] [--svg DIR]",
+      "Measurements: ceilings beside the datasheet, the constants in force against each kernel, decode steps\n"
+      "against `estimate`, and what could not be measured. A GPU file: its constants with standard errors.");
+  options.add().add_options()("gpu", po::value<std::string>(),
+                              "NAME|FILE whose datasheet and constants are meant (default: known by SMs and memory)")(
+      "svg", po::value<std::string>(), "DIR: plots, through gnuplot");
+  options.positional("file", 1);
+  if (!options.parse(arguments)) return kDone;
+  if (!options.has("file")) throw ConfigError("calibrate show: which file? measurements as JSONL, or a GPU file");
+  const std::string& path = options.value<std::vector<std::string>>("file").front();
+  if (path.ends_with(".jsonl")) return show_records(options, read_records(path));
+  return show_constants(options, path);
+}
+
+}  // namespace roofcast

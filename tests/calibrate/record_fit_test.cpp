@@ -1,0 +1,115 @@
+// The whole way on a made-up GPU: grid, harness, JSON lines, tables, fit, and the constants that went in come out.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "calibrate/grid.h"
+#include "calibrate/harness.h"
+#include "calibrate/operators.h"
+#include "calibrate/record_tables.h"
+#include "hw/kernels/gemm.h"
+#include "tests/calibrate/made_up_backend.h"
+
+using namespace roofcast;
+
+namespace {
+
+GpuSpec made_up_gpu() {
+  GpuSpec gpu;
+  gpu.name = "x100";
+  gpu.architecture = "hopper";
+  gpu.sm_count = 132;
+  gpu.memory_capacity = Bytes{85.0e9};
+  gpu.memory_bandwidth = BytesPerSecond{3.35e12};
+  gpu.l2_cache = Bytes{50e6};
+  for (const Dtype dtype : {Dtype::kFp32, Dtype::kBf16, Dtype::kFp16})
+    gpu.dense[static_cast<std::size_t>(dtype)] = FlopsPerSecond{dtype == Dtype::kFp32 ? 67e12 : 989e12};
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp8)] = FlopsPerSecond{1979e12};
+  gpu.node.pcie_bandwidth = BytesPerSecond{64e9};
+  return gpu;
+}
+
+/// What was measured of `op`, written and read again.
+CsvTable measured(const MadeUpDevice& device, const std::string& op) {
+  MadeUpBackend backend(device);
+  std::vector<Point> points = default_grid(device.device, 1);
+  std::erase_if(points, [&](const Point& p) { return p.op != op || p.dtype == "fp8" || p.dtype == "int8"; });
+  std::string text;
+  measure(backend, points, {}, {}, [&](const Record& record) { text += to_json_line(record) + "\n"; }, {});
+  const RecordFile file = parse_records(text, "m.jsonl");
+  require_device(file, made_up_gpu());
+  return tables_of(file).front().table;
+}
+
+double value_of(const FittedConstants& block, std::string_view name) {
+  for (const auto& [field, value] : block.values) {
+    if (field == name) return value;
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("measure to fit: the constants of made-up products come back") {
+  const GpuSpec gpu = made_up_gpu();
+  GemmParameters truth = gemm_prior(Dtype::kBf16, gpu, KernelFamily::kVllm);
+  truth.compute_efficiency = 0.72;
+  truth.bandwidth_efficiency = 0.91;
+  truth.launch_us = 3.4;
+  MadeUpDevice device;
+  device.noise = 0.02;
+  device.time = [&](const Point& p) {
+    const GemmShape shape{.m = static_cast<double>(p.number("m")),
+                          .n = static_cast<double>(p.number("n")),
+                          .k = static_cast<double>(p.number("k"))};
+    if (p.dtype == "int4_wo") return 20.0 * kMicrosecond;
+    return gemm_with(shape, truth, gpu, KernelFamily::kVllm, Timing::kServed).time;
+  };
+  const CsvTable table = measured(device, "gemm");
+  std::vector<std::string> too_few;
+  FitOptions options;
+  options.folds_run = 1;
+  options.starts = 1;
+  options.too_few = &too_few;
+  const auto blocks = find_operator("gemm", Mark{}).fit(table, gpu, KernelFamily::kVllm, options);
+  REQUIRE(!blocks.empty());
+  CHECK(blocks[0].block == "gemm.bf16");
+  CHECK(value_of(blocks[0], "compute_efficiency") == doctest::Approx(0.72).epsilon(0.04));
+  CHECK(value_of(blocks[0], "bandwidth_efficiency") == doctest::Approx(0.91).epsilon(0.03));
+  CHECK(value_of(blocks[0], "launch_us") == doctest::Approx(3.4).epsilon(0.1));
+  CHECK(blocks[0].on_rows.mape < 0.02);
+  // what a benchmark's loop adds is not fitted to a loop that adds nothing
+  for (const FieldReport& field : blocks[0].fields) {
+    if (field.name == "l2_usable" || field.name == "host_floor_us") CHECK(field.state == FieldState::kFixed);
+  }
+  // 20 products with 4-bit weights are fewer than three a constant: named, not fitted, not an error
+  REQUIRE(too_few.size() == 1);
+  CHECK(too_few[0].starts_with("gemm.int4 of x100 under vllm: 20 rows are too few"));
+}
+
+TEST_CASE("measure to fit: the constants of made-up streams and copies come back") {
+  // 4 us and 70 % of 3.35 TB/s (of L2 where the traffic stays there), 12 us and 80 % of 64 GB/s
+  const GpuSpec gpu = made_up_gpu();
+  Efficiency truth;
+  truth.elementwise.put(
+      Dtype::kBf16,
+      {{.launch_us = 4.0, .bandwidth_fraction = 0.7, .host_copy_us = 12.0, .host_copy_fraction = 0.8}, {}});
+  const Machine machine{.gpu = &gpu, .efficiency = &truth};
+  std::string text = "operation,bytes,engine,latency_us\n";
+  for (double bytes = 4096; bytes < 1e9; bytes *= 2) {
+    text += "rmsnorm," + std::to_string(bytes) + ",roofcast-0," +
+            std::to_string(elementwise(Bytes{bytes}, Flops{}, 1, machine).time.in(kMicrosecond)) + "\n";
+    text += "host_to_device," + std::to_string(bytes) + ",roofcast-0," +
+            std::to_string(host_copy(Bytes{bytes}, machine).time.in(kMicrosecond)) + "\n";
+  }
+  const CsvTable table = CsvTable::parse(text, "t.csv");
+  CHECK(operator_of(table).name == "elementwise");
+  const auto blocks = operator_of(table).fit(table, gpu, KernelFamily::kVllm, {});
+  REQUIRE(blocks.size() == 1);
+  CHECK(blocks[0].block == "elementwise.bf16");
+  CHECK(value_of(blocks[0], "launch_us") == doctest::Approx(4.0).epsilon(0.02));
+  CHECK(value_of(blocks[0], "bandwidth_fraction") == doctest::Approx(0.7).epsilon(0.02));
+  CHECK(value_of(blocks[0], "host_copy_us") == doctest::Approx(12.0).epsilon(0.02));
+  CHECK(value_of(blocks[0], "host_copy_fraction") == doctest::Approx(0.8).epsilon(0.02));
+}

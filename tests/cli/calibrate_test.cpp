@@ -1,0 +1,157 @@
+// `calibrate` as a user runs it, on the CPU backend.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/base/temporary_folder.h"
+#include "tests/cli/run_program.h"
+
+using roofcast::TemporaryFolder;
+using roofcast::testing::run_roofcast;
+using roofcast::testing::Stream;
+
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string quoted(const std::string& path) { return "'" + path + "'"; }
+
+}  // namespace
+
+TEST_CASE("calibrate measure on the CPU writes one JSON line a point, and resumes behind a torn line") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/m.jsonl";
+  const std::string command =
+      "calibrate measure --backend cpu --only gemm,attention_decode --budget 3s --out " + quoted(path);
+  REQUIRE(run_roofcast(command).status == 0);
+  const std::string whole = slurp(path);
+  std::size_t lines = 0;
+  std::istringstream in(whole);
+  for (std::string line; std::getline(in, line); ++lines) {
+    const auto json = nlohmann::json::parse(line);
+    CHECK(json["samples_us"].size() >= 10);
+    CHECK(json["median_us"].get<double>() > 0);
+    CHECK(json["device"]["name"] == "CPU, one core");
+  }
+  CHECK(lines == 16);  // 3 x 2 x 2 products, 2 x 2 attentions
+  // cut amid the last line, as by an end of power
+  std::filesystem::resize_file(path, whole.size() - 40);
+  const auto resumed = run_roofcast(command + " --resume", Stream::kErr);
+  CHECK(resumed.status == 0);
+  CHECK(resumed.out.find("1 of 16 points measured") != std::string::npos);
+  CHECK(resumed.out.find("15 were there before") != std::string::npos);
+  const std::string kept = slurp(path);
+  CHECK(kept.substr(0, whole.rfind('\n', whole.size() - 2)) == whole.substr(0, whole.rfind('\n', whole.size() - 2)));
+
+  const auto shown = run_roofcast("calibrate show " + quoted(path));
+  CHECK(shown.status == 0);
+  CHECK(shown.out.find("product bf16") != std::string::npos);
+  const auto other = run_roofcast("calibrate fit " + quoted(path) + " --gpu h200-sxm", Stream::kErr);
+  CHECK(other.status == 2);
+  CHECK(other.out.find(path + ":1: measured on 'CPU, one core'") == 0);
+}
+
+TEST_CASE("calibrate measure keeps what it has when it is interrupted") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/m.jsonl";
+  const std::string command = "timeout -s INT 0.6 '" ROOFCAST_PROGRAM
+                              "' calibrate measure --backend cpu --budget 60s --out " +
+                              quoted(path) + " 2>/dev/null";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 124);  // timeout's own, when the program was still at work
+  std::istringstream in(slurp(path));
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line); ++lines) CHECK(nlohmann::json::accept(line));
+  CHECK(lines < 27);
+}
+
+TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimate take") {
+  // One product as every measurement of a made-up H100: time = 4 us + the larger of work and traffic.
+  const TemporaryFolder folder;
+  std::string lines;
+  const auto add = [&](int m, int n, int k) {
+    const double work = 2.0 * m * n * k / 700e12, traffic = 2.0 * (1.0 * m * k + 1.0 * n * k + 1.0 * m * n) / 3e12;
+    const double us = 4.0 + 1e6 * std::max(work, traffic);
+    const nlohmann::json state{
+        {"sm_clock_mhz", 0}, {"memory_clock_mhz", 0}, {"temperature_c", 0}, {"power_w", 0}, {"throttled", false}};
+    lines += nlohmann::json{{"op", "gemm"},
+                            {"dtype", "bf16"},
+                            {"shape", {{"m", m}, {"n", n}, {"k", k}}},
+                            {"engine", "roofcast-0.1.0"},
+                            {"kernel", "made up"},
+                            {"stop", "converged"},
+                            {"note", ""},
+                            {"flops", 1},
+                            {"bytes", 1},
+                            {"commit", "x"},
+                            {"time", "2026-11-22T00:00:00Z"},
+                            {"repeats", 1},
+                            {"device",
+                             {{"name", "NVIDIA H100 80GB HBM3"},
+                              {"driver", "1"},
+                              {"cuda", "13.0"},
+                              {"compute_capability", "9.0"},
+                              {"sm_count", 132},
+                              {"devices", 1},
+                              {"memory_bytes", 85.0e9},
+                              {"l2_bytes", 52428800}}},
+                            {"before", state},
+                            {"after", state},
+                            {"throttled_samples", nlohmann::json::array()},
+                            {"samples_us", {us, us, us}}}
+                 .dump() +
+             "\n";
+  };
+  for (int m = 1; m <= 8192; m *= 2) {
+    for (const auto& [n, k] : {std::pair{4096, 4096}, {6144, 4096}, {28672, 4096}, {4096, 14336}}) add(m, n, k);
+  }
+  const std::string path = folder.write("m.jsonl", lines), out = folder.path() + "/h100.yaml";
+  const auto fitted =
+      run_roofcast("calibrate fit " + quoted(path) + " --gpu h100-sxm --starts 1 --folds 0 --out " + quoted(out));
+  REQUIRE(fitted.status == 0);
+  CHECK(fitted.out.find("gemm.bf16") != std::string::npos);
+  const auto shown = run_roofcast("calibrate show " + quoted(out));
+  CHECK(shown.status == 0);
+  CHECK(shown.out.find("vllm gemm.bf16: memory") != std::string::npos);
+  CHECK(slurp(out).find("calibrate measure on NVIDIA H100 80GB HBM3") != std::string::npos);
+  CHECK(run_roofcast("estimate --model llama-3.1-8b --gpu " + quoted(out)).status == 0);
+  const auto checked = run_roofcast("calibrate show " + quoted(path) + " --gpu " + quoted(out));
+  CHECK(checked.status == 0);
+  CHECK(checked.out.find("constants in force") != std::string::npos);
+
+  // The same under another name, with a NaN, and with too few points: one line each.
+  const auto fault = [&](const std::string& text, const std::string& flags) {
+    return run_roofcast("calibrate fit " + quoted(folder.write("bad.jsonl", text)) + " " + flags, Stream::kErr);
+  };
+  const auto few = fault(lines.substr(0, lines.find('\n') + 1), "--gpu h100-sxm");
+  CHECK(few.status == 2);
+  CHECK(few.out.find("1 rows are too few to fit") != std::string::npos);
+  CHECK(fault(lines, "--gpu h200-sxm").status == 2);
+  CHECK(fault(lines, "--gpu h100-sxm --op moe").out.find("holds no measurement of moe") != std::string::npos);
+  CHECK(fault("", "--gpu h100-sxm").status == 2);
+}
+
+TEST_CASE("calibrate measure without a GPU ends with 3 and one line") {
+  const auto result = run_roofcast("calibrate measure --device 1023 --out /nowhere/m.jsonl", Stream::kErr);
+  CHECK(result.status == 3);
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
+  CHECK(result.out.starts_with("calibrate measure: "));
+  for (const char* bad : {"--only gem", "--budget 3", "--budget 0s", "--backend gpu", "--backend cuda --device x"}) {
+    const auto refused = run_roofcast(std::string("calibrate measure --out unused.jsonl ") + bad, Stream::kErr);
+    INFO(bad);
+    INFO(refused.out);
+    CHECK(refused.status == 2);
+  }
+}
