@@ -20,8 +20,7 @@ enum class Phase : std::uint8_t { kWaiting, kPrefill, kDecode, kEnded };
 struct LiveRequest {
   std::int64_t id = 0;
   SimTime arrival, scheduled, first_token;
-  SimTime last_token;             ///< when it was preempted: when its latest token reached the client
-  SimTime handed_over;            ///< when a prefill replica was done with its prompt
+  SimTime last_token;             ///< preempted: when its latest token reached the client; remote: when prefilled
   std::int64_t base = 0;          ///< tokens in its cache; while decoding, less the replica's step counter
   std::int64_t finish = 0;        ///< while decoding: the step counter at which its last token is out
   std::int64_t reserved = 0;      ///< bytes that admission set aside for it, the pinned prefix not counted

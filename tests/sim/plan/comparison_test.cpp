@@ -147,5 +147,5 @@ TEST_CASE("host fit: a slower host is found from runs of one user and of many") 
     CHECK(g.fitted.tpot < 0.08);
   }
   CHECK(fit.host.request_latency.in(kMillisecond) > 20);  // of 40; the scenario has 5
-  CHECK(fit.host.token_time.in(kMicrosecond) < 100);      // what the runs hardly see stays near its 45
+  CHECK(fit.host.token_time.in(kMicrosecond) < 150);      // of 200: what the runs hardly see stays near its 45
 }
