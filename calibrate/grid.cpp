@@ -82,6 +82,7 @@ void add_gemm(Grid& grid) {
   add_products(grid, "int8", 1, few, kOddShapes);
   add_products(grid, "fp16", 1, {1, 64, 1024}, kServedShapes);
   add_products(grid, "int4_wo", 1, {1, 2, 4, 8, 16}, kServedShapes);
+  add_products(grid, "int4_wo", 1, {1, 4, 16}, kOddShapes);
   add_products(grid, "int4_wo", 2, {1, 2, 3, 4, 6, 8, 12, 16}, kServedShapes);
   for (const ProductShape& s : kServedShapes)
     grid.add("skinny_gemm", "bf16", 1, {{"m", {1, 4, 16}}, {"n", {s.n}}, {"k", {s.k}}});
