@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
+#include "base/read_file.h"
+#include "calibrate/record_tables.h"
 #include "calibrate/validate.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -19,25 +21,48 @@ std::string operator_list() {
   return text;
 }
 
-std::string errors_text(const KernelValidation& found, const std::string& format) {
+/// One table, and what was predicted of it.
+struct Validated {
+  CsvTable table;
+  KernelValidation found;
+};
+
+std::string errors_text(const std::vector<Validated>& all, const std::string& format) {
   Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted"});
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
-  for (const ErrorGroup& group : found.groups) {
-    const ErrorSummary& e = group.errors;
-    table.row({group.name, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
-               fmt::format("{:+.1f} %", 100 * e.bias), percent(e.time_weighted)});
-    json.push_back({{"op", found.op->name},
-                    {"group", group.name},
-                    {"rows", e.rows},
-                    {"mape", e.mape},
-                    {"median", e.median},
-                    {"p90", e.p90},
-                    {"bias", e.bias},
-                    {"time_weighted", e.time_weighted}});
+  for (const Validated& one : all) {
+    for (const ErrorGroup& group : one.found.groups) {
+      const ErrorSummary& e = group.errors;
+      const std::string name = all.size() > 1 ? fmt::format("{}: {}", one.found.op->name, group.name) : group.name;
+      table.row({name, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
+                 fmt::format("{:+.1f} %", 100 * e.bias), percent(e.time_weighted)});
+      json.push_back({{"op", one.found.op->name},
+                      {"group", group.name},
+                      {"rows", e.rows},
+                      {"mape", e.mape},
+                      {"median", e.median},
+                      {"p90", e.p90},
+                      {"bias", e.bias},
+                      {"time_weighted", e.time_weighted}});
+    }
   }
   if (format == "json") return json.dump(2) + "\n";
   return format == "csv" ? table.csv() : table.text();
+}
+
+/// A CSV is one table, the lines of `calibrate measure` are one an operator.
+std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const KernelOperator*& op) {
+  const std::string text = read_file(path, 2'000'000'000);
+  if (!looks_like_records(text)) return {CsvTable::parse(text, path)};
+  const RecordFile file = parse_records(text, path);
+  require_device(file, gpu);
+  std::vector<CsvTable> tables;
+  for (MeasuredTable& measured : tables_of(file)) {
+    if (!op || op->name == measured.op) tables.push_back(std::move(measured.table));
+  }
+  if (tables.empty()) throw ConfigError(Mark{path, 0, 0}, "holds no measurement of a kernel that can be predicted");
+  return tables;
 }
 
 }  // namespace
@@ -48,8 +73,8 @@ int run_validate_kernels(std::span<const std::string> arguments) {
       "Predicts every row of a table of kernel times, as a benchmark would time it, and prints the errors.\n"
       "Operators, each known by its columns:" +
           operator_list());
-  options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE")("data", po::value<std::string>(),
-                                                                            "FILE.csv of measured kernel times")(
+  options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE")(
+      "data", po::value<std::string>(), "FILE.csv of measured kernel times, or FILE.jsonl of calibrate measure")(
       "op", po::value<std::string>(), "which operator it is (default: known by its columns)")(
       "fidelity", po::value<std::string>()->default_value("calibrated"), "ideal | calibrated")(
       "out", po::value<std::string>(), "FILE.csv: the table with predicted_us beside it")(
@@ -60,15 +85,22 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   const KernelOperator* op = options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
   const BenchedGpu gpu =
       load_benched_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), options.fidelity());
-  const CsvTable table = CsvTable::read_file(options.text("data"));
-  const KernelValidation found = validate_kernels(table, gpu, op);
-  if (options.has("out")) options.write(with_predictions(table, found.predicted));
-  if (found.groups.empty()) {
-    fmt::print(stderr, "{}: no latency_us, so {} predictions and no errors\n", table.path(), found.predicted.size());
-    if (!options.has("out")) options.write(with_predictions(table, found.predicted));
+  std::vector<Validated> all;
+  for (CsvTable& table : read_tables(options.text("data"), gpu.spec, op)) {
+    KernelValidation found = validate_kernels(table, gpu, op);
+    all.push_back({std::move(table), std::move(found)});
+  }
+  if (options.has("out") && all.size() > 1)
+    throw ConfigError("--out: the file holds several operators; --op names one");
+  const Validated& first = all.front();
+  if (options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
+  if (first.found.groups.empty()) {
+    fmt::print(stderr, "{}: no latency_us, so {} predictions and no errors\n", first.table.path(),
+               first.found.predicted.size());
+    if (!options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
     return kDone;
   }
-  fmt::print("{}", errors_text(found, options.format()));
+  fmt::print("{}", errors_text(all, options.format()));
   return kDone;
 }
 

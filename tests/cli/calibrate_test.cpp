@@ -131,6 +131,10 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
   CHECK(checked.status == 0);
   CHECK(checked.out.find("constants in force") != std::string::npos);
 
+  const auto validated = run_roofcast("validate kernels --data " + quoted(path) + " --gpu " + quoted(out));
+  CHECK(validated.status == 0);
+  CHECK(validated.out.find("roofcast-0.1.0 bf16 made up") != std::string::npos);
+
   // The same under another name, with a NaN, and with too few points: one line each.
   const auto fault = [&](const std::string& text, const std::string& flags) {
     return run_roofcast("calibrate fit " + quoted(folder.write("bad.jsonl", text)) + " " + flags, Stream::kErr);
