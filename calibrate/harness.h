@@ -18,8 +18,8 @@ struct HarnessOptions {
   int min_samples = 10, max_samples = 300;
   Seconds warm_up{5e-3};        ///< of running a point before it is timed; clocks rise, caches and tables fill
   Seconds first_warm_up{0.3};   ///< the same for the first point: a GPU wakes slowly
-  Seconds sample_length{4e-4};  ///< a sample holds so many calls that it is at least this long
-  int max_repeats = 100;
+  Seconds sample_length{1e-3};  ///< a sample holds so many calls that it is at least this long
+  int max_repeats = 300;
   Seconds least_per_point{0.05};  ///< a point may take this long even where its share of the budget is less
   std::function<bool()> interrupted = [] { return false; };
 };

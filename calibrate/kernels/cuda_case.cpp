@@ -9,7 +9,7 @@ namespace roofcast::cuda {
 
 int CudaCase::rotate(std::size_t slot_bytes) {
   const std::size_t wanted = (4 * context_.l2_bytes() + slot_bytes - 1) / std::max<std::size_t>(slot_bytes, 1);
-  slots_ = static_cast<int>(std::clamp<std::size_t>(wanted, 1, 100));
+  slots_ = static_cast<int>(std::clamp<std::size_t>(wanted, 1, 300));
   return slots_;
 }
 

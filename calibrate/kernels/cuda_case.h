@@ -23,7 +23,7 @@ class CudaCase : public Case {
  protected:
   /// One call on slot `slot`.
   virtual void enqueue(cudaStream_t stream, int slot) = 0;
-  /// Slots of so many bytes, so that a slot has left L2 when its turn comes again: four times L2 in all, at most 100.
+  /// Slots of so many bytes, so that a slot has left L2 when its turn comes again: four times L2 in all, at most 300.
   int rotate(std::size_t slot_bytes);
   void leave_warm() { cold_ = false; }
   /// One call on slot 0, to its end.

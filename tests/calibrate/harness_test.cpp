@@ -42,8 +42,8 @@ TEST_CASE("harness: the mean and the noise of a made-up kernel come back") {
   const Record record = measured(device);
   const Statistics s = statistics_of(record.samples_us);
   CHECK(record.stop == Stop::kConverged);
-  CHECK(record.repeats >= 8);  // 400 us over the quickest of some hundred calls, 5 to 8 % under 50 us
-  CHECK(record.repeats <= 9);
+  CHECK(record.repeats >= 20);  // 1 ms over the quickest of some calls, up to 8 % under 50 us
+  CHECK(record.repeats <= 22);
   // the median is known to 0.5 % when it stops: within four of those
   CHECK(s.median_us == doctest::Approx(50.0).epsilon(4 * 0.005));
   CHECK(s.noise == doctest::Approx(0.02).epsilon(0.4));
@@ -65,11 +65,11 @@ TEST_CASE("harness: noise too large for the precision ends by samples or by time
   device.noise = 0.3;  // 1.2533 x 0.3 / sqrt(300) = 2.2 %
   CHECK(measured(device).stop == Stop::kSamples);
   CHECK(measured(device).samples_us.size() == 300);
-  // 10 us x 40 calls a sample = 400 us: 20 ms hold some 20 to 35 samples beside 5 ms of warm-up and 1 ms of preparation
-  const Record short_of_time = measured(device, {}, 20.0 * kMillisecond);
+  // 10 us x 100 to 300 calls a sample: 100 ms hold 30 to 100
+  const Record short_of_time = measured(device, {}, 100.0 * kMillisecond);
   CHECK(short_of_time.stop == Stop::kTime);
-  CHECK(short_of_time.samples_us.size() > 12);
-  CHECK(short_of_time.samples_us.size() < 60);
+  CHECK(short_of_time.samples_us.size() > 20);
+  CHECK(short_of_time.samples_us.size() < 120);
 }
 
 TEST_CASE("harness: throttled samples are marked and left out of the median") {
@@ -114,7 +114,7 @@ TEST_CASE("harness: an interrupted run keeps what it has, and the next one goes 
   HarnessOptions options;
   int asked = 0;
   options.first_warm_up = options.warm_up;
-  options.interrupted = [&] { return ++asked > 60; };  // a point asks some 24 times
+  options.interrupted = [&] { return ++asked > 60; };  // a point asks some 17 times
   const Run first = run(backend, points, options);
   CHECK(first.summary.interrupted);
   REQUIRE(!first.records.empty());
@@ -168,7 +168,7 @@ TEST_CASE("harness: a lost device ends the run with what was measured before") {
   std::vector<Point> points;
   for (int m = 1; m <= 30; ++m) points.push_back(point(m));
   HarnessOptions options;
-  options.first_warm_up = options.warm_up;  // some 24 calls a point
+  options.first_warm_up = options.warm_up;  // some 17 calls a point
   CHECK_THROWS_AS(measure(backend, points, {}, options, [&](const Record& r) { records.push_back(r); }, {}),
                   Unavailable);
   CHECK(records.size() > 2);

@@ -1,6 +1,7 @@
 #pragma once
 // A device whose kernels take as long as a test says, with noise, on a clock of its own: a run of minutes takes none.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
@@ -57,7 +58,8 @@ class MadeUpBackend final : public Backend {
     Seconds time(int repeats) override {
       MadeUpDevice& what = backend_.what_;
       backend_.throttled_ = what.throttled(backend_.samples++);
-      const double factor = (1.0 + what.noise * backend_.random_.normal()) * (backend_.throttled_ ? 1.3 : 1.0);
+      const double factor =
+          std::max(0.2, 1.0 + what.noise * backend_.random_.normal()) * (backend_.throttled_ ? 1.3 : 1.0);
       const Seconds call = what.time(point_) * factor;
       backend_.now_ += call * repeats;
       return call;
