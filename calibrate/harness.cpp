@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/error.h"
 #include "calibrate/commit.h"
 
 namespace roofcast {
@@ -92,6 +93,22 @@ std::optional<Record> measure_point(Backend& backend, const Point& point, Second
   return record;
 }
 
+namespace {
+
+/// The point at which the device was lost, so that a resumed run passes it over.
+Record lost(const Backend& backend, const Point& point, const char* why) {
+  Record record;
+  record.point = point;
+  record.device = backend.device();
+  record.commit = kCommit;
+  record.time = utc_now();
+  record.stop = Stop::kWrongResult;
+  record.note = why;
+  return record;
+}
+
+}  // namespace
+
 MeasureSummary measure(Backend& backend, std::span<const Point> points, const std::set<std::string>& found,
                        const HarnessOptions& options, const std::function<void(const Record&)>& sink,
                        const std::function<void(const MeasureProgress&)>& progress) {
@@ -116,8 +133,13 @@ MeasureSummary measure(Backend& backend, std::span<const Point> points, const st
     if (progress) progress({.done = i, .of = points.size(), .point = points[i].key(), .spent = spent});
     const Seconds share = (options.budget - spent) / static_cast<double>(points.size() - i);
     const Seconds allowance = std::min(std::max(2.0 * share, options.least_per_point), options.budget - spent);
-    const std::optional<Record> record =
-        measure_point(backend, points[i], allowance, first ? options.first_warm_up : options.warm_up, options);
+    std::optional<Record> record;
+    try {
+      record = measure_point(backend, points[i], allowance, first ? options.first_warm_up : options.warm_up, options);
+    } catch (const Unavailable& error) {
+      sink(lost(backend, points[i], error.what()));
+      throw Unavailable(points[i].key() + ": " + error.what());
+    }
     if (!record) {
       summary.interrupted = true;
       break;

@@ -44,7 +44,8 @@ struct MeasureProgress {
 
 /// All points whose keys are not in `found`, in their order. A point's allowance is twice its even share of what is
 /// left, for most converge early; once the budget is spent no further point is begun. `sink` gets each record as soon
-/// as it is there. Throws Unavailable when the device is lost.
+/// as it is there. Throws Unavailable when the device is lost, after a
+/// record of kWrongResult that names the point and why: a resumed run passes it over.
 MeasureSummary measure(Backend& backend, std::span<const Point> points, const std::set<std::string>& found,
                        const HarnessOptions& options, const std::function<void(const Record&)>& sink,
                        const std::function<void(const MeasureProgress&)>& progress);

@@ -156,7 +156,7 @@ TEST_CASE("harness: no budget is overrun by more than a point, and what was not 
   CHECK(out.summary.not_reached + out.records.size() == out.summary.points);
 }
 
-TEST_CASE("harness: a lost device ends the run with what was measured before") {
+TEST_CASE("harness: a lost device ends the run with what was measured before, and the point that lost it") {
   MadeUpDevice device;
   int calls = 0;
   device.time = [&](const Point&) -> Seconds {
@@ -173,6 +173,9 @@ TEST_CASE("harness: a lost device ends the run with what was measured before") {
                   Unavailable);
   CHECK(records.size() > 2);
   CHECK(records.size() < 30);
+  CHECK(records[records.size() - 2].has_time());
+  CHECK(!records.back().has_time());
+  CHECK(records.back().note.ends_with("an illegal memory access was encountered"));
 }
 
 TEST_CASE("harness: the CPU backend's kernels equal their references") {
