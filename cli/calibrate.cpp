@@ -16,6 +16,7 @@ int run_calibrate(std::span<const std::string> arguments) {
       Command{"fit", "constants of a GPU from kernel times", run_calibrate_fit},
       Command{"show", "constants, and ceilings beside the datasheet", run_calibrate_show},
       Command{"host", "host costs of an engine from serving runs", run_calibrate_host},
+      Command{"acceptance", "which acceptance explains runs with multi-token prediction", run_calibrate_acceptance},
   };
   std::vector<std::string> names;
   for (const Command& step : kSteps) {
@@ -24,7 +25,7 @@ int run_calibrate(std::span<const std::string> arguments) {
   }
   if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
     fmt::print("usage: roofcast calibrate {}     (each with --help tells more)\n", join(names, "|"));
-    for (const Command& step : kSteps) fmt::print("  {:<8} {}\n", step.name, step.help);
+    for (const Command& step : kSteps) fmt::print("  {:<10} {}\n", step.name, step.help);
     return kDone;
   }
   if (arguments.empty()) throw ConfigError("calibrate: what? one of " + join(names, ", "));

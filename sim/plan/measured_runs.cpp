@@ -11,6 +11,7 @@
 #include "sim/plan/run_engine.h"
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/spec_cache.h"
+#include "sim/plan/speculation.h"
 
 namespace roofcast {
 namespace {
@@ -209,6 +210,16 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
       d->engine.moe_kernel = MoeVariant::kLowLatency;
     disaggregate(run, *d, c, row);
   }
+  if (c.text(row, "speculation") == "mtp" && closed_loop(kind)) {
+    ConfigReader drafts(make_map({{"method", mark, make_scalar("mtp", mark)},
+                                  {"num_speculative_tokens", mark,
+                                   make_scalar(std::to_string(c.count(row, "num_speculative_tokens", 1)), mark)}},
+                                 mark),
+                        "speculation");
+    run.speculation = parse_speculation(std::move(drafts), *d);
+    run.speculation.acceptance.clear();
+    reserve_draft(*d, run.speculation);
+  }
   run.workload = workload_of(kind, c, row, *d);
   run.batch = std::max(1, c.count(row, "batch", 1));
   run.deployment_key = fmt::format(
@@ -282,6 +293,7 @@ RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pric
   ServingOptions options;
   options.replicas = run.replicas;
   options.disaggregation = run.disaggregation;
+  if (!run.speculation.acceptance.empty()) options.speculation = run.speculation;
   options.pricer = [&](const std::shared_ptr<const Deployment>& deployment) -> std::unique_ptr<StepPricer> {
     if (deployment != run.deployment) return make_model_pricer(deployment);
     return std::make_unique<SharedPricer>(pricer);

@@ -35,7 +35,8 @@ struct MeasuredRun {
   int batch = 1;     ///< static runs
   int replicas = 1;  ///< decode workers of a disaggregated run
   std::optional<Disaggregation> disaggregation;
-  std::string metric;  ///< of `value`, for the kinds that have one
+  SpeculationSpec speculation;  ///< of runs with multi-token prediction: k, and no acceptance, which nobody recorded
+  std::string metric;           ///< of `value`, for the kinds that have one
 };
 
 struct MeasuredRuns {

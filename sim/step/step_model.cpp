@@ -196,9 +196,14 @@ struct StepModel::State {
     if (tokens <= 4) return 4;
     return std::min<double>(std::ceil(tokens / 8) * 8, std::max<double>(graphs.max_batch, tokens));
   }
-  bool eager(double tokens) const {
+  /// Graphs are captured by sequences: one that verifies drafts has query_len tokens of each.
+  double padded_tokens(const StepBatch& batch, const RankBatch& rank) const {
+    return batch.prefills.empty() ? padded(rank.decodes) * batch.query_len : padded(rank.tokens(batch.query_len));
+  }
+  bool eager(const StepBatch& batch, const RankBatch& rank) const {
     const GraphSettings& graphs = deployment->engine.graphs;
-    return !ideal && (!graphs.enabled || tokens > graphs.max_batch);
+    const double size = batch.prefills.empty() ? rank.decodes : rank.tokens(batch.query_len);
+    return !ideal && (!graphs.enabled || size > graphs.max_batch);
   }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
   double host_seconds(double sequences, bool prefill) const {
@@ -218,15 +223,15 @@ struct StepModel::State {
   Fixed fixed(const StepBatch& batch) {
     Fixed f;
     f.rank = rank_batch(batch, deployment->sharding);
-    const double tokens = f.rank.tokens(batch.query_len);
-    const Sum body = deployment->sharding.attention_dp > 1 ? group_sum(padded(tokens), f.rank.group_tokens)
-                                                           : token_sum(padded(tokens));
-    const Sum top = head_sum(batch.prefills.empty() ? padded(f.rank.logit_rows) : f.rank.logit_rows);
+    const double tokens = padded_tokens(batch, f.rank);
+    const Sum body =
+        deployment->sharding.attention_dp > 1 ? group_sum(tokens, f.rank.group_tokens) : token_sum(tokens);
+    const Sum top = head_sum(batch.prefills.empty() ? tokens : f.rank.logit_rows);
     f.sum = {.seconds = body.seconds + top.seconds + rank_skew() * (body.collectives + top.collectives),
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
-    if (eager(tokens)) f.launch_floor = deployment->engine.host.launch_time.base();
+    if (eager(batch, f.rank)) f.launch_floor = deployment->engine.host.launch_time.base();
     f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty());
     return f;
   }
@@ -349,7 +354,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
       launches += op.count * launches_of(op.work, s.machine);
     }
   };
-  const double tokens = s.padded(fixed.rank.tokens(batch.query_len));
+  const double tokens = s.padded_tokens(batch, fixed.rank);
   if (s.deployment->sharding.attention_dp > 1) {
     const double mine = State::rounded(tokens);
     add(token_operators(s.context, mine, std::max(mine, State::rounded(fixed.rank.group_tokens))), 1.0);

@@ -1,0 +1,57 @@
+// roofcast calibrate acceptance: which acceptance explains runs with multi-token prediction.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "reports/table.h"
+#include "sim/plan/acceptance_fit.h"
+
+namespace roofcast {
+namespace po = boost::program_options;
+
+int run_calibrate_acceptance(std::span<const std::string> arguments) {
+  Options options(
+      "roofcast calibrate acceptance --data FILE.csv [--out FILE.csv]",
+      "Runs with multi-token prediction state their drafts and not how many were accepted. Prints by group the\n"
+      "acceptance of a draft at which the simulated TPOT is the measured one. It holds what the model of the\n"
+      "step leaves unexplained, too: compare the group's error without drafts in `validate serving`.");
+  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of runs with speculation: mtp")(
+      "out", po::value<std::string>(), "FILE.csv: the acceptance of every run")(
+      "format", po::value<std::string>()->default_value("table"), "table | json | csv");
+  if (!options.parse(arguments)) return kDone;
+  if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
+  const CsvTable table = CsvTable::read_file(options.text("data"));
+  const std::vector<RunAcceptance> runs = fit_acceptance(read_measured_runs(table), table);
+  if (options.has("out")) {
+    std::string csv = "row,group,num_speculative_tokens,acceptance,outside\n";
+    for (const RunAcceptance& r : runs)
+      csv += fmt::format("{},{},{},{:.3f},{}\n", r.row + 1, csv_field(r.group), r.drafts, r.acceptance,
+                         r.below   ? "slower than acceptance 0"
+                         : r.above ? "faster than acceptance 1"
+                                   : "");
+    options.write(csv);
+  }
+  Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens a step", "outside [0, 1]"});
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const GroupAcceptance& g : acceptance_by_group(runs)) {
+    lines.row({g.group, std::to_string(g.drafts), std::to_string(g.runs), fmt::format("{:.2f}", g.p25),
+               fmt::format("{:.2f}", g.median), fmt::format("{:.2f}", g.p75), fmt::format("{:.2f}", g.tokens_per_step),
+               std::to_string(g.below + g.above)});
+    json.push_back({{"group", g.group},
+                    {"num_speculative_tokens", g.drafts},
+                    {"runs", g.runs},
+                    {"p25", g.p25},
+                    {"median", g.median},
+                    {"p75", g.p75},
+                    {"tokens_per_step", g.tokens_per_step},
+                    {"outside", g.below + g.above}});
+  }
+  const std::string format = options.format();
+  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? lines.csv() : lines.text());
+  return kDone;
+}
+
+}  // namespace roofcast
