@@ -20,7 +20,7 @@ namespace {
 std::string repository_of(const PlanAnswer& answer) {
   static constexpr std::string_view kHub = "huggingface.co/";
   const PlannedDeployment& winner = answer.result.ranked.front();
-  const ConfigTree scenario = point_scenario(answer.plan.space, winner.candidate.index);
+  const ConfigTree scenario = point_scenario(answer.plan.space, winner.candidate.point);
   const ConfigTree* source = resolve_named("models", *scenario->find("model"))->find("source");
   const std::string text = source != nullptr && *source ? (*source)->scalar : "";
   const auto at = text.find(kHub);

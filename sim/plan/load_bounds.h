@@ -22,6 +22,22 @@ struct LoadBounds {
 /// sessions or a trace they do not hold: then nothing is bounded.
 LoadBounds load_bounds(const Scenario& scenario, StepPricer& pricer);
 
+/// By which the bounds of prefill and of decode workers are loosened.
+inline constexpr double kPrefillSlack = 0.96, kDecodeSlack = 0.98;
+
+/// One prefill worker, whose steps hold nothing but prompts: the second sum above, and TTFT without the transfer.
+/// Prompts of one length, unshared, bring the attention over all of their tokens besides. Loosened by a twenty-fifth.
+LoadBounds prefill_bounds(const Scenario& scenario, const Deployment& worker, StepPricer& pricer);
+
+/// One decode worker, whose steps hold nothing but decodes. A step of b of them takes at least t(b), every context as
+/// short as the shortest prompt, and b is limited by the engine and by the memory at that context. Of its tokens each
+/// pays t(b)/b, so with w(b) the share of the tokens made in steps of b
+///     seconds a token = sum w t/b    and, where every request has o outputs,    mean TPOT = sum w t
+///   A mean TPOT of at most T therefore bounds the first from below by the lower convex hull of the points
+///   (t(b), t(b)/b) at T. Of a percentile q only the share q of the tokens is held to T; the others cost min t/b.
+/// Loosened by a fiftieth, for not every b is tried.
+LoadBounds decode_bounds(const Scenario& scenario, StepPricer& pricer);
+
 /// False when an objective is below what any request must see.
 bool may_hold(const LoadBounds& bounds, const std::vector<Objective>& objectives);
 

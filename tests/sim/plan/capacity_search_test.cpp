@@ -70,22 +70,24 @@ TEST_CASE("plan: the winner holds under another seed with ten times the requests
   REQUIRE(!r.ranked.empty());
   const PlannedDeployment& w = r.ranked.front();
   CHECK(w.confirmed);
+  PricerPool pricers;
   const LoadResult again =
-      test_load(w.candidate.scenario, {.load = w.load, .replicas = w.replicas, .seed = 4711, .more_requests = 10});
+      test_load(w.candidate.scenario, {.load = w.load, .fleet = w.fleet(), .seed = 4711, .more_requests = 10}, pricers);
   CHECK(again.stationary);
   for (const Verdict& v : again.verdicts) CHECK(v.value <= v.objective.limit);
 }
 
 TEST_CASE("plan: bounds stand on the right side of what a simulation shows") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 2, tp: [1, 2]}");
+  PricerPool pricers;
   for (const Candidate& c : read_candidates(plan, Fidelity::kCalibrated).kept) {
     const auto pricer = make_model_pricer(c.scenario.deployment);
     const LoadBounds bounds = load_bounds(c.scenario, *pricer);
-    const LoadResult light = test_load(c.scenario, {.load = 0.5, .replicas = 1, .seed = 0, .more_requests = 1});
+    const LoadResult light = test_load(c.scenario, {.load = 0.5, .fleet = {}, .seed = 0, .more_requests = 1}, pricers);
     CHECK(bounds.ttft.in(kMillisecond) <= light.metrics.ttft_ms.min());
     CHECK(bounds.tpot.in(kMillisecond) <= light.metrics.tpot_ms.min());
     const LoadResult flood =
-        test_load(c.scenario, {.load = 2 * bounds.requests_per_s, .replicas = 1, .seed = 0, .more_requests = 1});
+        test_load(c.scenario, {.load = 2 * bounds.requests_per_s, .fleet = {}, .seed = 0, .more_requests = 1}, pricers);
     CHECK(static_cast<double>(flood.metrics.completed) / flood.metrics.duration.base() <= bounds.requests_per_s);
     CHECK_FALSE(flood.met);
   }
@@ -137,7 +139,7 @@ TEST_CASE("plan: the prices of input and output add up to the bill") {
   const PlannedDeployment& w = r.ranked.front();
   const TokenPrice price = token_price(w, plan);
   const ServingMetrics& m = w.result.metrics;
-  const double bill = w.usd_per_hour() * m.duration.in(kHour);
+  const double bill = w.usd_per_hour() / 3600 * m.output_tokens / w.output_tokens_per_s();
   CHECK(price.usd_per_million_input * m.input_tokens / 1e6 + price.usd_per_million_output * m.output_tokens / 1e6 ==
         doctest::Approx(bill));
 }
@@ -158,7 +160,8 @@ TEST_CASE("plan: an offline batch is ranked by tokens a second; more of everythi
 TEST_CASE("plan: what it does not know is refused") {
   CHECK_THROWS_AS(plan_of(kChat), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {max_gpus: 2}"), ConfigError);
-  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], modes: [disaggregated]}"), ConfigError);
+  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], modes: [apart]}"), ConfigError);
+  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], prefill: {tp: [1]}}"), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], tpp: [1]}"), ConfigError);
   CHECK_THROWS_AS(search_capacity(plan_of(kChat + "search: {gpus: [h100-sxmm]}")), ConfigError);
 }
