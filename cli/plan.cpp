@@ -61,7 +61,7 @@ int run_plan(std::span<const std::string> arguments) {
   if (found && diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   options.write(plan_report(answer, options.format()));
-  if (!found) throw Unavailable(no_plan(answer.result));
+  if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;
 }

@@ -18,7 +18,70 @@ struct Launch {
   std::string model;
   Role role = Role::kWhole;
   int longest_prompt = 0;  ///< tokens
+  SpeculationSpec speculation = {};
 };
+
+using Method = SpeculationSpec::Method;
+
+/// Where the drafter's weights are; empty where it needs none of its own.
+std::string drafter(const SpeculationSpec& s) {
+  if (s.method == Method::kDraftModel) return s.draft ? shell_word(s.draft->model.name) : "\"$DRAFTER\"";
+  const bool heads = s.method == Method::kEagle || s.method == Method::kEagle3 || s.method == Method::kMedusa;
+  return heads ? "\"$DRAFTER\"" : "";
+}
+
+std::string vllm_speculation(const SpeculationSpec& s) {
+  if (!s.active()) return "";
+  std::string out = fmt::format(" --speculative-config.method {} --speculative-config.num_speculative_tokens {}",
+                                name_of(s.method), s.num_speculative_tokens);
+  if (s.method == Method::kNgram) out += " --speculative-config.prompt_lookup_max 4";
+  if (const std::string weights = drafter(s); !weights.empty()) out += " --speculative-config.model " + weights;
+  return out;
+}
+
+std::string sglang_speculation(const SpeculationSpec& s) {
+  if (!s.active()) return "";
+  const char* algorithm = s.method == Method::kNgram        ? "NGRAM"
+                          : s.method == Method::kDraftModel ? "STANDALONE"
+                          : s.method == Method::kEagle3     ? "EAGLE3"
+                                                            : "EAGLE";  // MTP runs as EAGLE without weights of its own
+  std::string out = fmt::format(" --speculative-algorithm {}", algorithm);
+  const std::string weights = drafter(s);
+  if (!weights.empty()) out += " --speculative-draft-model-path " + weights;
+  const int nodes = s.query_len();
+  if (s.method == Method::kNgram) return out + fmt::format(" --speculative-num-draft-tokens {}", nodes);
+  return out + fmt::format(" --speculative-num-steps {} --speculative-eagle-topk {} --speculative-num-draft-tokens {}",
+                           s.num_speculative_tokens, std::max(s.tree_width, 1), nodes);
+}
+
+std::string trtllm_speculation(const SpeculationSpec& s) {
+  if (!s.active()) return "";
+  const char* type = s.method == Method::kNgram        ? "NGram"
+                     : s.method == Method::kDraftModel ? "DraftTarget"
+                     : s.method == Method::kMtp        ? "MTP"
+                                                       : "Eagle3";
+  std::string out =
+      fmt::format("speculative_config:\n  decoding_type: {}\n  max_draft_len: {}\n", type, s.num_speculative_tokens);
+  if (s.method == Method::kDraftModel && s.draft) out += fmt::format("  speculative_model: {}\n", s.draft->model.name);
+  if (s.method != Method::kDraftModel && !drafter(s).empty()) out += "  speculative_model: DRAFTER\n";
+  return out;
+}
+
+/// Whether the engine has such a drafter.
+bool can_draft(const SpeculationSpec& s, const std::string& engine) {
+  if (s.method == Method::kMedusa) return engine == "vllm";
+  if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
+  return s.method != Method::kSelfDraft;
+}
+
+/// What cannot be said by flags alone.
+std::string speculation_comment(const SpeculationSpec& s, const std::string& engine) {
+  if (!s.active()) return "";
+  if (!can_draft(s, engine))
+    return fmt::format("# {} has no launch flag for {} drafts: left out\n", engine, name_of(s.method));
+  if (drafter(s) != "\"$DRAFTER\"") return "";
+  return fmt::format("# DRAFTER: {} weights trained for this model\n", name_of(s.method));
+}
 
 constexpr int kPrefillPort = 8100, kDecodePort = 8200;
 
@@ -60,6 +123,7 @@ std::string vllm(const Launch& l) {
   if (d.engine.max_model_len > 0) out += fmt::format(" --max-model-len {}", d.engine.max_model_len);
   if (fp8_while_loading(d)) out += " --quantization fp8";
   if (eight_bit_cache(d)) out += " --kv-cache-dtype fp8";
+  out += vllm_speculation(l.speculation);
   if (l.role == Role::kWhole) return out;
   return out + fmt::format(
                    " --port {} --kv-transfer-config "
@@ -80,6 +144,7 @@ std::string sglang(const Launch& l) {
   if (d.engine.max_model_len > 0) out += fmt::format(" --context-length {}", d.engine.max_model_len);
   if (fp8_while_loading(d)) out += " --quantization fp8";
   if (eight_bit_cache(d)) out += " --kv-cache-dtype fp8_e4m3";
+  out += sglang_speculation(l.speculation);
   if (l.role == Role::kWhole) return out;
   return out + fmt::format(" --host 0.0.0.0 --port {} --disaggregation-mode {} --disaggregation-transfer-backend nixl",
                            port_of(l.role), host_of(l.role));
@@ -97,6 +162,7 @@ std::string trtllm(const Launch& l) {
   std::string extra;
   if (d.sharding.attention_dp > 1) extra += "enable_attention_dp: true\n";
   if (eight_bit_cache(d)) extra += "kv_cache_config: {dtype: fp8}\n";
+  extra += trtllm_speculation(l.speculation);
   if (l.role == Role::kPrefill) extra += "disable_overlap_scheduler: true\n";  // not supported there
   if (l.role != Role::kWhole)
     extra += fmt::format("cache_transceiver_config: {{backend: NIXL, max_tokens_in_buffer: {}}}\n",
@@ -171,11 +237,14 @@ std::string disaggregated(const PlannedDeployment& p, const std::string& engine,
   const Deployment &prefill = p.candidate.prefill(), &decode = *p.candidate.scenario.deployment;
   const int longest = p.candidate.scenario.workload ? p.candidate.scenario.workload->prompt_tokens.longest() : 8192;
   const Fleet all = p.paid();
-  std::string out = checkpoint(decode, engine, model);
+  const SpeculationSpec& drafts = p.candidate.scenario.serving.speculation;
+  std::string out = checkpoint(decode, engine, model) + speculation_comment(drafts, engine);
   out += place("prefill worker", all.prefill_replicas, prefill) + ", on hosts prefill-1 ...\n";
   out += worker({.d = prefill, .model = model, .role = Role::kPrefill, .longest_prompt = longest}, engine);
   out += place("decode worker", all.replicas, decode) + ", on hosts decode-1 ...\n";
-  out += worker({.d = decode, .model = model, .role = Role::kDecode, .longest_prompt = longest}, engine);
+  Launch launch{.d = decode, .model = model, .role = Role::kDecode, .longest_prompt = longest};
+  if (can_draft(drafts, engine)) launch.speculation = drafts;
+  out += worker(launch, engine);
   return out + front(engine, all.prefill_replicas, all.replicas);
 }
 
@@ -191,8 +260,11 @@ std::string launch_command(const PlannedDeployment& p, const std::string& engine
   const std::string name = shell_word(model);
   if (p.candidate.disaggregated()) return disaggregated(p, engine, name);
   const Deployment& d = *p.candidate.scenario.deployment;
-  return checkpoint(d, engine, name) + place("replica", p.replicas + p.spare, d) + ", behind a load balancer\n" +
-         worker({.d = d, .model = name}, engine);
+  const SpeculationSpec& drafts = p.candidate.scenario.serving.speculation;
+  Launch launch{.d = d, .model = name};
+  if (can_draft(drafts, engine)) launch.speculation = drafts;
+  return checkpoint(d, engine, name) + speculation_comment(drafts, engine) + place("replica", p.replicas + p.spare, d) +
+         ", behind a load balancer\n" + worker(launch, engine);
 }
 
 }  // namespace roofcast

@@ -25,10 +25,16 @@ std::string layout_of(const Sharding& s) {
   return out;
 }
 
+std::string with_speculation(const Candidate& c, std::string layout) {
+  const SpeculationSpec& s = c.scenario.serving.speculation;
+  if (!s.active()) return layout;
+  return layout + fmt::format(" {} k {}", name_of(s.method), s.num_speculative_tokens);
+}
+
 /// Prefill > decode where they are apart.
 std::string layout_of(const Candidate& c) {
   const std::string decode = layout_of(c.scenario.deployment->sharding);
-  return c.disaggregated() ? layout_of(c.prefill().sharding) + " > " + decode : decode;
+  return with_speculation(c, c.disaggregated() ? layout_of(c.prefill().sharding) + " > " + decode : decode);
 }
 
 std::string count_of(int replicas, int spare) {
@@ -88,6 +94,9 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();
+  out["mean_power_watts"] = p.power().value;
+  if (const SpeculationSpec& s = p.candidate.scenario.serving.speculation; s.active())
+    out["speculation"] = {{"method", name_of(s.method)}, {"num_speculative_tokens", s.num_speculative_tokens}};
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   out["usd_per_hour"] = p.usd_per_hour();
   out["usd_per_million_input_tokens"] = price.usd_per_million_input;
@@ -197,6 +206,15 @@ std::string winner_text(const PlanAnswer& a) {
                        human_time(v.value.base()), human_time(v.upper.base()), human_time(v.objective.limit.base()),
                        100 * v.margin());
   }
+  const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
+  if (drafts.active())
+    out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
+  if (a.plan.max_power.value > 0)
+    out += fmt::format("  power        {} W in the mean, limit {} W\n", significant(w.power().value, 3),
+                       significant(a.plan.max_power.value, 3));
+  if (a.plan.max_cost.value > 0)
+    out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
+                       significant(a.plan.max_cost.value, 3));
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
                        apart ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
@@ -227,7 +245,7 @@ std::string frontier_text(const PlanResult& r) {
 
 }  // namespace
 
-std::string no_plan(const PlanResult& r) {
+std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
   const PlannedDeployment& n = *r.nearest;
   std::string out = "no deployment meets the objectives; the nearest feasible:";
@@ -235,6 +253,11 @@ std::string no_plan(const PlanResult& r) {
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));
   if (!n.result.stationary) out += " the queue grows,";
+  if (plan.max_power.value > 0)
+    out += fmt::format(" {} W (at most {} W),", significant(n.power().value, 3), significant(plan.max_power.value, 3));
+  if (plan.max_cost.value > 0)
+    out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
+                       significant(plan.max_cost.value, 3));
   return out + fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
                            fleet_of(n.candidate, n.fleet()));
 }

@@ -83,6 +83,7 @@ class Reader {
     c.gpu = c.scenario.deployment->gpu.name;
     c.precision = precision_of(*c.scenario.deployment);
     c.most_of_kind = plan_.max_gpus;
+    if (plan_.max_cost.value > 0) c.most_usd_per_hour = plan_.max_cost.value;
     for (const auto& [gpu, count] : plan_.available) {
       if (gpu == c.gpu) c.most_of_kind = std::min(c.most_of_kind, count);
     }
@@ -170,6 +171,13 @@ double Candidate::usd_per_hour(const Fleet& fleet) const {
   return usd;
 }
 
+int Candidate::most_replicas(int spare) const {
+  int most = std::min(most_gpus, most_of_kind) / gpus();
+  const double each = usd_per_hour({1, 0});
+  if (each * most > most_usd_per_hour) most = static_cast<int>(most_usd_per_hour / each + 1e-9);
+  return most - spare;
+}
+
 int Candidate::most_prefill_workers(int spare) const {
   return std::min(most_gpus, most_prefill_gpus) / std::max(prefill_gpus(), 1) - spare;
 }
@@ -178,6 +186,8 @@ bool Candidate::affords(const Fleet& fleet, int spare) const {
   const int decoding = gpus() * (fleet.replicas + spare),
             prefilling = disaggregated() ? prefill_gpus() * (fleet.prefill_replicas + spare) : 0;
   if (decoding + prefilling > most_gpus || decoding > most_of_kind) return false;
+  const Fleet all{fleet.replicas + spare, disaggregated() ? fleet.prefill_replicas + spare : 0};
+  if (usd_per_hour(all) > most_usd_per_hour * (1 + 1e-9)) return false;
   if (!disaggregated()) return true;
   const bool one_kind = prefill().gpu.name == scenario.deployment->gpu.name;
   return prefilling + (one_kind ? decoding : 0) <= most_prefill_gpus;

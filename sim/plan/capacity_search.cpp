@@ -215,6 +215,13 @@ FleetCost PlannedDeployment::cost() const {
   if (split) split->prefill_replicas = tested.prefill_replicas;
   return fleet_cost(result.metrics, *candidate.scenario.deployment, tested.replicas, split);
 }
+Watts PlannedDeployment::power() const {
+  const double share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
+  double watts = mean_power(cost(), result.metrics).value * share;
+  watts += spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
+  if (candidate.disaggregated()) watts += spare * candidate.prefill_gpus() * candidate.prefill().gpu.idle_power.value;
+  return {watts};
+}
 double PlannedDeployment::tokens_per_s_per_gpu() const { return output_tokens_per_s() / gpus(); }
 double PlannedDeployment::tokens_per_s_per_user() const {
   const double tpot = result.metrics.tpot_ms.percentile(50);

@@ -24,6 +24,7 @@ struct PlannedDeployment {
   double tested_load() const { return load * tested.replicas / std::max(replicas, 1); }
   int gpus() const { return candidate.gpus(paid()); }
   double usd_per_hour() const { return candidate.usd_per_hour(paid()); }
+  Watts power() const;                   ///< mean of all GPUs; spares idle
   FleetCost cost() const;                ///< of what was tested, without spares
   double output_tokens_per_s() const;    ///< of the fleet
   double tokens_per_s_per_gpu() const;   ///< output, over all GPUs paid for

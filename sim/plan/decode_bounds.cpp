@@ -36,14 +36,18 @@ std::vector<int> batches_up_to(int most) {
   return out;
 }
 
-std::vector<StepPoint> step_points(const Deployment& d, int prompt, StepPricer& pricer) {
+std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pricer) {
+  const Deployment& d = *s.deployment;
+  const int query = s.serving.speculation.query_len();
+  const double tokens = AcceptanceLaw(s.serving.speculation).mean_tokens();
   const double room = d.memory.max_batch(prompt + 1.0, d.engine.block_size) * d.sharding.attention_dp;
   const int seats = std::min(d.engine.max_num_seqs * d.sharding.attention_dp, 1 << 16);
   std::vector<StepPoint> points;
   for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(seats, room))))) {
     const double context = static_cast<double>(prompt) * b;
-    const double step = pricer.cost({.decodes = b, .decode_context = context, .prefills = {}}).time.base();
-    points.push_back({step, step / b});
+    const Seconds step =
+        pricer.cost({.decodes = b, .decode_context = context, .query_len = query, .prefills = {}}).time;
+    points.push_back({step.base() / tokens, step.base() / (tokens * b)});
   }
   return points;
 }
@@ -70,15 +74,15 @@ LoadBounds decode_bounds(const Scenario& s, StepPricer& pricer) {
   LoadBounds bounds{.requests_per_s = std::numeric_limits<double>::infinity()};
   const Deployment& d = *s.deployment;
   const WorkloadSpec& w = *s.workload;
-  if (s.serving.speculation.active() || w.turns > 1 || w.arrivals.process == ArrivalSpec::Process::kTrace ||
-      !d.engine.kv_cache)
-    return bounds;
-  const std::vector<StepPoint> points = step_points(d, std::max(1, shortest(w.prompt_tokens)), pricer);
-  bounds.tpot = Seconds(points.front().step) * kDecodeSlack;
+  if (w.turns > 1 || w.arrivals.process == ArrivalSpec::Process::kTrace || !d.engine.kv_cache) return bounds;
+  const int prompt = std::max(1, shortest(w.prompt_tokens));
+  const std::vector<StepPoint> points = step_points(s, prompt, pricer);
+  bounds.tpot = least_tpot(s.serving.speculation, prompt, pricer) * kDecodeSlack;
   const double cheapest = least_cost(points, std::numeric_limits<double>::infinity());
   double cost = cheapest;
   for (const Objective& o : s.objectives) {
     if (o.metric != LatencyMetric::kTpot || !std::holds_alternative<LengthSpec::Fixed>(w.output_tokens.law)) continue;
+    if (s.serving.speculation.active() && o.percentile >= 0) continue;
     const double share = o.percentile < 0 ? 1.0 : o.percentile / 100.0;
     const double held = least_cost(points, o.limit.base() / kDecodeSlack);
     if (held < std::numeric_limits<double>::infinity()) cost = std::max(cost, share * held + (1 - share) * cheapest);

@@ -34,10 +34,24 @@ class Evaluator {
     } else {
       fleet();
     }
+    limit_power();
     return std::move(out_);
   }
 
  private:
+  /// More replicas draw more, fewer carry less: only where as much as holds is wanted can a fleet be made smaller.
+  void limit_power() {
+    if (!out_.planned || within_power(*out_.planned, plan_)) return;
+    PlannedDeployment& p = *out_.planned;
+    while (p.replicas > 1 && p.tested.replicas == 1 && plan_.goal == PlanGoal::kThroughput && !within_power(p, plan_)) {
+      p.load *= (p.replicas - 1.0) / p.replicas;
+      --p.replicas;
+    }
+    if (within_power(p, plan_)) return;
+    out_.nearest = std::move(p);
+    out_.planned.reset();
+  }
+
   bool fleet_holds(int replicas, double held) {
     const Fleet tested{.replicas = replicas};
     LoadResult result =
@@ -138,6 +152,10 @@ bool add_worker(PlannedDeployment& p) {
 
 }  // namespace
 
+bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
+  return plan.max_power.value <= 0 || p.power().value <= plan.max_power.value;
+}
+
 bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   const LoadKind kind = load_kind(*s.workload);
@@ -148,7 +166,8 @@ bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
     LoadResult again = test_load(s, test, pricers);
     const bool met = again.met;
     p.result = std::move(again);
-    if (met) return p.confirmed = true;
+    if (met && within_power(p, plan)) return p.confirmed = true;
+    if (met && plan.goal != PlanGoal::kThroughput) return false;
     if (plan.goal == PlanGoal::kThroughput) {
       p.load *= 0.96, p.held *= 0.96;
       if (kind != LoadKind::kRate) p.load = std::floor(p.load), p.held = std::floor(p.held);

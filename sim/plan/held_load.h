@@ -10,7 +10,7 @@ namespace roofcast {
 /// A load that was tried, and what came of it.
 struct TriedLoad {
   double load = 0;
-  Fleet fleet;
+  Fleet fleet{};
   LoadResult result;
 };
 

@@ -44,21 +44,25 @@ double prompt_time(const Deployment& d, StepPricer& pricer) {
   return least;
 }
 
-/// The smallest time of one output token.
-double output_time(const Deployment& d, StepPricer& pricer) {
+/// The smallest time of one output token, drafting left out.
+double output_time(const Deployment& d, const SpeculationSpec& speculation, StepPricer& pricer) {
+  const double tokens = AcceptanceLaw(speculation).mean_tokens();
   double least = std::numeric_limits<double>::infinity();
   for (int batch : sizes_up_to(std::min(d.engine.max_num_seqs * d.sharding.attention_dp, 1 << 16))) {
-    const double step =
-        pricer.cost({.decodes = batch, .decode_context = static_cast<double>(batch), .prefills = {}}).time.base();
-    least = std::min(least, step / batch);
+    const Seconds step = pricer
+                             .cost({.decodes = batch,
+                                    .decode_context = static_cast<double>(batch),
+                                    .query_len = speculation.query_len(),
+                                    .prefills = {}})
+                             .time;
+    least = std::min(least, step.base() / (batch * tokens));
   }
   return least;
 }
 
 bool unbounded(const Scenario& s, const Deployment& d) {
   const WorkloadSpec& w = *s.workload;
-  return s.serving.speculation.active() || w.turns > 1 || w.arrivals.process == ArrivalSpec::Process::kTrace ||
-         !d.engine.kv_cache;
+  return w.turns > 1 || w.arrivals.process == ArrivalSpec::Process::kTrace || !d.engine.kv_cache;
 }
 
 double new_prompt_tokens(const WorkloadSpec& w) {
@@ -100,14 +104,25 @@ double attention_time(const Scenario& s, const Deployment& d, StepPricer& pricer
 
 }  // namespace
 
+Seconds least_tpot(const SpeculationSpec& speculation, int context, StepPricer& pricer) {
+  const Seconds step = pricer
+                           .cost({.decodes = 1,
+                                  .decode_context = static_cast<double>(context),
+                                  .query_len = speculation.query_len(),
+                                  .prefills = {}})
+                           .time;
+  return step / (1.0 + (speculation.active() ? speculation.num_speculative_tokens : 0));
+}
+
 LoadBounds load_bounds(const Scenario& s, StepPricer& pricer) {
   LoadBounds bounds{.requests_per_s = std::numeric_limits<double>::infinity()};
   const Deployment& d = *s.deployment;
   if (unbounded(s, d)) return bounds;
-  const double seconds = std::max(new_prompt_tokens(*s.workload) * prompt_time(d, pricer),
-                                  (s.workload->output_tokens.mean() - 1.0) * output_time(d, pricer));
+  const double seconds =
+      std::max(new_prompt_tokens(*s.workload) * prompt_time(d, pricer),
+               (s.workload->output_tokens.mean() - 1.0) * output_time(d, s.serving.speculation, pricer));
   if (seconds > 0) bounds.requests_per_s = 1.0 / (seconds * kSlack);
-  bounds.tpot = pricer.cost({.decodes = 1, .decode_context = 1, .prefills = {}}).time * kSlack;
+  bounds.tpot = least_tpot(s.serving.speculation, 1, pricer) * kSlack;
   bounds.ttft = least_ttft(s, d, pricer, kSlack);
   return bounds;
 }

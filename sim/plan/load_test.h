@@ -41,7 +41,7 @@ struct Fleet {
 
 struct LoadTest {
   double load = 1;  ///< of the whole fleet, in the unit of its kind
-  Fleet fleet;
+  Fleet fleet{};
   std::uint64_t seed = 0;
   double more_requests = 1;  ///< times what the percentile needs
   bool to_the_end = false;   ///< even when an objective cannot be met any more

@@ -70,8 +70,9 @@ struct Option {
 /// Twice the fleet carries twice the load at the least, so it stands for both.
 bool has_double(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet) {
   const Fleet twice{2 * fleet.replicas, 2 * fleet.prefill_replicas};
-  return load_kind(*pair.scenario.workload) != LoadKind::kWhole && pair.affords(twice, plan.spare_replicas) &&
-         plan.prefill.allows_count(twice.prefill_replicas) && plan.decode.allows_count(twice.replicas);
+  return load_kind(*pair.scenario.workload) != LoadKind::kWhole && plan.max_power.value <= 0 &&
+         pair.affords(twice, plan.spare_replicas) && plan.prefill.allows_count(twice.prefill_replicas) &&
+         plan.decode.allows_count(twice.replicas);
 }
 
 /// Fleets there are GPUs for, of at least so many workers, the most promising first.
@@ -169,11 +170,14 @@ class PairEvaluator {
       if (search_.prune && option.bound > threshold()) break;
       if (search_.prune && hopeless(option.fleet)) continue;
       const LoadResult& result = simulate_at(option.fleet, load_);
-      if (result.met) {
-        if (!out_.planned || option.bound < score_of(*out_.planned, plan_.goal))
-          out_.planned = planned_of(option.fleet, load_, result);
-        if (search_.prune) return;
+      if (!result.met) continue;
+      PlannedDeployment planned = planned_of(option.fleet, load_, result);
+      if (!within_power(planned, plan_)) {
+        out_.nearest = std::move(planned);
+        continue;
       }
+      if (!out_.planned || option.bound < score_of(*out_.planned, plan_.goal)) out_.planned = std::move(planned);
+      if (search_.prune) return;
     }
   }
 
@@ -224,6 +228,10 @@ class PairEvaluator {
   void keep_if_better(const Fleet& fleet, double load, const LoadResult& result) {
     if (!result.met) return;
     PlannedDeployment planned = planned_of(fleet, load, result);
+    if (!within_power(planned, plan_)) {
+      if (!out_.nearest) out_.nearest = std::move(planned);
+      return;
+    }
     if (!out_.planned || score_of(planned, plan_.goal) < score_of(*out_.planned, plan_.goal))
       out_.planned = std::move(planned);
   }

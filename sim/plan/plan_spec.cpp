@@ -29,6 +29,7 @@ constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
                                 SpaceKey{"pp", "parallelism.pp"},
                                 SpaceKey{"ep", "parallelism.ep"},
                                 SpaceKey{"attention_dp", "parallelism.attention_dp"},
+                                SpaceKey{"speculation", "speculation"},
                                 SpaceKey{"max_num_seqs", "engine.max_num_seqs"},
                                 SpaceKey{"max_num_batched_tokens", "engine.max_num_batched_tokens"}};
 
@@ -93,6 +94,30 @@ void add_axis(SweepSpec& space, const char* key, std::vector<ConfigTree> values)
   space.axes.push_back(std::move(axis));
 }
 
+/// A method with a list of k is one value each; `none` is a scenario without.
+std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
+  std::vector<ConfigTree> out;
+  for (const ConfigTree& value : values) {
+    const bool map = value->kind == ConfigNode::Kind::kMap;
+    const ConfigTree* drafts = map ? value->find("num_speculative_tokens") : nullptr;
+    if (value->kind == ConfigNode::Kind::kScalar && value->scalar == "none") {
+      auto none = std::make_shared<ConfigNode>(*value);
+      none->kind = ConfigNode::Kind::kNull;
+      out.push_back(std::move(none));
+    } else if (drafts != nullptr && *drafts && (*drafts)->kind == ConfigNode::Kind::kList) {
+      for (const ConfigTree& k : (*drafts)->items)
+        out.push_back(with_value(value, "num_speculative_tokens", k, "plan"));
+    } else if (map) {
+      out.push_back(value);
+    } else {
+      throw ConfigError(value->mark,
+                        "a speculation is 'none' or a map such as {method: eagle3, acceptance: 0.7, "
+                        "num_speculative_tokens: [1, 3, 5]}");
+    }
+  }
+  return out;
+}
+
 void read_space(PlanSpec& plan, ConfigReader& in) {
   std::vector<ConfigTree> gpus = in.list("gpus");
   if (gpus.empty()) in.fail("gpus", "'gpus' must list what may be bought, such as [h100-sxm, h200-sxm]");
@@ -102,6 +127,7 @@ void read_space(PlanSpec& plan, ConfigReader& in) {
     std::vector<ConfigTree> values;
     if (in.has(k.name)) {
       values = in.list(k.name);
+      if (std::string_view(k.name) == "speculation") values = speculations(values);
     } else if (std::string_view(k.name) == "tp") {
       for (int tp = 1; tp <= std::min(plan.max_gpus, 8); tp *= 2)
         values.push_back(make_scalar(std::to_string(tp), in.mark()));
@@ -151,6 +177,8 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   read_disaggregation(plan, in);
   plan.goal = static_cast<PlanGoal>(in.choice("goal", kGoals, all_at_once(tree) ? 2 : 0));
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
+  plan.max_cost = in.price("max_cost", UsdPerHour{0});
+  plan.max_power = in.power("max_power", Watts{0});
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
   plan.power_usage_effectiveness = in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
   in.finish();

@@ -1,7 +1,7 @@
 #pragma once
 // What a plan may choose from, and what it is to find.
 
-#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "sim/plan/load_test.h"
@@ -35,6 +35,8 @@ struct PlanSpec {
   int max_gpus = 8;                                    ///< of the fleet
   std::vector<std::pair<std::string, int>> available;  ///< GPUs of a kind there are, where fewer
   int spare_replicas = 0;                              ///< N + this many are paid for
+  UsdPerHour max_cost{};                               ///< of the fleet, spares included; 0: none
+  Watts max_power{};                                   ///< mean of all its GPUs under the load; 0: none
   double grams_co2_per_kwh = 0;                        ///< of the grid; 0: carbon is not reported
   double power_usage_effectiveness = 1;                ///< facility over GPUs' power, for the carbon
 };
@@ -46,11 +48,13 @@ struct PlanSpec {
 ///     tp, pp, ep, attention_dp: [counts]        default tp 1 2 4 8 ... up to max_gpus, the others 1
 ///     precision: [names or maps]                weights, kv_cache: [formats]
 ///     engines, max_num_seqs, max_num_batched_tokens: [...]
+///     speculation: [none, {method: eagle3, acceptance: 0.7, num_speculative_tokens: [1, 3, 5]}]
 ///     modes: [aggregated, disaggregated]        default aggregated
 ///     prefill, decode: {gpus, tp, pp, ep, attention_dp, max_num_seqs, max_num_batched_tokens, workers: [...]}
 ///                                               of disaggregated ones: the part of the space each may come from
 ///     transfer: {bandwidth: 50 GB/s, latency: 1 ms}        of caches; default each GPU's NIC, 0
 ///     goal: cost | gpus | throughput            default cost where a rate or users are given
+///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);
 
@@ -61,9 +65,10 @@ struct Candidate {
   std::uint64_t point = 0;  ///< of the space
   Scenario scenario;
   std::string gpu, precision;
-  int most_gpus = 0;          ///< of the fleet
-  int most_of_kind = 0;       ///< of its GPU
-  int most_prefill_gpus = 0;  ///< of that of the prefill workers
+  int most_gpus = 0;                                                   ///< of the fleet
+  int most_of_kind = 0;                                                ///< of its GPU
+  int most_prefill_gpus = 0;                                           ///< of that of the prefill workers
+  double most_usd_per_hour = std::numeric_limits<double>::infinity();  ///< of the fleet
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
@@ -71,9 +76,9 @@ struct Candidate {
   int prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
   double usd_per_hour(const Fleet& fleet) const;
-  /// Whether there are enough GPUs, with `spare` more replicas of each role.
+  /// Whether there are enough GPUs and dollars, with `spare` more replicas of each role.
   bool affords(const Fleet& fleet, int spare) const;
-  int most_replicas(int spare) const { return std::min(most_gpus, most_of_kind) / gpus() - spare; }
+  int most_replicas(int spare) const;
   int most_prefill_workers(int spare) const;
 };
 

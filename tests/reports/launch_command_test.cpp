@@ -89,3 +89,22 @@ TEST_CASE("launch command: workers of both roles, and what stands in front") {
   CHECK(has(trtllm, "context_servers:\n  num_instances: 5\n  urls:\n    - \"prefill-1:8100\""));
   CHECK(has(trtllm, "trtllm-serve disaggregated -c disagg_config.yaml"));
 }
+
+TEST_CASE("launch command: drafts in each engine's words") {
+  PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
+  SpeculationSpec& s = p.candidate.scenario.serving.speculation;
+  s = {.method = SpeculationSpec::Method::kEagle3, .num_speculative_tokens = 3, .acceptance = {0.7}};
+  CHECK(has(launch_command(p, "vllm", "m"),
+            "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"));
+  CHECK(has(launch_command(p, "sglang", "m"), "--speculative-algorithm EAGLE3 --speculative-draft-model-path"));
+  CHECK(has(launch_command(p, "sglang", "m"),
+            "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
+  CHECK(has(launch_command(p, "trtllm", "m"), "speculative_config:\n  decoding_type: Eagle3\n  max_draft_len: 3"));
+  s.method = SpeculationSpec::Method::kMtp;
+  CHECK(has(launch_command(p, "vllm", "m"), "--speculative-config.method mtp"));
+  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "DRAFTER"));
+  CHECK(has(launch_command(p, "trtllm", "m"), "decoding_type: MTP"));
+  s.method = SpeculationSpec::Method::kSelfDraft;
+  CHECK(has(launch_command(p, "vllm", "m"), "no launch flag for self_draft drafts"));
+  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "--speculative"));
+}

@@ -165,3 +165,54 @@ TEST_CASE("plan: what it does not know is refused") {
   CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], tpp: [1]}"), ConfigError);
   CHECK_THROWS_AS(search_capacity(plan_of(kChat + "search: {gpus: [h100-sxmm]}")), ConfigError);
 }
+
+TEST_CASE("plan: speculation is searched by method and k, and pruned like the rest") {
+  const std::string text =
+      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 20 /s}, prompt_tokens: {distribution: fixed, "
+      "value: 256}, output_tokens: {distribution: fixed, value: 64}}\nobjectives: {ttft_p90: 500 ms, tpot_p90: 8 ms}\n"
+      "search: {gpus: [l40s, h100-sxm], max_gpus: 4, tp: [1], goal: gpus, speculation: [none, {method: eagle3, "
+      "acceptance: 0.7, num_speculative_tokens: [1, 4]}, {method: ngram, acceptance: 0.3}]}";
+  const PlanSpec plan = plan_of(text);
+  CHECK(plan.space.grid_points() == 8);  // 2 GPUs x (none, k = 1, k = 4, n-grams)
+  const PlanResult pruned = search_capacity(plan),
+                   all = search_capacity(plan, {.fidelity = Fidelity::kCalibrated, .prune = false, .confirm = true});
+  REQUIRE(!pruned.ranked.empty());
+  REQUIRE(!all.ranked.empty());
+  CHECK(layout(pruned.ranked.front()) == layout(all.ranked.front()));
+  CHECK(pruned.ranked.front().candidate.point == all.ranked.front().candidate.point);
+  CHECK(pruned.ranked.front().candidate.scenario.serving.speculation.active());
+  PricerPool pricers;
+  for (const Candidate& c : read_candidates(plan, Fidelity::kCalibrated).kept) {
+    const LoadBounds bounds = load_bounds(c.scenario, *pricers.lend(c.scenario.deployment));
+    const LoadResult light = test_load(c.scenario, {.load = 0.5, .to_the_end = true}, pricers);
+    CHECK(bounds.tpot.in(kMillisecond) <= light.metrics.tpot_ms.min());
+    CHECK_FALSE(test_load(c.scenario, {.load = 1.5 * bounds.requests_per_s}, pricers).met);
+  }
+  CHECK_THROWS_AS(plan_of("model: llama-3.1-8b\nworkload: offline-batch\nsearch: {gpus: [l40s], speculation: [fast]}"),
+                  ConfigError);
+}
+
+TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
+  const std::string search = "search: {gpus: [h100-sxm], max_gpus: 8, tp: [1, 2], goal: throughput";
+  const PlanResult free = search_capacity(plan_of(kChat + search + "}"));
+  REQUIRE(!free.ranked.empty());
+  const PlannedDeployment& w = free.ranked.front();
+  CHECK(w.replicas * w.candidate.gpus() == 8);
+  CHECK(w.power().value > 8 * w.candidate.scenario.deployment->gpu.idle_power.value);
+  const double price = w.candidate.scenario.deployment->gpu.price.value;
+  const PlanResult cheap =
+      search_capacity(plan_of(kChat + search + ", max_cost: " + std::to_string(price * 3.5) + " USD/h}"));
+  REQUIRE(!cheap.ranked.empty());
+  for (const PlannedDeployment& p : cheap.ranked) CHECK(p.usd_per_hour() <= price * 3.5);
+  const double watts = w.power().value;
+  const PlanResult dim =
+      search_capacity(plan_of(kChat + search + ", max_power: " + std::to_string(watts * 0.6) + " W}"));
+  REQUIRE(!dim.ranked.empty());
+  for (const PlannedDeployment& p : dim.ranked) {
+    CHECK(p.power().value <= watts * 0.6);
+    CHECK(p.replicas * p.candidate.gpus() < 8);
+  }
+  const PlanResult dark = search_capacity(plan_of(kChat + search + ", max_power: 10 W}"));
+  CHECK(dark.ranked.empty());
+  CHECK(dark.nearest.has_value());
+}
