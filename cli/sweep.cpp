@@ -87,6 +87,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
   SweepStore store(store_path(options));
   std::signal(SIGINT, stop_on_signal);
   std::signal(SIGTERM, stop_on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   SweepProgress progress;
