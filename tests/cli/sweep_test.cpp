@@ -70,13 +70,13 @@ TEST_CASE("a second sweep on the same store is told so and changes nothing") {
 }
 
 TEST_CASE("a plan gives the same answer twice, and a launch command") {
-  const std::string plan = "plan configs/plans/offline-70b-2xh100.yaml ";
+  const std::string plan = "plan configs/plans/qwen3-32b-h200-10ms.yaml ";
   const auto first = run_roofcast(plan + "--format json"), second = run_roofcast(plan + "--format json");
   CHECK(first.status == 0);
   CHECK(first.out == second.out);
   const auto command = run_roofcast(plan + "--emit vllm");
   CHECK(command.status == 0);
-  CHECK(command.out.find("vllm serve meta-llama/Llama-3.1-70B") != std::string::npos);
+  CHECK(command.out.find("vllm serve Qwen/Qwen3-32B") != std::string::npos);
 }
 
 TEST_CASE("every shipped sweep and plan runs") {
