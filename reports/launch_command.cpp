@@ -100,8 +100,8 @@ double share_of_total(const Deployment& d) {
   if (d.engine.memory_rule == MemoryRule::kShareOfTotal) return d.engine.gpu_memory_utilization;
   return (used(d) + d.memory.cache) / d.memory.capacity;
 }
-double static_share(const Deployment& d) {
-  if (d.engine.memory_rule == MemoryRule::kShareOfTotal) return d.engine.gpu_memory_utilization;
+double static_share(const Deployment& d) {  // 0: SGLang's own
+  if (d.engine.memory_rule == MemoryRule::kStaticShare) return d.engine.gpu_memory_utilization;
   return (d.memory.weights + d.memory.cache) / d.memory.capacity;
 }
 double share_of_free(const Deployment& d) {
@@ -139,8 +139,9 @@ std::string sglang(const Launch& l) {
   if (d.sharding.pp > 1) out += fmt::format(" --pp-size {}", d.sharding.pp);
   if (d.sharding.attention_dp > 1) out += fmt::format(" --dp-size {} --enable-dp-attention", d.sharding.attention_dp);
   if (d.sharding.ep > 1) out += fmt::format(" --ep-size {}", d.sharding.ep);
-  out += fmt::format(" --max-running-requests {} --chunked-prefill-size {} --mem-fraction-static {:.3g}",
-                     d.engine.max_num_seqs, d.engine.max_num_batched_tokens, static_share(d));
+  out += fmt::format(" --max-running-requests {} --chunked-prefill-size {}", d.engine.max_num_seqs,
+                     d.engine.max_num_batched_tokens);
+  if (static_share(d) > 0) out += fmt::format(" --mem-fraction-static {:.3g}", static_share(d));
   if (d.engine.max_model_len > 0) out += fmt::format(" --context-length {}", d.engine.max_model_len);
   if (fp8_while_loading(d)) out += " --quantization fp8";
   if (eight_bit_cache(d)) out += " --kv-cache-dtype fp8_e4m3";
