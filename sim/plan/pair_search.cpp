@@ -29,21 +29,27 @@ Fleet with_spares(const Fleet& fleet, const PlanSpec& plan) {
   return {fleet.replicas + plan.spare_replicas, fleet.prefill_replicas + plan.spare_replicas};
 }
 
+/// X + (o - 1) T + the pause, for limits X of TTFT and T of TPOT; infinite where one of them has none.
+double longest_stay(const Scenario& s) {
+  double ttft = kInfinity, tpot = kInfinity;
+  for (const Objective& o : s.objectives) {
+    if (o.metric == LatencyMetric::kTtft) ttft = std::min(ttft, o.limit.base());
+    if (o.metric == LatencyMetric::kTpot) tpot = std::min(tpot, o.limit.base());
+  }
+  return ttft + (s.workload->output_tokens.mean() - 1) * tpot + s.workload->arrivals.think_time.base();
+}
+
 /// Requests/s that the load brings at the least. Of users, by Little's law: a mean TTFT of at most X and a mean TPOT of
-/// at most T let none of them stay longer than X + (o - 1) T + the pause.
+/// at most T let none of them stay longer than longest_stay().
 double least_rate(const Scenario& s) {
   const WorkloadSpec& w = *s.workload;
   const LoadKind kind = load_kind(w);
   if (kind == LoadKind::kRate) return offered_load(w);
   const auto* outputs = std::get_if<LengthSpec::Fixed>(&w.output_tokens.law);
   if (kind != LoadKind::kUsers || outputs == nullptr) return 0;
-  double ttft = kInfinity, tpot = kInfinity;
-  for (const Objective& o : s.objectives) {
-    if (o.percentile >= 0) continue;
-    if (o.metric == LatencyMetric::kTtft) ttft = std::min(ttft, o.limit.base());
-    if (o.metric == LatencyMetric::kTpot) tpot = std::min(tpot, o.limit.base());
-  }
-  const double stay = ttft + (outputs->value - 1) * tpot + w.arrivals.think_time.base();
+  const auto mean = [](const Objective& o) { return o.percentile < 0; };
+  if (!std::all_of(s.objectives.begin(), s.objectives.end(), mean)) return 0;
+  const double stay = longest_stay(s);
   return std::isfinite(stay) && stay > 0 ? 0.9 * offered_load(w) / stay : 0;  // the run's ends are emptier
 }
 
@@ -139,6 +145,7 @@ class PairEvaluator {
     const bool affordable = pair_.affords(fleet, plan_.spare_replicas);
     if (!result.met && affordable && (!out_.nearest || result.worst_ratio < out_.nearest->result.worst_ratio))
       out_.nearest = planned_of(fleet, load, result);
+    if (result.cut) out_.tried.back().result.metrics = {};  // no frontier shows them
     return result;
   }
 
@@ -238,27 +245,56 @@ class PairEvaluator {
 
   /// First the load that would beat the best, then as far as it goes.
   void turn_up(const Fleet& fleet) {
-    double low = 0, high = 0;
-    if (kind_ == LoadKind::kRate) {
-      const double goal = threshold();
-      high = std::min(bounds_.requests_per_s(fleet), 1000.0 * (fleet.replicas + fleet.prefill_replicas));
-      if (std::isfinite(goal) && search_.prune) {
-        low = -goal * kBetter * pair_.gpus(with_spares(fleet, plan_)) / pair_.scenario.workload->output_tokens.mean();
-        if (low >= high || !simulate_at(fleet, low).met) return;
-        keep_if_better(fleet, low, out_.tried.back().result);
-      }
-    } else {
-      const Deployment& d = *pair_.scenario.deployment;
-      high = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp * fleet.replicas;
+    const double goal = threshold();
+    const bool challenged = std::isfinite(goal) && search_.prune;
+    const double rate = -goal * kBetter * pair_.gpus(with_spares(fleet, plan_)) / outputs();  // that beats it
+    LoadRange range{.low = 0, .high = most_load(fleet)};
+    std::optional<LoadResult> at_low;
+    if (challenged) {
+      const double low =
+          kind_ == LoadKind::kRate ? challenge_rate(fleet, rate, range.high) : challenge_users(fleet, rate, range.high);
+      if (low <= 0) return;
+      range.low = low;
+      at_low = out_.tried.back().result;
+      range.at_low = &*at_low;
+      keep_if_better(fleet, low, *at_low);
     }
-    LoadRange range{.low = low, .high = high};
-    const std::optional<LoadResult> at_low =
-        low > 0 ? std::optional<LoadResult>(out_.tried.back().result) : std::nullopt;
-    if (at_low) range.at_low = &*at_low;
     const HeldLoad held = held_load(pair_.scenario, range, fleet, pricers_, out_.tried);
     if (held.load > 0) return keep_if_better(fleet, held.load, held.result);
     if (!out_.nearest || held.result.worst_ratio < out_.nearest->result.worst_ratio)
       out_.nearest = planned_of(fleet, out_.tried.back().load, held.result);
+  }
+
+  double outputs() const { return pair_.scenario.workload->output_tokens.mean(); }
+
+  /// A load that no fleet of these workers holds, or as near as can be said: users stay as long as the objectives
+  /// allow.
+  double most_load(const Fleet& fleet) const {
+    const double rate = std::min(bounds_.requests_per_s(fleet), 1000.0 * (fleet.replicas + fleet.prefill_replicas));
+    if (kind_ == LoadKind::kRate) return rate;
+    const Deployment& d = *pair_.scenario.deployment;
+    const double seats = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp * fleet.replicas;
+    return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, seats);
+  }
+
+  /// The rate, if the fleet holds it; else 0.
+  double challenge_rate(const Fleet& fleet, double rate, double most) {
+    return rate < most && simulate_at(fleet, rate).met ? rate : 0;
+  }
+
+  /// The users with which so many requests/s are served, if the fleet holds them; else 0. Fewer of them bring less, so
+  /// from what the shortest stay would take it goes up by Little's law until they do, or an objective is missed.
+  double challenge_users(const Fleet& fleet, double rate, double most) {
+    const LoadBounds least = bounds_.latencies();
+    const Seconds stay = least.ttft + least.tpot * (outputs() - 1) + pair_.scenario.workload->arrivals.think_time;
+    for (double users = std::ceil(rate * stay.base()); users <= most;) {
+      const LoadResult& result = simulate_at(fleet, std::max(users, 1.0));
+      if (!result.met) return 0;
+      const double served = result.metrics.output_tokens / outputs() / std::max(result.metrics.duration.base(), 1e-12);
+      if (served >= rate) return std::max(users, 1.0);
+      users = std::ceil(std::max(users * 1.03 + 1, users * rate / served));
+    }
+    return 0;
   }
 
   const Candidate& pair_;

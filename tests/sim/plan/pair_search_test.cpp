@@ -154,6 +154,16 @@ TEST_CASE("pairs: users in a closed loop, and a batch at once") {
                               lengths + "}\nobjectives: {ttft_p90: 1 s, tpot_p90: 20 ms}\n" + space + ", goal: cost}"));
   REQUIRE(!users.ranked.empty());
   CHECK(users.kind == LoadKind::kUsers);
+  const PlanSpec turned = plan_of("model: llama-3.1-8b\nworkload: {arrivals: {process: closed_loop, concurrency: 1}, " +
+                                  lengths + "}\nobjectives: {ttft_mean: 300 ms, tpot_mean: 10 ms}\n" +
+                                  "search: {gpus: [h100-sxm], max_gpus: 4, tp: [1, 2], modes: [disaggregated], goal: "
+                                  "throughput}");
+  const PlanResult pruned =
+                       search_capacity(turned, {.fidelity = Fidelity::kCalibrated, .prune = true, .confirm = false}),
+                   all = search_capacity(turned, {.fidelity = Fidelity::kCalibrated, .prune = false, .confirm = false});
+  REQUIRE(!pruned.ranked.empty());
+  CHECK(pruned.simulations < all.simulations);
+  CHECK(pruned.ranked.front().tokens_per_s_per_gpu() >= 0.95 * all.ranked.front().tokens_per_s_per_gpu());
   const PlanResult batch =
       search_capacity(plan_of("model: llama-3.1-8b\nworkload: {arrivals: {process: all_at_once}, " + lengths +
                               ", requests: 300}\n" + space + "}"));
