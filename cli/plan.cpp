@@ -50,6 +50,11 @@ int run_plan(std::span<const std::string> arguments) {
   const auto start = std::chrono::steady_clock::now();
   const std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(diurnal ? diurnal->peak : tree), .result = {}, .sensitivities = {}};
+  if (diurnal && answer.plan.disaggregated) {
+    throw ConfigError(tree->mark,
+                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
+                      "or the arrivals' 'profile'");
+  }
   answer.result = search_capacity(
       answer.plan, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
   const bool found = !answer.result.ranked.empty();

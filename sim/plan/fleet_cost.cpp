@@ -50,8 +50,8 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
       m.duration);
   if (disaggregation) {
     add_pool(cost,
-             {*disaggregation->prefill, static_cast<double>(disaggregation->prefill_replicas), m.prefill_busy_seconds, m.prefill_flops,
-              m.prefill_bytes},
+             {*disaggregation->prefill, static_cast<double>(disaggregation->prefill_replicas), m.prefill_busy_seconds,
+              m.prefill_flops, m.prefill_bytes},
              m.duration);
   }
   for (double* share : {&cost.busy_share, &cost.mfu, &cost.mbu}) *share /= cost.gpus;

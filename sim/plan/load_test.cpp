@@ -163,7 +163,8 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   out.requests = out.metrics.completed;
   out.cut = seen.enough();
   out.stationary = load_kind(*s.workload) != LoadKind::kRate || !seen.grows(tolerated_drift(s));
-  out.met = !out.cut && out.stationary && out.metrics.failed == 0 && out.metrics.completed > 0;
+  const bool served = out.metrics.failed + out.metrics.rejected + out.metrics.cancelled == 0;
+  out.met = !out.cut && out.stationary && served && out.metrics.completed > 0;
   for (const Objective& o : s.objectives) {
     Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
     v.met = v.upper <= o.limit;

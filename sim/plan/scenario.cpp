@@ -158,6 +158,9 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const Deployment& d = *s.deployment;
   s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"),
                                 d.memory.weights * d.sharding.gpus(), d.engine.start_time, s.serving.replicas);
+  if (s.serving.disaggregation && s.serving.fleet.active())
+    in.fail("disaggregation",
+            "'disaggregation' and replicas that come and go (autoscaling, failures) do not go together");
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
   in.finish();
