@@ -19,6 +19,8 @@ namespace {
 /// `parallelism.replicas` and the flags of the request.
 EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   EstimateRequest r;
+  if (scenario.serving.disaggregation)
+    throw ConfigError("estimate: knows no workers apart; 'roofcast simulate' does, or leave 'disaggregation' out");
   r.batch = static_cast<int>(options.integer("batch", 1, 1000000));
   r.prompt_tokens = static_cast<int>(options.integer("prompt-tokens", 1, 100000000));
   r.output_tokens = static_cast<int>(options.integer("output-tokens", 1, 100000000));

@@ -20,7 +20,7 @@ namespace {
 std::string repository_of(const PlanAnswer& answer) {
   static constexpr std::string_view kHub = "huggingface.co/";
   const PlannedDeployment& winner = answer.result.ranked.front();
-  const ConfigTree scenario = point_scenario(answer.plan.space, winner.candidate.index);
+  const ConfigTree scenario = point_scenario(answer.plan.space, winner.candidate.point);
   const ConfigTree* source = resolve_named("models", *scenario->find("model"))->find("source");
   const std::string text = source != nullptr && *source ? (*source)->scalar : "";
   const auto at = text.find(kHub);
@@ -50,6 +50,11 @@ int run_plan(std::span<const std::string> arguments) {
   const auto start = std::chrono::steady_clock::now();
   const std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(diurnal ? diurnal->peak : tree), .result = {}, .sensitivities = {}};
+  if (diurnal && answer.plan.disaggregated) {
+    throw ConfigError(tree->mark,
+                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
+                      "or the arrivals' 'profile'");
+  }
   answer.result = search_capacity(
       answer.plan, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
   const bool found = !answer.result.ranked.empty();
@@ -61,7 +66,7 @@ int run_plan(std::span<const std::string> arguments) {
   if (found && diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   options.write(plan_report(answer, options.format()));
-  if (!found) throw Unavailable(no_plan(answer.result));
+  if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;
 }

@@ -11,6 +11,7 @@
 
 #include "base/config_library.h"
 #include "cli/command.h"
+#include "cli/mpi_ranks.h"
 #include "cli/options.h"
 #include "reports/sweep_report.h"
 
@@ -74,15 +75,24 @@ int run_sweep_command(std::span<const std::string> arguments) {
       "yes", "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;
+  const std::unique_ptr<Ranks> ranks = ranks_of_mpirun();
+  if (ranks && ranks->rank() > 0) {
+    serve_sweep(
+        *ranks, [&] { return read_sweep(options); }, options.fidelity());
+    return kDone;
+  }
+  std::optional<SweepCrew> crew;
+  if (ranks) crew.emplace(*ranks);
   const SweepSpec sweep = read_sweep(options);
   SweepStore store(store_path(options));
   std::signal(SIGINT, stop_on_signal);
   std::signal(SIGTERM, stop_on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   SweepProgress progress;
   if (isatty(STDERR_FILENO)) progress = std::ref(bar);
-  const SweepOutcome outcome = run_sweep(sweep, options.fidelity(), store, g_stop, progress);
+  const SweepOutcome outcome = run_sweep(sweep, options.fidelity(), store, g_stop, progress, crew ? &*crew : nullptr);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (outcome.interrupted) {
     fmt::print(stderr, "\ninterrupted: {} of {} points are in '{}'; the same command goes on from there\n",
@@ -94,8 +104,9 @@ int run_sweep_command(std::span<const std::string> arguments) {
     fmt::print(stderr, "{} combinations cannot be; the first: {}\n", outcome.errors.size(),
                outcome.errors.begin()->second);
   }
-  fmt::print(stderr, "{} points: {} run in {:.3f} s, {} from the store\n", outcome.points.size(), outcome.computed,
-             wall.count(), outcome.found);
+  fmt::print(stderr, "{} points: {} run in {:.3f} s{}, {} from the store\n", outcome.points.size(), outcome.computed,
+             wall.count(), ranks ? fmt::format(" by {} ranks", ranks->size()) : "", outcome.found);
+  if (crew && crew->lost() > 0) fmt::print(stderr, "{} ranks fell silent; the others did their work\n", crew->lost());
   return kDone;
 }
 

@@ -15,14 +15,42 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShown = 12;
+constexpr std::size_t kFrontierShown = 16;
 
-std::string layout_of(const Candidate& c) {
-  const Sharding& s = c.scenario.deployment->sharding;
+std::string layout_of(const Sharding& s) {
   std::string out = fmt::format("tp {}", s.tp);
   if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
   if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
   if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
   return out;
+}
+
+std::string with_speculation(const Candidate& c, std::string layout) {
+  const SpeculationSpec& s = c.scenario.serving.speculation;
+  if (!s.active()) return layout;
+  return layout + fmt::format(" {} k {}", name_of(s.method), s.num_speculative_tokens);
+}
+
+/// Prefill > decode where they are apart.
+std::string layout_of(const Candidate& c) {
+  const std::string decode = layout_of(c.scenario.deployment->sharding);
+  return with_speculation(c, c.disaggregated() ? layout_of(c.prefill().sharding) + " > " + decode : decode);
+}
+
+std::string count_of(int replicas, int spare) {
+  return spare > 0 ? fmt::format("{}+{}", replicas, spare) : std::to_string(replicas);
+}
+
+std::string replicas_of(const PlannedDeployment& p) {
+  const std::string decode = count_of(p.replicas, p.spare);
+  return p.candidate.disaggregated() ? count_of(p.prefill_replicas, p.spare) + " > " + decode : decode;
+}
+
+std::string fleet_of(const Candidate& c, const Fleet& fleet) {
+  if (c.disaggregated())
+    return fmt::format("{} prefill, {} decode worker{}", fleet.prefill_replicas, fleet.replicas,
+                       fleet.replicas == 1 ? "" : "s");
+  return fmt::format("{} replica{}", fleet.replicas, fleet.replicas == 1 ? "" : "s");
 }
 
 const char* unit_of(LoadKind kind) { return kind == LoadKind::kUsers ? "users" : "requests/s"; }
@@ -41,9 +69,15 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   const ServingMetrics& m = p.result.metrics;
   const TokenPrice price = token_price(p, a.plan);
   Json out = deployment_json(d);
-  out["mode"] = "aggregated";
+  out["mode"] = p.candidate.disaggregated() ? "disaggregated" : "aggregated";
   out["gpus"] = p.gpus();
   out["replicas"] = p.replicas;
+  if (p.candidate.disaggregated()) {  // the rest is that of the decode workers
+    Json prefill = deployment_json(p.candidate.prefill());
+    prefill["replicas"] = p.prefill_replicas;
+    prefill["max_num_batched_tokens"] = p.candidate.prefill().engine.max_num_batched_tokens;
+    out["prefill"] = prefill;
+  }
   out["spare_replicas"] = p.spare;
   out["max_num_seqs"] = d.engine.max_num_seqs;
   out["max_num_batched_tokens"] = d.engine.max_num_batched_tokens;
@@ -60,6 +94,9 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();
+  out["mean_power_watts"] = p.power().value;
+  if (const SpeculationSpec& s = p.candidate.scenario.serving.speculation; s.active())
+    out["speculation"] = {{"method", name_of(s.method)}, {"num_speculative_tokens", s.num_speculative_tokens}};
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   out["usd_per_hour"] = p.usd_per_hour();
   out["usd_per_million_input_tokens"] = price.usd_per_million_input;
@@ -82,7 +119,9 @@ Json frontier_json(const PlanResult& r, const std::vector<ParetoPoint>& frontier
     const Candidate& c = candidate_of(r, p.candidate);
     out.push_back({{"gpu", c.gpu},
                    {"layout", layout_of(c)},
+                   {"mode", c.disaggregated() ? "disaggregated" : "aggregated"},
                    {"precision", c.precision},
+                   {"gpus", p.gpus},
                    {"load_per_replica", p.load},
                    {"output_tokens_per_s_per_user", p.tokens_per_s_per_user},
                    {"output_tokens_per_s_per_gpu", p.tokens_per_s_per_gpu},
@@ -107,14 +146,15 @@ Json to_json(const PlanAnswer& a) {
            {"goal", name_of(a.plan.goal)},
            {"load_unit", unit_of(r.kind)},
            {"max_gpus", a.plan.max_gpus}};
-  out["search"] = {{"considered", r.considered}, {"unsplittable", r.unsplittable},
-                   {"too_large", r.too_large},   {"ruled_out_by_bounds", r.bounded},
-                   {"simulated", r.simulated},   {"simulations", r.simulations}};
+  out["search"] = {{"considered", r.considered},     {"unsplittable", r.unsplittable},   {"too_large", r.too_large},
+                   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},
+                   {"simulations", r.simulations}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   if (!r.ranked.empty()) {
     out["bound"] = bound_of(a);
-    if (a.sensitivities.held > 0) out["load_held_per_replica"] = a.sensitivities.held;
+    if (a.sensitivities.held > 0)
+      out[r.ranked.front().candidate.disaggregated() ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
     out["sensitivities"] = Json::array();
     for (const Sensitivity& s : a.sensitivities.changes) {
       out["sensitivities"].push_back(
@@ -137,16 +177,15 @@ Table ranking(const PlanAnswer& a, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, a.result.ranked.size()); ++i) {
     const PlannedDeployment& p = a.result.ranked[i];
     const Deployment& d = *p.candidate.scenario.deployment;
+    const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : d;
     const ServingMetrics& m = p.result.metrics;
     const TokenPrice price = token_price(p, a.plan);
-    table.row({p.candidate.gpu, std::to_string(p.gpus()), layout_of(p.candidate),
-               p.spare > 0 ? fmt::format("{}+{}", p.replicas, p.spare) : std::to_string(p.replicas),
-               p.candidate.precision, std::to_string(d.engine.max_num_seqs),
-               std::to_string(d.engine.max_num_batched_tokens), human_time(m.ttft_ms.percentile(99) / 1e3),
-               human_time(m.tpot_ms.percentile(99) / 1e3), significant(p.tokens_per_s_per_gpu()),
-               significant(p.tokens_per_s_per_user(), 3), significant(p.usd_per_hour(), 3),
-               significant(price.usd_per_million_input, 3), significant(price.usd_per_million_output, 3),
-               significant(price.joules_per_output_token, 3),
+    table.row({p.candidate.gpu, std::to_string(p.gpus()), layout_of(p.candidate), replicas_of(p), p.candidate.precision,
+               std::to_string(d.engine.max_num_seqs), std::to_string(prefilling.engine.max_num_batched_tokens),
+               human_time(m.ttft_ms.percentile(99) / 1e3), human_time(m.tpot_ms.percentile(99) / 1e3),
+               significant(p.tokens_per_s_per_gpu()), significant(p.tokens_per_s_per_user(), 3),
+               significant(p.usd_per_hour(), 3), significant(price.usd_per_million_input, 3),
+               significant(price.usd_per_million_output, 3), significant(price.joules_per_output_token, 3),
                p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio))});
   }
   return table;
@@ -155,24 +194,36 @@ Table ranking(const PlanAnswer& a, std::size_t most) {
 std::string winner_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const Deployment& d = *w.candidate.scenario.deployment;
+  const bool apart = w.candidate.disaggregated();
   std::string out =
-      fmt::format("{}, {} replica{}{}: {} GPUs, {} USD/h\n", deployment_line(d), w.replicas, w.replicas == 1 ? "" : "s",
-                  w.spare > 0 ? fmt::format(" and {} spare", w.spare) : "", w.gpus(), significant(w.usd_per_hour(), 3));
+      apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
+            : deployment_line(d) + ", ";
+  out += fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
+                     w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
+                     significant(w.usd_per_hour(), 3));
   for (const Verdict& v : w.result.verdicts) {
     out += fmt::format("  {:<12} {} (95 % confident below {}), limit {}: margin {:.0f} %\n", v.objective.name(),
                        human_time(v.value.base()), human_time(v.upper.base()), human_time(v.objective.limit.base()),
                        100 * v.margin());
   }
+  const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
+  if (drafts.active())
+    out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
+  if (a.plan.max_power.value > 0)
+    out += fmt::format("  power        {} W in the mean, limit {} W\n", significant(w.power().value, 3),
+                       significant(a.plan.max_power.value, 3));
+  if (a.plan.max_cost.value > 0)
+    out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
+                       significant(a.plan.max_cost.value, 3));
   if (a.sensitivities.held > 0) {
-    out += fmt::format("  carries {} {}; one replica holds up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
-                       significant(a.sensitivities.held, 3));
+    out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
+                       apart ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
   }
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
                      w.confirmed ? ", under another seed than the search's" : "");
   if (!a.sensitivities.changes.empty())
-    out +=
-        fmt::format("  bound by {}; ten percent more would change what a replica holds, and the cost of a token, by\n",
-                    bound_of(a));
+    out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
+                       bound_of(a), apart ? "it" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
   return out + fmt::format("  standing: {}\n", provenance_line(d));
@@ -181,7 +232,9 @@ std::string winner_text(const PlanAnswer& a) {
 std::string frontier_text(const PlanResult& r) {
   Table table(
       {"GPU", "layout", "precision", "tokens/s/user", "tokens/s/GPU", "USD/M tokens out", "p99 TTFT", "objectives"});
-  for (const ParetoPoint& p : r.frontier) {
+  const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
+  for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
+    const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
     const Candidate& c = candidate_of(r, p.candidate);
     table.row({c.gpu, layout_of(c), c.precision, significant(p.tokens_per_s_per_user, 3),
                significant(p.tokens_per_s_per_gpu), significant(p.usd_per_million_output, 3),
@@ -192,7 +245,7 @@ std::string frontier_text(const PlanResult& r) {
 
 }  // namespace
 
-std::string no_plan(const PlanResult& r) {
+std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
   const PlannedDeployment& n = *r.nearest;
   std::string out = "no deployment meets the objectives; the nearest feasible:";
@@ -200,8 +253,13 @@ std::string no_plan(const PlanResult& r) {
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));
   if (!n.result.stationary) out += " the queue grows,";
-  return out + fmt::format(" on {} x {} ({}, {} replica{})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
-                           n.replicas, n.replicas == 1 ? "" : "s");
+  if (plan.max_power.value > 0)
+    out += fmt::format(" {} W (at most {} W),", significant(n.power().value, 3), significant(plan.max_power.value, 3));
+  if (plan.max_cost.value > 0)
+    out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
+                       significant(plan.max_cost.value, 3));
+  return out + fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
+                           fleet_of(n.candidate, n.fleet()));
 }
 
 std::string plan_report(const PlanAnswer& a, const std::string& format) {
@@ -212,10 +270,12 @@ std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (a.fleet) out += fleet_plan_text(*a.fleet) + "for the peak:\n";
   if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
-  return out + fmt::format(
-                   "{} candidates: {} cannot be split or need too many GPUs, {} do not fit, {} ruled out by bounds, {} "
-                   "simulated ({} runs)\n",
-                   r.considered, r.unsplittable, r.too_large, r.bounded, r.simulated, r.simulations);
+  return out +
+         fmt::format(
+             "{} candidates{}: {} cannot be split or need too many GPUs, {} do not fit, {} ruled out by bounds, {} "
+             "simulated ({} runs)\n",
+             r.considered, r.pairs > 0 ? fmt::format(" and {} disaggregated pairs of them", r.pairs) : "",
+             r.unsplittable, r.too_large, r.bounded, r.simulated, r.simulations);
 }
 
 }  // namespace roofcast

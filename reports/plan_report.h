@@ -17,6 +17,6 @@ struct PlanAnswer {
 std::string plan_report(const PlanAnswer& answer, const std::string& format);
 
 /// One line: why there is no deployment, and which comes nearest.
-std::string no_plan(const PlanResult& result);
+std::string no_plan(const PlanResult& result, const PlanSpec& plan);
 
 }  // namespace roofcast

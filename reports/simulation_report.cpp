@@ -58,9 +58,16 @@ Json fleet_json(const ServingMetrics& m, const Scenario& s) {
 
 Json to_json(const ServingMetrics& m, const Scenario& s) {
   const double seconds = m.duration.base();
-  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas);
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
   Json out = deployment_json(*s.deployment);
   out["replicas"] = s.serving.replicas;
+  if (s.serving.disaggregation) {
+    out["disaggregation"] = {
+        {"prefill", deployment_json(*s.serving.disaggregation->prefill)},
+        {"prefill_replicas", s.serving.disaggregation->prefill_replicas},
+        {"transfer_bytes_per_s", transfer_bandwidth(*s.deployment, *s.serving.disaggregation).base()}};
+  }
+  out["gpus"] = cost.gpus;
   out["workload"] = s.workload ? s.workload->name : "";
   out["seed"] = s.serving.seed;
   out["duration"] = seconds;
@@ -112,7 +119,11 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
 std::string to_text(const ServingMetrics& m, const Scenario& s) {
   const Json json = to_json(m, s);
   std::string out = deployment_line(*s.deployment);
-  if (s.serving.replicas > 1) out += fmt::format(", {} replicas", s.serving.replicas);
+  if (const auto& split = s.serving.disaggregation) {
+    out = fmt::format("decode: {} x {}\nprefill: {} x {}", s.serving.replicas, out, split->prefill_replicas,
+                      deployment_line(*split->prefill));
+  } else if (s.serving.replicas > 1)
+    out += fmt::format(", {} replicas", s.serving.replicas);
   out += "\n\n";
   const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<24}{}\n", name, value); };
   const auto number = [&](const char* key, int digits = 4) { return significant(json[key].get<double>(), digits); };

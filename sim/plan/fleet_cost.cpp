@@ -5,26 +5,57 @@
 #include "sim/plan/power.h"
 
 namespace roofcast {
+namespace {
+
+/// What the replicas of one deployment did.
+struct PoolWork {
+  const Deployment& deployment;
+  double replicas;
+  double busy_seconds, flops, bytes;
+};
+
+/// Adds a pool; shares are weighted by GPUs and divided by all of them in the end.
+void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
+  const Deployment& d = work.deployment;
+  const double gpus = d.sharding.gpus() * work.replicas;
+  const Seconds busy(work.busy_seconds / work.replicas);  // of one replica, on average
+  const Flops flops(work.flops / gpus);
+  const Bytes bytes(work.bytes / gpus);
+  const Utilization whole = utilization_of(d, duration, flops, bytes), working = utilization_of(d, busy, flops, bytes);
+  const Seconds idle(std::max(0.0, (duration - busy).base()));
+  cost.busy_share += gpus * std::min(1.0, busy / duration);
+  cost.mfu += gpus * whole.compute;
+  cost.mbu += gpus * whole.memory;
+  cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
+  cost.usd_per_hour += d.gpu.price.value * gpus;
+}
+
+}  // namespace
 
 double paid_replicas(const ServingMetrics& m, int replicas) {
   return m.replica_seconds > 0 && m.duration > Seconds(0) ? m.replica_seconds / m.duration.base() : replicas;
 }
 
-FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_replicas) {
+FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_replicas,
+                     const std::optional<Disaggregation>& disaggregation) {
   FleetCost cost;
   const double replicas = paid_replicas(m, all_replicas);
-  const double seconds = m.duration.base(), gpus = d.sharding.gpus() * replicas;
-  if (seconds <= 0) return cost;
-  const Seconds busy(m.gpu_busy_seconds / replicas);  // of one replica, on average
-  cost.busy_share = std::min(1.0, busy.base() / seconds);
-  const Utilization whole = utilization_of(d, m.duration, Flops(m.flops / gpus), Bytes(m.bytes / gpus));
-  const Utilization working = utilization_of(d, busy, Flops(m.flops / gpus), Bytes(m.bytes / gpus));
-  cost.mfu = whole.compute;
-  cost.mbu = whole.memory;
-  const Seconds idle(std::max(0.0, seconds - busy.base()));
-  cost.energy = Joules{((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus};
-  cost.usd_per_hour = d.gpu.price.value * gpus;
-  const double usd = cost.usd_per_hour * seconds / 3600.0;
+  cost.gpus = d.sharding.gpus() * replicas;
+  if (disaggregation)
+    cost.gpus += static_cast<double>(disaggregation->prefill->sharding.gpus()) * disaggregation->prefill_replicas;
+  if (m.duration <= Seconds(0)) return cost;
+  add_pool(
+      cost,
+      {d, replicas, m.gpu_busy_seconds - m.prefill_busy_seconds, m.flops - m.prefill_flops, m.bytes - m.prefill_bytes},
+      m.duration);
+  if (disaggregation) {
+    add_pool(cost,
+             {*disaggregation->prefill, static_cast<double>(disaggregation->prefill_replicas), m.prefill_busy_seconds,
+              m.prefill_flops, m.prefill_bytes},
+             m.duration);
+  }
+  for (double* share : {&cost.busy_share, &cost.mfu, &cost.mbu}) *share /= cost.gpus;
+  const double usd = cost.usd_per_hour * m.duration.in(kHour);
   if (m.output_tokens > 0) {
     cost.usd_per_million_output_tokens = usd / m.output_tokens * 1e6;
     cost.usd_per_million_total_tokens = usd / (m.input_tokens + m.output_tokens) * 1e6;

@@ -1,13 +1,17 @@
 #pragma once
 // Money and energy of a simulated run.
 
+#include <optional>
+
 #include "sim/serve/metrics.h"
+#include "sim/serve/simulation.h"
 #include "sim/step/deployment.h"
 
 namespace roofcast {
 
 struct FleetCost {
-  double busy_share = 0;  ///< of the replicas' time that a step was running
+  double gpus = 0;
+  double busy_share = 0;  ///< of the GPUs' time that a step was running
   double mfu = 0, mbu = 0;
   Joules energy;
   double usd_per_hour = 0;
@@ -18,8 +22,15 @@ struct FleetCost {
 /// Replicas paid for, on average over the run: those of an autoscaled fleet, else all of them.
 double paid_replicas(const ServingMetrics& metrics, int replicas);
 
-/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power
-/// otherwise.
-FleetCost fleet_cost(const ServingMetrics& metrics, const Deployment& deployment, int replicas);
+/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power otherwise. With
+/// disaggregation `deployment` and `replicas` are the decoding ones, and the prefilling ones come on top; shares are
+/// means over GPUs.
+FleetCost fleet_cost(const ServingMetrics& metrics, const Deployment& deployment, int replicas,
+                     const std::optional<Disaggregation>& disaggregation = std::nullopt);
+
+/// Mean power of all GPUs together.
+inline Watts mean_power(const FleetCost& cost, const ServingMetrics& metrics) {
+  return {metrics.duration.base() > 0 ? cost.energy.value / metrics.duration.base() : 0.0};
+}
 
 }  // namespace roofcast

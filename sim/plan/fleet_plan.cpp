@@ -9,7 +9,6 @@
 
 #include "base/config_library.h"
 #include "sim/plan/parallel.h"
-#include "sim/plan/shared_pricer.h"
 
 namespace roofcast {
 namespace {
@@ -70,7 +69,7 @@ std::vector<FleetSlice> slices_of(const DiurnalPlan& plan) {
 /// Fewest replicas that hold a rate, from a guess: under the search's seed and, as its winner, under another one.
 class Holder {
  public:
-  Holder(const PlannedDeployment& p, StepPricer& pricer) : planned_(p), pricer_(pricer) {
+  Holder(const PlannedDeployment& p, PricerPool& pricers) : planned_(p), pricers_(pricers) {
     held_ = p.held > 0 ? p.held : p.load / p.replicas;
   }
   int replicas(double rate) {
@@ -89,18 +88,18 @@ class Holder {
   bool holds(double rate, int replicas) {
     const Scenario& s = planned_.candidate.scenario;
     const auto met = [&](std::uint64_t seed, double more_requests) {
-      const LoadTest test{.load = rate, .replicas = replicas, .seed = seed, .more_requests = more_requests};
-      return test_load(s, test, &pricer_).met;
+      const LoadTest test{.load = rate, .fleet = {.replicas = replicas}, .seed = seed, .more_requests = more_requests};
+      return test_load(s, test, pricers_).met;
     };
     return met(s.serving.seed, 1) && met(s.serving.seed + 1, 4);
   }
   const PlannedDeployment& planned_;
-  StepPricer& pricer_;
+  PricerPool& pricers_;
   double held_;
 };
 
-void schedule_slices(const PlannedDeployment& p, StepPricer& pricer, FleetPlan& out) {
-  Holder holder(p, pricer);
+void schedule_slices(const PlannedDeployment& p, PricerPool& pricers, FleetPlan& out) {
+  Holder holder(p, pricers);
   std::map<double, int> known;
   for (FleetSlice& s : out.slices) {
     const auto [at, fresh] = known.try_emplace(s.rate, 0);
@@ -122,15 +121,12 @@ FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
 }
 
 /// The day under the autoscaler.
-void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, StepPricer& pricer, FleetPlan& out) {
+void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
   const Scenario& s = p.candidate.scenario;
   ServingOptions options = s.serving;
   options.replicas = std::max(out.slices.front().needed, out.scaling.min);
   options.fleet.autoscaling = out.scaling;
-  options.pricer = [&](const std::shared_ptr<const Deployment>& d) -> std::unique_ptr<StepPricer> {
-    if (d == s.deployment) return std::make_unique<SharedPricer>(pricer);
-    return make_model_pricer(d);
-  };
+  options.pricer = pricers.factory();
   for (FleetSlice& slice : out.slices) slice.mean = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
   DayObserver observer(out.slices, out.length);
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
@@ -151,10 +147,10 @@ double in_flight(const PlannedDeployment& p) {
 }
 
 /// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
-void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, StepPricer& pricer, FleetPlan& out) {
+void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
   if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
     out.scaling = *own;
-    return play_day(p, plan, pricer, out);
+    return play_day(p, plan, pricers, out);
   }
   int fewest = p.replicas;
   for (const FleetSlice& s : out.slices) fewest = std::min(fewest, s.needed);
@@ -163,7 +159,7 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, StepPricer& 
                    .max = p.candidate.most_replicas(p.spare),
                    .policy = ScalingPolicy::kConcurrency,
                    .target = std::max(1.0, std::floor(share * in_flight(p)))};
-    play_day(p, plan, pricer, out);
+    play_day(p, plan, pricers, out);
     if (out.met) return;
   }
 }
@@ -187,13 +183,13 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
   out.length = *plan.day.duration;
   out.slices = slices_of(plan);
-  const std::unique_ptr<StepPricer> pricer = make_model_pricer(p.candidate.scenario.deployment);
-  schedule_slices(p, *pricer, out);
+  PricerPool pricers;
+  schedule_slices(p, pricers, out);
   const double hours = out.length.base() / 3600;
   const double all_day = (p.replicas + p.spare) * hours, spare = p.spare * hours;
   out.fixed = {all_day, all_day * out.usd_a_replica_hour};
   out.scheduled = scheduled_day(out, spare);
-  scale_day(p, plan, *pricer, out);
+  scale_day(p, plan, pricers, out);
   out.scaled.replica_hours = out.metrics.replica_seconds / 3600 + spare;
   out.scaled.usd = out.scaled.replica_hours * out.usd_a_replica_hour;
   return out;

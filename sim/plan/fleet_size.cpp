@@ -11,7 +11,7 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
   return {.candidate = c,
           .replicas = replicas,
           .spare = plan.spare_replicas,
-          .tested_replicas = tested,
+          .tested = {.replicas = tested},
           .load = load,
           .held = held,
           .result = std::move(result)};
@@ -19,11 +19,11 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
 
 class Evaluator {
  public:
-  Evaluator(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds, StepPricer& pricer)
+  Evaluator(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers)
       : candidate_(c),
         plan_(plan),
         bounds_(bounds),
-        pricer_(pricer),
+        pricers_(pricers),
         load_(offered_load(*c.scenario.workload)),
         most_(c.most_replicas(plan.spare_replicas)),
         seed_(c.scenario.serving.seed) {}
@@ -34,15 +34,30 @@ class Evaluator {
     } else {
       fleet();
     }
+    limit_power();
     return std::move(out_);
   }
 
  private:
+  /// More replicas draw more, fewer carry less: only where as much as holds is wanted can a fleet be made smaller.
+  void limit_power() {
+    if (!out_.planned || within_power(*out_.planned, plan_)) return;
+    PlannedDeployment& p = *out_.planned;
+    while (p.replicas > 1 && p.tested.replicas == 1 && plan_.goal == PlanGoal::kThroughput && !within_power(p, plan_)) {
+      p.load *= (p.replicas - 1.0) / p.replicas;
+      --p.replicas;
+    }
+    if (within_power(p, plan_)) return;
+    out_.nearest = std::move(p);
+    out_.planned.reset();
+  }
+
   bool fleet_holds(int replicas, double held) {
-    LoadResult result = test_load(candidate_.scenario,
-                                  {.load = load_, .replicas = replicas, .seed = seed_, .more_requests = 1}, &pricer_);
+    const Fleet tested{.replicas = replicas};
+    LoadResult result =
+        test_load(candidate_.scenario, {.load = load_, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_);
     PlannedDeployment planned = planned_of(candidate_, plan_, replicas, replicas, load_, held, std::move(result));
-    out_.tried.push_back({load_, replicas, planned.result});
+    out_.tried.push_back({load_, tested, planned.result});
     const bool met = planned.result.met;
     if (met) {
       out_.planned = std::move(planned);
@@ -82,7 +97,7 @@ class Evaluator {
     const double high = kind == LoadKind::kUsers ? std::ceil(load_ / least) : load_ / least;
     const double low = kind == LoadKind::kUsers ? std::ceil(load_ / most_) : load_ / most_;
     if (low >= high) return least;
-    held = held_load(candidate_.scenario, {.low = low, .high = high}, seed_, pricer_, out_.tried).load;
+    held = held_load(candidate_.scenario, {.low = low, .high = high}, {}, pricers_, out_.tried).load;
     return held > 0 ? static_cast<int>(std::ceil(load_ / held - 1e-9)) : most_;
   }
 
@@ -95,7 +110,7 @@ class Evaluator {
     const Deployment& d = *candidate_.scenario.deployment;
     const double room = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
     const double high = load_kind(w) == LoadKind::kUsers ? room : std::min(bounds_.requests_per_s, 1000.0);
-    HeldLoad held = held_load(candidate_.scenario, {.low = 0, .high = high}, seed_, pricer_, out_.tried);
+    HeldLoad held = held_load(candidate_.scenario, {.low = 0, .high = high}, {}, pricers_, out_.tried);
     PlannedDeployment planned =
         planned_of(candidate_, plan_, most_, 1, held.load * most_, held.load, std::move(held.result));
     (held.load > 0 ? out_.planned : out_.nearest) = std::move(planned);
@@ -104,7 +119,7 @@ class Evaluator {
   const Candidate& candidate_;
   const PlanSpec& plan_;
   const LoadBounds& bounds_;
-  StepPricer& pricer_;
+  PricerPool& pricers_;
   double load_;
   int most_;
   std::uint64_t seed_;
@@ -113,29 +128,52 @@ class Evaluator {
 
 }  // namespace
 
-Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, StepPricer& pricer) {
-  return Evaluator(candidate, plan, bounds, pricer).run();
+Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers) {
+  return Evaluator(candidate, plan, bounds, pricers).run();
 }
 
-bool confirm(PlannedDeployment& p, const PlanSpec& plan, StepPricer& pricer) {
+namespace {
+
+/// One more of the role that an objective is missed for: prefill for TTFT, decode for the rest; false when there are
+/// no more GPUs.
+bool add_worker(PlannedDeployment& p) {
+  Fleet more = p.fleet();
+  const auto missed = [&](LatencyMetric metric) {
+    return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),
+                       [&](const Verdict& v) { return v.objective.metric == metric && !v.met; });
+  };
+  const bool decode = !p.candidate.disaggregated() || missed(LatencyMetric::kTpot) || missed(LatencyMetric::kItl);
+  ++(decode ? more.replicas : more.prefill_replicas);
+  if (!p.candidate.affords(more, p.spare)) return false;
+  p.replicas = more.replicas, p.prefill_replicas = more.prefill_replicas;
+  p.tested = more;
+  return true;
+}
+
+}  // namespace
+
+bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
+  return plan.max_power.value <= 0 || p.power().value <= plan.max_power.value;
+}
+
+bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
-  if (load_kind(*s.workload) == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
+  const LoadKind kind = load_kind(*s.workload);
+  if (kind == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
     return p.confirmed = true;
   for (int tries = 0; tries < 8; ++tries) {
-    const double load = p.load * p.tested_replicas / p.replicas;
-    LoadResult again = test_load(
-        s, {.load = load, .replicas = p.tested_replicas, .seed = s.serving.seed + 1, .more_requests = 4}, &pricer);
-    if (again.met) {
-      p.result = std::move(again);
-      return p.confirmed = true;
-    }
+    const LoadTest test{.load = p.tested_load(), .fleet = p.tested, .seed = s.serving.seed + 1, .more_requests = 4};
+    LoadResult again = test_load(s, test, pricers);
+    const bool met = again.met;
+    p.result = std::move(again);
+    if (met && within_power(p, plan)) return p.confirmed = true;
+    if (met && plan.goal != PlanGoal::kThroughput) return false;
     if (plan.goal == PlanGoal::kThroughput) {
       p.load *= 0.96, p.held *= 0.96;
-      if (load_kind(*s.workload) != LoadKind::kRate) p.load = std::floor(p.load), p.held = std::floor(p.held);
-      if (p.load < p.replicas && load_kind(*s.workload) == LoadKind::kUsers) return false;
-    } else {
-      if (p.replicas >= p.candidate.most_replicas(p.spare)) return false;
-      p.tested_replicas = ++p.replicas;
+      if (kind != LoadKind::kRate) p.load = std::floor(p.load), p.held = std::floor(p.held);
+      if (p.load < p.replicas && kind == LoadKind::kUsers) return false;
+    } else if (!add_worker(p)) {
+      return false;
     }
   }
   return false;

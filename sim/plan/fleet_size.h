@@ -13,10 +13,13 @@ struct Evaluation {
 };
 
 /// Fewest replicas that hold the whole load, simulated as a fleet; for throughput the highest load one replica holds.
-Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, StepPricer& pricer);
+Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers);
 
-/// Another seed and four times the requests; where they fail, a replica more, or a load 4 % lower, and again.
-/// False when nothing is left to give.
-bool confirm(PlannedDeployment& planned, const PlanSpec& plan, StepPricer& pricer);
+/// Whether the planned fleet draws no more than it may.
+bool within_power(const PlannedDeployment& planned, const PlanSpec& plan);
+
+/// Another seed and four times the requests; where they fail, a replica more (of the role whose objective is missed),
+/// or a load 4 % lower, and again. False when nothing is left to give.
+bool confirm(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 
 }  // namespace roofcast

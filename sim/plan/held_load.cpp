@@ -6,16 +6,20 @@
 namespace roofcast {
 namespace {
 
-/// Tries loads of one replica and remembers them.
+/// Tries loads and remembers them.
 class Prober {
  public:
-  Prober(const Scenario& s, std::uint64_t seed, StepPricer& pricer, std::vector<TriedLoad>& tried)
-      : scenario_(s), seed_(seed), pricer_(pricer), tried_(tried), whole_(load_kind(*s.workload) == LoadKind::kUsers) {}
+  Prober(const Scenario& s, const Fleet& fleet, PricerPool& pricers, std::vector<TriedLoad>& tried)
+      : scenario_(s),
+        fleet_(fleet),
+        pricers_(pricers),
+        tried_(tried),
+        whole_(load_kind(*s.workload) == LoadKind::kUsers) {}
 
   double rounded(double load) const { return whole_ ? std::max(1.0, std::floor(load + 1e-9)) : load; }
   bool holds(double load) {
-    tried_.push_back(
-        {load, 1, test_load(scenario_, {.load = load, .replicas = 1, .seed = seed_, .more_requests = 1}, &pricer_)});
+    const LoadTest test{.load = load, .fleet = fleet_, .seed = scenario_.serving.seed, .more_requests = 1};
+    tried_.push_back({load, fleet_, test_load(scenario_, test, pricers_)});
     return tried_.back().result.met;
   }
   bool apart(double low, double high, double tolerance) const {
@@ -25,21 +29,22 @@ class Prober {
 
  private:
   const Scenario& scenario_;
-  std::uint64_t seed_;
-  StepPricer& pricer_;
+  Fleet fleet_;
+  PricerPool& pricers_;
   std::vector<TriedLoad>& tried_;
   bool whole_;
 };
 
 }  // namespace
 
-HeldLoad held_load(const Scenario& scenario, const LoadRange& range, std::uint64_t seed, StepPricer& pricer,
+HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried) {
   constexpr int kHalvings = 14;
-  Prober probe(scenario, seed, pricer, tried);
+  Prober probe(scenario, fleet, pricers, tried);
   HeldLoad held;
   double high = probe.rounded(range.high), low = 0;
   if (probe.holds(high)) return {high, probe.last()};
+  if (range.at_low != nullptr) low = range.low, held = {low, *range.at_low};
   for (int i = 0; i < kHalvings && low == 0; ++i) {
     const double next = probe.rounded(range.low > 0 && i == 0 ? range.low : high / 2);
     if (next >= high) break;

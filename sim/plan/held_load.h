@@ -1,5 +1,5 @@
 #pragma once
-// The highest load one replica holds within its objectives, by bisection.
+// The highest load a fleet holds within its objectives, by bisection.
 
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace roofcast {
 /// A load that was tried, and what came of it.
 struct TriedLoad {
   double load = 0;
-  int replicas = 1;
+  Fleet fleet{};
   LoadResult result;
 };
 
@@ -20,12 +20,13 @@ struct HeldLoad {
 };
 
 struct LoadRange {
-  double low = 0, high = 0;  ///< 0 as `low`: search down from `high`
-  double tolerance = 0.03;   ///< relative; users go to whole numbers
+  double low = 0, high = 0;            ///< 0 as `low`: search down from `high`
+  double tolerance = 0.03;             ///< relative; users go to whole numbers
+  const LoadResult* at_low = nullptr;  ///< where `low` is known to hold
 };
 
 /// Assumes that less load never hurts; `tried` gets every simulation. Deterministic.
-HeldLoad held_load(const Scenario& scenario, const LoadRange& range, std::uint64_t seed, StepPricer& pricer,
+HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried);
 
 }  // namespace roofcast

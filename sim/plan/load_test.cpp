@@ -4,15 +4,26 @@
 #include <array>
 #include <cmath>
 
-#include "sim/plan/shared_pricer.h"
-
 namespace roofcast {
 namespace {
 
-/// Waits of the requests in the order they ended, for the drift of the queue.
-class WaitObserver final : public Observer {
+/// Waits of the requests in the order they ended, for the drift of the queue; and whether the objectives can be met.
+class TestObserver final : public Observer {
  public:
-  void on_request(const RequestRecord& r) override { waits_.emplace_back(r.arrival.base(), r.queue.base()); }
+  /// `requests` 0: to the end, whatever happens.
+  TestObserver(const std::vector<Objective>& objectives, double requests) : requests_(requests) {
+    for (const Objective& o : objectives) budgets_.push_back({o});
+  }
+
+  void on_request(const RequestRecord& r) override {
+    waits_.emplace_back(r.arrival.base(), r.queue.base());
+    for (Budget& b : budgets_) b.add(r);
+  }
+  /// Some mean of all requests is above its limit already, or so many are that a percentile is.
+  bool enough() const override {
+    return requests_ > 0 &&
+           std::any_of(budgets_.begin(), budgets_.end(), [&](const Budget& b) { return b.spent(requests_); });
+  }
 
   /// Mean wait of the last third of the arrivals against the first third's: a stable queue goes up and down, one
   /// that is fed faster than it empties grows with time.
@@ -30,6 +41,25 @@ class WaitObserver final : public Observer {
   }
 
  private:
+  struct Budget {
+    Objective objective;
+    double sum = 0, over = 0;
+
+    void add(const RequestRecord& r) {
+      Seconds value{};
+      if (objective.metric == LatencyMetric::kTtft) value = r.ttft;
+      if (objective.metric == LatencyMetric::kTpot) value = r.tpot();
+      if (objective.metric == LatencyMetric::kE2el) value = r.e2el;
+      sum += value / objective.limit;
+      over += value > objective.limit ? 1 : 0;
+    }
+    bool spent(double requests) const {
+      return objective.percentile < 0 ? sum > requests : over > requests * (1 - objective.percentile / 100) + 1;
+    }
+  };
+
+  double requests_;
+  std::vector<Budget> budgets_;
   std::vector<std::pair<double, double>> waits_;
 };
 
@@ -41,7 +71,8 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
       1.0, std::min<double>(static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp,
                             d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
   const int batch = static_cast<int>(std::min(room, 65536.0));
-  const double rate = test.load / test.replicas, context = prompt + output / 2;
+  const double rate = test.load / test.fleet.replicas, context = prompt + output / 2;
+  const double more = s.serving.disaggregation ? 1.1 : 1.5;  // prefill chunks make steps longer
   double flight = 1;
   for (int i = 0; i < 4; ++i) {  // the batch sets the step, the step the batch
     const double step = pricer
@@ -49,9 +80,9 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
                                    .decode_context = context * flight,
                                    .prefills = {}})
                             .time.base();
-    flight = std::clamp(rate * output * step * 1.5, 1.0, room);
+    flight = std::clamp(rate * output * step * more, 1.0, room);
   }
-  return flight * test.replicas;
+  return flight * test.fleet.replicas;
 }
 
 WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
@@ -116,23 +147,24 @@ double offered_load(const WorkloadSpec& w) {
   return 1;
 }
 
-LoadResult test_load(const Scenario& s, const LoadTest& test, StepPricer* pricer) {
-  std::unique_ptr<StepPricer> own;
-  if (pricer == nullptr) own = make_model_pricer(s.deployment), pricer = own.get();
+LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {
   ServingOptions options = s.serving;
-  options.replicas = test.replicas;
+  options.replicas = test.fleet.replicas;
   options.fleet = {};  // all of them, all the time
+  if (options.disaggregation && test.fleet.prefill_replicas > 0)
+    options.disaggregation->prefill_replicas = test.fleet.prefill_replicas;
   options.seed = test.seed;
-  options.pricer = [&](const std::shared_ptr<const Deployment>& d) -> std::unique_ptr<StepPricer> {
-    if (d == s.deployment) return std::make_unique<SharedPricer>(*pricer);
-    return make_model_pricer(d);  // a draft model's
-  };
-  WaitObserver waits;
+  options.pricer = pricers.factory();
+  const WorkloadSpec workload = workload_at(s, test, *pricers.lend(s.deployment));
+  const bool whole = test.to_the_end || load_kind(*s.workload) == LoadKind::kWhole;
+  TestObserver seen(s.objectives, whole ? 0.0 : static_cast<double>(workload.requests));
   LoadResult out;
-  out.metrics = simulate(s.deployment, workload_at(s, test, *pricer), options, &waits);
+  out.metrics = simulate(s.deployment, workload, options, &seen);
   out.requests = out.metrics.completed;
-  out.stationary = load_kind(*s.workload) != LoadKind::kRate || !waits.grows(tolerated_drift(s));
-  out.met = out.stationary && out.metrics.failed == 0 && out.metrics.completed > 0;
+  out.cut = seen.enough();
+  out.stationary = load_kind(*s.workload) != LoadKind::kRate || !seen.grows(tolerated_drift(s));
+  const bool served = out.metrics.failed + out.metrics.rejected + out.metrics.cancelled == 0;
+  out.met = !out.cut && out.stationary && served && out.metrics.completed > 0;
   for (const Objective& o : s.objectives) {
     Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
     v.met = v.upper <= o.limit;

@@ -2,6 +2,7 @@
 // One deployment under one load: do its objectives hold?
 
 #include "sim/plan/confidence.h"
+#include "sim/plan/pricer_pool.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
@@ -28,18 +29,27 @@ struct LoadResult {
   bool stationary = true;  ///< the queue does not grow
   bool met = false;        ///< every objective, stationary, nothing failed
   std::int64_t requests = 0;
+  bool cut = false;        ///< ended when an objective could not be met any more; then not met
   double worst_ratio = 0;  ///< of upper end and limit; the most of all objectives
+};
+
+/// Replicas in a simulation.
+struct Fleet {
+  int replicas = 1;
+  int prefill_replicas = 0;  ///< of a disaggregated scenario; 0: as it says
 };
 
 struct LoadTest {
   double load = 1;  ///< of the whole fleet, in the unit of its kind
-  int replicas = 1;
+  Fleet fleet{};
   std::uint64_t seed = 0;
   double more_requests = 1;  ///< times what the percentile needs
+  bool to_the_end = false;   ///< even when an objective cannot be met any more
 };
 
 /// Simulates with as many requests as the objectives' percentiles need and as it takes to fill the machine some times
-/// over; the first that fill it are not counted. `pricer` may be null; shared, it must belong to one thread.
-LoadResult test_load(const Scenario& scenario, const LoadTest& test, StepPricer* pricer = nullptr);
+/// over; the first that fill it are not counted. Ends early when the requests so far make a mean or a percentile miss
+/// its limit whatever the others do.
+LoadResult test_load(const Scenario& scenario, const LoadTest& test, PricerPool& pricers);
 
 }  // namespace roofcast

@@ -45,8 +45,8 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
 
 MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
   const double seconds = std::max(m.duration.base(), 1e-12);
-  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas);
-  const double gpus = s.deployment->sharding.gpus() * paid_replicas(m, s.serving.replicas);
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  const double gpus = cost.gpus;
   MetricsList out{{"fits", true},
                   {"gpus", gpus},
                   {"duration", m.duration.base()},

@@ -29,6 +29,7 @@ constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
                                 SpaceKey{"pp", "parallelism.pp"},
                                 SpaceKey{"ep", "parallelism.ep"},
                                 SpaceKey{"attention_dp", "parallelism.attention_dp"},
+                                SpaceKey{"speculation", "speculation"},
                                 SpaceKey{"max_num_seqs", "engine.max_num_seqs"},
                                 SpaceKey{"max_num_batched_tokens", "engine.max_num_batched_tokens"}};
 
@@ -46,12 +47,44 @@ ConfigTree read_gpu(const ConfigTree& tree, PlanSpec& plan) {
   return rest;
 }
 
-void check_modes(ConfigReader& in) {
-  for (const std::string& mode : in.texts("modes")) {
-    if (mode == "aggregated") continue;
-    if (mode == "disaggregated")
-      in.fail("modes", "'disaggregated' is not searched yet; simulate such deployments one by one");
-    in.fail("modes", fmt::format("'{}' must be 'aggregated'", mode));
+void read_modes(PlanSpec& plan, ConfigReader& in) {
+  const std::vector<std::string> modes = in.texts("modes");
+  if (modes.empty()) return;
+  plan.aggregated = plan.disaggregated = false;
+  for (const std::string& mode : modes) {
+    if (mode != "aggregated" && mode != "disaggregated")
+      in.fail("modes", fmt::format("'{}' must be 'aggregated' or 'disaggregated'", mode));
+    (mode == "aggregated" ? plan.aggregated : plan.disaggregated) = true;
+  }
+}
+
+RoleSpace read_role(std::optional<ConfigReader> in) {
+  RoleSpace role;
+  if (!in) return role;
+  role.gpus = in->texts("gpus");
+  for (const auto& [key, values] : {std::pair{"tp", &role.tp},
+                                    {"pp", &role.pp},
+                                    {"ep", &role.ep},
+                                    {"attention_dp", &role.attention_dp},
+                                    {"max_num_seqs", &role.max_num_seqs},
+                                    {"max_num_batched_tokens", &role.max_num_batched_tokens},
+                                    {"workers", &role.workers}}) {
+    for (double value : in->numbers(key, {1, 1e6})) values->push_back(static_cast<int>(value));
+  }
+  in->finish();
+  return role;
+}
+
+void read_disaggregation(PlanSpec& plan, ConfigReader& in) {
+  for (const char* key : {"prefill", "decode", "transfer"}) {
+    if (in.has(key) && !plan.disaggregated) in.fail(key, fmt::format("'{}' belongs to 'modes: [disaggregated]'", key));
+  }
+  plan.prefill = read_role(in.optional_child("prefill"));
+  plan.decode = read_role(in.optional_child("decode"));
+  if (auto transfer = in.optional_child("transfer")) {
+    plan.transfer_bandwidth = transfer->bandwidth("bandwidth", BytesPerSecond(0));
+    plan.transfer_latency = transfer->time("latency", Seconds(0));
+    transfer->finish();
   }
 }
 
@@ -59,6 +92,30 @@ void add_axis(SweepSpec& space, const char* key, std::vector<ConfigTree> values)
   SweepAxis axis{.keys = {key}, .values = {}};
   for (ConfigTree& value : values) axis.values.push_back({std::move(value)});
   space.axes.push_back(std::move(axis));
+}
+
+/// A method with a list of k is one value each; `none` is a scenario without.
+std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
+  std::vector<ConfigTree> out;
+  for (const ConfigTree& value : values) {
+    const bool map = value->kind == ConfigNode::Kind::kMap;
+    const ConfigTree* drafts = map ? value->find("num_speculative_tokens") : nullptr;
+    if (value->kind == ConfigNode::Kind::kScalar && value->scalar == "none") {
+      auto none = std::make_shared<ConfigNode>(*value);
+      none->kind = ConfigNode::Kind::kNull;
+      out.push_back(std::move(none));
+    } else if (drafts != nullptr && *drafts && (*drafts)->kind == ConfigNode::Kind::kList) {
+      for (const ConfigTree& k : (*drafts)->items)
+        out.push_back(with_value(value, "num_speculative_tokens", k, "plan"));
+    } else if (map) {
+      out.push_back(value);
+    } else {
+      throw ConfigError(value->mark,
+                        "a speculation is 'none' or a map such as {method: eagle3, acceptance: 0.7, "
+                        "num_speculative_tokens: [1, 3, 5]}");
+    }
+  }
+  return out;
 }
 
 void read_space(PlanSpec& plan, ConfigReader& in) {
@@ -70,6 +127,7 @@ void read_space(PlanSpec& plan, ConfigReader& in) {
     std::vector<ConfigTree> values;
     if (in.has(k.name)) {
       values = in.list(k.name);
+      if (std::string_view(k.name) == "speculation") values = speculations(values);
     } else if (std::string_view(k.name) == "tp") {
       for (int tp = 1; tp <= std::min(plan.max_gpus, 8); tp *= 2)
         values.push_back(make_scalar(std::to_string(tp), in.mark()));
@@ -102,20 +160,6 @@ bool all_at_once(const ConfigTree& tree) {
   return process && process->scalar == "all_at_once";
 }
 
-std::string precision_of(const Deployment& d) {
-  std::string out(name_of(d.precision.weights));
-  if (!d.precision.recipe.empty()) out = d.precision.recipe;
-  return out + ", " + std::string(name_of(d.precision.kv_cache)) + " KV";
-}
-
-/// A request of the mean length fits into the cache of one replica.
-bool holds_one(const Scenario& s) {
-  if (load_kind(*s.workload) == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
-    return true;
-  const double tokens = s.workload->prompt_tokens.mean() + s.workload->output_tokens.mean();
-  return s.deployment->memory.max_context(s.deployment->engine.block_size) >= tokens;
-}
-
 }  // namespace
 
 std::string_view name_of(PlanGoal goal) { return kGoals[static_cast<std::size_t>(goal)]; }
@@ -129,9 +173,12 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   ConfigReader in(*search, "a search");
   plan.max_gpus = static_cast<int>(in.integer("max_gpus", 8, {1, 1e6}));
   read_space(plan, in);
-  check_modes(in);
+  read_modes(plan, in);
+  read_disaggregation(plan, in);
   plan.goal = static_cast<PlanGoal>(in.choice("goal", kGoals, all_at_once(tree) ? 2 : 0));
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
+  plan.max_cost = in.price("max_cost", UsdPerHour{0});
+  plan.max_power = in.power("max_power", Watts{0});
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
   plan.power_usage_effectiveness = in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
   in.finish();
@@ -140,47 +187,6 @@ PlanSpec parse_plan(const ConfigTree& tree) {
                                                    plan.space.grid_points(), kMaxCandidates));
   }
   return plan;
-}
-
-Candidates read_candidates(const PlanSpec& plan, Fidelity fidelity) {
-  Candidates out;
-  SpecCache specs;
-  std::string first_error;
-  out.considered = static_cast<std::uint64_t>(plan.space.grid_points());
-  for (std::uint64_t i = 0; i < out.considered; ++i) {
-    Candidate c{.index = i, .scenario = {}, .gpu = {}, .precision = {}, .most_gpus = plan.max_gpus};
-    try {
-      c.scenario = read_scenario(point_scenario(plan.space, i), fidelity, specs);
-    } catch (const ConfigError& error) {
-      if (first_error.empty()) first_error = error.what();
-      ++out.unsplittable;
-      continue;
-    }
-    if (!c.scenario.workload) throw ConfigError(plan.space.scenario->mark, "a plan needs a 'workload'");
-    if (c.scenario.objectives.empty() && c.scenario.workload->objectives) {
-      c.scenario.objectives = parse_objectives(ConfigReader(c.scenario.workload->objectives, "objectives"));
-    }
-    c.gpu = c.scenario.deployment->gpu.name;
-    c.precision = precision_of(*c.scenario.deployment);
-    for (const auto& [gpu, count] : plan.available) {
-      if (gpu == c.gpu) c.most_gpus = std::min(c.most_gpus, count);
-    }
-    const auto& infeasible = c.scenario.deployment->memory.infeasible;
-    if (infeasible || !holds_one(c.scenario)) {
-      ++out.too_large;
-      if (out.first_reason.empty()) {
-        out.first_reason = infeasible ? infeasible->reason
-                                      : fmt::format("a request of the mean length does not fit the KV cache of {} x {}",
-                                                    c.gpus(), c.gpu);
-      }
-    } else if (c.most_replicas(plan.spare_replicas) < 1) {
-      ++out.unsplittable;
-    } else {
-      out.kept.push_back(std::move(c));
-    }
-  }
-  if (out.unsplittable == out.considered && !first_error.empty()) throw ConfigError(first_error);
-  return out;
 }
 
 }  // namespace roofcast

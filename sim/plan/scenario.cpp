@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "base/text.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/disaggregation.h"
 #include "sim/plan/speculation.h"
 
 namespace roofcast {
@@ -87,8 +88,8 @@ void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, 
 
 }  // namespace
 
-std::shared_ptr<const Deployment> read_deployment_with(ConfigReader& in, Fidelity fidelity, int& replicas,
-                                                       SpecCache& specs) {
+std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas,
+                                                  SpecCache& specs) {
   auto d = std::make_shared<Deployment>();
   d->fidelity = fidelity;
   for (const char* key : {"model", "gpu"}) {
@@ -119,7 +120,7 @@ std::shared_ptr<const Deployment> read_deployment_with(ConfigReader& in, Fidelit
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity) {
   int replicas = 1;
   SpecCache specs;
-  return read_deployment_with(in, fidelity, replicas, specs);
+  return read_deployment(in, fidelity, replicas, specs);
 }
 
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
@@ -132,12 +133,20 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   Scenario s;
   in.ignore("name");
   in.ignore("help");
-  s.deployment = read_deployment_with(in, fidelity, s.serving.replicas, specs);
+  s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
     s.deployment = std::move(reserved);
+  }
+  if (auto disaggregation = in.optional_child("disaggregation")) {
+    s.serving.disaggregation = parse_disaggregation(std::move(*disaggregation), tree, *s.deployment, specs);
+    if (const auto& prefill = s.serving.disaggregation->prefill->memory.infeasible) {
+      auto infeasible = std::make_shared<Deployment>(*s.deployment);
+      infeasible->memory.infeasible = Infeasible{"a prefill worker: " + prefill->reason};
+      s.deployment = std::move(infeasible);
+    }
   }
   if (in.has("workload")) {
     s.workload = parse_workload(ConfigReader(resolve_named("workloads", in.tree("workload")), "a workload"));
@@ -149,6 +158,9 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const Deployment& d = *s.deployment;
   s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"),
                                 d.memory.weights * d.sharding.gpus(), d.engine.start_time, s.serving.replicas);
+  if (s.serving.disaggregation && s.serving.fleet.active())
+    in.fail("disaggregation",
+            "'disaggregation' and replicas that come and go (autoscaling, failures) do not go together");
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
   in.finish();

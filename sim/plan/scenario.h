@@ -32,5 +32,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
 /// Only the keys of the deployment: model, gpu, engine, parallelism, precision, routing; the others stay unread in
 /// `in`.
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity);
+/// The same with shared specs; `replicas` is set where the parallelism says so.
+std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs);
 
 }  // namespace roofcast

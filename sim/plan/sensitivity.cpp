@@ -35,19 +35,24 @@ constexpr std::array kChanges{
              }
            }}};
 
-/// The load that one replica holds with the change, near that of the plan; tokens/s where the load is given.
+/// The load that one replica, or the disaggregated fleet, holds with the change, near that of the plan; tokens/s where
+/// the load is given.
 double throughput_with(const PlannedDeployment& p, const Change& change) {
   Scenario s = p.candidate.scenario;
   s.deployment = perturbed(*s.deployment, change.apply);
-  const std::unique_ptr<StepPricer> pricer = make_model_pricer(s.deployment);
+  if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
+  PricerPool pricers;
   std::vector<TriedLoad> tried;
   if (load_kind(*s.workload) == LoadKind::kWhole) {
-    const LoadResult r = test_load(
-        s, {.load = 1, .replicas = p.tested_replicas, .seed = s.serving.seed, .more_requests = 1}, pricer.get());
+    const LoadResult r =
+        test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
     return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
   }
-  const double near = p.held > 0 ? p.held : p.load / p.replicas;
-  return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, s.serving.seed, *pricer, tried).load;
+  const bool apart = p.candidate.disaggregated();
+  const double near = p.held > 0 ? p.held : p.load / (apart ? 1 : p.replicas);
+  return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, apart ? p.fleet() : Fleet{}, pricers,
+                   tried)
+      .load;
 }
 
 }  // namespace

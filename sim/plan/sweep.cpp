@@ -196,6 +196,14 @@ std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidel
     if (value == nullptr || !*value || (*value)->kind == ConfigNode::Kind::kNull) continue;
     fmt::format_to(std::back_inserter(text), "{:016x}\n", specs.fingerprint(kind, *value));
   }
+  const ConfigTree prefill = value_at(scenario, "disaggregation.prefill");
+  for (const auto& [key, kind] : kNamed) {
+    if (!prefill || prefill->kind != ConfigNode::Kind::kMap) break;
+    const ConfigTree* value = prefill->find(key);
+    if (value == nullptr || !*value || ((*value)->kind == ConfigNode::Kind::kMap && (*value)->find("name") == nullptr))
+      continue;
+    fmt::format_to(std::back_inserter(text), "prefill {:016x}\n", specs.fingerprint(kind, *value));
+  }
   text += to_yaml(*scenario);
   return fmt::format("{:016x}{:016x}", hash_text(text), hash_text(text, 0x9e3779b97f4a7c15ULL));
 }

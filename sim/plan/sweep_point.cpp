@@ -52,6 +52,8 @@ MetricsList run_point(const ConfigTree& tree, bool simulated, Fidelity fidelity,
   if (!simulated) {
     const auto [rest, request] = split_request(tree);
     const Scenario scenario = read_scenario(rest, fidelity, specs);
+    if (scenario.serving.disaggregation)
+      throw ConfigError(tree->mark, "an estimate knows no 'disaggregation'; simulate the points ('run: simulate')");
     return metrics_of(estimate(scenario.deployment, read_request(request, scenario)), *scenario.deployment);
   }
   const Scenario scenario = read_scenario(tree, fidelity, specs);

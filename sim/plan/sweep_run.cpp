@@ -2,7 +2,8 @@
 #include "sim/plan/parallel.h"
 
 #include <algorithm>
-#include <chrono>
+#include <mutex>
+#include <unordered_map>
 
 namespace roofcast {
 namespace {
@@ -26,7 +27,7 @@ std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& sto
 }  // namespace
 
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
-                       const SweepProgress& progress) {
+                       const SweepProgress& progress, SweepCrew* crew) {
   SpecCache specs;
   SweepOutcome out;
   out.points = kept_points(sweep);
@@ -44,26 +45,30 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
   });
   std::vector<std::size_t> missing = missing_points(out, store);
   std::erase_if(missing, [&](std::size_t i) { return errors.count(i) > 0; });
-  parallel_for_each_index(missing.size(), [&](std::size_t m) {
-    if (stop) return;
-    const std::size_t i = missing[m];
-    const auto start = std::chrono::steady_clock::now();
-    std::string result, error;
-    try {
-      result = to_text(run_point(point_scenario(sweep, out.points[i]), sweep.simulate, fidelity, specs));
-    } catch (const ConfigError& e) {
-      error = e.what();
-    }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const std::lock_guard lock(mutex);
-    if (error.empty()) {
-      store.add(out.hashes[i], result, seconds.count());
+  const auto keep = [&](std::size_t i, const PointResult& r) {
+    if (r.error.empty()) {
+      store.add(out.hashes[i], r.result, r.seconds);
     } else {
-      errors.emplace(i, error);
+      errors.emplace(i, r.error);
     }
     ++out.computed;
     if (progress) progress(out.computed, missing.size());
-  });
+  };
+  if (crew != nullptr) {
+    std::unordered_map<std::uint64_t, std::size_t> positions;
+    std::vector<std::uint64_t> points;
+    for (std::size_t i : missing) positions.emplace(out.points[i], i), points.push_back(out.points[i]);
+    crew->run(
+        points, [&](std::uint64_t point) { return run_one_point(sweep, point, fidelity, specs); },
+        [&](PointResult&& r) { keep(positions.at(r.point), r); }, stop);
+  } else {
+    parallel_for_each_index(missing.size(), [&](std::size_t m) {
+      if (stop) return;
+      const PointResult r = run_one_point(sweep, out.points[missing[m]], fidelity, specs);
+      const std::lock_guard lock(mutex);
+      keep(missing[m], r);
+    });
+  }
   store.commit();
   out.interrupted = stop && out.computed < missing.size();
   for (const auto& [i, error] : errors) out.errors.emplace(out.hashes[i], error);

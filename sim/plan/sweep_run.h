@@ -4,7 +4,7 @@
 #include <atomic>
 #include <functional>
 
-#include "sim/plan/sweep.h"
+#include "sim/plan/sweep_crew.h"
 #include "sim/plan/sweep_store.h"
 
 namespace roofcast {
@@ -20,8 +20,9 @@ struct SweepOutcome {
 using SweepProgress = std::function<void(std::uint64_t done, std::uint64_t of)>;
 
 /// Runs what the store lacks. `stop` ends it after the points under way. Throws the first ConfigError when no point
-/// could be read at all. `progress` may be null; it is called under a lock.
+/// could be read at all. `progress` may be null; it is called under a lock. With a crew the points are spread over its
+/// ranks.
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
-                       const SweepProgress& progress = nullptr);
+                       const SweepProgress& progress = nullptr, SweepCrew* crew = nullptr);
 
 }  // namespace roofcast

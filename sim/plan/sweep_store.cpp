@@ -57,6 +57,10 @@ struct SweepStore::Handle {
       what = fmt::format("'{}' is damaged or no store of a sweep; it is left as it is: name another, or move it away",
                          path);
     }
+    if (status == SQLITE_IOERR) {
+      what = fmt::format("'{}' cannot be written ({}); finished points are kept, run the sweep again to go on", path,
+                         sqlite3_errmsg(db));
+    }
     if (status == SQLITE_FULL)
       what = fmt::format("no space left for '{}'; finished points are kept, run the sweep again to go on", path);
     throw ConfigError("--store: " + what);

@@ -8,18 +8,22 @@
 namespace roofcast {
 namespace {
 
-/// Share of the steps' time that prompts take.
+/// Share of the steps' time that prompts take, or of the bill that the prefill workers do.
 double input_share(const PlannedDeployment& p) {
   const Deployment& d = *p.candidate.scenario.deployment;
   const ServingMetrics& m = p.result.metrics;
   if (m.completed == 0) return 0;
+  if (p.candidate.disaggregated()) {
+    const double all = p.usd_per_hour();
+    return all > 0 ? p.candidate.usd_per_hour({0, p.paid().prefill_replicas}) / all : 0;
+  }
   const std::unique_ptr<StepPricer> pricer = make_model_pricer(p.candidate.scenario.deployment);
   const double requests = static_cast<double>(m.completed), prompt = m.input_tokens / requests,
                output = m.output_tokens / requests;
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
   const std::vector<PrefillChunk> chunks{{chunk, 0, true}};
   const double prefill = pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base() / chunk;
-  const double flight = requests / m.duration.base() * m.e2el_ms.mean() / 1e3 / p.tested_replicas;  // Little's law
+  const double flight = requests / m.duration.base() * m.e2el_ms.mean() / 1e3 / p.tested.replicas;  // Little's law
   const int batch =
       std::max(1, std::min(d.engine.max_num_seqs * d.sharding.attention_dp, static_cast<int>(std::lround(flight))));
   const double decode =
@@ -35,9 +39,9 @@ TokenPrice token_price(const PlannedDeployment& p, const PlanSpec& plan) {
   TokenPrice price;
   const ServingMetrics& m = p.result.metrics;
   if (m.output_tokens <= 0) return price;
-  const FleetCost cost = fleet_cost(m, *p.candidate.scenario.deployment, p.tested_replicas);
-  const double gpus = p.gpus() * static_cast<double>(p.tested_replicas) / p.replicas;  // paid for, spares included
-  const double usd = gpus * p.candidate.scenario.deployment->gpu.price.value * m.duration.in(kHour);
+  const FleetCost cost = p.cost();
+  // What the tokens of the run cost at the fleet's rate.
+  const double usd = p.usd_per_hour() * (m.output_tokens / p.output_tokens_per_s()) / 3600.0;
   price.input_share = input_share(p);
   if (m.input_tokens > 0) price.usd_per_million_input = usd * price.input_share / m.input_tokens * 1e6;
   price.usd_per_million_output = usd * (1 - price.input_share) / m.output_tokens * 1e6;

@@ -73,7 +73,9 @@ struct ServingMetrics {
   double cached_tokens = 0;
   double gpu_busy_seconds = 0;  ///< summed over replicas
   double flops = 0, bytes = 0;  ///< of all GPUs
-  double kv_peak_usage = 0;     ///< share of the pool
+  /// Of these three, what replicas did that only prefill.
+  double prefill_busy_seconds = 0, prefill_flops = 0, prefill_bytes = 0;
+  double kv_peak_usage = 0;  ///< share of the pool
   double drafted_tokens = 0, accepted_tokens = 0;
 };
 

@@ -38,6 +38,7 @@ class Observer {
   virtual void on_transfer(const TransferRecord&) {}
   virtual void on_fleet(const FleetRecord&) {}
   virtual void on_request(const RequestRecord&) {}  ///< warm-up requests are not shown
+  virtual bool enough() const { return false; }     ///< asked after each request: true ends the simulation
 };
 
 }  // namespace roofcast

@@ -41,9 +41,10 @@ void Replica::end_run(std::vector<Ended>& ended) {
   for (const Chunk& c : chunks_) record.prefill_tokens += c.tokens;
   const double gpus = deployment_->sharding.gpus();
   ServingMetrics& m = collector_.metrics();
-  m.gpu_busy_seconds += (run_.end - run_.start).seconds().base();
-  m.flops += run_.cost.flops.base() * gpus;
-  m.bytes += run_.cost.bytes.base() * gpus;
+  const double busy = (run_.end - run_.start).seconds().base(), flops = run_.cost.flops.base() * gpus,
+               bytes = run_.cost.bytes.base() * gpus;
+  m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
+  if (options_.prefill_only) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
   collector_.step(record);
 
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();

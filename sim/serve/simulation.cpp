@@ -20,6 +20,7 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
     : source_(source),
       workload_(workload),
       options_(options),
+      observer_(observer),
       collector_(options.objectives, observer),
       think_(Random(options.seed).fork(1001)),
       front_(options.router),
@@ -48,10 +49,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   each.prefill_only = prefill_only;
   if (!prefill_only) each.speculation = options_.speculation;
   if (options_.disaggregation) {
-    const NodeSpec& node = deployment->gpu.node;
-    each.transfer_bandwidth = options_.disaggregation->bandwidth;
-    if (each.transfer_bandwidth <= BytesPerSecond(0)) each.transfer_bandwidth = node.nic_bandwidth;
-    if (each.transfer_bandwidth <= BytesPerSecond(0)) each.transfer_bandwidth = node.pcie_bandwidth;
+    each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation);
     each.transfer_latency = options_.disaggregation->latency;
   }
   for (int i = 0; i < std::max(1, count); ++i) {
@@ -77,7 +75,7 @@ void Simulation::begin() {
 
 ServingMetrics Simulation::run() {
   begin();
-  while (!events_.empty()) {
+  while (!events_.empty() && !enough_) {
     const EventQueue::Event event = events_.pop();
     switch (event.kind) {
       case Kind::kArrival:
@@ -100,6 +98,7 @@ ServingMetrics Simulation::run() {
         break;
     }
   }
+  if (enough_) return collector_.finish();
   SIM_CHECK(requests_.live() == 0, "every request has ended");
   for (const auto& replica : replicas_) {
     SIM_CHECK(replica->pool().private_bytes() == 0 && replica->pool().pinned_bytes() == 0, "all cache was given back");
@@ -256,6 +255,7 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
                       .cached_tokens = r.cached,
                       .preemptions = r.preemptions,
                       .replica = r.replica});
+  enough_ = observer_ != nullptr && observer_->enough();
 }
 
 /// When the client gave up on tokens that a lagging front end brought too late.
@@ -305,6 +305,18 @@ void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   } else {
     events_.push(from, Kind::kUser, session);
   }
+}
+
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation) {
+  const auto link = [&](const Deployment& d) {
+    if (disaggregation.bandwidth > BytesPerSecond(0)) return disaggregation.bandwidth;
+    const NodeSpec& node = d.gpu.node;
+    return node.nic_bandwidth > BytesPerSecond(0) ? node.nic_bandwidth : node.pcie_bandwidth;
+  };
+  const Deployment& prefill = *disaggregation.prefill;
+  const Bytes here = decode.memory.layout.sequence_bytes(1024), there = prefill.memory.layout.sequence_bytes(1024);
+  if (here <= Bytes(0) || there <= Bytes(0)) return link(decode);
+  return std::min(link(decode), link(prefill) * (here / there));
 }
 
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,

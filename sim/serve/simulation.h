@@ -25,6 +25,10 @@ struct Disaggregation {
   Seconds latency{};           ///< of one transfer
 };
 
+/// Bytes of one decoding GPU's share of a cache that arrive a second: every GPU of both sides uses its own link at the
+/// same time, and the side whose GPUs hold the larger shares may be the slower one.
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation);
+
 struct ServingOptions {
   int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds
   std::string router = "round_robin";  ///< a name in routers()

@@ -85,6 +85,7 @@ class Simulation {
   RequestSource& source_;
   const WorkloadSpec& workload_;
   const ServingOptions& options_;
+  Observer* observer_;
   Collector collector_;
   RequestTable requests_;
   EventQueue events_;
@@ -98,6 +99,7 @@ class Simulation {
   std::int64_t sent_ = 0, in_flight_ = 0;
   SimTime main_begin_, stop_sending_;
   bool exhausted_ = false;
+  bool enough_ = false;  ///< the observer has seen what it wanted
   std::optional<FleetStates> fleet_;
   std::optional<Autoscaler> autoscaler_;
   std::deque<Slot> gateway_;      ///< requests that wait for a replica to serve

@@ -17,10 +17,10 @@ struct RunResult {
 
 enum class Stream { kOut, kErr };
 
-/// `roofcast ARGUMENTS`; arguments are words of a shell.
-inline RunResult run_roofcast(const std::string& arguments, Stream stream = Stream::kOut) {
+/// A shell command in the source folder.
+inline RunResult run_shell(const std::string& line, Stream stream = Stream::kOut) {
   const std::string redirect = stream == Stream::kOut ? " 2>/dev/null" : " 2>&1 >/dev/null";
-  const std::string command = "cd '" ROOFCAST_SOURCE_DIR "' && '" ROOFCAST_PROGRAM "' " + arguments + redirect;
+  const std::string command = "cd '" ROOFCAST_SOURCE_DIR "' && { " + line + "; }" + redirect;
   RunResult result;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return result;
@@ -29,6 +29,11 @@ inline RunResult run_roofcast(const std::string& arguments, Stream stream = Stre
   const int status = pclose(pipe);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return result;
+}
+
+/// `roofcast ARGUMENTS`; arguments are words of a shell.
+inline RunResult run_roofcast(const std::string& arguments, Stream stream = Stream::kOut) {
+  return run_shell("'" ROOFCAST_PROGRAM "' " + arguments, stream);
 }
 
 }  // namespace roofcast::testing

@@ -9,6 +9,9 @@
 
 using roofcast::TemporaryFolder;
 using roofcast::testing::run_roofcast;
+using roofcast::testing::run_shell;
+using roofcast::testing::RunResult;
+using roofcast::testing::Stream;
 
 TEST_CASE("a sweep that is killed again and again ends with the same table") {
   const TemporaryFolder folder;
@@ -31,21 +34,56 @@ TEST_CASE("a sweep that is killed again and again ends with the same table") {
   CHECK(resumed.out == whole.out);
 }
 
+TEST_CASE("a sweep that runs out of space says so, keeps what was finished and goes on from there") {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      folder.write("s.yaml",
+                   "scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}\n"
+                   "grid: {batch: {from: 1, to: 30, step: 1}, prompt_tokens: {from: 100, to: 2000, step: 100}}\n");
+  const std::string store = folder.path() + "/s.sqlite", run = "sweep '" + sweep + "' --store '" + store + "'";
+  // A limit of 400 blocks of 512 bytes on any file stands for the full disk.
+  const RunResult full = run_shell("ulimit -f 400 && '" ROOFCAST_PROGRAM "' " + run, Stream::kErr);
+  CHECK(full.status == 2);
+  CHECK(full.out.find("finished points are kept") != std::string::npos);
+  const RunResult resumed = run_roofcast(run, Stream::kErr);
+  CHECK(resumed.status == 0);
+  CHECK(resumed.out.find("600 points: 600 run") == std::string::npos);
+  CHECK(run_roofcast(run + " --format csv").out ==
+        run_roofcast("sweep '" + sweep + "' --store :memory: --format csv").out);
+}
+
+TEST_CASE("a second sweep on the same store is told so and changes nothing") {
+  const TemporaryFolder folder;
+  const std::string slow = folder.write(
+      "slow.yaml",
+      "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: poisson, rate: 20 /s}, "
+      "prompt_tokens: {distribution: fixed, value: 500}, output_tokens: {distribution: uniform, min: 1, max: 400}, "
+      "requests: 100000}}\nrun: simulate\ngrid: {seed: {from: 1, to: 1000, step: 1}}\n");
+  const std::string store = folder.path() + "/s.sqlite";
+  const std::string first =
+      "'" ROOFCAST_PROGRAM "' sweep '" + slow + "' --store '" + store + "' >/dev/null 2>&1 & first=$!; ";
+  const std::string wait = "for i in $(seq 100); do [ -s '" + store + "-wal' ] && break; sleep 0.02; done; ";
+  const std::string second = "'" ROOFCAST_PROGRAM "' sweep '" + slow + "' --store '" + store + "'; status=$?; ";
+  const RunResult refused = run_shell(first + wait + second + "kill -9 $first; exit $status", Stream::kErr);
+  CHECK(refused.status == 2);
+  CHECK(refused.out.find("in use by another process") != std::string::npos);
+}
+
 TEST_CASE("a plan gives the same answer twice, and a launch command") {
-  const std::string plan = "plan configs/plans/offline-70b-2xh100.yaml ";
+  const std::string plan = "plan configs/plans/qwen3-32b-h200-10ms.yaml ";
   const auto first = run_roofcast(plan + "--format json"), second = run_roofcast(plan + "--format json");
   CHECK(first.status == 0);
   CHECK(first.out == second.out);
   const auto command = run_roofcast(plan + "--emit vllm");
   CHECK(command.status == 0);
-  CHECK(command.out.find("vllm serve meta-llama/Llama-3.1-70B") != std::string::npos);
+  CHECK(command.out.find("vllm serve Qwen/Qwen3-32B") != std::string::npos);
 }
 
 TEST_CASE("every shipped sweep and plan runs") {
   for (const char* name : {"llama-2-13b-batch", "kv-cache", "roofline", "gpu-cost", "chat-rate", "speculation"}) {
     CHECK(run_roofcast(std::string("sweep ") + name + " --store :memory:").status == 0);
   }
-  for (const char* name : {"qwen3-32b-h200", "chat-70b", "offline-70b-2xh100"}) {
+  for (const char* name : {"qwen3-32b-h200", "qwen3-32b-h200-10ms", "chat-70b", "offline-70b-2xh100"}) {
     CHECK(run_roofcast(std::string("plan ") + name).status == 0);
   }
 }

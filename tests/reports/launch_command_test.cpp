@@ -39,6 +39,8 @@ TEST_CASE("launch command: the flags of each engine") {
   CHECK(has(trtllm, "trtllm-serve meta-llama/Llama-3.1-70B"));
   CHECK(has(trtllm, "--max_batch_size 128 --max_num_tokens 8192"));
   CHECK(has(trtllm, "kv_cache_config: {dtype: fp8}"));
+  CHECK(has(trtllm, "--kv_cache_free_gpu_memory_fraction "));
+  CHECK(has(trtllm, "scripts/huggingface_example.sh --model meta-llama/Llama-3.1-70B --quant fp8 --export_fmt hf"));
   CHECK_THROWS_AS(launch_command(p, "tgi", "meta-llama/Llama-3.1-70B"), ConfigError);
 }
 
@@ -47,4 +49,62 @@ TEST_CASE("launch command: what is the checkpoint's needs no flag") {
   CHECK_FALSE(has(vllm, "--quantization"));
   CHECK_FALSE(has(vllm, "--kv-cache-dtype"));
   CHECK_FALSE(has(vllm, "pipeline"));
+}
+
+TEST_CASE("launch command: each engine is told the cache that was planned, in its own terms") {
+  PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
+  auto d = std::make_shared<Deployment>(*p.candidate.scenario.deployment);
+  d->memory.capacity = Bytes(100), d->memory.weights = Bytes(20), d->memory.activations = Bytes(5);
+  d->engine.reserved_memory = Bytes(5), d->memory.cache = Bytes(56);
+  p.candidate.scenario.deployment = d;
+  d->engine.memory_rule = MemoryRule::kShareOfFree, d->engine.gpu_memory_utilization = 0.8;  // 56 of 100 - 20 - 5 - 5
+  CHECK(has(launch_command(p, "trtllm", "x"), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "vllm", "x"), "--gpu-memory-utilization 0.86"));  // 20 + 5 + 5 + 56
+  CHECK(has(launch_command(p, "sglang", "x"), "--mem-fraction-static 0.76"));   // 20 + 56
+  d->engine.memory_rule = MemoryRule::kShareOfTotal, d->engine.gpu_memory_utilization = 0.86;
+  CHECK(has(launch_command(p, "trtllm", "x"), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "vllm", "x"), "--gpu-memory-utilization 0.86"));
+}
+
+TEST_CASE("launch command: workers of both roles, and what stands in front") {
+  PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
+  const PlannedDeployment prefill = planned("precision: {weights: fp8, kv_cache: fp8}", 2);
+  p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = prefill.candidate.scenario.deployment};
+  p.prefill_replicas = 5;
+  const std::string vllm = launch_command(p, "vllm", "m"), sglang = launch_command(p, "sglang", "m"),
+                    trtllm = launch_command(p, "trtllm", "m");
+  for (const std::string& text : {vllm, sglang, trtllm}) {
+    CHECK(has(text, "# 5 prefill workers on 2 h200-sxm each"));
+    CHECK(has(text, "# 3 decode workers on 4 h200-sxm each"));
+  }
+  CHECK(has(vllm, R"('{"kv_connector":"NixlConnector","kv_role":"kv_producer","kv_load_failure_policy":"fail"}')"));
+  CHECK(has(vllm, R"("kv_role":"kv_consumer")"));
+  CHECK(has(vllm, "--prefiller-hosts prefill-{1..5} --prefiller-ports $(yes 8100 | head -5)"));
+  CHECK(has(sglang, "--disaggregation-mode prefill --disaggregation-transfer-backend nixl"));
+  CHECK(has(sglang, "--disaggregation-mode decode"));
+  CHECK(has(sglang,
+            "sglang_router.launch_router --pd-disaggregation $(printf -- '--prefill http://prefill-%d:8100 ' {1..5})"));
+  CHECK(has(trtllm,
+            "disable_overlap_scheduler: true\ncache_transceiver_config: {backend: NIXL, max_tokens_in_buffer: 1024}"));
+  CHECK(has(trtllm, "context_servers:\n  num_instances: 5\n  urls:\n    - \"prefill-1:8100\""));
+  CHECK(has(trtllm, "trtllm-serve disaggregated -c disagg_config.yaml"));
+}
+
+TEST_CASE("launch command: drafts in each engine's words") {
+  PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
+  SpeculationSpec& s = p.candidate.scenario.serving.speculation;
+  s = {.method = SpeculationSpec::Method::kEagle3, .num_speculative_tokens = 3, .acceptance = {0.7}};
+  CHECK(has(launch_command(p, "vllm", "m"),
+            "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"));
+  CHECK(has(launch_command(p, "sglang", "m"), "--speculative-algorithm EAGLE3 --speculative-draft-model-path"));
+  CHECK(has(launch_command(p, "sglang", "m"),
+            "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
+  CHECK(has(launch_command(p, "trtllm", "m"), "speculative_config:\n  decoding_type: Eagle3\n  max_draft_len: 3"));
+  s.method = SpeculationSpec::Method::kMtp;
+  CHECK(has(launch_command(p, "vllm", "m"), "--speculative-config.method mtp"));
+  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "DRAFTER"));
+  CHECK(has(launch_command(p, "trtllm", "m"), "decoding_type: MTP"));
+  s.method = SpeculationSpec::Method::kSelfDraft;
+  CHECK(has(launch_command(p, "vllm", "m"), "no launch flag for self_draft drafts"));
+  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "--speculative"));
 }

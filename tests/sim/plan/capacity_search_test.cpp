@@ -70,22 +70,24 @@ TEST_CASE("plan: the winner holds under another seed with ten times the requests
   REQUIRE(!r.ranked.empty());
   const PlannedDeployment& w = r.ranked.front();
   CHECK(w.confirmed);
+  PricerPool pricers;
   const LoadResult again =
-      test_load(w.candidate.scenario, {.load = w.load, .replicas = w.replicas, .seed = 4711, .more_requests = 10});
+      test_load(w.candidate.scenario, {.load = w.load, .fleet = w.fleet(), .seed = 4711, .more_requests = 10}, pricers);
   CHECK(again.stationary);
   for (const Verdict& v : again.verdicts) CHECK(v.value <= v.objective.limit);
 }
 
 TEST_CASE("plan: bounds stand on the right side of what a simulation shows") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 2, tp: [1, 2]}");
+  PricerPool pricers;
   for (const Candidate& c : read_candidates(plan, Fidelity::kCalibrated).kept) {
     const auto pricer = make_model_pricer(c.scenario.deployment);
     const LoadBounds bounds = load_bounds(c.scenario, *pricer);
-    const LoadResult light = test_load(c.scenario, {.load = 0.5, .replicas = 1, .seed = 0, .more_requests = 1});
+    const LoadResult light = test_load(c.scenario, {.load = 0.5, .fleet = {}, .seed = 0, .more_requests = 1}, pricers);
     CHECK(bounds.ttft.in(kMillisecond) <= light.metrics.ttft_ms.min());
     CHECK(bounds.tpot.in(kMillisecond) <= light.metrics.tpot_ms.min());
     const LoadResult flood =
-        test_load(c.scenario, {.load = 2 * bounds.requests_per_s, .replicas = 1, .seed = 0, .more_requests = 1});
+        test_load(c.scenario, {.load = 2 * bounds.requests_per_s, .fleet = {}, .seed = 0, .more_requests = 1}, pricers);
     CHECK(static_cast<double>(flood.metrics.completed) / flood.metrics.duration.base() <= bounds.requests_per_s);
     CHECK_FALSE(flood.met);
   }
@@ -137,7 +139,7 @@ TEST_CASE("plan: the prices of input and output add up to the bill") {
   const PlannedDeployment& w = r.ranked.front();
   const TokenPrice price = token_price(w, plan);
   const ServingMetrics& m = w.result.metrics;
-  const double bill = w.usd_per_hour() * m.duration.in(kHour);
+  const double bill = w.usd_per_hour() / 3600 * m.output_tokens / w.output_tokens_per_s();
   CHECK(price.usd_per_million_input * m.input_tokens / 1e6 + price.usd_per_million_output * m.output_tokens / 1e6 ==
         doctest::Approx(bill));
 }
@@ -158,7 +160,59 @@ TEST_CASE("plan: an offline batch is ranked by tokens a second; more of everythi
 TEST_CASE("plan: what it does not know is refused") {
   CHECK_THROWS_AS(plan_of(kChat), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {max_gpus: 2}"), ConfigError);
-  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], modes: [disaggregated]}"), ConfigError);
+  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], modes: [apart]}"), ConfigError);
+  CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], prefill: {tp: [1]}}"), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {gpus: [h100-sxm], tpp: [1]}"), ConfigError);
   CHECK_THROWS_AS(search_capacity(plan_of(kChat + "search: {gpus: [h100-sxmm]}")), ConfigError);
+}
+
+TEST_CASE("plan: speculation is searched by method and k, and pruned like the rest") {
+  const std::string text =
+      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 20 /s}, prompt_tokens: {distribution: fixed, "
+      "value: 256}, output_tokens: {distribution: fixed, value: 64}}\nobjectives: {ttft_p90: 500 ms, tpot_p90: 8 ms}\n"
+      "search: {gpus: [l40s, h100-sxm], max_gpus: 4, tp: [1], goal: gpus, speculation: [none, {method: eagle3, "
+      "acceptance: 0.7, num_speculative_tokens: [1, 4]}, {method: ngram, acceptance: 0.3}]}";
+  const PlanSpec plan = plan_of(text);
+  CHECK(plan.space.grid_points() == 8);  // 2 GPUs x (none, k = 1, k = 4, n-grams)
+  const PlanResult pruned = search_capacity(plan),
+                   all = search_capacity(plan, {.fidelity = Fidelity::kCalibrated, .prune = false, .confirm = true});
+  REQUIRE(!pruned.ranked.empty());
+  REQUIRE(!all.ranked.empty());
+  CHECK(layout(pruned.ranked.front()) == layout(all.ranked.front()));
+  CHECK(pruned.ranked.front().candidate.point == all.ranked.front().candidate.point);
+  CHECK(pruned.ranked.front().candidate.scenario.serving.speculation.active());
+  PricerPool pricers;
+  for (const Candidate& c : read_candidates(plan, Fidelity::kCalibrated).kept) {
+    const LoadBounds bounds = load_bounds(c.scenario, *pricers.lend(c.scenario.deployment));
+    const LoadResult light = test_load(c.scenario, {.load = 0.5, .to_the_end = true}, pricers);
+    CHECK(bounds.tpot.in(kMillisecond) <= light.metrics.tpot_ms.min());
+    CHECK_FALSE(test_load(c.scenario, {.load = 1.5 * bounds.requests_per_s}, pricers).met);
+  }
+  CHECK_THROWS_AS(plan_of("model: llama-3.1-8b\nworkload: offline-batch\nsearch: {gpus: [l40s], speculation: [fast]}"),
+                  ConfigError);
+}
+
+TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
+  const std::string search = "search: {gpus: [h100-sxm], max_gpus: 8, tp: [1, 2], goal: throughput";
+  const PlanResult free = search_capacity(plan_of(kChat + search + "}"));
+  REQUIRE(!free.ranked.empty());
+  const PlannedDeployment& w = free.ranked.front();
+  CHECK(w.replicas * w.candidate.gpus() == 8);
+  CHECK(w.power().value > 8 * w.candidate.scenario.deployment->gpu.idle_power.value);
+  const double price = w.candidate.scenario.deployment->gpu.price.value;
+  const PlanResult cheap =
+      search_capacity(plan_of(kChat + search + ", max_cost: " + std::to_string(price * 3.5) + " USD/h}"));
+  REQUIRE(!cheap.ranked.empty());
+  for (const PlannedDeployment& p : cheap.ranked) CHECK(p.usd_per_hour() <= price * 3.5);
+  const double watts = w.power().value;
+  const PlanResult dim =
+      search_capacity(plan_of(kChat + search + ", max_power: " + std::to_string(watts * 0.6) + " W}"));
+  REQUIRE(!dim.ranked.empty());
+  for (const PlannedDeployment& p : dim.ranked) {
+    CHECK(p.power().value <= watts * 0.6);
+    CHECK(p.replicas * p.candidate.gpus() < 8);
+  }
+  const PlanResult dark = search_capacity(plan_of(kChat + search + ", max_power: 10 W}"));
+  CHECK(dark.ranked.empty());
+  CHECK(dark.nearest.has_value());
 }

@@ -130,6 +130,31 @@ TEST_CASE("disaggregation: prefill, transfer, decode") {
   CHECK(m.iterations == 5);
 }
 
+TEST_CASE("disaggregation: the side with the larger shares of a cache may be the slower one") {
+  auto decode = std::make_shared<Deployment>(*fake::deployment(10000)),
+       prefill = std::make_shared<Deployment>(*fake::deployment(10000));
+  const Disaggregation split{.prefill = prefill, .bandwidth = BytesPerSecond(1000)};
+  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(1000));
+  // The prefill GPU holds twice of what a decode GPU does: it sends to two of them, 500 B/s to each.
+  for (CacheGroup& group : prefill->memory.layout.groups) group.bytes_per_token *= 2.0;
+  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(500));
+  for (CacheGroup& group : decode->memory.layout.groups) group.bytes_per_token *= 4.0;
+  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(1000));
+}
+
+TEST_CASE("simulation: ends when its observer has seen enough") {
+  struct Three final : Observer {
+    void on_request(const RequestRecord&) override { ++seen; }
+    bool enough() const override { return seen >= 3; }
+    int seen = 0;
+  } three;
+  fake::Requests source;
+  for (int i = 0; i < 10; ++i) source.add(0.1 * i, 100, 5);
+  const ServingMetrics m = simulate(fake::deployment(10000), source, {}, fake::options(), &three);
+  CHECK(three.seen == 3);
+  CHECK(m.completed == 3);
+}
+
 TEST_CASE("disaggregation: a full decode pool holds caches back on the prefill side") {
   const auto small = fake::deployment(8 * 16), prefill = fake::deployment(8 * 16);
   ServingOptions options = fake::options();
