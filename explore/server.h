@@ -9,7 +9,7 @@ namespace roofcast {
 struct ServerOptions {
   std::string address = "127.0.0.1";
   int port = 8377;  ///< 0: any free one
-  double requests_per_s = 200, burst = 400;
+  double requests_per_s = 500, burst = 1000;
 };
 
 class ExploreServer {

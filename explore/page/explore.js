@@ -192,7 +192,7 @@
     table.replaceChildren(table.firstChild, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": canvas.title + ", numbers" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
   }
 
-  let running = false, wanted = false;
+  let running = false, wanted = false, known = "", answered = false;
   /// One round of questions at a time; what changed meanwhile is asked for when it ends.
   async function refresh() {
     wanted = true;
@@ -200,16 +200,22 @@
     running = true;
     while (wanted) {
       wanted = false;
+      const search = query().toString();
       try {
-        show_estimate(await ask("estimate", query()));
-        $("answers").classList.remove("refused");
-        $("kpis").classList.remove("stale");
+        if (search !== known) {
+          show_estimate(await ask("estimate", search));
+          answered = true;
+          known = search;
+        }
       } catch (error) {
         say(error instanceof Refused ? error.message : "The explorer does not answer; is `roofcast explore` still running?", true);
-        $("kpis").classList.add("stale");
+        answered = false;  // nor would the pictures be
+        known = error instanceof Refused ? search : "";
       }
+      for (const id of ["kpis", "sections"]) $(id).classList.toggle("stale", !answered);
       $("summary").textContent = "· " + values.model + " · " + values.gpu + " · batch " + values.batch;
-      await Promise.all(cards.map(update));
+      if (answered) await Promise.all(cards.map(update));
+      await new Promise((r) => setTimeout(r, 30));  // a slider that is dragged asks often enough
     }
     running = false;
     document.body.dataset.ready = "true";

@@ -170,7 +170,11 @@ def every_canvas_draws(browser):
         browser.until("""
           const canvas = document.getElementById(arguments[0]).querySelector("canvas");
           if (!canvas) return document.getElementById(arguments[0]).querySelectorAll(".format .bit").length > 50;
-          const at = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          if (!canvas.width) return false;
+          const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+          const pen = copy.getContext("2d", { willReadFrequently: true });
+          pen.drawImage(canvas, 0, 0);
+          const at = pen.getImageData(0, 0, copy.width, copy.height).data;
           const seen = new Set();
           for (let i = 0; i < at.length; i += 4 * 37) seen.add(at[i] + "," + at[i + 1] + "," + at[i + 2]);
           return seen.size > 4;""", card, what=card + " draws")
@@ -290,7 +294,8 @@ def report(browser, folder):
     browser.run("document.getElementById('theme').click()")
     if live > 0:
         browser.run("document.querySelector('.tools button').click()")
-    assert not browser.console()
+    errors = browser.console()
+    assert not errors, errors
     assert os.path.getsize(page) < 1_000_000
 
 
