@@ -25,6 +25,7 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       front_(options.router),
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
+  collector_.metrics().clients.resize(workload.clients.size());
   const PricerFactory make = options.pricer ? options.pricer : make_model_pricer;
   pricer_ = make(deployment);
   if (options.speculation.active() && options.speculation.draft) draft_pricer_ = make(options.speculation.draft);
@@ -255,7 +256,8 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
                       .output_tokens = r.output,
                       .cached_tokens = r.cached,
                       .preemptions = r.preemptions,
-                      .replica = r.replica});
+                      .replica = r.replica,
+                      .client = r.client});
 }
 
 /// When the client gave up on tokens that a lagging front end brought too late.
