@@ -84,13 +84,13 @@ void add_intervals(const Json& j, std::vector<Chart>& out) {
                 {{"output tokens/s", {"output_tokens_per_s", "output_throughput"}},
                  {"prompt tokens/s", {"prompt_tokens_per_s", "input_tokens_per_s"}}},
                 out);
-  const Series replicas = over_time(intervals, {"replicas", {"replicas", "active_replicas"}});
-  if (varies(replicas)) {
-    add_over_time(intervals, {.id = "replicas", .title = "Replicas over time", .y = {.title = "replicas"}},
-                  {{"serving", {"replicas", "active_replicas"}},
-                   {"starting", {"replicas_starting"}},
-                   {"down", {"replicas_down"}}},
-                  out);
+  const Trace serving{"serving", {"replicas", "active_replicas"}};
+  if (varies(over_time(intervals, serving))) {
+    std::vector<Trace> fleet{serving};
+    for (const Trace& trace : {Trace{"starting", {"replicas_starting"}}, Trace{"down", {"replicas_down"}}}) {
+      if (varies(over_time(intervals, trace))) fleet.push_back(trace);
+    }
+    add_over_time(intervals, {.id = "replicas", .title = "Replicas over time", .y = {.title = "replicas"}}, fleet, out);
   }
 }
 

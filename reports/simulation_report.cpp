@@ -36,6 +36,24 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
 
+/// Kinds of clients, each with what it saw.
+Json clients_json(const ServingMetrics& m, const Scenario& s) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < m.clients.size(); ++i) {
+    const ClientMetrics& c = m.clients[i];
+    Json line{{"name", s.workload->clients[i].name},
+              {"completed", c.completed},
+              {"total_input_tokens", c.input_tokens},
+              {"total_output_tokens", c.output_tokens}};
+    for (const auto& [name, d] : {std::pair{"ttft", &c.ttft_ms}, {"tpot", &c.tpot_ms}, {"e2el", &c.e2el_ms}}) {
+      line[fmt::format("mean_{}_ms", name)] = d->mean();
+      line[fmt::format("p99_{}_ms", name)] = d->percentile(99);
+    }
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
 /// Replicas that came and went.
 Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
@@ -104,6 +122,7 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
     out["spec_decode_acceptance_rate"] = m.accepted_tokens / m.drafted_tokens;
   }
   out["energy_joules"] = cost.energy.value;
+  if (!m.clients.empty()) out["clients"] = clients_json(m, s);
   if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * seconds / 3600.0},
@@ -114,6 +133,17 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   if (!s.objectives.empty()) out["objectives"] = objectives_json(m, s);
   out["provenance"] = provenance_json(*s.deployment);
   return out;
+}
+
+std::string clients_text(const ServingMetrics& m, const Scenario& s) {
+  Table table({"clients", "requests", "mean TTFT", "p99 TTFT", "mean TPOT", "p99 TPOT"});
+  for (std::size_t i = 0; i < m.clients.size(); ++i) {
+    const ClientMetrics& c = m.clients[i];
+    table.row({s.workload->clients[i].name, std::to_string(c.completed), significant(c.ttft_ms.mean()),
+               significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
+               significant(c.tpot_ms.percentile(99))});
+  }
+  return table.text();
 }
 
 std::string to_text(const ServingMetrics& m, const Scenario& s) {
@@ -165,6 +195,7 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
                significant(d.percentile(99))});
   }
   out += "\n" + table.text();
+  if (!m.clients.empty()) out += "\n" + clients_text(m, s);
   for (const Objective& o : s.objectives) {
     const Seconds value = observed(o, m);
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),

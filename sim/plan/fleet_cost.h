@@ -22,9 +22,9 @@ struct FleetCost {
 /// Replicas paid for, on average over the run: those of an autoscaled fleet, else all of them.
 double paid_replicas(const ServingMetrics& metrics, int replicas);
 
-/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power otherwise. With
-/// disaggregation `deployment` and `replicas` are the decoding ones, and the prefilling ones come on top; shares are
-/// means over GPUs.
+/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power
+/// otherwise. With disaggregation `deployment` and `replicas` are the decoding ones, and the prefilling ones come on
+/// top; shares are means over GPUs.
 FleetCost fleet_cost(const ServingMetrics& metrics, const Deployment& deployment, int replicas,
                      const std::optional<Disaggregation>& disaggregation = std::nullopt);
 

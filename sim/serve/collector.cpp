@@ -18,6 +18,15 @@ void Collector::request(const RequestRecord& r) {
                     (!objectives_.tpot || r.tpot() <= *objectives_.tpot) &&
                     (!objectives_.e2el || r.e2el <= *objectives_.e2el);
   m.good_requests += good ? 1.0 : 0.0;
+  if (!m.clients.empty()) {
+    ClientMetrics& c = m.clients[static_cast<std::size_t>(r.client)];
+    ++c.completed;
+    c.input_tokens += r.prompt_tokens;
+    c.output_tokens += r.output_tokens;
+    c.ttft_ms.add(r.ttft.in(kMillisecond));
+    c.e2el_ms.add(r.e2el.in(kMillisecond));
+    if (r.output_tokens > 1) c.tpot_ms.add(r.tpot().in(kMillisecond));
+  }
   if (observer_ != nullptr) observer_->on_request(r);
 }
 

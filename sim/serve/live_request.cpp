@@ -18,6 +18,7 @@ Slot RequestTable::add(const Request& request) {
   live.prompt = live.target = request.prompt_tokens;
   live.output = request.output_tokens;
   live.session = request.session;
+  live.client = static_cast<std::uint8_t>(request.client);
   if (!request.prefix_blocks.empty()) {
     if (free_prefixes_.empty()) {
       free_prefixes_.push_back(static_cast<std::int32_t>(prefixes_.size()));

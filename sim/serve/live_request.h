@@ -37,6 +37,7 @@ struct LiveRequest {
   std::uint32_t epoch = 0;                ///< counts what makes entries in heaps stale
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
+  std::uint8_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
   bool swapped : 1 = false;  ///< its cache waits in host memory

@@ -14,7 +14,7 @@ namespace roofcast {
 struct RequestRecord {
   std::int64_t id = 0;
   Seconds arrival{}, queue{}, ttft{}, e2el{};
-  int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0;
+  int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
   Seconds tpot() const { return output_tokens > 1 ? (e2el - ttft) / (output_tokens - 1.0) : Seconds(0); }
 };
 
@@ -56,6 +56,13 @@ struct Objectives {
   std::optional<Seconds> ttft, tpot, e2el;
 };
 
+/// One kind of clients.
+struct ClientMetrics {
+  std::int64_t completed = 0;
+  double input_tokens = 0, output_tokens = 0;
+  Distribution ttft_ms, tpot_ms, e2el_ms;
+};
+
 struct ServingMetrics {
   Seconds duration{};
   std::int64_t completed = 0, failed = 0;  ///< failed: the next two, and what can never run
@@ -66,8 +73,9 @@ struct ServingMetrics {
   double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
   int most_replicas = 0;       ///< paid for at once, of such a fleet
   std::int64_t replica_starts = 0, replica_failures = 0;
-  std::int64_t requeued = 0;  ///< requests that another replica took over from a failed one
-  std::int64_t lost = 0;      ///< that failed with it; part of `failed`
+  std::int64_t requeued = 0;           ///< requests that another replica took over from a failed one
+  std::int64_t lost = 0;               ///< that failed with it; part of `failed`
+  std::vector<ClientMetrics> clients;  ///< by WorkloadSpec::clients; empty without
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms, queue_ms;
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;

@@ -26,6 +26,7 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       front_(options.router),
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
+  collector_.metrics().clients.resize(workload.clients.size());
   const PricerFactory make = options.pricer ? options.pricer : make_model_pricer;
   pricer_ = make(deployment);
   if (options.speculation.active() && options.speculation.draft) draft_pricer_ = make(options.speculation.draft);
@@ -254,7 +255,8 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
                       .output_tokens = r.output,
                       .cached_tokens = r.cached,
                       .preemptions = r.preemptions,
-                      .replica = r.replica});
+                      .replica = r.replica,
+                      .client = r.client});
   enough_ = observer_ != nullptr && observer_->enough();
 }
 

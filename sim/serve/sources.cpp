@@ -180,9 +180,52 @@ class TraceSource final : public RequestSource {
   std::int64_t sent_ = 0;
 };
 
+/// The requests of several kinds of clients in the order of their arrival.
+class MixSource final : public RequestSource {
+ public:
+  MixSource(const WorkloadSpec& workload, std::uint64_t seed) : most_(most_requests(workload)) {
+    for (std::size_t i = 0; i < workload.clients.size(); ++i) {
+      WorkloadSpec client = workload.clients[i];
+      client.duration = workload.duration;
+      Kind kind{std::make_unique<DrawnSource>(client, seed + 0x9e3779b97f4a7c15U * i), {}, true};
+      kind.more = kind.source->next(kind.head);
+      kinds_.push_back(std::move(kind));
+    }
+  }
+
+  bool next(Request& request) override {
+    if (sent_ == most_) return false;
+    std::size_t first = kinds_.size();
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      if (kinds_[i].more && (first == kinds_.size() || kinds_[i].head.arrival < kinds_[first].head.arrival)) first = i;
+    }
+    if (first == kinds_.size()) return false;
+    Kind& kind = kinds_[first];
+    std::swap(request, kind.head);
+    kind.more = kind.source->next(kind.head);
+    const auto client = static_cast<int>(first), kinds = static_cast<int>(kinds_.size());
+    request.id = sent_++;
+    request.client = client;
+    if (request.session >= 0) request.session = request.session % (1 << 22) * kinds + client;
+    for (std::uint64_t& hash : request.prefix_blocks) hash ^= mix_bits(first);  // nothing is shared between kinds
+    return true;
+  }
+
+ private:
+  struct Kind {
+    std::unique_ptr<DrawnSource> source;
+    Request head;
+    bool more;
+  };
+  std::int64_t most_;
+  std::vector<Kind> kinds_;
+  std::int64_t sent_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed) {
+  if (!workload.clients.empty()) return std::make_unique<MixSource>(workload, seed);
   if (workload.arrivals.process == Process::kTrace) return std::make_unique<TraceSource>(workload, seed);
   return std::make_unique<DrawnSource>(workload, seed);
 }

@@ -117,7 +117,7 @@ Header read_header(std::string_view line, const CsvColumns& columns, const Place
   };
   Header header{column(columns.time), column(columns.prompt), column(columns.output), names.size(), {}};
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == "session") header.session = i;
+    if (names[i] == "session" || names[i] == "Session ID") header.session = i;  // BurstGPT's third part has the latter
   }
   return header;
 }

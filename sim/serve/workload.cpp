@@ -102,12 +102,48 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   }
 }
 
+constexpr std::size_t kMostClients = 256;
+
+/// One kind of clients: `{name, arrivals, prompt_tokens, output_tokens, shared_prefix_tokens, prefix_groups, turns,
+/// priority}`.
+WorkloadSpec parse_client(ConfigReader in) {
+  WorkloadSpec client;
+  client.name = in.text("name", "");
+  client.arrivals = parse_arrivals(in.child("arrivals"));
+  if (client.arrivals.rate <= PerSecond(0)) {
+    in.fail("arrivals", "the arrivals of 'clients' must be poisson, gamma or constant, each with its rate");
+  }
+  parse_lengths(in, client);
+  parse_sharing(in, client);
+  const auto priority = static_cast<std::size_t>(in.integer("priority", 0, Range{0.0, 1000.0}));
+  client.priorities.assign(priority + 1, 0.0);
+  client.priorities.back() = 1.0;
+  in.finish();
+  return client;
+}
+
+void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
+  for (const char* key :
+       {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities"}) {
+    if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
+  }
+  for (const ConfigTree& item : in.list("clients"))
+    workload.clients.push_back(parse_client(ConfigReader(item, "a client")));
+  if (workload.clients.empty() || workload.clients.size() > kMostClients) {
+    in.fail("clients", fmt::format("'clients' must list 1 to {} kinds of clients", kMostClients));
+  }
+  if (!in.has("requests") && !in.has("duration")) in.fail("", "a workload of clients needs 'requests' or 'duration'");
+  workload.arrivals.process = Process::kTrace;
+}
+
 }  // namespace
 
 WorkloadSpec parse_workload(ConfigReader in) {
   WorkloadSpec workload;
   workload.name = in.text("name", "");
   workload.cites = in.text("source", "");
+  if (in.has("clients")) parse_clients(in, workload);
+  in.ignore("clients");
   if (auto arrivals = in.optional_child("arrivals")) workload.arrivals = parse_arrivals(std::move(*arrivals));
   parse_lengths(in, workload);
   parse_extent(in, workload);

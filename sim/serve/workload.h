@@ -79,8 +79,11 @@ struct WorkloadSpec {
   int shared_prefix_tokens = 0;    ///< leading tokens that all requests of a prefix group share
   int prefix_groups = 1;           ///< different shared prefixes, drawn uniformly
   int turns = 1;                   ///< requests of a session: each sends the whole history again
-  std::string cites;               ///< where the parameters come from (`source:`)
-  ConfigTree objectives;           ///< limits that belong to the workload, as a scenario writes them; or null
+  /// Several kinds of clients, each with arrivals (open ones), lengths and sharing of its own; those of the whole are
+  /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
+  std::vector<WorkloadSpec> clients;
+  std::string cites;      ///< where the parameters come from (`source:`)
+  ConfigTree objectives;  ///< limits that belong to the workload, as a scenario writes them; or null
 };
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
@@ -97,6 +100,7 @@ struct Request {
   int prompt_tokens = 0;
   int output_tokens = 0;
   int session = -1;
+  int client = 0;    ///< in WorkloadSpec::clients
   int priority = 0;  ///< smaller runs first under `policy: priority`
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)

@@ -224,8 +224,7 @@ struct StepModel::State {
     Fixed f;
     f.rank = rank_batch(batch, deployment->sharding);
     const double tokens = padded_tokens(batch, f.rank);
-    const Sum body =
-        deployment->sharding.attention_dp > 1 ? group_sum(tokens, f.rank.group_tokens) : token_sum(tokens);
+    const Sum body = deployment->sharding.attention_dp > 1 ? group_sum(tokens, f.rank.group_tokens) : token_sum(tokens);
     const Sum top = head_sum(batch.prefills.empty() ? tokens : f.rank.logit_rows);
     f.sum = {.seconds = body.seconds + top.seconds + rank_skew() * (body.collectives + top.collectives),
              .flops = body.flops + top.flops,

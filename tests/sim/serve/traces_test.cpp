@@ -128,6 +128,18 @@ TEST_CASE("traces: bailian follows chats from parent to child") {
   CHECK(trace.rows[2].session == 0);
 }
 
+TEST_CASE("traces: burstgpt's third part names sessions") {
+  const Trace trace = trace_of(
+      "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+      "5,a7,1.2,ChatGPT,472,18,490,Conversation log\n"
+      "45,b1,0.4,ChatGPT,87,20,107,Conversation log\n"
+      "118,a7,2.0,GPT-4,417,276,693,Conversation log\n");
+  REQUIRE(trace.rows.size() == 3);
+  CHECK(trace.sessions == 2);
+  CHECK(trace.rows[0].session == trace.rows[2].session);
+  CHECK(trace.rows[0].session != trace.rows[1].session);
+}
+
 TEST_CASE("traces: burstgpt leaves failed requests out") {
   const Trace trace = trace_of(
       "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
