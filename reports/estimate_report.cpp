@@ -63,6 +63,9 @@ Json speculation_json(const SpeculationEstimate& s) {
 }
 
 std::string speculation_line(const SpeculationEstimate& s) {
+  if (s.method == SpeculationSpec::Method::kDiffusion)
+    return fmt::format("diffusion, blocks of {}: {:.2f} tokens a pass of {} for {}: {:.2f}x", s.drafts + 1,
+                       s.tokens_per_step, human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup);
   const std::string best = s.best_drafts == 0 ? "without it decoding is faster"
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
   return fmt::format("{}, k {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for {}: {:.2f}x; {}",

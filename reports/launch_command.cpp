@@ -71,7 +71,7 @@ std::string trtllm_speculation(const SpeculationSpec& s) {
 bool can_draft(const SpeculationSpec& s, const std::string& engine) {
   if (s.method == Method::kMedusa) return engine == "vllm";
   if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
-  return s.method != Method::kSelfDraft;
+  return s.method != Method::kSelfDraft && s.method != Method::kDiffusion;
 }
 
 /// What cannot be said by flags alone.

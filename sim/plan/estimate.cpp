@@ -93,8 +93,9 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
                               .prefills = {}});
   const SpeculationEstimate& s = *e.speculation;
   const Cost drafts{.time = s.draft_time, .flops = s.draft.flops, .bytes = s.draft.bytes};
-  e.decode.operators.push_back(
-      {.name = "drafts", .count = static_cast<double>(s.drafts), .cost = drafts, .discrepancy = 0.3});
+  if (r.speculation.method != SpeculationSpec::Method::kDiffusion)
+    e.decode.operators.push_back(
+        {.name = "drafts", .count = static_cast<double>(s.drafts), .cost = drafts, .discrepancy = 0.3});
   e.decode.gpu_time += s.draft_time;
   e.decode.time += s.draft_time;
   e.decode.flops += drafts.flops;

@@ -37,6 +37,8 @@ double usual_acceptance(Method method) {
       return 0.85;
     case Method::kNgram:
       return 0.4;
+    case Method::kDiffusion:
+      return 1;
   }
   return 0;
 }
@@ -118,6 +120,21 @@ void check_method(const ConfigReader& in, Method method, const Deployment& targe
     in.fail("model", "'model' goes with 'method: draft_model' alone");
 }
 
+/// Each of `steps` passes over a block of `block_tokens` settles block_tokens / steps of them: a pass gives that many
+/// tokens, the last of them with the probability of the fraction.
+SpeculationSpec read_diffusion(ConfigReader in) {
+  SpeculationSpec spec;
+  spec.method = Method::kDiffusion;
+  const int block = static_cast<int>(in.integer("block_tokens", 32, {2, 1024}));
+  const int steps = static_cast<int>(in.integer("steps", std::max(1, block / 2), {1, 1024}));
+  if (steps > block) in.fail("steps", "more passes than tokens of a block: each pass settles one at least");
+  in.finish();
+  spec.num_speculative_tokens = block - 1;
+  const double settled = static_cast<double>(block) / steps;
+  for (int i = 1; i < block; ++i) spec.acceptance.push_back(std::clamp(settled - i, 0.0, 1.0));
+  return spec;
+}
+
 SpeculationEstimate round_of(StepModel& target, StepModel* draft, const SpeculationSpec& spec, int batch,
                              double context) {
   SpeculationEstimate e{.method = spec.method, .drafts = spec.num_speculative_tokens, .draft = {}};
@@ -179,6 +196,7 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
     case Method::kDraftModel:
     case Method::kNgram:
     case Method::kSelfDraft:
+    case Method::kDiffusion:
       break;
   }
   model.layers = {layer};
@@ -224,10 +242,11 @@ void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
 }
 
 SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
-  static constexpr std::array<std::string_view, 8> kMethods{"none",   "draft_model", "eagle", "eagle3",
-                                                            "medusa", "mtp",         "ngram", "self_draft"};
+  static constexpr std::array<std::string_view, 9> kMethods{"none", "draft_model", "eagle",      "eagle3",   "medusa",
+                                                            "mtp",  "ngram",       "self_draft", "diffusion"};
   SpeculationSpec spec;
   spec.method = static_cast<Method>(in.choice("method", kMethods));
+  if (spec.method == Method::kDiffusion) return read_diffusion(std::move(in));
   check_method(in, spec.method, target);
   spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", 4, {0, 64}));
   spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
@@ -247,6 +266,11 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   std::unique_ptr<StepModel> draft;
   if (spec.draft) draft = std::make_unique<StepModel>(spec.draft);
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
+  if (spec.method == Method::kDiffusion) {  // its block is trained for
+    e.tokens_bound = e.tokens_per_step;
+    e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;
+    return e;
+  }
   for (int k = 1; k <= kMostDrafts; ++k) {
     SpeculationSpec other = spec;
     other.num_speculative_tokens = k;

@@ -13,12 +13,15 @@
 namespace roofcast {
 
 /// The scenario's `speculation:` block.
-///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft
+///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft | diffusion
 ///   model, precision, draft_tp   of a draft_model
 ///   num_speculative_tokens   k, 4; 0 is no speculation at all, where a sweep over k begins
 ///   acceptance               of one draft: a number, a list by position, or {file, column} of accepted drafts a step
 ///   tree_width               candidates a position, 1
 ///   layers                   self_draft: the share of the layers that drafts, 0.25
+/// or, of a diffusion language model (LLaDA, arXiv:2502.09992; blocks with a cache of what stands before them: Block
+/// Diffusion, arXiv:2503.09573, Fast-dLLM, arXiv:2505.22618),
+///   method: diffusion, block_tokens (32), steps (half of them)   passes that refine a block
 /// Throws ConfigError where method and model do not go together.
 SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target);
 

@@ -8,8 +8,8 @@
 namespace roofcast {
 
 std::string_view name_of(SpeculationSpec::Method method) {
-  static constexpr std::array<std::string_view, 8> kNames{"none",   "draft_model", "eagle", "eagle3",
-                                                          "medusa", "mtp",         "ngram", "self_draft"};
+  static constexpr std::array<std::string_view, 9> kNames{"none", "draft_model", "eagle",      "eagle3",   "medusa",
+                                                          "mtp",  "ngram",       "self_draft", "diffusion"};
   return kNames[static_cast<std::size_t>(method)];
 }
 

@@ -12,7 +12,9 @@
 namespace roofcast {
 
 struct SpeculationSpec {
-  enum class Method { kNone, kDraftModel, kEagle, kEagle3, kMedusa, kMtp, kNgram, kSelfDraft };
+  /// kDiffusion drafts nothing: a pass refines a whole block and settles a share of it, so that it is a verify step of
+  /// the block whose accepted tokens are that share.
+  enum class Method { kNone, kDraftModel, kEagle, kEagle3, kMedusa, kMtp, kNgram, kSelfDraft, kDiffusion };
   Method method = Method::kNone;
   int num_speculative_tokens = 0;       ///< k
   std::vector<double> acceptance = {};  ///< of the i-th draft, the ones before it accepted; the last value goes on

@@ -21,6 +21,7 @@ struct Published {
 
 constexpr double kExact = 0.005;
 const Published kPublished[] = {
+    {"llada-8b", 8.02, 0, Published::kBoth, kExact, "arXiv:2502.09992, 6.98 B without embeddings"},
     {"llama-2-7b", 6.74, 0, Published::kBoth, kExact, "huggingface.co/meta-llama/Llama-2-7b-hf, safetensors"},
     {"llama-2-13b", 13.0, 0, Published::kBoth, kExact, "huggingface.co/meta-llama/Llama-2-13b-hf, safetensors"},
     {"llama-2-70b", 69.0, 0, Published::kBoth, kExact, "huggingface.co/meta-llama/Llama-2-70b-hf, safetensors"},

@@ -140,6 +140,41 @@ TEST_CASE("the cheapest drafter is none: n-grams cost the verifying alone") {
   CHECK(e.speculation->speedup == doctest::Approx(expected_tokens(0.4, 4)).epsilon(0.01));
 }
 
+TEST_CASE("diffusion: a pass over a block settles a share of it") {
+  const Scenario s = llama_70b("{method: diffusion, block_tokens: 32, steps: 8}");
+  const Estimate e = run(s, 1);
+  CHECK(e.speculation->tokens_per_step == 4);  // 32 tokens in 8 passes
+  CHECK(e.speculation->draft_time == Seconds(0));
+  // At one sequence the weights bound a pass of 32 tokens nearly as they bound one of 1: four times as fast at most.
+  CHECK(e.speculation->speedup < 4);
+  CHECK(e.speculation->speedup > 3.7);
+  CHECK(e.tpot / e.decode.time == doctest::Approx(0.25));
+  CHECK(run(llama_70b("{method: diffusion, block_tokens: 32, steps: 20}"), 1).speculation->tokens_per_step ==
+        doctest::Approx(1.6));
+  // One token a pass is never faster than without blocks.
+  CHECK(run(llama_70b("{method: diffusion, block_tokens: 32, steps: 32}"), 8).speculation->speedup <= 1);
+  // Arithmetic bounds a large batch of blocks: 256 x 32 tokens a pass.
+  CHECK(run(s, 256).speculation->speedup < 1);
+  CHECK(message_of("{method: diffusion, block_tokens: 16, steps: 17}").find("more passes than tokens") !=
+        std::string::npos);
+  CHECK(message_of("{method: diffusion, acceptance: 0.5}").find("unknown key 'acceptance'") != std::string::npos);
+}
+
+TEST_CASE("diffusion: under load every pass of a sequence gives its share") {
+  const Scenario s = llama_70b("{method: diffusion, block_tokens: 16, steps: 4}");
+  WorkloadSpec workload;
+  workload.requests = 3;
+  workload.prompt_tokens.law = LengthSpec::Fixed{100};
+  workload.output_tokens.law = LengthSpec::Fixed{41};  // the first from the prompt, then ten passes of four
+  const ServingMetrics m = simulate(s.deployment, workload, s.serving);
+  CHECK(m.completed == 3);
+  CHECK(m.output_tokens == 3 * 41);
+  StepModel model(s.deployment);
+  const double pass =
+      model.time({.decodes = 3, .decode_context = 3 * 120, .query_len = 16, .prefills = {}}).in(kMillisecond);
+  CHECK(m.tpot_ms.mean() == doctest::Approx(pass / 4).epsilon(0.02));
+}
+
 TEST_CASE("what does not go together is refused where it stands") {
   CHECK(message_of("{method: mtp}").find("multi-token-prediction") != std::string::npos);
   CHECK(message_of("{method: draft_model}").find("'model'") != std::string::npos);
