@@ -13,6 +13,7 @@
 #include "base/read_file.h"
 #include "base/text.h"
 #include "reports/html_text.h"
+#include "reports/sweep_report.h"
 #include "reports/table.h"
 #include "sim/plan/json_file.h"
 
@@ -257,13 +258,9 @@ double gpus_of(const Json& json) {
 
 Result read_result(const std::string& path) {
   std::string text = read_file(path, kFileLimit);
+  if (text.rfind("SQLite format 3", 0) == 0) text = stored_sweep_json(path);
   const std::size_t start = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (start == std::string::npos) throw ConfigError(Mark{path, 0, 0}, "the file is empty");
-  if (text.rfind("SQLite format 3", 0) == 0) {
-    throw ConfigError(
-        Mark{path, 0, 0},
-        "a store of sweep; write its table first: roofcast sweep SWEEP.yaml --format json --out FILE.json");
-  }
   Result result;
   if (text[start] == '{' || text[start] == '[') {
     result.path = path;

@@ -61,28 +61,39 @@ Json key_json(const std::string& text) {
   return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
 }
 
-std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
-  const std::vector<std::string> keys = point_keys(sweep);
-  Json head{{"name", sweep.name},
-            {"run", sweep.simulate ? "simulate" : "estimate"},
-            {"roofcast_version", ROOFCAST_VERSION},
-            {"keys", keys}};
-  std::string out = head.dump(2);
-  out.erase(out.size() - 2);  // the closing brace: points follow
-  out += ",\n  \"points\": [";
-  bool first = true;
-  for_each_point(sweep, outcome, store, [&](const Point& p) {
+/// The JSON of a sweep, point after point.
+class SweepJson {
+ public:
+  explicit SweepJson(const StoredSweep& sweep) : keys_(sweep.keys) {
+    const Json head{
+        {"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}};
+    out_ = head.dump(2);
+    out_.erase(out_.size() - 2);  // the closing brace: points follow
+    out_ += ",\n  \"points\": [";
+  }
+  void add(const Point& p) {
     Json entry{{"keys", Json::object()}};
-    for (std::size_t k = 0; k < keys.size(); ++k) entry["keys"][keys[k]] = key_json(p.values[k]);
+    for (std::size_t k = 0; k < keys_.size(); ++k) entry["keys"][keys_[k]] = key_json(p.values[k]);
     if (!p.error.empty()) {
       entry["error"] = p.error;
     } else {
       entry["result"] = to_json(p.metrics);
     }
-    out += (first ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, Json::error_handler_t::replace);
-    first = false;
-  });
-  return out + "\n  ]\n}\n";
+    out_ += (first_ ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, Json::error_handler_t::replace);
+    first_ = false;
+  }
+  std::string text() const { return out_ + "\n  ]\n}\n"; }
+
+ private:
+  std::vector<std::string> keys_;
+  std::string out_;
+  bool first_ = true;
+};
+
+std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
+  SweepJson json(stored(sweep));
+  for_each_point(sweep, outcome, store, [&](const Point& p) { json.add(p); });
+  return json.text();
 }
 
 /// All names that occur, in the order of their first occurrence.
@@ -131,6 +142,14 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
     table.row(std::move(cells));
   });
   return csv ? table.csv() : table.text();
+}
+
+std::string stored_sweep_json(const std::string& path) {
+  std::vector<StoredPoint> points;
+  SweepJson json(read_store(path, [&](StoredPoint&& p) { points.push_back(std::move(p)); }));
+  for (const StoredPoint& p : points)
+    json.add({.values = p.values, .metrics = metrics_from_text(p.result), .error = {}});
+  return json.text();
 }
 
 }  // namespace roofcast

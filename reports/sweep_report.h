@@ -9,4 +9,7 @@ namespace roofcast {
 std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
                          const std::string& format);
 
+/// What a store holds of the sweep it was last used for, as the same JSON; points that failed are not in it.
+std::string stored_sweep_json(const std::string& path);
+
 }  // namespace roofcast

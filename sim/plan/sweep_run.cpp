@@ -26,6 +26,10 @@ std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& sto
 
 }  // namespace
 
+StoredSweep stored(const SweepSpec& sweep) {
+  return {.name = sweep.name, .run = sweep.simulate ? "simulate" : "estimate", .keys = point_keys(sweep)};
+}
+
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
                        const SweepProgress& progress, SweepCrew* crew) {
   SpecCache specs;
@@ -43,6 +47,7 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
       errors.emplace(i, error.what());
     }
   });
+  store.describe(stored(sweep), out.hashes, [&](std::size_t i) { return point_values(sweep, out.points[i]); });
   std::vector<std::size_t> missing = missing_points(out, store);
   std::erase_if(missing, [&](std::size_t i) { return errors.count(i) > 0; });
   const auto keep = [&](std::size_t i, const PointResult& r) {

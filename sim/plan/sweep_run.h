@@ -19,6 +19,9 @@ struct SweepOutcome {
 
 using SweepProgress = std::function<void(std::uint64_t done, std::uint64_t of)>;
 
+/// What a store says of the sweep.
+StoredSweep stored(const SweepSpec& sweep);
+
 /// Runs what the store lacks. `stop` ends it after the points under way. Throws the first ConfigError when no point
 /// could be read at all. `progress` may be null; it is called under a lock. With a crew the points are spread over its
 /// ranks.

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
@@ -76,17 +77,8 @@ struct SweepStore::Handle {
     if (status == SQLITE_DONE) return "";
     fail(status & 0xff);
   }
-  /// A store of ours, of this version; an empty file becomes one.
-  void check_or_make() const {
-    if (value("SELECT count(*) FROM sqlite_master") == "0" && value("PRAGMA application_id") == "0") {
-      run(fmt::format("PRAGMA application_id={};"
-                      "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT);"
-                      "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID;"
-                      "INSERT INTO about VALUES('roofcast_version', '{}');",
-                      kApplicationId, ROOFCAST_VERSION)
-              .c_str());
-      return;
-    }
+  /// A store of ours, of this version.
+  void check() const {
     if (value("PRAGMA application_id") != std::to_string(kApplicationId)) fail(SQLITE_NOTADB);
     const std::string version = value("SELECT value FROM about WHERE key='roofcast_version'");
     if (version != ROOFCAST_VERSION) {
@@ -95,6 +87,20 @@ struct SweepStore::Handle {
           path, version, ROOFCAST_VERSION));
     }
     if (value("PRAGMA quick_check(1)") != "ok") fail(SQLITE_CORRUPT);
+  }
+  /// The same, and an empty file becomes one.
+  void check_or_make() const {
+    if (value("SELECT count(*) FROM sqlite_master") == "0" && value("PRAGMA application_id") == "0") {
+      run(fmt::format("PRAGMA application_id={};"
+                      "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT);"
+                      "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID;"
+                      "CREATE TABLE grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL);"
+                      "INSERT INTO about VALUES('roofcast_version', '{}');",
+                      kApplicationId, ROOFCAST_VERSION)
+              .c_str());
+      return;
+    }
+    check();
   }
 };
 
@@ -151,6 +157,61 @@ void SweepStore::add(const std::string& hash, const std::string& result, double 
   if (status != SQLITE_DONE) handle_->fail(status & 0xff);
   const bool due = std::chrono::steady_clock::now() - committed_ > kCommitEvery;
   if (seconds_taken > kSlowPoint || pending_ >= kPendingLimit || due) commit();
+}
+
+void SweepStore::describe(const StoredSweep& sweep, const std::vector<std::string>& hashes,
+                          const std::function<std::vector<std::string>(std::size_t)>& values) {
+  commit();
+  handle_->run("BEGIN");
+  handle_->run(
+      "DELETE FROM about WHERE key<>'roofcast_version';"
+      "CREATE TABLE IF NOT EXISTS grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL);"
+      "DELETE FROM grid");
+  Statement about(handle_->db, "INSERT INTO about VALUES(?, ?)");
+  const auto say = [&](Statement& statement, const std::string& first, const std::string& second) {
+    statement.bind(1, first);
+    statement.bind(2, second);
+    const int status = statement.step();
+    statement.reset();
+    if (status != SQLITE_DONE) handle_->fail(status & 0xff);
+  };
+  say(about, "name", sweep.name);
+  say(about, "run", sweep.run);
+  say(about, "keys", nlohmann::json(sweep.keys).dump());
+  Statement grid(handle_->db, "INSERT INTO grid(hash, point_values) VALUES(?, ?)");
+  for (std::size_t i = 0; i < hashes.size(); ++i) say(grid, hashes[i], nlohmann::json(values(i)).dump());
+  handle_->run("COMMIT");
+}
+
+StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point) {
+  SweepStore::Handle store;
+  store.path = path;
+  // Writable where it may be, so that closing tidies up the log of a killed sweep; nothing is written.
+  const int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (opened != SQLITE_OK) store.fail(opened & 0xff);
+  sqlite3_busy_timeout(store.db, kWaitForLock);
+  store.check();
+  const bool tells = store.value("SELECT count(*) FROM sqlite_master WHERE name='grid'") == "1" &&
+                     !store.value("SELECT value FROM about WHERE key='keys'").empty();
+  if (!tells) throw ConfigError(fmt::format("{}: the store does not say what was swept; run its sweep again", path));
+  StoredSweep sweep{.name = store.value("SELECT value FROM about WHERE key='name'"),
+                    .run = store.value("SELECT value FROM about WHERE key='run'"),
+                    .keys = {}};
+  const auto texts = [&](const std::string& json) {
+    const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
+    if (!list.is_array()) store.fail(SQLITE_CORRUPT);
+    return list.get<std::vector<std::string>>();
+  };
+  sweep.keys = texts(store.value("SELECT value FROM about WHERE key='keys'"));
+  Statement all(store.db, "SELECT point_values, result FROM grid JOIN points USING(hash) ORDER BY position");
+  int status = all.step();
+  for (; status == SQLITE_ROW; status = all.step()) {
+    StoredPoint p{.values = texts(all.text(0)), .result = all.text(1)};
+    if (p.values.size() != sweep.keys.size()) store.fail(SQLITE_CORRUPT);
+    point(std::move(p));
+  }
+  if (status != SQLITE_DONE) store.fail(status & 0xff);
+  return sweep;
 }
 
 void SweepStore::commit() {

@@ -104,6 +104,31 @@ grid: {batch: [1, 2, 4, 8], parallelism.tp: [1, 2]}
   CHECK(more.computed == 2);
 }
 
+TEST_CASE("sweep store: it tells by itself what was swept last, and in what order") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s.sqlite";
+  const SweepSpec sweep = sweep_of(kGrid);
+  std::vector<std::string> hashes;
+  {
+    SweepStore store(path);
+    run_sweep(sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}\ngrid: {batch: [64, 128]}"),
+              Fidelity::kIdeal, store, kGo);
+    hashes = run_sweep(sweep, Fidelity::kIdeal, store, kGo).hashes;
+    store.add("later", "tpot_ms=1", 0);
+    CHECK_THROWS_AS(read_store(path, [](StoredPoint&&) {}), ConfigError);  // in use
+  }
+  std::vector<StoredPoint> points;
+  const StoredSweep told = read_store(path, [&](StoredPoint&& p) { points.push_back(std::move(p)); });
+  CHECK(told.run == "estimate");
+  CHECK(told.keys == point_keys(sweep));
+  REQUIRE(points.size() == 6);
+  const SweepStore store(path);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].values == point_values(sweep, i));
+    CHECK(points[i].result == *store.find(hashes[i]));
+  }
+}
+
 TEST_CASE("sweep: combinations that cannot be are told apart from a file that is wrong") {
   SweepStore store(":memory:");
   const SweepOutcome some =
