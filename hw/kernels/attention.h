@@ -25,6 +25,7 @@ struct AttentionHeads {
   Dtype compute = Dtype::kBf16;            ///< format of the two products
   Dtype kv = Dtype::kBf16;                 ///< format of the cache
   AttentionKernel kernel = AttentionKernel::kFlash;
+  bool shared_reads = true;  ///< decode kernels that read the cache once for a group's query heads exist
 };
 
 /// `batch` equal causal chunks of `query_len` new tokens, each after `context_before` cached ones.

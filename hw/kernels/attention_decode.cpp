@@ -69,6 +69,7 @@ struct DecodeCall {
   double dim, dims;  ///< mean of k and v; their sum
   bool has_window, fp8;
   double batch, kv_heads;
+  bool shared_reads;
 };
 
 /// The path is the longest chain of tiles on one SM.
@@ -94,7 +95,8 @@ DecodeCall call_of(const DecodeShape& s, const AttentionHeads& h, bool fp8) {
           .has_window = h.window > 0 && h.window < longest,
           .fp8 = fp8,
           .batch = s.batch,
-          .kv_heads = h.kv_heads};
+          .kv_heads = h.kv_heads,
+          .shared_reads = h.shared_reads};
 }
 
 /// Bytes at the bandwidth reached. A benchmark repeats one layer and finds part of its cache in the L2: all of what
@@ -257,7 +259,7 @@ DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& 
       break;
   }
   const bool enough = 4 * c.units * std::max(1.0, std::floor(c.longest / 128)) >= chip.sms || c.fp8;
-  const bool grouped = c.group >= 2 && c.group <= 32 && enough;
+  const bool grouped = c.group >= 2 && c.group <= 32 && enough && c.shared_reads;
   const bool verifies = c.rows > c.group;
   return grouped || verifies ? xqa(c, p, chip, gpu.architecture == "hopper") : mmha(c, p, chip, false);
 }

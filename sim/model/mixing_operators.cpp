@@ -29,7 +29,8 @@ AttentionHeads heads_on_gpu(const OperatorContext& c, const GroupedAttention& a,
           .value_dim = a.value_dim,
           .window = window_of(a, context),
           .kv = c.precision.kv_cache,
-          .kernel = c.attention_kernel};
+          .kernel = c.attention_kernel,
+          .shared_reads = c.shared_query_heads == 0 || a.heads == c.shared_query_heads * a.kv_heads};
 }
 
 LatentHeads latent_on_gpu(const OperatorContext& c, const LatentAttention& a) {

@@ -22,7 +22,7 @@ bool same(const MoeShape& a, const MoeShape& b) {
 }
 bool same(const AttentionHeads& a, const AttentionHeads& b) {
   return a.heads == b.heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim &&
-         a.window == b.window && a.kv == b.kv;
+         a.window == b.window && a.kv == b.kv && a.shared_reads == b.shared_reads;
 }
 bool same(const PrefillWork& a, const PrefillWork& b) { return same(a.heads, b.heads); }
 bool same(const DecodeWork& a, const DecodeWork& b) { return same(a.heads, b.heads); }

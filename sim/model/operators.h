@@ -79,6 +79,7 @@ struct OperatorContext {
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;  ///< TensorRT-LLM's attention rotates queries and keys itself
+  int shared_query_heads = 0;        ///< EngineSpec's
 };
 
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one

@@ -43,6 +43,8 @@ EngineSpec engine_of_run(const RunEngine& run) {
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
       parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"engine", 0, 0}), "an engine"));
+  // XQA came with 0.7, for eight query heads a KV head; from 0.10 on it takes others too.
+  if (run.engine == "trtllm" && version < 0.010) engine.shared_query_heads = version < 0.007 ? 1 : 8;
   engine.prefix_caching = false;  // random tokens: nothing is shared
   if (run.kind == RunKind::kOffline) engine.gpu_memory_utilization = std::max(engine.gpu_memory_utilization, 0.95);
   return engine;

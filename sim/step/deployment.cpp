@@ -27,7 +27,8 @@ OperatorContext Deployment::operator_context() const {
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
           .attention_kernel = engine.attention_kernel == "naive" ? AttentionKernel::kNaive : AttentionKernel::kFlash,
-          .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm};
+          .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
+          .shared_query_heads = engine.shared_query_heads};
 }
 
 double MemoryPlan::max_batch(double tokens, double block) const {

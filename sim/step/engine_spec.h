@@ -67,6 +67,9 @@ struct EngineSpec {
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
   std::string attention_kernel = "flash";  ///< flash | naive
+  /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
+  /// decoded head by head.
+  int shared_query_heads = 0;
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

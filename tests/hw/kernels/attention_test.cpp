@@ -136,6 +136,17 @@ TEST_CASE("attention: FlashAttention-3's decode by hand") {
   CHECK(us(cost) - us(served) == doctest::Approx(3).epsilon(1e-9));
 }
 
+TEST_CASE("attention: without a kernel that shares reads, a group's heads are decoded one by one") {
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
+  const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
+  const DecodeShape shape{.batch = 56, .mean_context = 2048, .max_context = 2048};
+  AttentionHeads grouped{.heads = 32, .kv_heads = 8}, alone = grouped;
+  alone.shared_reads = false;
+  CHECK(attention_decode(shape, alone, machine).time > 1.5 * attention_decode(shape, grouped, machine).time);
+  grouped.kv_heads = alone.kv_heads = 32;  // every head has its own cache: nothing to share
+  CHECK(attention_decode(shape, alone, machine).time == attention_decode(shape, grouped, machine).time);
+}
+
 TEST_CASE("attention: a benchmark's loop finds a small cache in the L2, serving does not") {
   const GpuSpec gpu = round_gpu();
   const DecodeParameters p = attention_decode_prior(gpu, KernelFamily::kVllm, Dtype::kBf16);
