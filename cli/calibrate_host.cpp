@@ -16,8 +16,10 @@ namespace {
 
 void print_fit(const HostFit& fit, bool runs) {
   fmt::print("host:\n");
-  for (const HostParameter& p : host_parameters())
-    fmt::print("  {}: {:.4g} us\n", p.name, (fit.host.*p.member).in(kMicrosecond));
+  for (const HostParameter& p : host_parameters()) {
+    const double us = (fit.host.*p.member).in(kMicrosecond);
+    fmt::print("  {}: {:.4g} us{}\n", p.name, us, us >= 0.999 * p.high_us ? "  # at its limit" : "");
+  }
   fmt::print("\nloss {:.4f}\n", fit.loss);
   const auto percent = [](double fraction) {
     return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
@@ -64,6 +66,9 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {
+    for (const char* flag : {"engine", "data", "cross-validate"}) {
+      if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --bench", flag));
+    }
     if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
     print_fit(fit_host_to_bench(options), true);
     return kDone;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,13 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
   }
 }
 
+/// A file of requests begins with an object, a table with the name of a column.
+bool holds_json_lines(const std::string& path) {
+  std::ifstream file(path);
+  char first = 0;
+  return file >> first && first == '{';
+}
+
 /// One run request by request.
 int validate_requests(const Options& options) {
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; a file of requests does not say what it ran on");
@@ -96,7 +104,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
-  if (options.text("data").ends_with(".jsonl")) return validate_requests(options);
+  if (holds_json_lines(options.text("data"))) return validate_requests(options);
   const CsvTable table = CsvTable::read_file(options.text("data"));
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<RowPrediction> rows = predict_all(runs);

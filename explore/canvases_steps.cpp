@@ -228,6 +228,10 @@ Json batching_json(const Setup& setup, const Query& query) {
   if (prefill_steps(setup.deployment(), all) > kMostPrefillSteps)
     throw ConfigError(
         fmt::format("requests: {} prompts of {} tokens are too much to simulate here", requests, all.prompt_tokens));
+  const bool by_steps = setup.request.speculation.active() || !setup.deployment().engine.kv_cache;
+  if (by_steps && static_cast<double>(requests) * all.output_tokens > kMostSteppedTokens)
+    throw ConfigError(fmt::format("requests: {} outputs of {} tokens are too much to simulate step by step here",
+                                  requests, all.output_tokens));
   WorkloadSpec workload;
   workload.name = "explorer";
   workload.requests = requests;

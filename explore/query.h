@@ -48,6 +48,7 @@ Setup read_setup(const Query& query);
 
 /// The most work that one request may ask for, so that answers stay quick: steps of a prefill, tokens of a batch.
 inline constexpr double kMostPrefillSteps = 1024;
+inline constexpr double kMostSteppedTokens = 2e5;  ///< outputs simulated one step at a time
 inline constexpr int kMostBatch = 16384, kMostTokens = 1 << 24;
 
 /// Steps that `estimate` prices for the prompts of `request`.

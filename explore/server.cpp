@@ -129,6 +129,8 @@ struct ExploreServer::State {
       send(response, refusal(403, "requests from pages of other origins are not answered"));
     } else if (request.get_header_value<std::uint64_t>("Content-Length") > kMostDrained) {
       send(response, refusal(413, too_long()));
+    } else if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) {
+      send(response, refusal(415, "a body comes whole and as it is, with its Content-Length"));
     } else if (!limit.admit(RateLimit::Clock::now())) {
       response.set_header("Retry-After", "1");
       send(response, refusal(429, "too many requests; wait a second"));

@@ -190,7 +190,9 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   out.fixed = {all_day, all_day * out.usd_a_replica_hour};
   out.scheduled = scheduled_day(out, spare);
   scale_day(p, plan, pricers, out);
-  out.scaled.replica_hours = out.metrics.replica_seconds / 3600 + spare;
+  // From the first hour to the last, whether or not requests come in them.
+  out.scaled.replica_hours = spare;
+  for (const FleetSlice& s : out.slices) out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
   out.scaled.usd = out.scaled.replica_hours * out.usd_a_replica_hour;
   return out;
 }

@@ -55,6 +55,10 @@ class HostProblem {
     if (tasks_.empty()) throw ConfigError(fmt::format("no scored run of engine '{}' can be predicted", engine));
     for (auto& [key, members] : tasks_)
       order_.push_back({&members, make_model_pricer(members.front().run->deployment)});
+    const bool counts =
+        std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) { return group.second >= smallest_group_; });
+    if (!counts)
+      throw ConfigError(fmt::format("no group of engine '{}' has {} runs or more to fit to", engine, smallest_group_));
     own_ = order_.front().members->front().run->deployment->engine.host;
   }
 

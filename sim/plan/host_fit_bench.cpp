@@ -16,6 +16,9 @@ constexpr double kPull = 0.002;
 HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& runs, int max_evaluations) {
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
+  if (scenario.serving.disaggregation)
+    throw ConfigError(
+        "the host costs of two kinds of workers cannot be told apart by these runs; fit one without disaggregation");
   MeasuredRuns measured{.kind = RunKind::kAggregated, .runs = {}};
   std::string csv = "ttft_ms,tpot_ms\n";
   const ServingMetrics as_written = simulate(scenario.deployment, *scenario.workload, scenario.serving);
@@ -31,7 +34,7 @@ HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& 
     run.deployment_key = bench.path;
     run.workload = workload_of_run(scenario, bench, as_written, mismatches);
     run.replicas = scenario.serving.replicas;
-    run.disaggregation = scenario.serving.disaggregation;
+    run.speculation = scenario.serving.speculation;
     measured.runs.push_back(std::move(run));
     csv += fmt::format("{},{}\n", figures.ttft_ms, figures.tpot_ms);
   }

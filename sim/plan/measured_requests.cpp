@@ -43,7 +43,7 @@ int tokens(const Json& line, const char* key, const std::string& where) {
 std::string library_name(std::string name) {
   name = name.substr(name.rfind('/') + 1);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const std::string_view tuned : {"-instruct", "-chat", "-hf", "-it"}) {
+  for (const std::string_view tuned : {"-hf", "-instruct", "-chat", "-it"}) {
     if (name.ends_with(tuned)) name.resize(name.size() - tuned.size());
   }
   return name;
@@ -63,6 +63,11 @@ std::shared_ptr<const Deployment> deployment_of(const Json& meta, const std::str
   for (const char* key : {"max_num_seqs", "max_num_batched_tokens", "max_model_len", "gpu_memory_utilization"}) {
     const auto at = engine->find(key);
     if (at != engine->end() && at->is_number()) settings.push_back({key, mark, make_scalar(at->dump(), mark)});
+  }
+  for (const char* key : {"quantization", "speculative_config"}) {
+    const auto at = engine->find(key);
+    if (at != engine->end() && !at->is_null())
+      throw ConfigError(fmt::format("{}: '{}' is not taken from a run's settings yet", where, key));
   }
   // Recorded prompts differ; what few share counts little.
   settings.push_back({"prefix_caching", mark, make_scalar("false", mark)});
@@ -157,7 +162,7 @@ RequestRun read_request_run(const std::string& path, const std::string& gpu) {
 }
 
 void predict_requests(RequestRun& run) {
-  if (run.deployment->memory.infeasible) throw ConfigError(run.deployment->memory.infeasible->reason);
+  if (run.deployment->memory.infeasible) throw Unavailable(run.deployment->memory.infeasible->reason);
   Recorded source(run.requests);
   Filling filling(run.requests);
   WorkloadSpec workload;

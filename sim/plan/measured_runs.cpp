@@ -203,7 +203,6 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
       precision_of(c, row, *d, cache_format_of_run(c.text(row, "kv_dtype"), c.text(row, "weight_dtype"), *d));
   d->memory = plan_memory(*d);
   run.dense = !has_experts(d->model);
-  if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
     if (d->precision.expert_weights == Dtype::kNvfp4 && d->sharding.attention_dp == 1)
@@ -220,6 +219,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
     run.speculation.acceptance.clear();
     reserve_draft(*d, run.speculation);
   }
+  if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
   run.workload = workload_of(kind, c, row, *d);
   run.batch = std::max(1, c.count(row, "batch", 1));
   run.deployment_key = fmt::format(

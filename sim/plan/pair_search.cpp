@@ -12,14 +12,20 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kBetter = 1.005;  // a load that beats the best so far
 
-/// From `least` on: each number up to 40, then a twentieth more each time.
+constexpr int kEachUpTo = 40;
+
+/// From `least` on: the plan's own numbers, or each up to 40 and then a twentieth more each time.
 std::vector<int> counts_from(int least, int most, const RoleSpace& role) {
   std::vector<int> out;
-  for (int n = std::max(1, least); n <= most; n += std::max(1, n / 20)) {
-    if (role.allows_count(n)) out.push_back(n);
+  if (!role.workers.empty()) {
+    std::copy_if(role.workers.begin(), role.workers.end(), std::back_inserter(out),
+                 [&](int n) { return n >= std::max(1, least) && n <= most; });
+    return out;
   }
+  for (int n = std::max(1, least); n <= most; n += std::max(1, n / 20)) out.push_back(n);
   return out;
 }
+bool among_counts(int n, const RoleSpace& role) { return role.workers.empty() ? n <= kEachUpTo : role.allows_count(n); }
 
 bool fixed_score(const PlanSpec& plan, LoadKind kind) {
   return plan.goal != PlanGoal::kThroughput && !(plan.goal == PlanGoal::kCost && kind == LoadKind::kWhole);
@@ -77,8 +83,8 @@ struct Option {
 bool has_double(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet) {
   const Fleet twice{2 * fleet.replicas, 2 * fleet.prefill_replicas};
   return load_kind(*pair.scenario.workload) != LoadKind::kWhole && plan.max_power.value <= 0 &&
-         pair.affords(twice, plan.spare_replicas) && plan.prefill.allows_count(twice.prefill_replicas) &&
-         plan.decode.allows_count(twice.replicas);
+         pair.affords(twice, plan.spare_replicas) && among_counts(twice.prefill_replicas, plan.prefill) &&
+         among_counts(twice.replicas, plan.decode);
 }
 
 /// Fleets there are GPUs for, of at least so many workers, the most promising first.

@@ -172,7 +172,8 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) const 
 
 std::int64_t Replica::run_length() {
   std::int64_t limit = options_.max_steps_per_event;
-  if (preempted_) limit = 1;
+  const auto leaves = [&](Slot slot) { return !landing(requests_[slot]); };
+  if (preempted_ || std::any_of(cancelled_.begin(), cancelled_.end(), leaves)) limit = 1;  // one leaves after this step
   limit =
       std::min(finishes_.next(requests_, counter_ + limit), level_ends_.next(requests_, counter_ + limit)) - counter_;
   if (waiting_for_more_) limit = std::min(limit, engine_.prefill_wait_steps - held_steps_);

@@ -184,6 +184,7 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   if (at_gateway || at(index).cancel(slot, now)) {
     count_ended(r, {slot, now, false});
     if (leave(slot, now, now)) return;
+    if (fleet_ && !at_gateway) static_cast<void>(leaves_service(index, now));  // its last request may be gone
   }
   if (!at_gateway) schedule(index);
   if (closed()) user_goes_on(session, now, now);

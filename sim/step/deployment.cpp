@@ -9,10 +9,11 @@ namespace roofcast {
 namespace {
 
 /// What SGLang takes for weights and KV cache together where it is not told: all but room for metadata, the activations
-/// of a prefill chunk (8192 tokens below 160 GiB, else 16384), CUDA graphs and collectives.
+/// of a prefill chunk (2048 tokens below 35 GiB, 4096 below 60, 8192 below 160, else 16384), CUDA graphs and collectives.
 /// Source: sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
-  const double chunk = d.gpu.memory_capacity.in(kGibibyte) < 160.0 ? 8192.0 : 16384.0;
+  const double gib = d.gpu.memory_capacity.in(kGibibyte);
+  const double chunk = gib < 35.0 ? 2048.0 : gib < 60.0 ? 4096.0 : gib < 160.0 ? 8192.0 : 16384.0;
   const double reserve_mib =
       512.0 + 1.5 * chunk + 2.0 * d.engine.graphs.max_batch + 128.0 * d.sharding.tp * d.sharding.pp;
   return 1.0 - reserve_mib / (1024.0 * d.gpu.memory_capacity.in(kGibibyte));

@@ -65,12 +65,13 @@ TEST_CASE("mpirun: a rank that is killed costs its points only, which the next r
       "1}}\n");
   const std::string store = folder.path() + "/s.sqlite";
   // The youngest of the job's processes is a rank above 0; mpirun then ends the others.
-  const std::string killer = "(for i in $(seq 200); do sleep 0.02; rank=$(pgrep -n -P $mpi 2>/dev/null) && [ -s '" +
-                             store + "-wal' ] && kill -9 $rank && break; done)";
+  const std::string killer =
+      "(for i in $(seq 500); do sleep 0.02; mpi=$(pgrep -P $job) && rank=$(pgrep -n -P $mpi) && [ -s '" + store +
+      "-wal' ] && kill -9 $rank && break; done)";
   const RunResult killed = run_shell(
       "timeout -s KILL 60 mpirun --oversubscribe --allow-run-as-root -n 3 "
       "'" ROOFCAST_PROGRAM "' sweep '" +
-      sweep + "' --store '" + store + "' & job=$!; mpi=$(pgrep -P $job); " + killer + "; wait $job");
+      sweep + "' --store '" + store + "' & job=$!; " + killer + "; wait $job");
   CHECK(killed.status != 0);
   const RunResult resumed = run_shell(kMpirun + "sweep '" + sweep + "' --store '" + store + "' --format csv");
   const RunResult whole = run_roofcast("sweep '" + sweep + "' --store :memory: --format csv");

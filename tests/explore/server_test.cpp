@@ -113,6 +113,13 @@ TEST_CASE("hostile requests get an error and leave the server well") {
   CHECK(status_of(running.post("/api/v1/estimate", std::string(100000, ' '))) == "HTTP/1.1 413 Payload Too Large");
   CHECK(status_of(running.ask("POST /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                               "Content-Length: 99999999999\r\n\r\n")) == "HTTP/1.1 413 Payload Too Large");
+  for (const char* header : {"Transfer-Encoding: chunked", "Content-Encoding: gzip"}) {
+    INFO(header);  // a body of no stated length, or of another one once it is unpacked
+    CHECK(status_of(
+              running.ask("POST /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+                          std::string(header) + "\r\nContent-Length: 2\r\n\r\n{}"))
+              .starts_with("HTTP/1.1 415"));
+  }
   CHECK(status_of(running.post("/elsewhere", kBody)) == "HTTP/1.1 404 Not Found");
   CHECK(status_of(running.ask("DELETE /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\n\r\n")) ==
         "HTTP/1.1 405 Method Not Allowed");

@@ -129,10 +129,11 @@ TEST_CASE("timeout: a cache on its way from a prefill replica is given back on b
     options.disaggregation =
         Disaggregation{.prefill = d, .prefill_replicas = 1, .bandwidth = BytesPerSecond(1e3), .latency = {}};
     fake::Requests requests;
-    requests.add(0, 100, 50).add(0.2, 100, 1);
+    requests.add(0, 100, 5000).add(0.2, 100, 1);
     const ServingMetrics m = simulate(d, requests, w, options);  // checks that all cache was given back
     CHECK(m.completed + m.cancelled == 2);
     CHECK(m.cancelled >= 1);
+    CHECK(m.cancelled_tokens <= 4);  // what lands too late leaves after the step under way
   }
 }
 

@@ -42,6 +42,10 @@ TEST_CASE("SGLang leaves room for metadata, a prefill chunk, graphs and collecti
   d.engine.graphs.max_batch = 256;
   CHECK(share() == doctest::Approx(1.0 - 13440.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   CHECK(share() == doctest::Approx(0.834).epsilon(0.001));
+  const GpuSpec h100 = d.gpu;
+  d.gpu.memory_capacity = 24.0 * kGibibyte;  // chunks of 2048 tokens: 512 + 3072 + 512 + 128 = 4224 MiB
+  CHECK(share() == doctest::Approx(1.0 - 4224.0 / (1024 * 24)));
+  d.gpu = h100;
   d.sharding.tp = 8;  // 7 x 128 MiB more
   CHECK(share() == doctest::Approx(1.0 - 14336.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   d.engine.gpu_memory_utilization = 0.7;
