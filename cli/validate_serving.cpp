@@ -94,9 +94,9 @@ int validate_requests(const Options& options) {
 int run_validate_serving(std::span<const std::string> arguments) {
   Options options(
       "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--out FILE.csv]",
-      "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or one "
-      "vLLM\n"
-      "run with the times of every request (its settings in the meta.json beside it), and prints its percentiles.");
+      "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or one\n"
+      "vLLM run with the times of every request (its settings in the meta.json beside it), and prints its "
+      "percentiles.");
   options.add().add_options()("data", po::value<std::string>(),
                               "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
       "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on")(

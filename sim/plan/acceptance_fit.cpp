@@ -1,10 +1,9 @@
 #include "sim/plan/acceptance_fit.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/error.h"
+#include "base/error_summary.h"
 #include "sim/plan/parallel.h"
 #include "sim/serve/speculation.h"
 
@@ -33,13 +32,6 @@ RunAcceptance fit_run(RunKind kind, const MeasuredRun& measured, double tpot_ms)
   }
   out.acceptance = (low + high) / 2;
   return out;
-}
-
-/// Linear between order statistics; `sorted` is not empty.
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto i = static_cast<std::size_t>(at);
-  return sorted[i] + (at - static_cast<double>(i)) * (sorted[std::min(i + 1, sorted.size() - 1)] - sorted[i]);
 }
 
 }  // namespace
@@ -71,7 +63,6 @@ std::vector<GroupAcceptance> acceptance_by_group(const std::vector<RunAcceptance
       g.below += run->below ? 1 : 0;
       g.above += run->above ? 1 : 0;
     }
-    std::sort(values.begin(), values.end());
     g.p25 = quantile(values, 0.25), g.median = quantile(values, 0.5), g.p75 = quantile(values, 0.75);
     SpeculationSpec spec{.method = SpeculationSpec::Method::kMtp, .num_speculative_tokens = key.second};
     spec.acceptance = {g.median};

@@ -72,9 +72,9 @@ std::shared_ptr<const Deployment> deployment_of(const Json& meta, const std::str
   // Recorded prompts differ; what few share counts little.
   settings.push_back({"prefix_caching", mark, make_scalar("false", mark)});
   const int tp = engine->contains("tensor_parallel_size") ? tokens(*engine, "tensor_parallel_size", where) : 1;
-  std::string weights = text("dtype", "bfloat16"), cache = text("kv_cache_dtype", "auto");
-  weights = weights == "float16" ? "fp16" : "bf16";
-  cache = cache == "auto" ? weights : "fp8";
+  if (engine->contains("data_parallel_size") && tokens(*engine, "data_parallel_size", where) > 1)
+    throw ConfigError(fmt::format("{}: 'data_parallel_size' above 1 is not taken from a run's settings yet", where));
+  const std::string cache = text("kv_cache_dtype", "auto") == "auto" ? "bf16" : "fp8";  // 16 bit are 16 bit
   std::vector<ConfigNode::Entry> scenario{
       {"model", mark, make_scalar(library_name(text("model", "")), mark)},
       {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
