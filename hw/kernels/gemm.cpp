@@ -236,7 +236,7 @@ Cost ideal_gemm(const GemmShape& shape, const GpuSpec& gpu) {
 }
 
 Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu, Dtype compute, double copies) {
-  const bool odd = shape.m > 16 && std::fmod(shape.m, 4.0) != 0.0;
+  const bool odd = shape.row_scales && shape.m > 16 && std::fmod(shape.m, 4.0) != 0.0;
   const double sms = gpu.sm_count, k_step = kStepBytes / operand_bytes(compute);
   const FlopsPerSecond sm_rate = gpu.peak(compute) / sms * p.compute_efficiency * (odd ? p.odd_rows : 1.0);
   const bool unpacks = gemm_block(shape.weights, shape.activations) == Dtype::kInt4;

@@ -20,6 +20,7 @@ struct GemmShape {
   Dtype activations = Dtype::kBf16;
   double output_bytes = 2.0;  ///< of one element of C
   Scales weight_scales{};     ///< group 0: the format's native scales
+  bool row_scales = true;     ///< activations carry a scale a row or block, computed at run time; else one a tensor
   GemmKernel kernel = GemmKernel::kDefault;
 };
 

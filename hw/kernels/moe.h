@@ -9,10 +9,11 @@
 
 namespace roofcast {
 
-/// How tokens choose experts.
+/// How tokens choose experts: each of them alike; independently of each other and alike; or as NVIDIA aiconfigurator
+/// draws its benchmarks, whose largest experts are large and whose many small ones are filled up one by one.
 struct Routing {
   enum class Kind { kBalanced, kUniform, kPowerLaw };
-  Kind kind = Kind::kPowerLaw;
+  Kind kind = Kind::kUniform;
   double exponent = 1.01;  ///< of the power law
 };
 

@@ -8,7 +8,7 @@ bool same(const Scales& a, const Scales& b) {
 }
 bool same(const GemmShape& a, const GemmShape& b) {
   return a.m == b.m && a.n == b.n && a.k == b.k && a.weights == b.weights && a.activations == b.activations &&
-         a.output_bytes == b.output_bytes && same(a.weight_scales, b.weight_scales);
+         a.output_bytes == b.output_bytes && a.row_scales == b.row_scales && same(a.weight_scales, b.weight_scales);
 }
 bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
   return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches;
@@ -77,6 +77,7 @@ void OperatorList::product(const std::string& name, double count, double rows, d
     stream("quantize", count, rows * k * (2.0 + element_bits(activations) / 8.0));
   }
   GemmShape shape{.m = rows, .n = n, .k = k, .weights = weights, .activations = activations};
+  shape.row_scales = !p.static_activations;
   if (quantized) shape.weight_scales = role == WeightRole::kHead ? p.head_scales : p.weight_scales;
   if (quantized && p.outlier_fraction > 0) {
     add(name + "_outliers", count, GemmShape{.m = rows, .n = n, .k = k * p.outlier_fraction});

@@ -80,6 +80,7 @@ void TokenPass::projections(const LayerKind& kind) {
     // These read what an earlier product of the layer has read, already quantized.
     const bool shares_input =
         matrix.name == "kv_a_proj" || matrix.name == "gate_proj" || matrix.name.starts_with("indexer_");
+    if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
     list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, !shares_input);
   }
 }

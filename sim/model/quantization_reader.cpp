@@ -98,8 +98,7 @@ void read_modelopt(Precision& p, ConfigReader& in) {
     set_weights(p, Dtype::kFp8);
     p.static_activations = true;
   } else if (algorithm == "NVFP4") {
-    set_weights(p, Dtype::kNvfp4);
-    p.static_activations = true;
+    set_weights(p, Dtype::kNvfp4);  // its block scales are computed at run time
   } else if (algorithm.find("AWQ") != std::string::npos) {
     set_weights(p, Dtype::kInt4);
     p.weight_scales = {.group_size = 128, .bits = 16.0};

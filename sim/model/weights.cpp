@@ -116,7 +116,10 @@ void add_experts(LayerWeights& out, const ExpertFeedForward& f, double hidden, c
   const double inter = split(f.inter, s.expert_tp());
   const double columns = inter * (f.gated ? 2.0 : 1.0);
   const double resident = split(f.experts, s.ep);
-  out.matrices.push_back({.name = "router", .k = hidden, .n = f.experts, .role = WeightRole::kOther});
+  out.matrices.push_back({.name = "router",
+                          .k = hidden,
+                          .n = f.experts,
+                          .role = f.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
   if (f.latent > 0) {
     out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f.latent});
     out.matrices.push_back({.name = "latent_up_proj", .k = f.latent, .n = hidden});
@@ -175,6 +178,8 @@ Dtype dtype_of(WeightRole role, const Precision& p) {
       return p.head;
     case WeightRole::kOther:
       return p.other;
+    case WeightRole::kFloat32:
+      return Dtype::kFp32;
   }
   SIM_CHECK(false, "a weight role");
   return p.weights;
@@ -189,6 +194,7 @@ double bytes_per_weight(WeightRole role, const Precision& p) {
 }
 
 Dtype activations_for(WeightRole role, const Precision& p) {
+  if (role == WeightRole::kFloat32) return Dtype::kFp32;
   if (!sixteen_bit_or_more(dtype_of(role, p))) return p.activations;
   return sixteen_bit_or_more(p.activations) ? p.activations : Dtype::kBf16;
 }

@@ -11,7 +11,14 @@
 namespace roofcast {
 
 /// Which format of a Precision a weight is kept in.
-enum class WeightRole { kMixer, kFeedForward, kExpert, kHead, kOther };
+enum class WeightRole {
+  kMixer,
+  kFeedForward,
+  kExpert,
+  kHead,
+  kOther,
+  kFloat32,  ///< kept and multiplied in fp32 whatever the precision
+};
 
 /// A matrix of k rows (inputs) and n columns (outputs) on one GPU.
 struct WeightMatrix {

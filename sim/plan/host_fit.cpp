@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlopt.hpp>
@@ -23,7 +24,7 @@ constexpr std::array kParameters{
     HostParameter{"request_time", &HostCosts::request_time, 0, 20000},
     HostParameter{"request_latency", &HostCosts::request_latency, 0, 60000},
     HostParameter{"token_time", &HostCosts::token_time, 0, 200},
-    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 2},
+    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 12},
     HostParameter{"rank_skew", &HostCosts::rank_skew, 0, 15},
 };
 
@@ -60,9 +61,13 @@ class HostProblem {
     if (!counts)
       throw ConfigError(fmt::format("no group of engine '{}' has {} runs or more to fit to", engine, smallest_group_));
     own_ = order_.front().members->front().run->deployment->engine.host;
+    set_aside_contradictions();
   }
 
   const std::map<std::string, std::size_t>& groups() const { return groups_; }
+  bool counts(const std::string& group) const {
+    return groups_.at(group) >= smallest_group_ && set_aside_.count(group) == 0;
+  }
   const HostCosts& own() const { return own_; }  ///< of the engine's profile
 
   /// Predicts every run whose group is not `except`.
@@ -84,7 +89,7 @@ class HostProblem {
     std::map<std::string, std::pair<double, double>> sums;  // total, rows
     for (const Task& task : order_) {
       for (const Measured& m : *task.members) {
-        if (m.run->group == except || groups_.at(m.run->group) < smallest_group_) continue;
+        if (m.run->group == except || !counts(m.run->group)) continue;
         auto& [total, rows] = sums[m.run->group];
         const double weight = closed_loop(kind_) ? 3 : 1;
         total += closed_loop(kind_) ? 2 * error(m.predicted.tpot_ms, m.tpot_ms) + error(m.predicted.ttft_ms, m.ttft_ms)
@@ -113,6 +118,32 @@ class HostProblem {
   }
 
  private:
+  /// A group of whose values more than a third are twice off under the engine's own costs has another cause, which host
+  /// costs would only hide: it does not count, unless no other does.
+  void set_aside_contradictions() {
+    predict(own_, "");
+    std::map<std::string, std::pair<int, int>> off;  // values beyond, values
+    for (const Task& task : order_) {
+      for (const Measured& m : *task.members) {
+        auto& [beyond, values] = off[m.run->group];
+        const auto judge = [&](double predicted, double measured) {
+          if (!(measured > 0)) return;
+          beyond += error(predicted, measured) >= kOff ? 1 : 0;
+          values += 1;
+        };
+        judge(m.predicted.ttft_ms, m.ttft_ms);
+        judge(m.predicted.tpot_ms, m.tpot_ms);
+        judge(m.predicted.value, m.value);
+      }
+    }
+    for (const auto& [group, count] : off) {
+      if (3 * count.first > count.second) set_aside_.insert(group);
+    }
+    const bool any =
+        std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) { return counts(group.first); });
+    if (!any) set_aside_.clear();
+  }
+
   struct Task {
     std::vector<Measured>* members;
     std::unique_ptr<StepPricer> pricer;
@@ -127,6 +158,7 @@ class HostProblem {
   std::map<std::string, std::vector<Measured>> tasks_;
   std::map<std::string, std::size_t> groups_;
   std::vector<Task> order_;
+  std::set<std::string> set_aside_;
   HostCosts own_;
 };
 
@@ -208,7 +240,7 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
   fit.host = minimize(problem, problem.own(), "", options, fit.loss);
   problem.predict(fit.host, "");
   for (const auto& [name, rows] : problem.groups()) {
-    HostFitGroup group{.group = name, .rows = rows, .fitted = {}, .held_out = {}};
+    HostFitGroup group{.group = name, .rows = rows, .counted = problem.counts(name), .fitted = {}, .held_out = {}};
     group.fitted = problem.errors(name);
     fit.groups.push_back(group);
   }

@@ -35,6 +35,7 @@ struct HostErrors {
 struct HostFitGroup {
   std::string group;
   std::size_t rows = 0;
+  bool counted = true;  ///< in the fit: enough rows, and not contradicting it
   HostErrors fitted;    ///< with the constants fitted on all groups
   HostErrors held_out;  ///< with those fitted on the other groups
 };
@@ -47,8 +48,9 @@ struct HostFit {
 
 /// Runs of `engine` (a profile's name) among `runs`. The loss is the mean over groups of the mean |log(predicted /
 /// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2, plus `pull` times the
-/// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Throws ConfigError when no
-/// scored run is of this engine.
+/// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Groups smaller than
+/// `smallest_group` do not count, nor do those of whose values more than a third are twice off under the engine's own
+/// costs. Throws ConfigError when no scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

@@ -68,7 +68,9 @@ Precision precision_of(const Columns& c, std::size_t row, const Deployment& d, c
   const Mark mark = c.mark(row);
   const std::string weights = c.text(row, "weight_dtype"), experts = c.text(row, "moe_weight_dtype");
   if (!weights.empty()) {
-    const Dtype format = stored_format(format_of(weights, mark), d.model);
+    Dtype format = stored_format(format_of(weights, mark), d.model);
+    // One checkpoint, one format: experts by blocks, the rest by blocks.
+    if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
     // A checkpoint that is stored so already keeps its details (formats of experts, group sizes).
     if (format != p.weights || (p.weights == Dtype::kBf16 && experts.empty())) set_weights(p, format);
   }
@@ -79,6 +81,8 @@ Precision precision_of(const Columns& c, std::size_t row, const Deployment& d, c
   }
   if (!kv.empty()) p.kv_cache = format_of(kv, mark);
   choose_activations(p, d.gpu);
+  // Published checkpoints in fp8 per tensor carry the scales of their inputs (NVIDIA ModelOpt).
+  if (p.weights == Dtype::kFp8 && p.activations == Dtype::kFp8) p.static_activations = true;
   return p;
 }
 

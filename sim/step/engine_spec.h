@@ -33,7 +33,8 @@ struct HostCosts {
 /// How CUDA graphs are used in decode.
 struct GraphSettings {
   bool enabled = true;
-  int max_batch = 512;            ///< larger steps run eagerly
+  int max_batch = 512;            ///< sequences; larger decode steps run eagerly
+  int prefill_tokens = 0;         ///< steps that hold prefill are replayed piece by piece up to so many tokens
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 

@@ -184,26 +184,29 @@ struct StepModel::State {
     return slot->second;
   }
 
-  /// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes): a smaller batch is padded up.
-  double padded(double tokens) const {
+  /// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes): a smaller size is padded up.
+  double padded(double tokens, int largest) const {
     const GraphSettings& graphs = deployment->engine.graphs;
-    if (ideal || !graphs.enabled || tokens > graphs.max_batch) return tokens;
+    if (ideal || !graphs.enabled || tokens > largest) return tokens;
     if (!graphs.padded_sizes.empty()) {
       const auto at = std::lower_bound(graphs.padded_sizes.begin(), graphs.padded_sizes.end(), tokens);
       return at == graphs.padded_sizes.end() ? tokens : *at;
     }
     if (tokens <= 2) return std::ceil(tokens);
     if (tokens <= 4) return 4;
-    return std::min<double>(std::ceil(tokens / 8) * 8, std::max<double>(graphs.max_batch, tokens));
+    return std::min<double>(std::ceil(tokens / 8) * 8, std::max<double>(largest, tokens));
   }
-  /// Graphs are captured by sequences: one that verifies drafts has query_len tokens of each.
+  /// Decode is captured by sequences (one that verifies drafts has query_len tokens of each), prefill by tokens.
   double padded_tokens(const StepBatch& batch, const RankBatch& rank) const {
-    return batch.prefills.empty() ? padded(rank.decodes) * batch.query_len : padded(rank.tokens(batch.query_len));
+    const GraphSettings& graphs = deployment->engine.graphs;
+    return batch.prefills.empty() ? padded(rank.decodes, graphs.max_batch) * batch.query_len
+                                  : padded(rank.tokens(batch.query_len), graphs.prefill_tokens);
   }
   bool eager(const StepBatch& batch, const RankBatch& rank) const {
     const GraphSettings& graphs = deployment->engine.graphs;
-    const double size = batch.prefills.empty() ? rank.decodes : rank.tokens(batch.query_len);
-    return !ideal && (!graphs.enabled || size > graphs.max_batch);
+    const bool fits = batch.prefills.empty() ? rank.decodes <= graphs.max_batch
+                                             : rank.tokens(batch.query_len) <= graphs.prefill_tokens;
+    return !ideal && (!graphs.enabled || !fits);
   }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
   double host_seconds(double sequences, bool prefill) const {

@@ -12,13 +12,23 @@ ModelSpec read_mixtral(HfConfig& in) { return read_decoder(in, {}); }
 /// Phi-3.5-MoE: LayerNorm and biases, but none in the experts.
 ModelSpec read_phimoe(HfConfig& in) { return read_decoder(in, {.norm_bias = true}); }
 
+/// Engines multiply these routers in fp32 (vLLM: models/minimax_m2.py, models/glm4_moe.py).
+ModelSpec with_float32_router(ModelSpec model) {
+  for (LayerKind& layer : model.layers) {
+    if (auto* experts = std::get_if<ExpertFeedForward>(&layer.feed_forward)) experts->float32_router = true;
+  }
+  return model;
+}
+
 /// GLM-4.5 (2025): DeepSeek's experts under grouped-query attention.
-ModelSpec read_glm4_moe(HfConfig& in) { return read_decoder(in, {.bias_on_output = false, .router_bias = true}); }
+ModelSpec read_glm4_moe(HfConfig& in) {
+  return with_float32_router(read_decoder(in, {.bias_on_output = false, .router_bias = true}));
+}
 
 /// MiniMax-M2 (2025): full attention, normed queries and keys, 256 experts. M3 leaves visible only the best blocks of
 /// the context, which a small indexer chooses (sparse_attention_config), in all but the first layers.
 ModelSpec read_minimax_m2(HfConfig& in) {
-  ModelSpec model = read_decoder(in, {.qk_norm = true});
+  ModelSpec model = with_float32_router(read_decoder(in, {.qk_norm = true}));
   for (LayerKind& layer : model.layers) {
     if (auto* attention = std::get_if<GroupedAttention>(&layer.mixer)) attention->qk_norm_over_heads = true;
   }
