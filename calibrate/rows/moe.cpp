@@ -114,8 +114,8 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
   const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
   if (family == KernelFamily::kTrtllm) {
     if (ampere) return {kGlobalMean, 8, 64};
-    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 128, 1.0, true};
-    if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 128};
+    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, true};
+    if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 256};
     if (weights == Dtype::kMxfp4) return {kLocalMean, 8, blackwell ? 64.0 : 128.0};
     if (variant == MoeVariant::kTwoMatrices && weights == Dtype::kNvfp4) return {kLocalMean, 8, 64};
     if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128};
