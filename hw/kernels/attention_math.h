@@ -62,10 +62,10 @@ struct Chip {
   FlopsPerSecond per_sm() const { return peak / sms; }
 };
 Chip chip_of(const GpuSpec& gpu, Dtype compute);
-/// What a layer reads was written by the kernels just before, so it comes from L2 while it fits; else from memory, at
-/// `fraction` of its bandwidth.
+/// What a layer reads was written by the kernels just before, so it comes from L2 while it fits, else from memory; at
+/// `fraction` of the bandwidth of either.
 inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fraction) {
-  return BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base() * fraction));
+  return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
 }
 
 /// fp8 caches are multiplied in fp8 by these kernels where the GPU can: the query is quantized to match.
