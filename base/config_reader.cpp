@@ -228,6 +228,10 @@ UsdPerHour ConfigReader::price(std::string_view key, UsdPerHour otherwise) {
   return UsdPerHour{with_unit(key, UnitKind::kPrice, otherwise.value)};
 }
 
+PerSecond ConfigReader::clock(std::string_view key, PerSecond otherwise) {
+  return PerSecond(with_unit(key, UnitKind::kClock, otherwise.base()));
+}
+
 PerSecond ConfigReader::rate(std::string_view key) { return PerSecond(with_unit(key, UnitKind::kRate)); }
 
 // --- maps and lists -----------------------------------------------------------------------------

@@ -58,7 +58,8 @@ class ConfigReader {
   FlopsPerSecond flop_rate(std::string_view key, FlopsPerSecond otherwise);
   Watts power(std::string_view key, Watts otherwise);
   UsdPerHour price(std::string_view key, UsdPerHour otherwise);
-  PerSecond rate(std::string_view key);  ///< `6 /s`, `360 /min`
+  PerSecond rate(std::string_view key);                        ///< `6 /s`, `360 /min`
+  PerSecond clock(std::string_view key, PerSecond otherwise);  ///< `1980 MHz`
 
   /// One of a closed set of names, by position in `names`; the error quotes them and the nearest.
   std::size_t choice(std::string_view key, std::span<const std::string_view> names);

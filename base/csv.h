@@ -23,7 +23,6 @@ class CsvTable {
   const std::string& path() const { return path_; }
   const std::vector<std::string>& columns() const { return columns_; }
   std::size_t rows() const { return rows_; }
-  bool is_csv() const { return !other_format_; }
   std::optional<std::size_t> find(std::string_view column) const;
   std::size_t column(std::string_view name) const;  ///< throws ConfigError naming what is missing
   std::string_view at(std::size_t row, std::size_t column) const { return fields_[row * columns_.size() + column]; }

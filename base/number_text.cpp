@@ -57,6 +57,7 @@ constexpr Unit kFlopRates[] = {
     {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s", 1.0}};
 constexpr Unit kPowers[] = {{"W", 1.0}, {"kW", 1e3}};
 constexpr Unit kPrices[] = {{"USD/h", 1.0}};
+constexpr Unit kClocks[] = {{"MHz", 1e6}, {"GHz", 1e9}};
 constexpr Unit kRates[] = {{"/s", 1.0}, {"/min", 60.0, true}, {"/h", 3600.0, true}};
 
 const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
@@ -89,6 +90,8 @@ const Unit* find_unit(UnitKind kind, std::string_view name) {
       return find_unit(kPrices, name);
     case UnitKind::kRate:
       return find_unit(kRates, name);
+    case UnitKind::kClock:
+      return find_unit(kClocks, name);
   }
   return nullptr;
 }
@@ -144,6 +147,8 @@ const char* expected_of(UnitKind kind) {
       return "a price such as '2.49 USD/h'";
     case UnitKind::kRate:
       return "a rate such as '6 /s'";
+    case UnitKind::kClock:
+      return "a clock such as '1980 MHz'";
   }
   SIM_CHECK(false, "unknown kind of unit");
 }

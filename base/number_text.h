@@ -13,9 +13,9 @@ NumberFault parse_number(std::string_view text, double& value);
 /// Digits with an optional sign; `131072.0` too, but neither `1e6` nor `2.5`.
 NumberFault parse_integer(std::string_view text, std::int64_t& value);
 
-enum class UnitKind : int { kTime, kBytes, kBandwidth, kFlopRate, kPower, kPrice, kRate };
+enum class UnitKind : int { kTime, kBytes, kBandwidth, kFlopRate, kPower, kPrice, kRate, kClock };
 
-/// "3.35 TB/s" in base units (s, B, B/s, FLOP/s, W, USD/h, 1/s); a missing or foreign unit is malformed.
+/// "3.35 TB/s" in base units (s, B, B/s, FLOP/s, W, USD/h, 1/s, 1/s); a missing or foreign unit is malformed.
 NumberFault parse_with_unit(std::string_view text, UnitKind kind, double& value);
 const char* expected_of(UnitKind kind);  ///< "a bandwidth such as '3.35 TB/s'"
 

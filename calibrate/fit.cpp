@@ -49,6 +49,10 @@ double to_unit(const Field& field, double value) {
   return std::clamp(unit, 0.0, 1.0);
 }
 
+/// A prior is worth what one row is: it counts as known to a quarter of the bounds, a row to 10 %, so over n rows it
+/// weighs (0.1 / 0.25)^2 / 2n.
+constexpr double kPriorWeightOfRows = 0.08;
+
 double huber(double residual, double width) {
   const double size = std::abs(residual);
   return size <= width ? 0.5 * size * size : width * (size - 0.5 * width);
@@ -89,7 +93,8 @@ class Objective {
       const double distance = units[j] - to_unit(fields_[free_[j]], fields_[free_[j]].prior);
       pull += distance * distance;
     }
-    return sum / static_cast<double>(rows_.size()) + options_.prior_weight * pull;
+    const double rows = static_cast<double>(rows_.size());
+    return sum / rows + std::max(options_.prior_weight, kPriorWeightOfRows / rows) * pull;
   }
 
  private:
@@ -253,13 +258,17 @@ int fold_of(std::uint64_t group, int folds) {
   return static_cast<int>(Random(group).bits() % static_cast<std::uint64_t>(std::max(folds, 1)));
 }
 
-std::string few_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options) {
-  std::size_t free = 0;
-  for (const Field& field : fields) free += field.fixed ? 0u : 1u;
-  const std::size_t least = std::max<std::size_t>(20, 3 * free);
-  if (rows >= least) return "";
-  return options.what + ": " + std::to_string(rows) + " rows are too few to fit " + std::to_string(free) +
-         " constants; at least " + std::to_string(least) + " are needed";
+std::string few_rows(std::size_t rows, const FitOptions& options) {
+  constexpr std::size_t kLeast = 2;
+  if (rows >= kLeast) return "";
+  return options.what + ": " + std::to_string(rows) + " rows are too few to fit its constants; at least " +
+         std::to_string(kLeast) + " are needed";
+}
+
+bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields) {
+  const auto fitted = std::count_if(fields.begin(), fields.end(),
+                                    [](const FieldReport& field) { return field.state != FieldState::kFixed; });
+  return rows < std::max<std::size_t>(20, 3 * static_cast<std::size_t>(fitted));
 }
 
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,

@@ -26,7 +26,7 @@ struct FitOptions {
   int max_evaluations = 1500;      ///< of the loss, a start; the best start gets as many again
   int max_rows = 1200;             ///< the search sees so many rows, drawn evenly; the statistics see all
   double huber_width = 0.10;       ///< of log(predicted / measured): beyond it errors count linearly
-  double prior_weight = 1e-4;      ///< pull towards the priors (of squared distance, bounds = 0..1); breaks ties only
+  double prior_weight = 1e-4;      ///< pull towards the priors (squared distance, bounds = 0..1), more on few rows
   int folds = 5;                   ///< groups of rows for leaving out; 0 or 1 = leave nothing out
   int folds_run = 1;               ///< how many of the folds are really fitted and scored
   std::vector<std::string> fixed;  ///< fields that keep their priors
@@ -68,8 +68,8 @@ struct Solution {
 };
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,
                const FitOptions& options, bool statistics);
-/// Are the rows fewer than three a free constant, or 20? Empty when they suffice, else what is wrong.
-std::string few_rows(std::size_t rows, std::span<const Field> fields, const FitOptions& options);
+/// Empty when the rows can move any constant at all, else what is wrong.
+std::string few_rows(std::size_t rows, const FitOptions& options);
 /// Fold of a group of rows: a hash, so that neighbouring groups part.
 int fold_of(std::uint64_t group, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
@@ -92,15 +92,17 @@ P from_values(std::span<const double> values, P start) {
   return start;
 }
 
+/// Fewer rows than three a free constant, or 20, hold the constants near their priors more than they tell them.
+bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
+
 double log_ratio(Seconds predicted, Seconds measured);  ///< a prediction that is no positive number counts as e^10 off
 
 }  // namespace fit_detail
 
 /// Can these constants be fitted to so many rows? Where they cannot, says so in `options.too_few`; without that, `fit`
 /// refuses them.
-template <class P>
-bool enough_rows(std::size_t rows, const P& prior, const FitOptions& options) {
-  const std::string few = fit_detail::few_rows(rows, fit_detail::fields_of(prior, options), options);
+inline bool enough_rows(std::size_t rows, const FitOptions& options) {
+  const std::string few = fit_detail::few_rows(rows, options);
   if (few.empty() || !options.too_few) return true;
   options.too_few->push_back(few);
   return false;
@@ -112,7 +114,7 @@ template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {}) {
   using namespace fit_detail;
   const std::vector<Field> fields = fields_of(prior, options);
-  if (const std::string few = few_rows(rows.size(), fields, options); !few.empty()) throw ConfigError(few);
+  if (const std::string few = few_rows(rows.size(), options); !few.empty()) throw ConfigError(few);
   const Residuals residuals = [&](std::span<const double> values, std::span<const std::size_t> which,
                                   std::span<double> out) {
     const P p = from_values(values, prior);
@@ -149,6 +151,7 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   }
   result.left_out = summarize(predicted, measured);
   if (!predicted.empty()) scatter = std::max(scatter, log_scatter(predicted, measured));
+  if (leans_on_priors(rows.size(), result.fields)) scatter = std::max(scatter, FitRecord{}.discrepancy);
   result.record = make_record(options, solution, result.on_rows, scatter);
   return result;
 }

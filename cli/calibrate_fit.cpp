@@ -58,6 +58,10 @@ std::string doubts(const std::vector<FamilyConstants>& all) {
   std::string text;
   for (const FamilyConstants& of : all) {
     for (const FittedConstants& block : of.blocks) {
+      if (fit_detail::leans_on_priors(static_cast<std::size_t>(block.record.rows), block.fields)) {
+        text += fmt::format("{} {}: {} rows hold its constants near their priors more than they tell them\n",
+                            name_of(of.family), block.block, block.record.rows);
+      }
       for (const FieldReport& field : block.fields) {
         if (field.state == FieldState::kFitted || field.state == FieldState::kFixed) continue;
         text += fmt::format("{} {}: {} = {:.4g} {}\n", name_of(of.family), block.block, field.name, field.value,
@@ -203,10 +207,8 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   std::vector<std::string> too_few;
   for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
     const std::vector<Input> inputs = read_inputs(path, options, gpu);
-    const bool csv = inputs.front().table.is_csv();
     for (const Input& input : inputs) {
-      for (FamilyConstants& found : fit_table(input, options, gpu, csv ? nullptr : &too_few))
-        all.push_back(std::move(found));
+      for (FamilyConstants& found : fit_table(input, options, gpu, &too_few)) all.push_back(std::move(found));
     }
   }
   report_too_few(too_few, all);

@@ -55,6 +55,14 @@ double link_of(const GpuSpec& gpu) {
   return link;
 }
 
+/// Over PCIe a ring passes switches and the bridge of a socket, each shared by several GPUs and both directions. Eight
+/// GPUs without NVLink reach 28 of 64 GB/s, four of them 35 (github.com/NVIDIA/nccl/issues/1639).
+constexpr double kPcieShare = 0.55, kPcieShareAcrossSockets = 0.45;
+double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
+  if (gpu.node.nvlink_bandwidth.base() > 0.0) return fraction;
+  return std::min(fraction, local > 4.0 ? kPcieShareAcrossSockets : kPcieShare);
+}
+
 /// Ranks inside a domain, domains. Without NVLink a domain is the node, over PCIe.
 struct Layout {
   double local = 1, nodes = 1;
@@ -224,7 +232,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   const double hops = at.local > 1.0 ? steps(kind, at.local) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;
   const auto protocol = [&](double start_us, double step_us, double fraction) {
-    const double transfer = link > 0.0 ? moved / (link * fraction) : 0.0;
+    const double transfer = link > 0.0 ? moved / (link * link_share_reached(fraction, at.local, gpu)) : 0.0;
     return 1e-6 * (p.launch_us + start_us + hops * (p.step_us + step_us)) + std::max(transfer, network.transfer);
   };
   double best = std::min({protocol(0.0, 0.0, p.ll_fraction), protocol(p.ll128_us, p.ll128_step_us, p.ll128_fraction),

@@ -7,6 +7,7 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "hw/carry_over.h"
 
 namespace roofcast {
 namespace {
@@ -43,49 +44,25 @@ void read_family(ConfigReader& in, std::string_view key, ByDtype<P>& families) {
   if (std::optional<ConfigReader> child = in.optional_child(key)) families = read_by_dtype<P>(std::move(*child));
 }
 
-/// Calls `change` with the record of every set of constants.
-template <class P, class F>
-void for_each_record(ByDtype<P>& families, F&& change) {
-  for (std::size_t i = 0; i < kDtypeCount; ++i) {
-    const auto dtype = static_cast<Dtype>(i);
-    if (const Fitted<P>* old = families.find(dtype)) {
-      Fitted<P> fitted = *old;
-      change(fitted.record);
-      families.put(dtype, std::move(fitted));
-    }
-  }
-}
-
-template <class F>
-void for_each_record(Efficiency& efficiency, F&& change) {
-  for_each_record(efficiency.gemm, change);
-  for_each_record(efficiency.gemm_tuned, change);
-  for_each_record(efficiency.attention_prefill, change);
-  for_each_record(efficiency.attention_decode, change);
-  for_each_record(efficiency.latent_prefill, change);
-  for_each_record(efficiency.latent_decode, change);
-  for_each_record(efficiency.moe, change);
-  for (ByDtype<MoeParameters>& of_variant : efficiency.moe_variants) for_each_record(of_variant, change);
-  for_each_record(efficiency.state, change);
-  for_each_record(efficiency.convolution, change);
-  for_each_record(efficiency.mamba_convolution, change);
-  for_each_record(efficiency.elementwise, change);
-  for_each_record(efficiency.custom_all_reduce, change);
-  for (ByDtype<NcclParameters>& of_collective : efficiency.nccl) for_each_record(of_collective, change);
-}
-
 CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain);
 
-Efficiency carry_over(const std::string& source, double widening, const Mark& mark, KernelFamily family, int chain) {
+/// Another GPU, of whose constants some apply here.
+CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamily family, int chain) {
   if (chain >= kLongestChain) throw ConfigError(mark, "GPUs carry over from each other in a circle");
-  const CalibratedGpu measured = load(load_named("hardware", source, mark), family, chain + 1);
-  Efficiency efficiency = measured.efficiency;
-  if (efficiency.carried_over_from.empty()) efficiency.carried_over_from = measured.spec.name;
-  for_each_record(efficiency, [widening](FitRecord& record) {
-    record.standing = Standing::kCarriedOver;
-    record.discrepancy *= widening;
-  });
-  return efficiency;
+  return load(load_named("hardware", name, mark), family, chain + 1);
+}
+
+/// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
+/// mma.sync, FlashAttention-2, latent attention. Products in formats that Ampere lacks stay with the other source.
+void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
+  for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
+    if (const auto* fitted = ampere.gemm.find(dtype)) mine.gemm.put(dtype, *fitted);
+  }
+  mine.latent_prefill = ampere.latent_prefill;
+  mine.latent_decode = ampere.latent_decode;
+  if (mine.family == KernelFamily::kTrtllm) return;
+  mine.attention_prefill = ampere.attention_prefill;
+  mine.attention_decode = ampere.attention_decode;
 }
 
 /// A map as it is, or the file beside the document that names it.
@@ -107,16 +84,26 @@ Efficiency read_constants(const ConfigTree& value, KernelFamily family) {
 
 /// The family asked for; else another GPU's; else this GPU's other family; else priors. A file of the
 /// other family is not opened: start-up time counts.
-Efficiency read_efficiency(const ConfigTree& tree, KernelFamily family, int chain) {
+Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain) {
   ConfigReader in(tree, "an efficiency block");
   const KernelFamily other = family == KernelFamily::kVllm ? KernelFamily::kTrtllm : KernelFamily::kVllm;
   const ConfigTree own = in.tree(name_of(family));
   const ConfigTree others = in.tree(name_of(other));
   const std::string source = in.text("carried_over_from", "");
-  const double widening = in.number("widening", kCarriedOverWidening, kAtLeastOne);
+  const std::string ampere = in.text("ampere_kernels_from", "");
+  const CarryOver how{.widening = in.number("widening", kCarriedOverWidening, kAtLeastOne),
+                      .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0})};
   in.finish();
   if (own) return read_constants(own, family);
-  if (!source.empty()) return carry_over(source, widening, in.mark_of("carried_over_from"), family, chain);
+  if (!source.empty()) {
+    const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
+    Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
+    if (ampere.empty()) return mine;
+    const CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
+    take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
+    mine.carried_over_from += ", " + second.spec.name;
+    return mine;
+  }
   return others ? read_constants(others, other) : priors(family);
 }
 
@@ -124,7 +111,7 @@ CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain) {
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = priors(family)};
   const ConfigTree* efficiency = tree->find("efficiency");
   if (efficiency && (*efficiency)->kind != ConfigNode::Kind::kNull) {
-    gpu.efficiency = read_efficiency(*efficiency, family, chain);
+    gpu.efficiency = read_efficiency(*efficiency, gpu.spec, family, chain);
   }
   return gpu;
 }

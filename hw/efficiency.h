@@ -40,6 +40,25 @@ struct Efficiency {
   std::array<ByDtype<NcclParameters>, 5> nccl;                        ///< by Collective; bf16
 };
 
+/// Calls `change` with every set of constants, a ByDtype each.
+template <class F>
+void for_each_family(Efficiency& efficiency, F&& change) {
+  change(efficiency.gemm);
+  change(efficiency.gemm_tuned);
+  change(efficiency.attention_prefill);
+  change(efficiency.attention_decode);
+  change(efficiency.latent_prefill);
+  change(efficiency.latent_decode);
+  change(efficiency.moe);
+  for (ByDtype<MoeParameters>& of_variant : efficiency.moe_variants) change(of_variant);
+  change(efficiency.state);
+  change(efficiency.convolution);
+  change(efficiency.mamba_convolution);
+  change(efficiency.elementwise);
+  change(efficiency.custom_all_reduce);
+  for (ByDtype<NcclParameters>& of_collective : efficiency.nccl) change(of_collective);
+}
+
 /// {gemm: {bf16: {...}}, ..., nccl: {all_reduce: {...}}}; families that are absent keep nothing, and their
 /// kernels fall back on the priors of the parameter structs.
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family);

@@ -29,6 +29,7 @@ struct GpuSpec {
   BytesPerSecond memory_bandwidth{};
   Bytes l2_cache{};
   Bytes shared_memory_per_sm{};
+  PerSecond boost_clock{};  ///< highest SM clock; 0: not known
   Watts board_power{};
   Watts idle_power{};
   UsdPerHour price{};  ///< on demand; the user overrides it

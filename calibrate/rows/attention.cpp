@@ -91,7 +91,7 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const FitOptions mine =
         options_for(options, block, gpu, family, unused_prefill_fields(gpu, family, products), rows);
     const PrefillParameters prior = attention_prefill_prior(gpu, family, products);
-    if (!enough_rows(rows.size(), prior, mine)) continue;
+    if (!enough_rows(rows.size(), mine)) continue;
     const auto result =
         fit<PrefillParameters>(std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior);
     blocks.push_back(constants_of(block, result));
@@ -116,7 +116,7 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     };
     const FitOptions mine = options_for(options, block, gpu, family, unused_decode_fields(gpu, family, kv), rows);
     const DecodeParameters prior = attention_decode_prior(gpu, family, kv);
-    if (!enough_rows(rows.size(), prior, mine)) continue;
+    if (!enough_rows(rows.size(), mine)) continue;
     const auto result = fit<DecodeParameters>(std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior);
     blocks.push_back(constants_of(block, result));
   }

@@ -90,6 +90,7 @@ std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec
   const auto predict = [&](const CollectiveRow& row, const CustomAllReduceParameters& p) {
     return custom_all_reduce_time(row.bytes, row.group, p, library, gpu);
   };
+  if (!enough_rows(rows.size(), mine)) return {};
   return {constants_of("custom_all_reduce.bf16", fit<CustomAllReduceParameters>(std::span<const CollectiveRow>(rows),
                                                                                 predict, mine, size_of, prior))};
 }
@@ -110,7 +111,7 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
     mine.fixed.insert(mine.fixed.end(), {"network_us", "network_fraction"});
     const NcclParameters prior = nccl_prior(kind, gpu);
     if (prior.switch_fraction == 0.0) mine.fixed.insert(mine.fixed.end(), {"switch_us", "switch_fraction"});
-    if (!enough_rows(rows.size(), prior, mine)) continue;
+    if (!enough_rows(rows.size(), mine)) continue;
     const auto predict = [&](const CollectiveRow& row, const NcclParameters& p) {
       return nccl_time(row.kind, row.bytes, row.group, p, gpu);
     };

@@ -41,7 +41,7 @@ std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu
     mine.fixed.insert(mine.fixed.end(), {"host_copy_us", "host_copy_fraction"});
   if (std::all_of(rows.begin(), rows.end(), is_copy))
     mine.fixed.insert(mine.fixed.end(), {"launch_us", "bandwidth_fraction"});
-  if (!enough_rows(rows.size(), ElementwiseParameters{}, mine)) return {};
+  if (!enough_rows(rows.size(), mine)) return {};
   Efficiency efficiency;
   const auto with = [&](const ElementwiseRow& row, const ElementwiseParameters& p) {
     efficiency.elementwise.put(Dtype::kBf16, {p, {}});

@@ -77,7 +77,7 @@ std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype 
   const GemmParameters prior = gemm_prior(block, gpu, family, wide ? &*wide : nullptr);
   // A narrow format's launch and the quantization beside it always come together.
   if (block != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
-  if (!enough_rows(rows.size(), prior, mine)) return std::nullopt;
+  if (!enough_rows(rows.size(), mine)) return std::nullopt;
   const auto predict_row = [&](const GemmRow& row, const GemmParameters& constants) {
     return gemm_with(row.shape, constants, gpu, family, row.header.timing).time;
   };

@@ -63,6 +63,7 @@ std::vector<FittedConstants> fit_blocks(const std::string& name, const std::vect
     const auto predict_row = [&](const Row& row, const P& constants) {
       return price(row.shape, row.heads, constants, gpu, family, Timing::kBenchmark).time;
     };
+    if (!enough_rows(rows.size(), mine)) continue;
     const auto result = fit<P>(std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, kv));
     blocks.push_back(constants_of(block, result));
   }

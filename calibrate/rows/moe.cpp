@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -113,8 +114,8 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
   const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
   if (family == KernelFamily::kTrtllm) {
     if (ampere) return {kGlobalMean, 8, 64};
-    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 128, 1.0, true};
-    if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 128};
+    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, true};
+    if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 256};
     if (weights == Dtype::kMxfp4) return {kLocalMean, 8, blackwell ? 64.0 : 128.0};
     if (variant == MoeVariant::kTwoMatrices && weights == Dtype::kNvfp4) return {kLocalMean, 8, 64};
     if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128};
@@ -205,13 +206,14 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
                       fit<MoeParameters>(std::span<const MoeRow>(rows), predict, options, family_of_shape, prior));
 }
 
-FittedConstants fit_variant(MoeVariant variant, Dtype weights, std::vector<MoeRow> rows, const GpuSpec& gpu,
-                            KernelFamily family, const FitOptions& options) {
+std::optional<FittedConstants> fit_variant(MoeVariant variant, Dtype weights, std::vector<MoeRow> rows,
+                                           const GpuSpec& gpu, KernelFamily family, const FitOptions& options) {
   const std::string place = variant == MoeVariant::kDefault ? "moe" : fmt::format("moe_variants.{}", name_of(variant));
   const bool untuned_cells = family == KernelFamily::kTrtllm && variant == MoeVariant::kDefault &&
                              (weights == Dtype::kBf16 || weights == Dtype::kFp8);
   FitOptions mine = options;
   mine.what = fmt::format("{}.{} of {} under {}", place, name_of(weights), gpu.name, name_of(family));
+  if (!enough_rows(rows.size(), mine)) return std::nullopt;
   return fit_block(fmt::format("{}.{}", place, name_of(weights)), std::move(rows),
                    prior_of(variant, weights, gpu, family), untuned_cells, gpu, mine);
 }
@@ -223,11 +225,12 @@ void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, KernelFam
   const std::pair<MoeVariant, Dtype> served{MoeVariant::kDefault, Dtype::kFp8};
   const bool untuned_only = mine.contains({MoeVariant::kUntuned, Dtype::kFp8}) && !mine.contains(served);
   if (family != KernelFamily::kVllm || !untuned_only || !others.contains(served)) return;
-  FittedConstants tuned =
+  std::optional<FittedConstants> tuned =
       fit_variant(served.first, served.second, std::move(others[served]), gpu, KernelFamily::kTrtllm, options);
-  tuned.record.standing = Standing::kCarriedOver;
-  tuned.record.source += "; the same kernels as TensorRT-LLM tunes them";
-  out.push_back(std::move(tuned));
+  if (!tuned) return;
+  tuned->record.standing = Standing::kCarriedOver;
+  tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
+  out.push_back(std::move(*tuned));
 }
 
 std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
@@ -237,8 +240,10 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
     (row.header.belongs_to(family) ? blocks : others)[{row.block, row.shape.weights}].push_back(std::move(row));
   }
   std::vector<FittedConstants> out;
-  for (auto& [key, rows] : blocks)
-    out.push_back(fit_variant(key.first, key.second, std::move(rows), gpu, family, options));
+  for (auto& [key, rows] : blocks) {
+    std::optional<FittedConstants> fitted = fit_variant(key.first, key.second, std::move(rows), gpu, family, options);
+    if (fitted) out.push_back(std::move(*fitted));
+  }
   add_tuned(blocks, others, gpu, family, options, out);
   return out;
 }

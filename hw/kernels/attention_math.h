@@ -8,6 +8,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/attention.h"
+#include "hw/kernels/l2.h"
 
 namespace roofcast::attention {
 
@@ -61,6 +62,11 @@ struct Chip {
   FlopsPerSecond per_sm() const { return peak / sms; }
 };
 Chip chip_of(const GpuSpec& gpu, Dtype compute);
+/// What a layer reads was written by the kernels just before, so it comes from L2 while it fits, else from memory; at
+/// `fraction` of the bandwidth of either.
+inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fraction) {
+  return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
+}
 
 /// fp8 caches are multiplied in fp8 by these kernels where the GPU can: the query is quantized to match.
 Dtype product_dtype(const GpuSpec& gpu, Dtype compute, Dtype kv);

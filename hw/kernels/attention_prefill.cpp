@@ -100,7 +100,7 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
   const double bytes = h.kv_heads * dims * (2 + bytes_per_element(h.kv)) + (rewrites_queries ? 2 * h.heads * dims : 0);
   const double tokens = s.batch * s.query_len;
   const double token_ns = p.token_ns + p.token_threads_ns * std::min(h.kv_heads * h.head_dim, 512.0) / 512;
-  return Bytes(tokens * bytes) / (chip.bandwidth * p.write_bandwidth_fraction) +
+  return Bytes(tokens * bytes) / attention::reading_rate(Bytes(tokens * bytes), chip, p.write_bandwidth_fraction) +
          tokens * token_ns * 1e-3 * kMicrosecond;
 }
 
@@ -128,7 +128,7 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, library, fp8), costs, chip.sms);
   Cost cost = work_of(shape, heads);
   const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
-  const Seconds memory = traffic / (chip.bandwidth * p.bandwidth_fraction);
+  const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);
   const Seconds launch =
       attention::launch_in(timing, (p.launch_us + p.launch_head_dim_us * heads.head_dim / 128) * kMicrosecond);
   const Seconds write = write_time(shape, heads, p, chip, family == KernelFamily::kTrtllm);

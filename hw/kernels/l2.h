@@ -12,9 +12,12 @@ inline constexpr double kL2BytesPerSecondPerSm = 48e9;
 inline constexpr double kL2Usable = 0.7;
 
 /// Bytes a second of a kernel that touches `traffic` just written or read before: at least L2's rate when it fits.
+inline double rate_with_l2(double sms, Bytes l2_cache, Bytes traffic, double memory_rate) {
+  if (traffic.base() >= kL2Usable * l2_cache.base()) return memory_rate;
+  return std::max(memory_rate, sms * kL2BytesPerSecondPerSm);
+}
 inline double rate_with_l2(const GpuSpec& gpu, Bytes traffic, double memory_rate) {
-  if (traffic.base() >= kL2Usable * gpu.l2_cache.base()) return memory_rate;
-  return std::max(memory_rate, gpu.sm_count * kL2BytesPerSecondPerSm);
+  return rate_with_l2(gpu.sm_count, gpu.l2_cache, traffic, memory_rate);
 }
 
 }  // namespace roofcast

@@ -238,10 +238,10 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   const Seconds tiles =
       attention::prefill_makespan(latent_tiling(shape, heads, kernel_of(gpu, family)), costs, chip.sms);
   Cost cost = prefill_work(shape, heads);
-  const Seconds memory = cost.bytes / (chip.bandwidth * p.bandwidth_fraction);
+  const Seconds memory = cost.bytes / attention::reading_rate(cost.bytes, chip, p.bandwidth_fraction);
   const Bytes written(tokens * heads.heads * dims * (2 + (narrow == Dtype::kFp8 ? 1 : 2)));
-  const Seconds write =
-      written / (chip.bandwidth * p.write_bandwidth_fraction) + tokens * p.token_ns * 1e-3 * kMicrosecond;
+  const Seconds write = written / attention::reading_rate(written, chip, p.write_bandwidth_fraction) +
+                        tokens * p.token_ns * 1e-3 * kMicrosecond;
   const Seconds launch = attention::launch_in(timing, p.launch_us * kMicrosecond);
   const Seconds body = attention::overlapped(tiles, memory, p.overlap) + write;
   cost.time = in_benchmark(launch + body, p.eager_device_us, p.eager_host_us, timing);

@@ -39,7 +39,7 @@ class Prober {
 
 HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried) {
-  constexpr int kHalvings = 14;
+  constexpr int kHalvings = 10;  // at a thousandth of a load that is too much requests no longer meet each other
   Prober probe(scenario, fleet, pricers, tried);
   HeldLoad held;
   double high = probe.rounded(range.high), low = 0;

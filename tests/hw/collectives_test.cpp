@@ -63,6 +63,20 @@ TEST_CASE("collectives: without NVLink a node is connected by PCIe") {
   CHECK(ideal_us(Collective::kAllReduce, 8e6, 8, 1, gpu) == doctest::Approx(280.0));  // 14 MB at 50 GB/s
 }
 
+TEST_CASE("collectives: over PCIe no protocol gets more than the bridges let through") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.nvlink_bandwidth = BytesPerSecond{};
+  gpu.node.nvlink_domain = 1;
+  NcclParameters p;
+  p.own_copy = 0.0;
+  const auto us = [&](double bytes, int gpus) {
+    return nccl_time(Collective::kAllGather, Bytes{bytes}, {.gpus = gpus, .gpus_per_node = 1}, p, gpu).in(kMicrosecond);
+  };
+  // 3/4 of 4 x 400 MB at 0.55 x 50 GB/s; 7/8 of 8 x 400 MB at 0.45 x 50 GB/s
+  CHECK(us(400e6, 4) == doctest::Approx(1.2e9 / 27.5e3).epsilon(0.01));
+  CHECK(us(400e6, 8) == doctest::Approx(2.8e9 / 22.5e3).epsilon(0.01));
+}
+
 TEST_CASE("collectives: one GPU costs nothing") {
   const GpuSpec gpu = round_gpu();
   const Efficiency priors;

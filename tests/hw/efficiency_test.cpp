@@ -135,6 +135,49 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
   CHECK(source_of(load_text(text, KernelFamily::kVllm)) == "v");
 }
 
+TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with SMs and clock, fractions stay") {
+  const Folder folder;
+  const std::string constants =
+      "efficiency: {vllm: {gemm: {bf16: {launch_us: 4, l2_bandwidth_ratio: 1.2, tile_intensity: 40, host_floor_us: 90, "
+      "compute_efficiency: 0.9, sustained_clock: 0.9}}, nccl: {all_gather: {bf16: {step_us: 1, network_us: 8}}}}}\n";
+  const std::string measured = folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + constants);
+  // twice the clock, SMs and peak as before: cycles half as long, L2 twice as fast, half the operations a cycle
+  const std::string text =
+      "boost_clock: 2000 MHz\nefficiency: {carried_over_from: " + measured + ", matrix_limit: 0.63}\n";
+  const Efficiency e = load_text(text, KernelFamily::kVllm).efficiency;
+  const GemmParameters& p = e.gemm.find(Dtype::kBf16)->value;
+  CHECK(p.launch_us == doctest::Approx(2.0));
+  CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
+  CHECK(p.tile_intensity == doctest::Approx(20.0));
+  CHECK(p.host_floor_us == doctest::Approx(90.0));
+  CHECK(p.bandwidth_efficiency == GemmParameters{}.bandwidth_efficiency);
+  CHECK(p.compute_efficiency == doctest::Approx(0.7));  // 0.63 / 0.9
+  const NcclParameters& n = e.nccl[static_cast<std::size_t>(Collective::kAllGather)].find(Dtype::kBf16)->value;
+  CHECK(n.step_us == doctest::Approx(0.5));
+  CHECK(n.network_us == doctest::Approx(8.0));
+  // without a clock nothing is known of cycles
+  const Efficiency same =
+      load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
+  CHECK(same.gemm.find(Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
+}
+
+TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it lacks from the first") {
+  const Folder folder;
+  const auto file = [&](const std::string& name, const std::string& launch, const std::string& dtype) {
+    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec +
+                                            "efficiency: {vllm: {gemm: {bf16: {launch_us: " + launch + "}, " + dtype +
+                                            ": {launch_us: " + launch + "}}}}\n");
+  };
+  const std::string newer = file("newer", "3", "fp8"), older = file("older", "5", "int8");
+  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
+                                 KernelFamily::kVllm)
+                           .efficiency;
+  CHECK(e.carried_over_from == "newer, older");
+  CHECK(e.gemm.find(Dtype::kBf16)->value.launch_us == 5.0);
+  CHECK(e.gemm.find(Dtype::kInt8)->value.launch_us == 5.0);
+  CHECK(e.gemm.find(Dtype::kFp8)->value.launch_us == 3.0);
+}
+
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const Folder folder;
   folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
