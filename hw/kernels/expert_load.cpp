@@ -35,33 +35,70 @@ ExpertLoad balanced_load(double tokens, double top_k, double experts, double ep)
   return load;
 }
 
-// ---- drawn uniformly -------------------------------------------------------------------------------------------
+// ---- drawn by popularity ---------------------------------------------------------------------------------------
 
-/// Expected largest of n standard normals, Blom's approximation x((n - 3/8)/(n + 1/4)) with the normal quantile of
-/// Abramowitz and Stegun 26.2.23 (absolute error 4.5e-4).
-double expected_largest(double n) {
-  if (n <= 1.0) return 0.0;
-  const double tail = 1.0 - (n - 0.375) / (n + 0.25);
+/// Quantile of the standard normal, Abramowitz and Stegun 26.2.23 (absolute error 4.5e-4).
+double normal_quantile(double p) {
+  const double tail = std::min(p, 1.0 - p);
   const double t = std::sqrt(-2.0 * std::log(tail));
-  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  const double z =
+      t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  return p < 0.5 ? -z : z;
 }
 
-/// Each token draws k distinct experts of E alike. A rank of El experts gets T k El/E on average with the variance
-/// of a draw without replacement a token; the fullest of ep ranks lies expected_largest(ep) deviations above.
-/// An expert is missed with probability (1 - k/E)^T; ceil(n / tile) is about n / tile + 1/2 of an expert hit.
-ExpertLoad uniform_load(double tokens, double top_k, double experts, double ep) {
+/// Expected largest of n standard normals, Blom's approximation x((n - 3/8)/(n + 1/4)).
+double expected_largest(double n) { return n <= 1.0 ? 0.0 : normal_quantile((n - 0.375) / (n + 0.25)); }
+
+/// Chances of the E experts to be among a token's k: 1 - exp(-lambda w), lognormal popularity w = exp(skew z) at the
+/// E normal quantiles z, lambda such that they sum to k.
+std::vector<double> popularity(double top_k, double experts, double skew) {
+  const auto count = static_cast<std::size_t>(experts);
+  std::vector<double> chance(count);
+  if (top_k >= experts) return std::vector<double>(count, 1.0);
+  std::vector<double> weight(count);
+  for (std::size_t e = 0; e < count; ++e)
+    weight[e] = std::exp(skew * normal_quantile((static_cast<double>(e) + 0.5) / experts));
+  double low = 0.0, high = 1.0;
+  const auto sum = [&](double lambda) {
+    double total = 0.0;
+    for (std::size_t e = 0; e < count; ++e) total += chance[e] = 1.0 - std::exp(-lambda * weight[e]);
+    return total;
+  };
+  while (sum(high) < top_k) high *= 2.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (sum(middle) < top_k ? low : high) = middle;
+  }
+  sum(high);
+  return chance;
+}
+
+/// Each token draws k of E experts by their popularity, independently of the others; which expert lives where has
+/// nothing to do with its popularity. The load of a rank of El experts varies by the draws and by the experts it got;
+/// the fullest of ep ranks lies expected_largest(ep) deviations above the mean. An expert is missed with probability (1
+/// - q)^T; ceil(n / tile) is about n / tile + 1/2 of an expert hit.
+ExpertLoad drawn_load(double tokens, double top_k, double ep, const std::vector<double>& chance) {
+  const double experts = static_cast<double>(chance.size());
   const double local = local_experts(experts, ep), share = local / experts;
   const double mean = tokens * top_k * share;
+  double squares = 0.0;
+  for (double q : chance) squares += (q - top_k / experts) * (q - top_k / experts);
   const double left = experts > 1.0 ? (experts - top_k) / (experts - 1.0) : 0.0;
-  const double deviation = std::sqrt(std::max(0.0, mean * (1.0 - share) * left));
+  const double placed = tokens * tokens * local * (1.0 - share) * squares / experts;
+  const double deviation = std::sqrt(std::max(0.0, mean * (1.0 - share) * left + placed));
   ExpertLoad load;
   load.assignments =
       std::clamp(mean + expected_largest(ep) * deviation, std::min(1.0, mean * ep), tokens * std::min(top_k, local));
   const double draws = tokens * load.assignments / mean;
-  load.hits = std::min(load.assignments, local * (1.0 - std::pow(1.0 - std::min(1.0, top_k / experts), draws)));
-  for (std::size_t i = 0; i < kTileHeights; ++i) {
-    load.tiles[i] = load.hits * std::max(1.0, load.assignments / load.hits / tile_rows(i) + 0.5);
+  double hits = 0.0;
+  std::array<double, kTileHeights> tiles{};
+  for (double q : chance) {
+    const double hit = 1.0 - std::pow(1.0 - std::min(1.0, q), draws);
+    hits += hit;
+    for (std::size_t i = 0; i < kTileHeights; ++i) tiles[i] += std::max(hit, draws * q / tile_rows(i) + 0.5 * hit);
   }
+  load.hits = std::min(load.assignments, share * hits);
+  for (std::size_t i = 0; i < kTileHeights; ++i) load.tiles[i] = std::max(load.hits, share * tiles[i]);
   return load;
 }
 
@@ -163,12 +200,17 @@ void add_fullest_rank(const std::vector<double>& counts, double ep, ExpertLoad& 
 }
 
 /// The loads of one (k, E, ep, exponent) at the points of the token grid, drawn when first asked for.
-class PowerLawTable {
+/// Loads of one law at four token counts an octave.
+class LoadTable {
  public:
-  PowerLawTable(double top_k, double experts, double ep, double exponent)
-      : top_k_(top_k), experts_(experts), ep_(ep), exponent_(exponent) {}
-  bool is(double top_k, double experts, double ep, double exponent) const {
-    return top_k == top_k_ && experts == experts_ && ep == ep_ && exponent == exponent_;
+  LoadTable(double top_k, double experts, double ep, const Routing& routing)
+      : top_k_(top_k), experts_(experts), ep_(ep), routing_(routing) {
+    if (routing.kind == Routing::Kind::kPopularity) chances_ = popularity(top_k, experts, routing.skew);
+  }
+  bool is(double top_k, double experts, double ep, const Routing& routing) const {
+    return top_k == top_k_ && experts == experts_ && ep == ep_ && routing.kind == routing_.kind &&
+           (routing.kind == Routing::Kind::kPopularity ? routing.skew == routing_.skew
+                                                       : routing.exponent == routing_.exponent);
   }
   static double grid_tokens(int point) {
     const int octave = point / kStepsAnOctave, step = point % kStepsAnOctave;
@@ -196,11 +238,12 @@ class PowerLawTable {
 
  private:
   ExpertLoad draw(double tokens) const {
+    if (routing_.kind == Routing::Kind::kPopularity) return drawn_load(tokens, top_k_, ep_, chances_);
     const double whole = std::max(1.0, std::round(tokens));
     std::vector<double> counts(static_cast<std::size_t>(experts_));
     ExpertLoad load;
     for (int d = 0; d < kDraws; ++d) {
-      draw_counts(static_cast<std::uint64_t>(d) + 1, whole, top_k_, ep_, exponent_, counts);
+      draw_counts(static_cast<std::uint64_t>(d) + 1, whole, top_k_, ep_, routing_.exponent, counts);
       add_fullest_rank(counts, ep_, load);
     }
     load.assignments /= kDraws;
@@ -209,40 +252,42 @@ class PowerLawTable {
     return load;
   }
 
-  double top_k_, experts_, ep_, exponent_;
+  double top_k_, experts_, ep_;
+  Routing routing_;
+  std::vector<double> chances_;
   std::array<std::atomic<const ExpertLoad*>, kGridPoints> points_{};
   std::mutex mutex_;
   std::vector<std::unique_ptr<const ExpertLoad>> owned_;
 };
 
 /// Tables live as long as the program; each thread remembers the last few it used.
-PowerLawTable& table_for(double top_k, double experts, double ep, double exponent) {
-  thread_local std::array<PowerLawTable*, 4> recent{};
+LoadTable& table_for(double top_k, double experts, double ep, const Routing& routing) {
+  thread_local std::array<LoadTable*, 4> recent{};
   thread_local std::size_t next = 0;
-  for (PowerLawTable* table : recent) {
-    if (table && table->is(top_k, experts, ep, exponent)) return *table;
+  for (LoadTable* table : recent) {
+    if (table && table->is(top_k, experts, ep, routing)) return *table;
   }
   static std::mutex mutex;
-  static std::deque<PowerLawTable> tables;
+  static std::deque<LoadTable> tables;
   const std::scoped_lock lock(mutex);
   auto found = std::find_if(tables.begin(), tables.end(),
-                            [&](const PowerLawTable& table) { return table.is(top_k, experts, ep, exponent); });
-  PowerLawTable& table = found != tables.end() ? *found : tables.emplace_back(top_k, experts, ep, exponent);
+                            [&](const LoadTable& table) { return table.is(top_k, experts, ep, routing); });
+  LoadTable& table = found != tables.end() ? *found : tables.emplace_back(top_k, experts, ep, routing);
   recent[next++ % recent.size()] = &table;
   return table;
 }
 
-ExpertLoad power_law_load(double tokens, double top_k, double experts, double ep, double exponent) {
-  PowerLawTable& table = table_for(top_k, std::round(experts), std::round(std::min(ep, experts)), exponent);
+ExpertLoad tabled_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
+  LoadTable& table = table_for(top_k, std::round(experts), std::round(std::min(ep, experts)), routing);
   const double largest = std::ldexp(1.0, kOctaves);
   const double scale = std::max(1.0, tokens / largest);
   tokens = std::min(tokens, largest);
-  const int below = PowerLawTable::grid_below(tokens);
-  const double low = PowerLawTable::grid_tokens(below);
+  const int below = LoadTable::grid_below(tokens);
+  const double low = LoadTable::grid_tokens(below);
   ExpertLoad load = table.at(below);
   if (tokens > low) {
     const ExpertLoad& above = table.at(below + 1);
-    const double t = (tokens - low) / (PowerLawTable::grid_tokens(below + 1) - low);
+    const double t = (tokens - low) / (LoadTable::grid_tokens(below + 1) - low);
     load.assignments += t * (above.assignments - load.assignments);
     load.hits += t * (above.hits - load.hits);
     for (std::size_t i = 0; i < kTileHeights; ++i) load.tiles[i] += t * (above.tiles[i] - load.tiles[i]);
@@ -262,9 +307,11 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
     case Routing::Kind::kBalanced:
       return balanced_load(whole, top_k, experts, ep);
     case Routing::Kind::kUniform:
-      return uniform_load(whole, top_k, experts, ep);
+      return drawn_load(whole, top_k, ep,
+                        std::vector<double>(static_cast<std::size_t>(std::round(experts)), top_k / experts));
     case Routing::Kind::kPowerLaw:
-      return power_law_load(whole, top_k, experts, ep, routing.exponent);
+    case Routing::Kind::kPopularity:
+      return tabled_load(whole, top_k, experts, ep, routing);
   }
   fail_check("routing", __FILE__, __LINE__, "no such routing");
 }

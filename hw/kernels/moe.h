@@ -9,12 +9,13 @@
 
 namespace roofcast {
 
-/// How tokens choose experts: each of them alike; independently of each other and alike; or as NVIDIA aiconfigurator
-/// draws its benchmarks, whose largest experts are large and whose many small ones are filled up one by one.
+/// How tokens choose experts: evenly; each for itself, all experts alike; as NVIDIA aiconfigurator draws its benchmarks
+/// (few tokens spread as far as they go, many by a power law); each for itself, some experts more popular than others.
 struct Routing {
-  enum class Kind { kBalanced, kUniform, kPowerLaw };
-  Kind kind = Kind::kUniform;
+  enum class Kind { kBalanced, kUniform, kPowerLaw, kPopularity };
+  Kind kind = Kind::kPopularity;
   double exponent = 1.01;  ///< of the power law
+  double skew = 1.0;       ///< standard deviation of the logarithm of an expert's popularity
 };
 
 /// Which of an engine's kernels runs. An engine has one by default for a format, and others that it takes by itself

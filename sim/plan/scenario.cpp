@@ -32,11 +32,12 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas) {
 }
 
 Routing parse_routing(std::optional<ConfigReader> in) {
-  static constexpr std::array<std::string_view, 3> kKinds{"balanced", "uniform", "power_law"};
+  static constexpr std::array<std::string_view, 4> kKinds{"balanced", "uniform", "power_law", "popularity"};
   Routing routing;
   if (!in) return routing;
   routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds));
   routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
+  routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
   in->finish();
   return routing;
 }
