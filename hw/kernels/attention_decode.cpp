@@ -270,7 +270,7 @@ Cost work_of(const DecodeShape& s, const AttentionHeads& h) {
   const double pairs = attention::visible_pairs(s.mean_context - s.query_len, s.query_len, h.window);
   Cost cost;
   cost.flops = Flops(s.batch * h.heads * pairs * 2 * dims);
-  cost.bytes = Bytes(s.batch * (keys * h.kv_heads * dims * bytes_per_element(h.kv) + s.query_len * h.heads * dims * 2));
+  cost.bytes = Bytes(s.batch * (keys * attention::cached_row_bytes(h) + s.query_len * h.heads * dims * 2));
   return cost;
 }
 
@@ -299,14 +299,17 @@ Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads
   const DecodeTime time = dispatch(call_of(shape, heads, products == Dtype::kFp8), p, chip, gpu, family);
   const Seconds memory = memory_time(cost.bytes, p, chip, timing, time.reused);
   const Seconds launch = attention::launch_in(timing, time.launch);
-  cost.time = launch + attention::overlapped(time.path, memory, time.overlap) + time.combine;
+  const double values = attention::visible_keys(shape.mean_context, shape.query_len, heads.window) * heads.kv_heads *
+                        (heads.head_dim + heads.value_dim);
+  const Seconds path = time.path + attention::unpacking_time(shape.batch * values, heads.kv, gpu);
+  cost.time = launch + attention::overlapped(path, memory, time.overlap) + time.combine;
   if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) {
     cost.time = std::max(cost.time, launch + cost.bytes / (chip.bandwidth * attention::kTritonBandwidth));
   }
-  const bool idle = time.path > memory && !time.filled;
-  cost.bound = idle || launch + time.combine > std::max(time.path, memory) ? Bound::kLatency
-               : time.path > memory                                        ? Bound::kCompute
-                                                                           : Bound::kMemory;
+  const bool idle = path > memory && !time.filled;
+  cost.bound = idle || launch + time.combine > std::max(path, memory) ? Bound::kLatency
+               : path > memory                                        ? Bound::kCompute
+                                                                      : Bound::kMemory;
   return cost;
 }
 

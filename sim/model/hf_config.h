@@ -86,7 +86,7 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern = 0);
 /// Which layers have experts: list, frequency, first_k_dense_replace, mlp_only_layers ...
 std::vector<bool> read_sparse_layers(HfConfig& in, int layers);
 
-/// Formats of the checkpoint: dtype and quantization_config.
-Precision read_checkpoint_precision(HfConfig& in);
+/// Formats of the checkpoint: dtype and quantization_config, whose groups must fit the model's matrices.
+Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model);
 
 }  // namespace roofcast

@@ -33,13 +33,20 @@ AttentionHeads heads_on_gpu(const OperatorContext& c, const GroupedAttention& a,
           .shared_reads = c.shared_query_heads == 0 || a.heads == c.shared_query_heads * a.kv_heads};
 }
 
+/// 0 where the latents are stored plainly.
+double scaled_row(const OperatorContext& c, const LatentAttention& a) {
+  const double bytes = latent_bytes(a, c.precision);
+  return bytes != cached_bytes(c.precision.kv_cache, a.latent_dim + a.rope_dim) ? bytes : 0.0;
+}
+
 LatentHeads latent_on_gpu(const OperatorContext& c, const LatentAttention& a) {
   return {.heads = heads_of(a.heads, c.sharding),
           .latent_dim = a.latent_dim,
           .rope_dim = a.rope_dim,
           .qk_dim = a.nope_dim + a.rope_dim,
           .value_dim = a.value_dim,
-          .kv = c.precision.kv_cache};
+          .kv = c.precision.kv_cache,
+          .cache_bytes_per_token = scaled_row(c, a)};
 }
 
 /// Scores of an indexer (DeepSeek-V3.2, 2025, eq. 1): sum over its heads of w relu(q k), in fp8, for every visible

@@ -118,7 +118,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
   in.outer().ignore("source");
   model.name = ours ? in.outer().text("name") : name_from(tree, in);
-  model.precision = read_checkpoint_precision(in);
+  model.precision = read_checkpoint_precision(in, model);
   if (const double vision = vision_parameters(in); vision > 0) {
     model.extra_parameters += vision;
     model.assumptions.push_back(

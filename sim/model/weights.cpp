@@ -116,10 +116,12 @@ void add_experts(LayerWeights& out, const ExpertFeedForward& f, double hidden, c
   const double inter = split(f.inter, s.expert_tp());
   const double columns = inter * (f.gated ? 2.0 : 1.0);
   const double resident = split(f.experts, s.ep);
-  out.matrices.push_back({.name = "router",
-                          .k = hidden,
-                          .n = f.experts,
-                          .role = f.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+  if (f.experts > 1) {
+    out.matrices.push_back({.name = "router",
+                            .k = hidden,
+                            .n = f.experts,
+                            .role = f.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+  }
   if (f.latent > 0) {
     out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f.latent});
     out.matrices.push_back({.name = "latent_up_proj", .k = f.latent, .n = hidden});
@@ -143,7 +145,7 @@ void add_experts(LayerWeights& out, const ExpertFeedForward& f, double hidden, c
   if (f.shared_gate) {
     out.matrices.push_back({.name = "shared_gate", .k = hidden, .n = 1, .role = WeightRole::kOther});
   }
-  if (f.router_bias) out.vectors += f.experts;
+  if (f.router_bias && f.experts > 1) out.vectors += f.experts;
   if (f.bias) out.expert_vectors = columns + width;
 }
 
@@ -202,6 +204,15 @@ Dtype activations_for(WeightRole role, const Precision& p) {
 double heads_of(double heads, const Sharding& s) { return split(heads, s.tp); }
 
 double kv_heads_of(double kv_heads, const Sharding& s) { return std::max(1.0, std::ceil(kv_heads / s.tp)); }
+
+/// Scaled (vLLM's fp8_ds_mla, also SGLang's; FlashMLA's sparse kernel reads nothing else in fp8): latent in fp8, an
+/// fp32 scale for each 128 values of it, the rotary part in 16 bit: 512 + 16 + 128 = 656 B.
+double latent_bytes(const LatentAttention& a, const Precision& p) {
+  if (p.scaled_latents && a.indexer_top_k > 0 && !a.shared_vector && p.kv_cache == Dtype::kFp8) {
+    return a.latent_dim + 4.0 * std::ceil(a.latent_dim / 128.0) + 2.0 * a.rope_dim;
+  }
+  return cached_bytes(p.kv_cache, a.latent_dim + a.rope_dim);
+}
 
 StateMixer mixer_of(const StateMixer& whole, const Sharding& s) {
   StateMixer mine = whole;

@@ -41,6 +41,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
   static constexpr std::array<std::string_view, 2> kAttention{"flash", "naive"};
+  static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   EngineSpec e;
   e.name = in.text("name");
   e.version = in.text("version", "");
@@ -76,6 +77,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.start_time = in.time("start_time", e.start_time);
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
+  e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   in.finish();
   return e;

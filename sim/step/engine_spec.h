@@ -6,6 +6,7 @@
 
 #include "base/config_reader.h"
 #include "hw/efficiency.h"
+#include "sim/model/operators.h"
 
 namespace roofcast {
 
@@ -71,6 +72,10 @@ struct EngineSpec {
   /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
   /// decoded head by head.
   int shared_query_heads = 0;
+  /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
+  /// part in 16 bit: 656 bytes a token for 512 + 64 values.
+  bool scaled_latents = false;
+  ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

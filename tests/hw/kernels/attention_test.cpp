@@ -34,6 +34,28 @@ double us(const Cost& cost) { return cost.time.in(kMicrosecond); }
 
 }  // namespace
 
+TEST_CASE("attention: an integer cache reads fewer bytes and unpacks them") {
+  GpuSpec gpu = round_gpu();
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(60e12);
+  // 3 operations a value: 3 x 1e9 / 60e12 = 50 us; floats are read as they are
+  CHECK(attention::unpacking_time(1e9, Dtype::kInt4, gpu).in(kMicrosecond) == doctest::Approx(50.0));
+  CHECK(attention::unpacking_time(1e9, Dtype::kFp8, gpu) == Seconds{});
+  AttentionHeads packed = kGrouped;
+  packed.kv = Dtype::kInt4;
+  // 8 heads x (128 / 2 + 4) x 2 a token; 64 x 4096 tokens
+  const Cost cost = attention_decode({64, 4096, 4096, 1}, packed, ideal(gpu));
+  CHECK(cost.bytes.base() == doctest::Approx(64 * 4096.0 * 8 * 136 + 64 * 32 * 256 * 2.0));
+  const Machine real{.gpu = &gpu, .fidelity = Fidelity::kCalibrated};
+  GpuSpec slow = gpu;  // a tenth of the CUDA cores' rate: unpacking bounds the kernel
+  slow.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(6e12);
+  const Machine starved{.gpu = &slow, .fidelity = Fidelity::kCalibrated};
+  const double values = 64 * 4096.0 * 8 * 256;
+  CHECK(us(attention_decode({64, 4096, 4096, 1}, packed, real)) <
+        us(attention_decode({64, 4096, 4096, 1}, packed, starved)));
+  CHECK(attention_decode({64, 4096, 4096, 1}, packed, starved).time >
+        attention::unpacking_time(values, Dtype::kInt4, slow));
+}
+
 TEST_CASE("attention: pairs that a causal mask leaves") {
   CHECK(attention::visible_pairs(0, 4, 0) == 10);  // 1 + 2 + 3 + 4
   CHECK(attention::visible_pairs(6, 2, 0) == 15);  // 7 + 8
