@@ -102,6 +102,21 @@ void add_state(LayerWeights& out, const StateLayer& a, double hidden, const Shar
   out.vectors += (a.extra_parameters - a.extra_projection) / s.tp;
 }
 
+/// Hyper-connections (Zhu et al. 2024, arXiv:2409.19606; with a manifold constraint, Xie et al. 2025,
+/// arXiv:2512.24880): n residual streams; before each block all n h values of a token give n weights to read them with,
+/// n to write the block's output with and n x n to mix them, by one projection with offsets and three scales.
+void add_hyper_connections(LayerWeights& out, const LayerKind& kind, double hidden) {
+  const double n = kind.streams, mixes = n * n + 2.0 * n;
+  if (!std::holds_alternative<NoMixer>(kind.mixer)) {
+    out.matrices.push_back({.name = "hyper_mixer", .k = n * hidden, .n = mixes, .role = WeightRole::kOther});
+    out.vectors += mixes + 3.0;
+  }
+  if (!std::holds_alternative<NoFeedForward>(kind.feed_forward)) {
+    out.matrices.push_back({.name = "hyper_feed_forward", .k = n * hidden, .n = mixes, .role = WeightRole::kOther});
+    out.vectors += mixes + 3.0;
+  }
+}
+
 void add_dense(LayerWeights& out, const std::string& prefix, double inter, bool gated, bool bias, double hidden,
                const Sharding& s) {
   const double width = split(inter, s.tp);
@@ -161,6 +176,7 @@ LayerWeights layer_weights(const ModelSpec& model, const LayerKind& kind, const 
   std::visit(Overload{[&](const DenseFeedForward& f) { add_dense(out, "", f.inter, f.gated, f.bias, hidden, s); },
                       [&](const ExpertFeedForward& f) { add_experts(out, f, hidden, s); }, [](const NoFeedForward&) {}},
              kind.feed_forward);
+  if (kind.streams > 1) add_hyper_connections(out, kind, hidden);
   if (kind.extra_parameters > 0) {
     out.matrices.push_back({.name = "layer_proj", .k = hidden, .n = kind.extra_parameters / hidden});
   }

@@ -118,6 +118,8 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   }
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
   d->precision.scaled_latents = d->engine.scaled_latents;
+  // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
+  if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   d->routing = parse_routing(in.optional_child("routing"));
   d->memory = plan_memory(*d);
   return d;

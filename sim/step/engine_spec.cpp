@@ -61,6 +61,11 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
+  e.kv_offload = in.bytes("kv_offload", e.kv_offload);
+  if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
+  if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
+    in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
+  }
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);

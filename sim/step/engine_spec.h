@@ -55,7 +55,8 @@ struct EngineSpec {
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
   std::string preemption = "recompute";  ///< recompute | swap
-  int stream_interval = 1;               ///< tokens of a streamed chunk
+  Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
+  int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed

@@ -118,12 +118,15 @@ ModelSpec read_deepseek_v4(HfConfig& in) {
   const Traits traits{.router_bias = true};
   ModelSpec model = start_model(in, traits);
   const std::vector<double> ratios = in.numbers({"compress_ratios"});
+  const double streams = std::max(1.0, in.number({"hc_mult"}, 1));
   const ExpertFeedForward experts = read_experts(in, traits);
   for (std::size_t i = 0; i < static_cast<std::size_t>(layer_count(in)); ++i) {
     const double ratio = i < ratios.size() ? ratios[i] : 0.0;
-    append_layer(model, make_layer(read_compressed(in, ratio), experts, traits));
+    LayerKind layer = make_layer(read_compressed(in, ratio), experts, traits);
+    layer.streams = streams;
+    append_layer(model, layer);
   }
-  model.assumptions.emplace_back("hyper-connections (hc_mult) are left out: one residual stream");
+  if (streams > 1) model.extra_parameters += streams * (streams * model.hidden + 1.0) + 1.0;  // the last mix
   model.assumptions.emplace_back("a compressor is two projections of hidden to the cached vector");
   return model;
 }
