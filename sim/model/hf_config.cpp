@@ -64,9 +64,7 @@ std::string state_space_type(ConfigReader& in) {
 }  // namespace
 
 HfConfig::HfConfig(const ConfigTree& whole)
-    : whole_(whole, "a model"),
-      text_(text_with_defaults(whole, defaults_said_), "a model"),
-      nested_(text_part(whole) != whole) {
+    : whole_(whole, "a model"), text_(text_with_defaults(whole, said_), "a model"), nested_(text_part(whole) != whole) {
   model_type_ = text_.text("model_type", "");
   if (model_type_.empty()) model_type_ = whole_.text("model_type", "");
   if (model_type_.empty() && text_.has("ssm_cfg")) model_type_ = state_space_type(text_);
@@ -116,6 +114,10 @@ std::vector<std::string> HfConfig::texts(Names names) {
   return is_list(names) ? text_.texts(key_of(names)) : std::vector<std::string>{};
 }
 
+void HfConfig::say(const std::string& assumption) {
+  if (std::find(said_.begin(), said_.end(), assumption) == said_.end()) said_.push_back(assumption);
+}
+
 void HfConfig::finish(bool ours) {
   if (!ours) {
     text_.ignore_rest();
@@ -163,6 +165,11 @@ GroupedAttention read_attention(HfConfig& in, const Traits& traits) {
   const double hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
   a.head_dim = in.number({"head_dim", "attention_head_dim", "kv_channels"},
                          traits.head_dim > 0 ? traits.head_dim : std::floor(hidden / a.heads));
+  if (std::fmod(hidden, a.heads) != 0.0 && traits.head_dim <= 0 &&
+      !in.has({"head_dim", "attention_head_dim", "kv_channels"})) {
+    in.fail("num_attention_heads",
+            fmt::format("{} heads do not divide a hidden size of {}, and there is no 'head_dim'", a.heads, hidden));
+  }
   a.value_dim = in.number({"v_head_dim"}, a.head_dim);
   const bool bias = in.flag({"attention_bias", "use_bias", "bias"}, false);
   a.qkv_bias = in.flag({"qkv_bias", "use_qkv_bias", "add_qkv_bias"}, bias || traits.qkv_bias);
@@ -235,7 +242,11 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   if (!types.empty()) {
     if (types.size() < n) in.fail("layer_types", fmt::format("names {} layers of {}", types.size(), layers));
     for (std::size_t i = 0; i < n; ++i) {
-      if (types[i] == "sliding_attention" || types[i] == "chunked_attention") windows[i] = window;
+      if (types[i] == "sliding_attention" || types[i] == "chunked_attention") {
+        windows[i] = window;
+      } else if (types[i] != "full_attention" && types[i] != "attention" && types[i] != "global_attention") {
+        in.say(fmt::format("layers of type '{}' are taken for full attention", types[i]));
+      }
     }
     return windows;
   }

@@ -36,8 +36,10 @@ class HfConfig {
   ConfigReader& reader() { return text_; }
   ConfigReader& outer() { return whole_; }
   bool nested() const { return nested_; }
-  /// What was put in for sizes that a nested text part leaves out; empty as a rule.
-  const std::vector<std::string>& defaults_said() const { return defaults_said_; }
+  /// Notes an assumption, once; said() has all of them, what was put in for sizes that a nested text part leaves out
+  /// among them.
+  void say(const std::string& assumption);
+  const std::vector<std::string>& said() const { return said_; }
   [[noreturn]] void fail(std::string_view key, const std::string& message) const { text_.fail(key, message); }
   /// Refuses unread keys where `ours`; a config of others may hold more.
   void finish(bool ours);
@@ -45,7 +47,7 @@ class HfConfig {
  private:
   std::string_view key_of(Names names) const;  ///< the first present one, else the first
 
-  std::vector<std::string> defaults_said_;
+  std::vector<std::string> said_;
   ConfigReader whole_;
   ConfigReader text_;
   bool nested_ = false;

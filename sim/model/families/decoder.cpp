@@ -123,6 +123,10 @@ ModelSpec read_unknown(HfConfig& in) {
   if (!in.has({"head_dim", "kv_channels"})) said.emplace_back("head_dim is hidden_size over heads");
   if (!in.has({"tie_word_embeddings"})) said.emplace_back("the head has its own matrix");
   if (!gpt && !in.has({"attention_bias", "qkv_bias"})) said.emplace_back("projections have no biases");
+  if (in.number({"sliding_window", "sliding_window_size"}, 0) > 0 && !in.has({"layer_types", "use_sliding_window"}) &&
+      !in.has({"sliding_window_pattern", "_sliding_window_pattern"})) {
+    said.emplace_back("every layer sees the window and no more");
+  }
   if (has_experts(in)) {
     said.emplace_back("every layer has experts unless the config says otherwise");
     if (!in.has({"moe_intermediate_size"})) said.emplace_back("experts are intermediate_size wide");

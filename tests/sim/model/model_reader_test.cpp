@@ -156,6 +156,15 @@ TEST_CASE("an unknown decoder has a gate where its activation has one") {
   CHECK(!gated("gelu"));
 }
 
+TEST_CASE("kinds of layers that a reader does not know are not passed over in silence") {
+  const ModelSpec model = from_text(kSmall + ", layer_types: [full_attention, retention, retention, full_attention]}");
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions.front() == "layers of type 'retention' are taken for full attention");
+  CHECK(contains(message("{model_type: llama, hidden_size: 250, num_hidden_layers: 2, vocab_size: 10, "
+                         "num_attention_heads: 8, intermediate_size: 8}"),
+                 "8 heads do not divide a hidden size of 250"));
+}
+
 TEST_CASE("a nested text part may leave out what transformers has by default") {
   const ModelSpec model = from_text("{model_type: llava, text_config: {model_type: llama, vocab_size: 32064}}");
   // LLaVA-1.5-7B's language model: 6,738,415,616 of Llama-2-7B and 64 more rows in embedding and head
