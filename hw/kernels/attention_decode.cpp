@@ -288,6 +288,24 @@ Cost naive_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& 
   return cost;
 }
 
+/// FlashAttention before FlashDecoding (Dao et al. 2023, "Flash-Decoding for long-context inference"): a block for each
+/// sequence and key-value head, so that few sequences leave most SMs without work, and the longest context is walked by
+/// one. An SM pulls at most 1.6 times its share of the bandwidth.
+///   time = launch + max(bytes / (BW 0.85 min(1, 1.6 blocks / SMs)), longest context's bytes / (1.6 BW 0.85 / SMs))
+Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu) {
+  constexpr double kReached = 0.85, kShareOfOne = 1.6;
+  Cost cost = work_of(s, h);
+  const Chip chip = attention::chip_of(gpu, h.compute);
+  const double blocks = s.batch * h.kv_heads;
+  const BytesPerSecond one = chip.bandwidth * (kReached * kShareOfOne / chip.sms);
+  const Seconds together = cost.bytes / std::min(chip.bandwidth * kReached, one * blocks);
+  const double longest = attention::visible_keys(s.max_context, s.query_len, h.window);
+  const Seconds alone = Bytes(longest * attention::cached_row_bytes(h) / h.kv_heads) / one;
+  cost.time = attention::kQueuedLaunch + std::max(together, alone);
+  cost.bound = Bound::kMemory;
+  return cost;
+}
+
 }  // namespace
 
 /// T = launch + (path^p + memory^p)^(1/p) + combine.
@@ -324,11 +342,12 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
   const KernelFamily family = attention::family_of(machine);
-  if (const auto* p = attention::measured(machine.efficiency, &Efficiency::attention_decode, heads.kv)) {
-    return attention_decode_with(shape, heads, *p, gpu, family, machine.timing);
-  }
-  return attention_decode_with(shape, heads, attention_decode_prior(gpu, family, heads.kv), gpu, family,
-                               machine.timing);
+  const auto* measured = attention::measured(machine.efficiency, &Efficiency::attention_decode, heads.kv);
+  const DecodeParameters& constants = measured != nullptr ? *measured : attention_decode_prior(gpu, family, heads.kv);
+  const Cost split = attention_decode_with(shape, heads, constants, gpu, family, machine.timing);
+  if (heads.kernel != AttentionKernel::kUnsplit) return split;
+  const Cost unsplit = unsplit_decode(shape, heads, gpu);
+  return unsplit.time > split.time ? unsplit : split;
 }
 
 }  // namespace roofcast

@@ -19,6 +19,11 @@ double static_share(const Deployment& d) {
   return 1.0 - reserve_mib / (1024.0 * d.gpu.memory_capacity.in(kGibibyte));
 }
 
+AttentionKernel kernel_named(const std::string& name) {
+  if (name == "naive") return AttentionKernel::kNaive;
+  return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
+}
+
 }  // namespace
 
 OperatorContext Deployment::operator_context() const {
@@ -27,7 +32,7 @@ OperatorContext Deployment::operator_context() const {
           .sharding = sharding,
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
-          .attention_kernel = engine.attention_kernel == "naive" ? AttentionKernel::kNaive : AttentionKernel::kFlash,
+          .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads};

@@ -40,7 +40,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
   static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
-  static constexpr std::array<std::string_view, 2> kAttention{"flash", "naive"};
+  static constexpr std::array<std::string_view, 3> kAttention{"flash", "naive", "flash_unsplit"};
   static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   EngineSpec e;
   e.name = in.text("name");

@@ -69,7 +69,7 @@ struct EngineSpec {
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
-  std::string attention_kernel = "flash";  ///< flash | naive
+  std::string attention_kernel = "flash";  ///< flash | naive | flash_unsplit: no FlashDecoding
   /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
   /// decoded head by head.
   int shared_query_heads = 0;

@@ -34,6 +34,21 @@ double us(const Cost& cost) { return cost.time.in(kMicrosecond); }
 
 }  // namespace
 
+TEST_CASE("attention: without FlashDecoding a lone sequence is walked by as many blocks as it has heads") {
+  const GpuSpec gpu = round_gpu();
+  const Machine real{.gpu = &gpu, .fidelity = Fidelity::kCalibrated};
+  AttentionHeads unsplit = kGrouped;
+  unsplit.kernel = AttentionKernel::kUnsplit;
+  const DecodeShape lone{.batch = 1, .mean_context = 100000, .max_context = 100000};
+  // 8 heads x 512 B a token; 8 blocks of 1.6 x 2 TB/s x 0.85 / 100 each: 409.6 MB at 217.6 GB/s = 1882 us
+  CHECK(us(attention_decode(lone, unsplit, real)) == doctest::Approx(1882.4).epsilon(0.01));
+  CHECK(us(attention_decode(lone, kGrouped, real)) < 600);
+  const DecodeShape many{.batch = 64, .mean_context = 4000, .max_context = 4000};  // 512 blocks fill the GPU
+  CHECK(us(attention_decode(many, unsplit, real)) ==
+        doctest::Approx(us(attention_decode(many, kGrouped, real))).epsilon(0.2));
+  CHECK(attention_decode(lone, unsplit, ideal(gpu)).time == attention_decode(lone, kGrouped, ideal(gpu)).time);
+}
+
 TEST_CASE("attention: an integer cache reads fewer bytes and unpacks them") {
   GpuSpec gpu = round_gpu();
   gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(60e12);
