@@ -93,4 +93,9 @@ double bytes_per_element(Dtype dtype, const Scales& scales) {
 
 double bytes_per_element(Dtype dtype) { return bytes_per_element(dtype, native_scales(dtype)); }
 
+double cached_bytes(Dtype dtype, double width) {
+  const bool integer = dtype == Dtype::kInt8 || dtype == Dtype::kInt4 || dtype == Dtype::kInt3 || dtype == Dtype::kInt2;
+  return width * bytes_per_element(dtype) + (integer && width > 0 ? 4.0 : 0.0);
+}
+
 }  // namespace roofcast

@@ -36,4 +36,9 @@ Scales native_scales(Dtype dtype);
 double bytes_per_element(Dtype dtype, const Scales& scales);
 double bytes_per_element(Dtype dtype);  ///< with native_scales
 
+/// Bytes of `width` values of one head in a KV cache. Integers carry a 16-bit scale and zero point for each token and
+/// head (KIVI's values, Liu et al. 2024; QServe, Lin et al. 2024; LMDeploy's int8 and int4); fp8 has one scale a
+/// tensor, the 4-bit floats their blocks'.
+double cached_bytes(Dtype dtype, double width);
+
 }  // namespace roofcast

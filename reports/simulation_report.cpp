@@ -116,6 +116,11 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   out["preemptions"] = m.preemptions;
   out["prefix_cache_hit_rate"] = m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0;
+  if (s.deployment->engine.kv_offload > Bytes(0)) {
+    out["kv_offload"] = {{"hit_rate", m.input_tokens > 0 ? m.offload_loaded_tokens / m.input_tokens : 0.0},
+                         {"loaded_bytes", m.offload_loaded_bytes},
+                         {"stored_bytes", m.offload_stored_bytes}};
+  }
   out["mfu"] = cost.mfu;
   out["mbu"] = cost.mbu;
   if (m.drafted_tokens > 0) {
@@ -170,6 +175,11 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   line("KV cache",
        fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached",
                    100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>()));
+  if (s.deployment->engine.kv_offload > Bytes(0)) {
+    line("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out a GPU",
+                                    100 * json["kv_offload"]["hit_rate"].get<double>(), m.offload_loaded_bytes / 1e9,
+                                    m.offload_stored_bytes / 1e9));
+  }
   if (s.serving.fleet.autoscaling) {
     line("replicas", fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}",
                                  significant(paid_replicas(m, s.serving.replicas), 3), m.most_replicas,

@@ -270,7 +270,7 @@ Cost work_of(const DecodeShape& s, const AttentionHeads& h) {
   const double pairs = attention::visible_pairs(s.mean_context - s.query_len, s.query_len, h.window);
   Cost cost;
   cost.flops = Flops(s.batch * h.heads * pairs * 2 * dims);
-  cost.bytes = Bytes(s.batch * (keys * h.kv_heads * dims * bytes_per_element(h.kv) + s.query_len * h.heads * dims * 2));
+  cost.bytes = Bytes(s.batch * (keys * attention::cached_row_bytes(h) + s.query_len * h.heads * dims * 2));
   return cost;
 }
 
@@ -288,6 +288,24 @@ Cost naive_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& 
   return cost;
 }
 
+/// FlashAttention before FlashDecoding (Dao et al. 2023, "Flash-Decoding for long-context inference"): a block for each
+/// sequence and key-value head, so that few sequences leave most SMs without work, and the longest context is walked by
+/// one. An SM pulls at most 1.6 times its share of the bandwidth.
+///   time = launch + max(bytes / (BW 0.85 min(1, 1.6 blocks / SMs)), longest context's bytes / (1.6 BW 0.85 / SMs))
+Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu) {
+  constexpr double kReached = 0.85, kShareOfOne = 1.6;
+  Cost cost = work_of(s, h);
+  const Chip chip = attention::chip_of(gpu, h.compute);
+  const double blocks = s.batch * h.kv_heads;
+  const BytesPerSecond one = chip.bandwidth * (kReached * kShareOfOne / chip.sms);
+  const Seconds together = cost.bytes / std::min(chip.bandwidth * kReached, one * blocks);
+  const double longest = attention::visible_keys(s.max_context, s.query_len, h.window);
+  const Seconds alone = Bytes(longest * attention::cached_row_bytes(h) / h.kv_heads) / one;
+  cost.time = attention::kQueuedLaunch + std::max(together, alone);
+  cost.bound = Bound::kMemory;
+  return cost;
+}
+
 }  // namespace
 
 /// T = launch + (path^p + memory^p)^(1/p) + combine.
@@ -299,14 +317,17 @@ Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads
   const DecodeTime time = dispatch(call_of(shape, heads, products == Dtype::kFp8), p, chip, gpu, family);
   const Seconds memory = memory_time(cost.bytes, p, chip, timing, time.reused);
   const Seconds launch = attention::launch_in(timing, time.launch);
-  cost.time = launch + attention::overlapped(time.path, memory, time.overlap) + time.combine;
+  const double values = attention::visible_keys(shape.mean_context, shape.query_len, heads.window) * heads.kv_heads *
+                        (heads.head_dim + heads.value_dim);
+  const Seconds path = time.path + attention::unpacking_time(shape.batch * values, heads.kv, gpu);
+  cost.time = launch + attention::overlapped(path, memory, time.overlap) + time.combine;
   if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) {
     cost.time = std::max(cost.time, launch + cost.bytes / (chip.bandwidth * attention::kTritonBandwidth));
   }
-  const bool idle = time.path > memory && !time.filled;
-  cost.bound = idle || launch + time.combine > std::max(time.path, memory) ? Bound::kLatency
-               : time.path > memory                                        ? Bound::kCompute
-                                                                           : Bound::kMemory;
+  const bool idle = path > memory && !time.filled;
+  cost.bound = idle || launch + time.combine > std::max(path, memory) ? Bound::kLatency
+               : path > memory                                        ? Bound::kCompute
+                                                                      : Bound::kMemory;
   return cost;
 }
 
@@ -321,11 +342,12 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
   const KernelFamily family = attention::family_of(machine);
-  if (const auto* p = attention::measured(machine.efficiency, &Efficiency::attention_decode, heads.kv)) {
-    return attention_decode_with(shape, heads, *p, gpu, family, machine.timing);
-  }
-  return attention_decode_with(shape, heads, attention_decode_prior(gpu, family, heads.kv), gpu, family,
-                               machine.timing);
+  const auto* measured = attention::measured(machine.efficiency, &Efficiency::attention_decode, heads.kv);
+  const DecodeParameters& constants = measured != nullptr ? *measured : attention_decode_prior(gpu, family, heads.kv);
+  const Cost split = attention_decode_with(shape, heads, constants, gpu, family, machine.timing);
+  if (heads.kernel != AttentionKernel::kUnsplit) return split;
+  const Cost unsplit = unsplit_decode(shape, heads, gpu);
+  return unsplit.time > split.time ? unsplit : split;
 }
 
 }  // namespace roofcast

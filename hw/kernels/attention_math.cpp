@@ -27,6 +27,16 @@ Dtype product_dtype(const GpuSpec& gpu, Dtype compute, Dtype kv) {
   return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? Dtype::kFp8 : Dtype::kBf16;
 }
 
+double cached_row_bytes(const AttentionHeads& h) {
+  return h.kv_heads * (cached_bytes(h.kv, h.head_dim) + cached_bytes(h.kv, h.value_dim));
+}
+
+Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu) {
+  const bool packed = kv == Dtype::kInt8 || element_bits(kv) < 8.0;
+  if (!packed || gpu.peak(Dtype::kFp32) <= FlopsPerSecond{}) return Seconds{};
+  return Flops(3.0 * cached_values) / gpu.peak(Dtype::kFp32);
+}
+
 namespace {
 
 /// Key blocks of the first m query tiles of a causal triangle whose tiles hold r positions and whose blocks hold N

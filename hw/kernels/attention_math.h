@@ -71,6 +71,15 @@ inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fract
 /// fp8 caches are multiplied in fp8 by these kernels where the GPU can: the query is quantized to match.
 Dtype product_dtype(const GpuSpec& gpu, Dtype compute, Dtype kv);
 
+/// Keys and values of one cached token, all heads of the GPU, with their scales.
+double cached_row_bytes(const AttentionHeads& heads);
+
+/// Integers and 4-bit floats of a cache are unpacked by the CUDA cores before the products: three operations a value
+/// (mask or shift, convert, scale and shift in one) on pairs of 16-bit values, whose rate is that of fp32 FLOPs. QServe
+/// (Lin et al. 2024, arXiv:2405.04532, section 5.3) counts five before such tricks, and finds 4-bit caches bound by
+/// them on an A100.
+Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu);
+
 /// The measured constants of the width that `dtype` has: 8 bits or less counts as fp8, and bf16 stands in for it.
 template <class P>
 const P* measured(const Efficiency* efficiency, ByDtype<P> Efficiency::*family, Dtype dtype) {

@@ -47,7 +47,7 @@ Cost work_of(const PrefillShape& s, const AttentionHeads& h) {
   const double keys = attention::visible_keys(context, s.query_len, h.window);
   Cost cost;
   cost.flops = Flops(s.batch * h.heads * pairs * 2 * dims);
-  cost.bytes = Bytes(s.batch * (keys * h.kv_heads * dims * bytes_per_element(h.kv) + s.query_len * h.heads * dims * 2));
+  cost.bytes = Bytes(s.batch * (keys * attention::cached_row_bytes(h) + s.query_len * h.heads * dims * 2));
   if (naive) cost.bytes += Bytes(s.batch * h.heads * matrix * 4 * 2);
   return cost;
 }
@@ -97,7 +97,8 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
 Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p, const Chip& chip,
                    bool rewrites_queries) {
   const double dims = h.head_dim + h.value_dim;
-  const double bytes = h.kv_heads * dims * (2 + bytes_per_element(h.kv)) + (rewrites_queries ? 2 * h.heads * dims : 0);
+  const double bytes =
+      h.kv_heads * dims * 2 + attention::cached_row_bytes(h) + (rewrites_queries ? 2 * h.heads * dims : 0);
   const double tokens = s.batch * s.query_len;
   const double token_ns = p.token_ns + p.token_threads_ns * std::min(h.kv_heads * h.head_dim, 512.0) / 512;
   return Bytes(tokens * bytes) / attention::reading_rate(Bytes(tokens * bytes), chip, p.write_bandwidth_fraction) +

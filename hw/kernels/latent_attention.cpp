@@ -71,7 +71,7 @@ LatentKernel kernel_of(const GpuSpec& gpu, KernelFamily family) {
 /// GPUs without fp8 units keep 16-bit latents whatever was asked for: their kernels have no other form.
 double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
   const Dtype kv = gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? h.kv : Dtype::kBf16;
-  return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : (h.latent_dim + h.rope_dim) * bytes_per_element(kv);
+  return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : cached_bytes(kv, h.latent_dim + h.rope_dim);
 }
 
 /// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is

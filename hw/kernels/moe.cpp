@@ -141,6 +141,16 @@ double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const MoeP
          4.0 * shape.tokens * part.hidden;
 }
 
+/// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
+/// one expert that every token takes costs what the dense block does.
+Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond bandwidth) {
+  Cost cost = roofline(Flops{part.flops()}, Bytes{part.weights() + part.operands()}, peak, bandwidth);
+  const Bytes activation{part.load.assignments * part.inter * (part.gates + 1.0) * 2.0};
+  cost.bytes += activation;
+  cost.time += activation / bandwidth;
+  return cost;
+}
+
 FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
   const std::optional<Dtype> compute = gpu.compute_dtype(shape.weights, shape.activations);
   SIM_CHECK(compute && gpu.peak(*compute).base() > 0.0, "the GPU has no unit for the experts' format");
@@ -215,9 +225,7 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
     return moe_experts(shape, parameters_for(shape, machine), *machine.gpu, machine.timing);
   }
-  const LocalExperts part = local_part(shape);
-  return roofline(Flops{part.flops()}, Bytes{part.weights() + part.operands()}, peak_of(shape, *machine.gpu),
-                  machine.gpu->memory_bandwidth);
+  return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);
 }
 
 /// time = gate+up product + down product + shuffling + fixed costs; see grouped_product.

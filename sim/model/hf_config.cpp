@@ -21,12 +21,53 @@ ConfigTree text_part(const ConfigTree& whole) {
   return whole;
 }
 
+/// Sizes that transformers' LlamaConfig, MistralConfig and Qwen2Config have by default: text parts of multimodal
+/// configs (LLaVA) are written without what equals them.
+struct LibraryDefaults {
+  std::string_view model_type;
+  std::array<double, 6> sizes;
+};
+constexpr std::array<std::string_view, 6> kDefaultedKeys{"hidden_size",         "intermediate_size",
+                                                         "num_hidden_layers",   "num_attention_heads",
+                                                         "num_key_value_heads", "vocab_size"};
+constexpr std::array<LibraryDefaults, 3> kLibraryDefaults{{{"llama", {4096, 11008, 32, 32, 32, 32000}},
+                                                           {"mistral", {4096, 14336, 32, 32, 8, 32000}},
+                                                           {"qwen2", {4096, 22016, 32, 32, 32, 151936}}}};
+
+/// The text part, with defaults where it is nested and says neither width nor depth.
+ConfigTree text_with_defaults(const ConfigTree& whole, std::vector<std::string>& said) {
+  const ConfigTree part = text_part(whole);
+  const ConfigTree* type = part->find("model_type");
+  if (part == whole || type == nullptr || !*type || part->find("hidden_size") || part->find("num_hidden_layers")) {
+    return part;
+  }
+  for (const LibraryDefaults& defaults : kLibraryDefaults) {
+    if ((*type)->scalar != defaults.model_type) continue;
+    std::vector<ConfigNode::Entry> entries;
+    for (std::size_t i = 0; i < kDefaultedKeys.size(); ++i) {
+      entries.push_back(
+          {std::string(kDefaultedKeys[i]), part->mark, make_scalar(fmt::format("{}", defaults.sizes[i]), part->mark)});
+    }
+    said.push_back(
+        fmt::format("sizes that the text part leaves out are transformers' defaults for '{}'", defaults.model_type));
+    return overlay(make_map(std::move(entries), part->mark), part);
+  }
+  return part;
+}
+
+/// Configs of state-spaces/mamba say {d_model, n_layer, ssm_cfg: {layer: Mamba2}} and no model_type.
+std::string state_space_type(ConfigReader& in) {
+  ConfigReader mixer = in.child("ssm_cfg");
+  return mixer.text("layer", "Mamba1") == "Mamba2" ? "mamba2" : "mamba";
+}
+
 }  // namespace
 
 HfConfig::HfConfig(const ConfigTree& whole)
-    : whole_(whole, "a model"), text_(text_part(whole), "a model"), nested_(text_part(whole) != whole) {
+    : whole_(whole, "a model"), text_(text_with_defaults(whole, said_), "a model"), nested_(text_part(whole) != whole) {
   model_type_ = text_.text("model_type", "");
   if (model_type_.empty()) model_type_ = whole_.text("model_type", "");
+  if (model_type_.empty() && text_.has("ssm_cfg")) model_type_ = state_space_type(text_);
   architectures_ = whole_.texts("architectures");
   text_.ignore("architectures");
 }
@@ -39,8 +80,20 @@ std::string_view HfConfig::key_of(Names names) const {
 }
 
 bool HfConfig::has(Names names) const { return text_.has(key_of(names)); }
-double HfConfig::number(Names names) { return text_.number(key_of(names), kCount); }
-double HfConfig::number(Names names, double otherwise) { return text_.number(key_of(names), otherwise, kCount); }
+/// A list with one value for each layer stands for that value where all are equal.
+double HfConfig::number(Names names, double otherwise) {
+  const std::string_view key = key_of(names);
+  if (!is_list(names)) return text_.number(key, otherwise, kCount);
+  const std::vector<double> values = text_.numbers(key, kCount);
+  if (values.empty()) return otherwise;
+  for (double value : values) {
+    if (value != values.front()) fail(key, "a number for each layer, and not all are equal: this is not supported");
+  }
+  return values.front();
+}
+double HfConfig::number(Names names) {
+  return is_list(names) ? number(names, 0.0) : text_.number(key_of(names), kCount);
+}
 int HfConfig::integer(Names names) { return static_cast<int>(text_.integer(key_of(names), kCount)); }
 int HfConfig::integer(Names names, int otherwise) {
   return static_cast<int>(text_.integer(key_of(names), otherwise, kCount));
@@ -59,6 +112,10 @@ std::vector<double> HfConfig::numbers(Names names) {
 }
 std::vector<std::string> HfConfig::texts(Names names) {
   return is_list(names) ? text_.texts(key_of(names)) : std::vector<std::string>{};
+}
+
+void HfConfig::say(const std::string& assumption) {
+  if (std::find(said_.begin(), said_.end(), assumption) == said_.end()) said_.push_back(assumption);
 }
 
 void HfConfig::finish(bool ours) {
@@ -85,9 +142,11 @@ ModelSpec start_model(HfConfig& in, const Traits& traits) {
   model.hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
   const Names vocabulary{"vocab_size", "padded_vocab_size"};
   model.vocabulary = traits.vocabulary > 0 ? in.number(vocabulary, traits.vocabulary) : in.number(vocabulary);
+  const double multiple = std::max(1.0, in.number({"pad_vocab_size_multiple"}, 1));
+  model.vocabulary = std::ceil(model.vocabulary / multiple) * multiple;
   model.embedding_dim = in.number({"word_embed_proj_dim"}, model.hidden);
   model.max_context = in.number({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, 0);
-  bool tied = in.flag({"tie_word_embeddings"}, traits.tied);
+  bool tied = in.flag({"tie_word_embeddings", "tie_embeddings"}, traits.tied);
   if (in.nested()) tied = in.outer().boolean("tie_word_embeddings", tied);
   model.tied_embedding = tied;
   model.head_bias = in.flag({"lm_head_bias"}, traits.head_bias);
@@ -97,7 +156,7 @@ ModelSpec start_model(HfConfig& in, const Traits& traits) {
 
 GroupedAttention read_attention(HfConfig& in, const Traits& traits) {
   GroupedAttention a;
-  const Names heads{"num_attention_heads", "n_head", "n_heads"};
+  const Names heads{"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"};
   a.heads = traits.heads > 0 ? in.number(heads, traits.heads) : in.number(heads);
   if (a.heads < 1) in.fail("num_attention_heads", "must be at least 1");
   const bool multi_query = in.flag({"multi_query"}, false);
@@ -106,11 +165,16 @@ GroupedAttention read_attention(HfConfig& in, const Traits& traits) {
   const double hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
   a.head_dim = in.number({"head_dim", "attention_head_dim", "kv_channels"},
                          traits.head_dim > 0 ? traits.head_dim : std::floor(hidden / a.heads));
+  if (std::fmod(hidden, a.heads) != 0.0 && traits.head_dim <= 0 &&
+      !in.has({"head_dim", "attention_head_dim", "kv_channels"})) {
+    in.fail("num_attention_heads",
+            fmt::format("{} heads do not divide a hidden size of {}, and there is no 'head_dim'", a.heads, hidden));
+  }
   a.value_dim = in.number({"v_head_dim"}, a.head_dim);
   const bool bias = in.flag({"attention_bias", "use_bias", "bias"}, false);
   a.qkv_bias = in.flag({"qkv_bias", "use_qkv_bias", "add_qkv_bias"}, bias || traits.qkv_bias);
   a.output_bias = in.flag({"attention_out_bias", "o_bias"}, (bias && traits.bias_on_output) || traits.output_bias);
-  a.qk_norm = in.flag({"use_qk_norm", "qk_layernorm"}, traits.qk_norm);
+  a.qk_norm = in.flag({"use_qk_norm", "qk_layernorm", "qk_norm"}, traits.qk_norm);
   a.sinks = traits.sinks;
   a.output_gate = in.flag({"attn_output_gate", "attention_output_gate"}, traits.output_gate);
   a.rotary = traits.rotary;
@@ -122,6 +186,8 @@ DenseFeedForward read_dense(HfConfig& in, const Traits& traits) {
   const Names inter{"intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner",
                     "ffn_hidden_size"};
   const double hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
+  if (traits.inter_factor <= 0 && !in.has(inter))
+    in.fail("intermediate_size", "missing: the width of the feed-forward block");
   f.inter = traits.inter_factor > 0 ? in.number(inter, traits.inter_factor * hidden) : in.number(inter);
   f.gated = traits.gated;
   f.bias = in.flag({"mlp_bias", "use_bias"}, traits.mlp_bias);
@@ -176,15 +242,24 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   if (!types.empty()) {
     if (types.size() < n) in.fail("layer_types", fmt::format("names {} layers of {}", types.size(), layers));
     for (std::size_t i = 0; i < n; ++i) {
-      if (types[i] == "sliding_attention" || types[i] == "chunked_attention") windows[i] = window;
+      if (types[i] == "sliding_attention" || types[i] == "chunked_attention") {
+        windows[i] = window;
+      } else if (types[i] != "full_attention" && types[i] != "attention" && types[i] != "global_attention") {
+        in.say(fmt::format("layers of type '{}' are taken for full attention", types[i]));
+      }
     }
     return windows;
   }
   if (!in.flag({"use_sliding_window"}, true) || window <= 0) return windows;
   const bool qwen = in.has({"use_sliding_window"});  // there the first max_window_layers layers see everything
   const std::size_t first = qwen ? static_cast<std::size_t>(in.integer({"max_window_layers"}, layers)) : 0;
-  const std::size_t every =
-      static_cast<std::size_t>(in.integer({"sliding_window_pattern", "_sliding_window_pattern"}, pattern));
+  const Names period{"sliding_window_pattern", "_sliding_window_pattern"};
+  const std::string letters = in.text(period, "");  // EXAONE 4: "LLLG", local and global
+  if (letters.find_first_not_of("LG") == std::string::npos && !letters.empty()) {
+    for (std::size_t i = 0; i < n; ++i) windows[i] = letters[i % letters.size()] == 'L' ? window : 0.0;
+    return windows;
+  }
+  const std::size_t every = static_cast<std::size_t>(in.integer(period, pattern));
   for (std::size_t i = first; i < n; ++i) {
     if (every == 0 || (i + 1) % every != 0) windows[i] = window;
   }
@@ -208,6 +283,14 @@ std::vector<bool> read_sparse_layers(HfConfig& in, int layers) {
   for (std::size_t i = 0; i < n && i < types.size(); ++i) sparse[i] = types[i] == "sparse";
   for (double i : in.numbers({"mlp_only_layers"})) {
     if (i >= 0 && i < layers) sparse[static_cast<std::size_t>(i)] = false;
+  }
+  // ERNIE 4.5: every interval-th layer from the start index on, up to the end index.
+  const std::size_t start = static_cast<std::size_t>(in.integer({"moe_layer_start_index"}, 0));
+  const double last = in.reader().number("moe_layer_end_index", -1);  // negative: the last layer
+  const std::size_t end = last < 0 ? n : static_cast<std::size_t>(last);
+  const std::size_t interval = static_cast<std::size_t>(std::max(1, in.integer({"moe_layer_interval"}, 1)));
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i < start || i > end || (i + 1) % interval != 0) sparse[i] = false;
   }
   const std::size_t dense = static_cast<std::size_t>(in.integer({"first_k_dense_replace"}, 0));
   for (std::size_t i = 0; i < std::min(dense, n); ++i) sparse[i] = false;

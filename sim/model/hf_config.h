@@ -36,6 +36,10 @@ class HfConfig {
   ConfigReader& reader() { return text_; }
   ConfigReader& outer() { return whole_; }
   bool nested() const { return nested_; }
+  /// Notes an assumption, once; said() has all of them, what was put in for sizes that a nested text part leaves out
+  /// among them.
+  void say(const std::string& assumption);
+  const std::vector<std::string>& said() const { return said_; }
   [[noreturn]] void fail(std::string_view key, const std::string& message) const { text_.fail(key, message); }
   /// Refuses unread keys where `ours`; a config of others may hold more.
   void finish(bool ours);
@@ -43,6 +47,7 @@ class HfConfig {
  private:
   std::string_view key_of(Names names) const;  ///< the first present one, else the first
 
+  std::vector<std::string> said_;
   ConfigReader whole_;
   ConfigReader text_;
   bool nested_ = false;
@@ -83,7 +88,7 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern = 0);
 /// Which layers have experts: list, frequency, first_k_dense_replace, mlp_only_layers ...
 std::vector<bool> read_sparse_layers(HfConfig& in, int layers);
 
-/// Formats of the checkpoint: dtype and quantization_config.
-Precision read_checkpoint_precision(HfConfig& in);
+/// Formats of the checkpoint: dtype and quantization_config, whose groups must fit the model's matrices.
+Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model);
 
 }  // namespace roofcast

@@ -91,6 +91,7 @@ struct LayerKind {
   double norms = 2;             ///< hidden-wide norms a layer
   bool norm_bias = false;       ///< LayerNorm has one, RMSNorm has not
   bool parallel_block = false;  ///< mixer and feed-forward read the same norm and share one all-reduce (GPT-J, Falcon)
+  double streams = 1;           ///< residual streams that hyper-connections mix (DeepSeek-V4)
   double extra_parameters = 0;  ///< counted and computed with, outside the blocks (Gemma-3n's per-layer projections)
 };
 

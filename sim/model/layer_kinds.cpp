@@ -33,7 +33,8 @@ bool same_mixer(const Mixer& a, const Mixer& b) {
 
 bool same_kind(const LayerKind& a, const LayerKind& b) {
   return same_mixer(a.mixer, b.mixer) && a.feed_forward == b.feed_forward && a.norms == b.norms &&
-         a.norm_bias == b.norm_bias && a.parallel_block == b.parallel_block && a.extra_parameters == b.extra_parameters;
+         a.norm_bias == b.norm_bias && a.parallel_block == b.parallel_block && a.streams == b.streams &&
+         a.extra_parameters == b.extra_parameters;
 }
 
 std::string name_of(const StateMixer& mixer) {

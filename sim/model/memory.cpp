@@ -50,11 +50,11 @@ struct LayerCache {
 double index_bytes(double dim) { return dim + 4.0 * std::ceil(dim / 128.0); }
 
 LayerCache layer_cache(const Mixer& mixer, const Precision& p, const Sharding& s) {
-  const double element = bytes_per_element(p.kv_cache);
   LayerCache cache;
   if (const auto* a = std::get_if<GroupedAttention>(&mixer)) {
     if (!a->owns_cache) return cache;
-    const double bytes = kv_heads_of(a->kv_heads, s) * (a->head_dim + a->value_dim) * element;
+    const double bytes =
+        kv_heads_of(a->kv_heads, s) * (cached_bytes(p.kv_cache, a->head_dim) + cached_bytes(p.kv_cache, a->value_dim));
     if (a->window > 0) {
       cache.windowed = bytes;
       cache.window = a->window;
@@ -62,7 +62,7 @@ LayerCache layer_cache(const Mixer& mixer, const Precision& p, const Sharding& s
       cache.all_tokens = bytes + (a->index_heads > 0 ? index_bytes(a->index_dim) : 0.0);
     }
   } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
-    const double bytes = (l->latent_dim + l->rope_dim) * element;
+    const double bytes = latent_bytes(*l, p);
     cache.windowed = l->window > 0 ? bytes : 0.0;
     cache.window = l->window;
     if (l->window <= 0 || l->compression > 1) {

@@ -33,29 +33,52 @@ AttentionHeads heads_on_gpu(const OperatorContext& c, const GroupedAttention& a,
           .shared_reads = c.shared_query_heads == 0 || a.heads == c.shared_query_heads * a.kv_heads};
 }
 
+/// 0 where the latents are stored plainly.
+double scaled_row(const OperatorContext& c, const LatentAttention& a) {
+  const double bytes = latent_bytes(a, c.precision);
+  return bytes != cached_bytes(c.precision.kv_cache, a.latent_dim + a.rope_dim) ? bytes : 0.0;
+}
+
 LatentHeads latent_on_gpu(const OperatorContext& c, const LatentAttention& a) {
   return {.heads = heads_of(a.heads, c.sharding),
           .latent_dim = a.latent_dim,
           .rope_dim = a.rope_dim,
           .qk_dim = a.nope_dim + a.rope_dim,
           .value_dim = a.value_dim,
-          .kv = c.precision.kv_cache};
+          .kv = c.precision.kv_cache,
+          .cache_bytes_per_token = scaled_row(c, a)};
+}
+
+/// Heads of an indexer: all on every GPU, over one key of `dim` fp8 values a token and no values.
+AttentionHeads index_heads(double heads, double dim) {
+  return {.heads = heads, .kv_heads = 1, .head_dim = dim, .value_dim = 0, .compute = Dtype::kFp8, .kv = Dtype::kFp8};
 }
 
 /// Scores of an indexer (DeepSeek-V3.2, 2025, eq. 1): sum over its heads of w relu(q k), in fp8, for every visible
-/// cached token; then the best ones are chosen. Indexer heads are not split over GPUs.
-///   work = 2 q heads dim visible; the scores of all heads are added up in registers, one fp32 a pair comes out.
-void index_scores(OperatorList& list, double count, double heads, double dim, double batch, double query,
-                  double visible) {
+/// cached token (group of `compression` tokens); then the best ones are chosen. Indexer heads are not split over GPUs.
+///   work = 2 q heads dim visible: the first half of multi-query attention, and priced as that; the scores of all heads
+///   are added up in registers, one fp32 a pair comes out and is read again by the choice.
+void index_prefill(OperatorList& list, double count, double heads, double dim, const PrefillShape& shape,
+                   double compression) {
   if (heads <= 0 || count <= 0) return;
-  GemmShape shape{.m = query * heads,
-                  .n = std::max(1.0, batch * visible),
-                  .k = dim,
-                  .weights = Dtype::kFp8,
-                  .activations = Dtype::kFp8,
-                  .output_bytes = 4.0 / heads};
-  list.add("indexer_scores", count, shape);
-  list.stream("indexer_top_k", count, batch * query * visible * 2.0 * 4.0);
+  list.add("indexer_scores", count, PrefillWork{shape, index_heads(heads / compression, dim)});
+  const double visible = mean_visible(shape.context_before, shape.query_len, 0) / compression;
+  list.stream("indexer_top_k", count, shape.batch * shape.query_len * visible * 2.0 * 4.0);
+}
+
+/// In decode a product of few rows over many keys.
+void index_decode(OperatorList& list, double count, double heads, double dim, const DecodeShape& shape,
+                  double compression) {
+  if (heads <= 0 || count <= 0) return;
+  const double visible = shape.mean_context / compression;
+  list.add("indexer_scores", count,
+           GemmShape{.m = shape.query_len * heads,
+                     .n = std::max(1.0, shape.batch * visible),
+                     .k = dim,
+                     .weights = Dtype::kFp8,
+                     .activations = Dtype::kFp8,
+                     .output_bytes = 4.0 / heads});
+  list.stream("indexer_top_k", count, shape.batch * shape.query_len * visible * 2.0 * 4.0);
 }
 
 /// Decode absorbs kv_b: q_nope (nope) -> latent before the attention, latent -> value after it, a head at a time:
@@ -92,8 +115,7 @@ void Mixing::prefill(const LayerKind& kind, const PrefillShape& shape) {
   const double end = shape.context_before + shape.query_len;
   if (const auto* a = std::get_if<GroupedAttention>(&kind.mixer)) {
     list_.add("attention", count, PrefillWork{shape, heads_on_gpu(context_, *a, end)});
-    index_scores(list_, count, a->index_heads, a->index_dim, shape.batch, shape.query_len,
-                 mean_visible(shape.context_before, shape.query_len, 0));
+    index_prefill(list_, count, a->index_heads, a->index_dim, shape, 1.0);
   } else if (const auto* l = std::get_if<LatentAttention>(&kind.mixer)) {
     latent_prefill_of(*l, count, shape);
   } else if (const auto* state = std::get_if<StateLayer>(&kind.mixer)) {
@@ -118,7 +140,7 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   const double end = shape.context_before + shape.query_len;
   const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
   const double new_tokens = shape.batch * shape.query_len;
-  index_scores(list_, count, a.indexer_heads, a.indexer_dim, shape.batch, shape.query_len, middle / a.compression);
+  index_prefill(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {
     const double expanded = heads.heads * (a.nope_dim + a.value_dim);
     list_.product("kv_b_proj", count, shape.batch * end, a.latent_dim, expanded, WeightRole::kMixer);
@@ -135,7 +157,7 @@ void Mixing::decode(const LayerKind& kind, const DecodeShape& shape) {
   const double count = kind.count;
   if (const auto* a = std::get_if<GroupedAttention>(&kind.mixer)) {
     list_.add("attention", count, DecodeWork{shape, heads_on_gpu(context_, *a, shape.mean_context)});
-    index_scores(list_, count, a->index_heads, a->index_dim, shape.batch, shape.query_len, shape.mean_context);
+    index_decode(list_, count, a->index_heads, a->index_dim, shape, 1.0);
   } else if (const auto* l = std::get_if<LatentAttention>(&kind.mixer)) {
     latent_decode_of(*l, count, shape);
   } else if (const auto* state = std::get_if<StateLayer>(&kind.mixer)) {
@@ -146,8 +168,7 @@ void Mixing::decode(const LayerKind& kind, const DecodeShape& shape) {
 
 void Mixing::latent_decode_of(const LatentAttention& a, double count, const DecodeShape& shape) {
   const LatentHeads heads = latent_on_gpu(context_, a);
-  index_scores(list_, count, a.indexer_heads, a.indexer_dim, shape.batch, shape.query_len,
-               shape.mean_context / a.compression);
+  index_decode(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
   DecodeShape visible = shape;
   visible.mean_context = visible_latents(a, shape.mean_context);
   visible.max_context = visible_latents(a, shape.max_context);

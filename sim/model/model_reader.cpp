@@ -47,7 +47,7 @@ void refuse_other_models(HfConfig& in) {
 }
 
 /// A vision tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
-/// attention and a feed-forward block without a gate a layer.
+/// attention and a feed-forward block a layer; 3 h i with a gate (SiLU; Pixtral).
 double vision_parameters(HfConfig& in) {
   auto vision = in.outer().optional_child("vision_config");
   if (!vision) return 0.0;
@@ -60,8 +60,9 @@ double vision_parameters(HfConfig& in) {
   const double depth = first_of({"depth", "num_hidden_layers", "vt_num_hidden_layers"});
   const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size"});
   const double inter = first_of({"intermediate_size", "vt_intermediate_size"});
+  const bool gated = vision->text("hidden_act", "") == "silu" || vision->text("model_type", "") == "pixtral";
   vision->ignore_rest();
-  return depth * hidden * (4.0 * hidden + 2.0 * (inter > 0 ? inter : 4.0 * hidden));
+  return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : 4.0 * hidden));
 }
 
 /// What no reader may let through.
@@ -117,12 +118,13 @@ ModelSpec parse_model(const ConfigTree& document) {
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
   in.outer().ignore("source");
   model.name = ours ? in.outer().text("name") : name_from(tree, in);
-  model.precision = read_checkpoint_precision(in);
+  model.precision = read_checkpoint_precision(in, model);
   if (const double vision = vision_parameters(in); vision > 0) {
     model.extra_parameters += vision;
     model.assumptions.push_back(
         fmt::format("vision tower: about {:.2f} B parameters in memory, no work for text", vision / 1e9));
   }
+  for (const std::string& said : in.said()) model.assumptions.push_back(said);
   check_model(model, in);
   model = without_wide_windows(model);
   in.finish(ours);

@@ -3,6 +3,10 @@
 namespace roofcast {
 namespace {
 
+/// Statistics of rows and columns, search and sorting of outlier columns, their removal, gathering of inputs and
+/// weights, scaling, the sum.
+constexpr double kDecompositionLaunches = 10.0;
+
 bool same(const Scales& a, const Scales& b) {
   return a.group_size == b.group_size && a.bits == b.bits && a.zero_point_bits == b.zero_point_bits;
 }
@@ -65,8 +69,9 @@ void OperatorList::exchange(Collective kind, const std::string& name, double cou
 /// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns apart, in 16 bit. Around the two
 /// products the columns of the input are searched for outliers and gathered (2 k a row), the int8 product leaves as
 /// int32 and is scaled to 16 bit (4 + 4 + 2 n), and the outliers' product is added (2 + 2 n, 2 n of it the product's
-/// own write): four kernels that plain W8A8 fuses. They are why it is slower than 16 bit where launches or activations
-/// count, and faster where weights do.
+/// own write). It is not one fused kernel: bitsandbytes (MatMul8bitLt.forward) launches about ten more, among them
+/// the search for outlier columns whose number the host waits for. They are why it is slower than 16 bit where launches
+/// or activations count, and faster where weights do.
 void OperatorList::product(const std::string& name, double count, double rows, double k, double n, WeightRole role,
                            bool quantize_input) {
   const Precision& p = context_.precision;
@@ -82,7 +87,7 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   if (quantized && p.outlier_fraction > 0) {
     add(name + "_outliers", count, GemmShape{.m = rows, .n = n, .k = k * p.outlier_fraction});
     shape.k = k * (1.0 - p.outlier_fraction);
-    stream("outlier_decomposition", count, rows * (2.0 * k + 12.0 * n), 4.0);
+    stream("outlier_decomposition", count, rows * (2.0 * k + 12.0 * n), kDecompositionLaunches);
   }
   add(name, count, shape);
 }

@@ -56,10 +56,13 @@ void TokenPass::embedding() {
   list_.exchange(Collective::kAllReduce, "all_reduce", 1, message(), sharding_.tp);
 }
 
-/// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm).
+/// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm). With n residual
+/// streams: read n and write the block's input, then read n and the block's output and write n (Xie et al. 2025,
+/// arXiv:2512.24880, fused kernels), 3 n + 2 widths.
 void TokenPass::layer(const LayerKind& kind) {
   const double count = kind.count;
-  list_.stream("norm", count * kind.norms, tokens_ * model_.hidden * 4.0 * kHalf);
+  const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 4.0;
+  list_.stream("norm", count * kind.norms, tokens_ * model_.hidden * widths * kHalf, kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
   around_mixer(kind.mixer, count);
   const bool mixes = !std::holds_alternative<NoMixer>(kind.mixer);
@@ -184,10 +187,11 @@ void TokenPass::after_feed_forward(const LayerKind& kind) {
   list_.exchange(Collective::kAllReduce, "all_reduce", count, message(), sharding_.tp);
 }
 
-/// Hidden state and residual go from each rank of a stage to its peer in the next (vLLM sends both).
+/// Hidden state and residual go from each rank of a stage to its peer in the next (vLLM sends both), or all streams.
 void TokenPass::pipeline() {
-  if (sharding_.pp > 1)
-    list_.add("pipeline_send", sharding_.pp - 1, CollectiveWork{Collective::kSend, Bytes(2.0 * message()), 2});
+  if (sharding_.pp <= 1) return;
+  const double streams = std::max(2.0, model_.layers.front().streams);
+  list_.add("pipeline_send", sharding_.pp - 1, CollectiveWork{Collective::kSend, Bytes(streams * message()), 2});
 }
 
 /// Sampling takes the logits in fp32: conversion, softmax in two passes, the choice.

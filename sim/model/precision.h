@@ -20,6 +20,7 @@ struct Precision {
   Scales head_scales{};                    ///< the same for embedding and head
   bool static_activations = false;         ///< scales known beforehand: quantization fuses into the kernel before
   double outlier_fraction = 0.0;           ///< of input columns kept in 16 bit (LLM.int8())
+  bool scaled_latents = false;             ///< EngineSpec's
   std::string recipe;                      ///< awq, gptq, ... empty for plain formats
 };
 

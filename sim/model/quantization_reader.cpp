@@ -1,12 +1,16 @@
 // quantization_config of a checkpoint.
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <regex>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "sim/model/hf_config.h"
 #include "sim/model/recipes.h"
+#include "sim/model/weights.h"
 
 namespace roofcast {
 namespace {
@@ -116,6 +120,7 @@ void read_cache_format(Precision& p, ConfigReader& in) {
   }
 }
 
+/// GPTQ's files hold packed zero points even where they are symmetric, as AWQ's do.
 void read_integers(Precision& p, ConfigReader& in, bool zero_points) {
   const double bits = in.number(in.has("bits") ? "bits" : "w_bit", 4);
   set_weights(p, integer_of(bits, in));
@@ -123,60 +128,207 @@ void read_integers(Precision& p, ConfigReader& in, bool zero_points) {
   p.weight_scales = {.group_size = size > 0 ? size : 0.0, .bits = 16.0, .zero_point_bits = zero_points ? bits : 0.0};
 }
 
-void read_method(Precision& p, ConfigReader& in) {
-  const std::string method = in.text("quant_method", in.has("quant_algo") ? "modelopt" : "");
-  if (method == "fp8" || method == "fbgemm_fp8") {
-    set_weights(p, in.has("weight_block_size") ? Dtype::kFp8Block : Dtype::kFp8);
-    p.static_activations = in.text("activation_scheme", "dynamic") == "static";
-  } else if (method == "compressed-tensors") {
-    read_groups(p, in);
-  } else if (method == "modelopt" || method == "modelopt_fp4") {
-    read_modelopt(p, in);
-  } else if (method == "mxfp4") {
-    set_weights(p, Dtype::kMxfp4);
-  } else if (method == "awq" || method == "gptq") {
-    read_integers(p, in, method == "awq" ? in.boolean("zero_point", true) : !in.boolean("sym", true));
-    p.recipe = method;
-  } else if (method == "bitsandbytes") {
-    for (const Recipe& recipe : recipes()) {
-      if (recipe.name == (in.boolean("load_in_4bit", false) ? "nf4" : "llm_int8")) recipe.set(p);
-    }
-  } else if (method == "bitnet") {
-    set_weights(p, Dtype::kTernary);
-    p.activations = Dtype::kInt8;
-  } else {
-    in.fail("quant_method",
-            fmt::format("'{}' is not known (known: fp8, compressed-tensors, modelopt, mxfp4, awq, gptq, "
-                        "bitsandbytes, bitnet)",
-                        method));
+void take_recipe(Precision& p, std::string_view name) {
+  for (const Recipe& recipe : recipes()) {
+    if (recipe.name == name) recipe.set(p);
   }
-  read_cache_format(p, in);
+}
+
+/// Scales of a block of 64: 8 bit with a second quantization, else 32 (Dettmers et al. 2023, section 3).
+void read_bitsandbytes(Precision& p, ConfigReader& in) {
+  const bool four = in.boolean("load_in_4bit", false);
+  take_recipe(p, four ? "nf4" : "llm_int8");
+  if (four && !in.boolean("bnb_4bit_use_double_quant", false)) p.weight_scales = {.group_size = 64, .bits = 32.0};
+}
+
+/// {quant_config: {weight_quant_params: {nbits, group_size}}}; scale and zero point of 16 bit each.
+void read_hqq(Precision& p, ConfigReader& in) {
+  ConfigReader weights = in.child("quant_config").child("weight_quant_params");
+  set_weights(p, integer_of(weights.number("nbits", 4), weights));
+  p.weight_scales = {.group_size = weights.number("group_size", 64), .bits = 16.0, .zero_point_bits = 16.0};
+}
+
+/// ExLlama: any mean number of bits a weight, 3.5 or 4.25; what is over a whole number is counted as scales.
+void read_exllama(Precision& p, ConfigReader& in) {
+  const auto whole = [&](double bits) { return bits >= 8 ? 8.0 : bits >= 4 ? 4.0 : bits >= 3 ? 3.0 : 2.0; };
+  const auto rest = [&](double bits) { return Scales{.group_size = 32, .bits = (bits - whole(bits)) * 32}; };
+  const double bits = in.number("bits", Range{2, 16});
+  set_weights(p, integer_of(whole(bits), in));
+  p.weight_scales = rest(bits);
+  if (!in.has("head_bits")) return;
+  const double head = in.number("head_bits", Range{2, 16});
+  p.head = integer_of(whole(head), in);
+  p.head_scales = rest(head);
+}
+
+/// A format by the words in its name: quanto's "int8", torchao's "int8_dynamic_activation_int8_weight" or
+/// "Int4WeightOnlyConfig", quark's "fp8_e4m3".
+void set_worded(Precision& p, ConfigReader& in, std::string_view key, const std::string& name, double group) {
+  const std::string word = lower(name);
+  const auto says = [&](std::string_view part) { return word.find(part) != std::string::npos; };
+  if (says("fp8") || says("float8")) {
+    set_weights(p, Dtype::kFp8);
+    if (says("weight_only") || says("weightonly")) p.activations = Dtype::kBf16;
+  } else if (says("fp4") || says("float4")) {
+    set_weights(p, group == 16 ? Dtype::kNvfp4 : Dtype::kMxfp4);
+  } else if (says("int4") || says("int2")) {
+    set_weights(p, says("int4") ? Dtype::kInt4 : Dtype::kInt2);
+    p.weight_scales = {.group_size = group > 0 ? group : 128.0, .bits = 16.0};
+  } else if (says("int8")) {
+    set_weights(p, Dtype::kInt8);
+    if (says("dynamic_activation") || says("dynamicactivation")) p.activations = Dtype::kInt8;
+  } else {
+    in.fail(key, fmt::format("'{}' is not known (known words: fp8, fp4, int8, int4, int2)", name));
+  }
+}
+
+void read_torchao(Precision& p, ConfigReader& in) {
+  double group = 0;
+  if (auto arguments = in.optional_child("quant_type_kwargs")) group = arguments->number("group_size", 0);
+  const ConfigTree type = in.tree("quant_type");
+  if (type && type->kind == ConfigNode::Kind::kMap) {  // {default: {_type: Int4WeightOnlyConfig, _data: {group_size}}}
+    ConfigReader named = in.child("quant_type").child("default");
+    if (auto data = named.optional_child("_data")) group = data->number("group_size", group);
+    set_worded(p, named, "_type", named.text("_type"), group);
+    return;
+  }
+  set_worded(p, in, "quant_type", in.text("quant_type"), group);
+}
+
+void read_quark(Precision& p, ConfigReader& in) {
+  ConfigReader global = in.child("global_quant_config");
+  ConfigReader weight = global.child("weight");
+  set_worded(p, weight, "dtype", weight.text("dtype"), weight.number("group_size", 0));
+  if (!global.has("input_tensors")) p.activations = Dtype::kBf16;
+}
+
+/// AQLM: codebooks of 2^nbits entries stand for groups of inputs.
+void read_codebooks(Precision& p, ConfigReader& in) {
+  const double group = in.number("in_group_size", 8, kAtLeastOne);
+  const double bits = in.number("nbits_per_codebook", 16) * in.number("num_codebooks", 1);
+  set_weights(p, Dtype::kInt2);
+  p.weight_scales = {.group_size = group, .bits = std::max(0.0, bits - 2.0 * group)};
+}
+
+/// How each quant_method of config.json is read: the names that a message quotes.
+struct QuantMethod {
+  std::string_view name;
+  void (*read)(Precision&, ConfigReader&);
+};
+void read_fp8(Precision& p, ConfigReader& in) {
+  set_weights(p, in.has("weight_block_size") ? Dtype::kFp8Block : Dtype::kFp8);
+  p.static_activations = in.text("activation_scheme", "dynamic") == "static";
+}
+void read_awq(Precision& p, ConfigReader& in) {
+  read_integers(p, in, in.boolean("zero_point", true));
+  p.recipe = "awq";
+}
+void read_gptq(Precision& p, ConfigReader& in) {
+  read_integers(p, in, true);
+  p.recipe = "gptq";
+}
+void read_marlin(Precision& p, ConfigReader& in) { read_integers(p, in, false); }
+void read_mxfp4(Precision& p, ConfigReader&) { set_weights(p, Dtype::kMxfp4); }
+void read_fp_quant(Precision& p, ConfigReader& in) {
+  set_weights(p, in.text("forward_dtype", "mxfp4") == "nvfp4" ? Dtype::kNvfp4 : Dtype::kMxfp4);
+}
+void read_eight_bit(Precision& p, ConfigReader&) { set_weights(p, Dtype::kInt8); }
+void read_quanto(Precision& p, ConfigReader& in) { set_worded(p, in, "weights", in.text("weights", "int8"), 128); }
+void read_bitnet(Precision& p, ConfigReader&) {
+  set_weights(p, Dtype::kTernary);
+  p.activations = Dtype::kInt8;
+}
+constexpr std::array kQuantMethods{
+    QuantMethod{"fp8", read_fp8},
+    QuantMethod{"fbgemm_fp8", read_fp8},
+    QuantMethod{"compressed-tensors", read_groups},
+    QuantMethod{"modelopt", read_modelopt},
+    QuantMethod{"modelopt_fp4", read_modelopt},
+    QuantMethod{"mxfp4", read_mxfp4},
+    QuantMethod{"fp_quant", read_fp_quant},
+    QuantMethod{"awq", read_awq},
+    QuantMethod{"awq_marlin", read_awq},
+    QuantMethod{"gptq", read_gptq},
+    QuantMethod{"gptq_marlin", read_gptq},
+    QuantMethod{"auto-round", read_gptq},
+    QuantMethod{"intel/auto-round", read_gptq},
+    QuantMethod{"marlin", read_marlin},
+    QuantMethod{"bitsandbytes", read_bitsandbytes},
+    QuantMethod{"hqq", read_hqq},
+    QuantMethod{"quanto", read_quanto},
+    QuantMethod{"eetq", read_eight_bit},
+    QuantMethod{"torchao", read_torchao},
+    QuantMethod{"quark", read_quark},
+    QuantMethod{"exl2", read_exllama},
+    QuantMethod{"exl3", read_exllama},
+    QuantMethod{"aqlm", read_codebooks},
+    QuantMethod{"bitnet", read_bitnet},
+};
+
+/// Older files leave quant_method out; their other keys tell.
+std::string method_of(ConfigReader& in) {
+  if (in.has("quant_method")) return in.text("quant_method");
+  if (in.has("quant_algo")) return "modelopt";
+  if (in.has("load_in_4bit") || in.has("load_in_8bit")) return "bitsandbytes";
+  return in.has("bits") ? "gptq" : "";
+}
+
+void read_method(Precision& p, ConfigReader& in) {
+  const std::string method = method_of(in);
+  std::vector<std::string> known;
+  for (const QuantMethod& one : kQuantMethods) {
+    if (one.name != method) {
+      known.emplace_back(one.name);
+      continue;
+    }
+    one.read(p, in);
+    read_cache_format(p, in);
+    return;
+  }
+  in.fail("quant_method", fmt::format("'{}' is not known (known: {})", method, join(known, ", ")));
+}
+
+/// quantization_config of the document or of its text part; modelopt writes one level more. Null where there is none.
+ConfigTree quantization_of(HfConfig& in) {
+  ConfigTree tree = in.outer().tree("quantization_config");
+  if (!tree) tree = in.reader().tree("quantization_config");
+  if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;
+  const ConfigTree* inner = tree->find("quantization");
+  return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;
+}
+
+/// Where the size of a group stands, for messages.
+Mark mark_of_group(ConfigReader& in) {
+  for (std::string_view key : {"group_size", "q_group_size", "config_groups", "quant_config", "quant_type_kwargs"}) {
+    if (in.has(key)) return in.mark_of(key);
+  }
+  return in.mark();
 }
 
 }  // namespace
 
-Precision read_checkpoint_precision(HfConfig& in) {
+Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model) {
   Precision p;
   for (std::string_view key : {"torch_dtype", "dtype"}) {  // 16-bit formats cost the same; engines load fp32 in 16 bit
     in.reader().ignore(key);
     in.outer().ignore(key);
   }
-  ConfigTree tree = in.outer().tree("quantization_config");
-  if (!tree) tree = in.reader().tree("quantization_config");
-  if (!tree || tree->kind != ConfigNode::Kind::kMap) return p;
+  const ConfigTree tree = quantization_of(in);
+  if (!tree) return p;
   ConfigReader quantization(tree, "a quantization_config");
   read_method(p, quantization);
   std::vector<std::string> patterns;
   for (std::string_view key : {"modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"}) {
     for (std::string& pattern : quantization.texts(key)) patterns.push_back(std::move(pattern));
   }
-  const int layers = layer_count(in);
+  const int layers = model.layer_count();
   if (left_alone(patterns, layers, {"self_attn.o_proj"})) p.attention_weights = Dtype::kBf16;
   if (left_alone(patterns, layers, {"mlp.gate_proj", "feed_forward.gate_proj"})) p.weights = Dtype::kBf16;
   if (left_alone(patterns, layers, {"mlp.experts.0.gate_proj", "feed_forward.experts.0.gate_proj"})) {
     p.expert_weights = Dtype::kBf16;
   }
   if (in.text({"expert_dtype"}, "") == "fp4") p.expert_weights = Dtype::kMxfp4;  // DeepSeek-V4
+  check_groups(model, p, {}, mark_of_group(quantization));
   return p;
 }
 

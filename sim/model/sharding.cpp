@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/model/weights.h"
+
 namespace roofcast {
 namespace {
 
@@ -59,6 +61,19 @@ void check_sharding(const ModelSpec& model, const Sharding& s, const Mark& mark)
   refuse(!has_experts && s.ep > 1, mark, fmt::format("ep {}: {} has no experts", s.ep, model.name));
   refuse(!has_experts && s.attention_dp > 1, mark,
          fmt::format("attention_dp {}: {} has no experts to share; use replicas", s.attention_dp, model.name));
+}
+
+void check_groups(const ModelSpec& model, const Precision& p, const Sharding& s, const Mark& mark) {
+  const double group = p.weight_scales.group_size;
+  if (group <= 0 || p.recipe.starts_with("gguf") || p.recipe == "nf4") return;
+  for (const LayerKind& kind : model.layers) {
+    for (const WeightMatrix& matrix : layer_weights(model, kind, s).matrices) {
+      if (matrix.role == WeightRole::kOther || element_bits(dtype_of(matrix.role, p)) >= 16.0) continue;
+      refuse(std::fmod(matrix.k, group) != 0.0, mark,
+             fmt::format("groups of {} weights do not divide the {} inputs of {} in {}{}", group, matrix.k, matrix.name,
+                         model.name, s.gpus() > 1 ? " on one GPU" : ""));
+    }
+  }
 }
 
 }  // namespace roofcast

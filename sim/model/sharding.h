@@ -20,4 +20,8 @@ struct Sharding {
 /// Refuses what cannot be split (heads by tp, experts by ep, layers by pp), at `mark`.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const Mark& mark);
 
+/// Refuses groups of quantized weights into which the inputs of a matrix, or a GPU's share of them, do not divide.
+/// GGUF is exempt, which falls back to smaller blocks, and NF4, whose blocks run on over rows.
+void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding, const Mark& mark);
+
 }  // namespace roofcast

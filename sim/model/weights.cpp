@@ -102,6 +102,21 @@ void add_state(LayerWeights& out, const StateLayer& a, double hidden, const Shar
   out.vectors += (a.extra_parameters - a.extra_projection) / s.tp;
 }
 
+/// Hyper-connections (Zhu et al. 2024, arXiv:2409.19606; with a manifold constraint, Xie et al. 2025,
+/// arXiv:2512.24880): n residual streams; before each block all n h values of a token give n weights to read them with,
+/// n to write the block's output with and n x n to mix them, by one projection with offsets and three scales.
+void add_hyper_connections(LayerWeights& out, const LayerKind& kind, double hidden) {
+  const double n = kind.streams, mixes = n * n + 2.0 * n;
+  if (!std::holds_alternative<NoMixer>(kind.mixer)) {
+    out.matrices.push_back({.name = "hyper_mixer", .k = n * hidden, .n = mixes, .role = WeightRole::kOther});
+    out.vectors += mixes + 3.0;
+  }
+  if (!std::holds_alternative<NoFeedForward>(kind.feed_forward)) {
+    out.matrices.push_back({.name = "hyper_feed_forward", .k = n * hidden, .n = mixes, .role = WeightRole::kOther});
+    out.vectors += mixes + 3.0;
+  }
+}
+
 void add_dense(LayerWeights& out, const std::string& prefix, double inter, bool gated, bool bias, double hidden,
                const Sharding& s) {
   const double width = split(inter, s.tp);
@@ -116,10 +131,12 @@ void add_experts(LayerWeights& out, const ExpertFeedForward& f, double hidden, c
   const double inter = split(f.inter, s.expert_tp());
   const double columns = inter * (f.gated ? 2.0 : 1.0);
   const double resident = split(f.experts, s.ep);
-  out.matrices.push_back({.name = "router",
-                          .k = hidden,
-                          .n = f.experts,
-                          .role = f.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+  if (f.experts > 1) {
+    out.matrices.push_back({.name = "router",
+                            .k = hidden,
+                            .n = f.experts,
+                            .role = f.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+  }
   if (f.latent > 0) {
     out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f.latent});
     out.matrices.push_back({.name = "latent_up_proj", .k = f.latent, .n = hidden});
@@ -143,7 +160,7 @@ void add_experts(LayerWeights& out, const ExpertFeedForward& f, double hidden, c
   if (f.shared_gate) {
     out.matrices.push_back({.name = "shared_gate", .k = hidden, .n = 1, .role = WeightRole::kOther});
   }
-  if (f.router_bias) out.vectors += f.experts;
+  if (f.router_bias && f.experts > 1) out.vectors += f.experts;
   if (f.bias) out.expert_vectors = columns + width;
 }
 
@@ -159,6 +176,7 @@ LayerWeights layer_weights(const ModelSpec& model, const LayerKind& kind, const 
   std::visit(Overload{[&](const DenseFeedForward& f) { add_dense(out, "", f.inter, f.gated, f.bias, hidden, s); },
                       [&](const ExpertFeedForward& f) { add_experts(out, f, hidden, s); }, [](const NoFeedForward&) {}},
              kind.feed_forward);
+  if (kind.streams > 1) add_hyper_connections(out, kind, hidden);
   if (kind.extra_parameters > 0) {
     out.matrices.push_back({.name = "layer_proj", .k = hidden, .n = kind.extra_parameters / hidden});
   }
@@ -202,6 +220,15 @@ Dtype activations_for(WeightRole role, const Precision& p) {
 double heads_of(double heads, const Sharding& s) { return split(heads, s.tp); }
 
 double kv_heads_of(double kv_heads, const Sharding& s) { return std::max(1.0, std::ceil(kv_heads / s.tp)); }
+
+/// Scaled (vLLM's fp8_ds_mla, also SGLang's; FlashMLA's sparse kernel reads nothing else in fp8): latent in fp8, an
+/// fp32 scale for each 128 values of it, the rotary part in 16 bit: 512 + 16 + 128 = 656 B.
+double latent_bytes(const LatentAttention& a, const Precision& p) {
+  if (p.scaled_latents && a.indexer_top_k > 0 && !a.shared_vector && p.kv_cache == Dtype::kFp8) {
+    return a.latent_dim + 4.0 * std::ceil(a.latent_dim / 128.0) + 2.0 * a.rope_dim;
+  }
+  return cached_bytes(p.kv_cache, a.latent_dim + a.rope_dim);
+}
 
 StateMixer mixer_of(const StateMixer& whole, const Sharding& s) {
   StateMixer mine = whole;

@@ -205,6 +205,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
        .batch = c.count(row, "batch", 1)});
   d->precision =
       precision_of(c, row, *d, cache_format_of_run(c.text(row, "kv_dtype"), c.text(row, "weight_dtype"), *d));
+  d->precision.scaled_latents = d->engine.scaled_latents;
   d->memory = plan_memory(*d);
   run.dense = !has_experts(d->model);
   if (kind == RunKind::kDisaggregated) {

@@ -110,9 +110,17 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   bool asked = false;
   const Mark precision_mark = in.mark_of("precision");
   if (in.has("precision")) {
-    d->precision = parse_precision(d->model, in.tree("precision"), asked);
+    const ConfigTree precision = in.tree("precision");
+    d->precision = parse_precision(d->model, precision, asked);
+    const ConfigTree* group = precision->find("group_size");
+    check_groups(d->model, d->precision, d->sharding, group != nullptr ? (*group)->mark : precision_mark);
+  } else {
+    check_groups(d->model, d->precision, d->sharding, sharding_mark);
   }
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
+  d->precision.scaled_latents = d->engine.scaled_latents;
+  // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
+  if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   d->routing = parse_routing(in.optional_child("routing"));
   d->memory = plan_memory(*d);
   return d;

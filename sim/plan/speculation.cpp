@@ -248,7 +248,7 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   spec.method = static_cast<Method>(in.choice("method", kMethods));
   if (spec.method == Method::kDiffusion) return read_diffusion(std::move(in));
   check_method(in, spec.method, target);
-  spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", 4, {0, 64}));
+  spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", 4, {1, 64}));
   spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
   spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
   spec.draft_time = in.time("draft_time", Seconds(0));
@@ -259,7 +259,7 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
     spec.draft = own_draft(target, spec.method, share);
   }
   in.finish();
-  return spec.num_speculative_tokens > 0 ? spec : SpeculationSpec{};
+  return spec.method == Method::kNone ? SpeculationSpec{} : spec;
 }
 
 SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, int batch, double context) {

@@ -15,7 +15,7 @@ namespace roofcast {
 /// The scenario's `speculation:` block.
 ///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft | diffusion
 ///   model, precision, draft_tp   of a draft_model
-///   num_speculative_tokens   k, 4; 0 is no speculation at all, where a sweep over k begins
+///   num_speculative_tokens   k, 4; at least 1, `method: none` is no speculation
 ///   acceptance               of one draft: a number, a list by position, or {file, column} of accepted drafts a step
 ///   tree_width               candidates a position, 1
 ///   layers                   self_draft: the share of the layers that drafts, 0.25

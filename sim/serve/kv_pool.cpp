@@ -25,12 +25,43 @@ KvPool::KvPool(const Deployment& d)
       capacity_(capacity_of(d)),
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
       caches_prefixes_(d.engine.prefix_caching && d.engine.kv_cache && layout_.paged() &&
-                       layout_.block_bytes(layout_.levels() - 1) > 0) {}
+                       layout_.block_bytes(layout_.levels() - 1) > 0),
+      host_capacity_(static_cast<std::int64_t>(d.engine.kv_offload.base()) * d.sharding.attention_dp) {}
 
 void KvPool::take(std::int64_t bytes) {
   private_ += bytes;
   const std::int64_t excess = private_ + cache_.pinned_bytes() + cache_.evictable_bytes() - capacity_;
-  if (excess > 0) SIM_CHECK(cache_.evict(excess) >= excess, "no more cache is taken than there is");
+  if (excess <= 0) return;
+  std::vector<PrefixCache::Evicted> gone;
+  const std::int64_t freed = cache_.evict(excess, host_capacity_ > 0 ? &gone : nullptr);
+  SIM_CHECK(freed >= excess, "no more cache is taken than there is");
+  keep_in_host(gone);
+}
+
+/// What is there already is only made the latest.
+void KvPool::keep_in_host(const std::vector<PrefixCache::Evicted>& gone) {
+  for (const PrefixCache::Evicted& block : gone) {
+    bool fresh = false;
+    host_.unpin(host_.insert(block.hash, block.bytes, block.tokens, fresh));
+    if (fresh) stored_ += block.bytes;
+    if (host_.evictable_bytes() > host_capacity_) host_.evict(host_.evictable_bytes() - host_capacity_);
+  }
+}
+
+void KvPool::forget() {
+  (void)cache_.evict(cache_.evictable_bytes());
+  (void)host_.evict(host_.evictable_bytes());
+}
+
+/// Blocks of `hashes`, which follow those found on the GPU, as far as they are in host memory.
+void KvPool::look_up_host(std::span<const std::uint64_t> hashes, std::int64_t most, Hit& hit) const {
+  PrefixCache::Match match = host_.match(hashes);
+  while (match.blocks > 0 && hit.tokens + match.tokens > most) {
+    match = host_.match(hashes.first(static_cast<std::size_t>(match.blocks - 1)));
+  }
+  hit.host = match.unpinned_bytes;
+  hit.host_tokens = static_cast<int>(match.tokens);
+  hit.tokens += hit.host_tokens;
 }
 
 /// A prompt found whole would have nothing left to compute, and the first token comes from its last one: the block
@@ -46,6 +77,9 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   hit.blocks = static_cast<std::size_t>(match.blocks);
   hit.bytes = match.pinned_bytes + match.unpinned_bytes;
   hit.unpinned = match.unpinned_bytes;
+  if (host_capacity_ > 0) {
+    look_up_host(std::span<const std::uint64_t>(prefix->hashes).subspan(hit.blocks), most, hit);
+  }
   return hit;
 }
 

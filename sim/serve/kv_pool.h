@@ -1,6 +1,9 @@
 #pragma once
 // The cache memory of one replica: what running sequences hold, and what is kept for later ones.
 
+#include <utility>
+#include <vector>
+
 #include "sim/serve/kv_layout.h"
 #include "sim/serve/live_request.h"
 #include "sim/serve/prefix_cache.h"
@@ -11,6 +14,8 @@ namespace roofcast {
 /// Bytes in use = private (of single sequences) + pinned (prefix blocks in use) + evictable (prefix blocks nobody
 /// uses). A sequence of T tokens holds layout.bytes(T) less its pinned blocks as private bytes. Under attention-DP
 /// each sequence lives on one rank, so the pool is the ranks' caches together.
+/// With EngineSpec::kv_offload, evicted blocks are kept in host memory, least recently used out first, and found there
+/// by later prompts, which copy them back. Copies out run beside the steps; copies in are waited for.
 class KvPool {
  public:
   explicit KvPool(const Deployment& deployment);
@@ -30,7 +35,7 @@ class KvPool {
 
   void take(std::int64_t bytes);  ///< evicts what must go; SIM_CHECKs that it fits
   void give(std::int64_t bytes) { private_ -= bytes; }
-  void forget() { (void)cache_.evict(cache_.evictable_bytes()); }  ///< prefixes that nobody uses
+  void forget();  ///< prefixes that nobody uses, in host memory too
 
   /// What a prompt of `target` tokens finds of its prefix: tokens whose prefill is skipped, always whole blocks and
   /// less than the target, and the leading hash blocks that it would share.
@@ -39,9 +44,12 @@ class KvPool {
     std::size_t blocks = 0;
     std::int64_t bytes = 0;     ///< of the shared blocks
     std::int64_t unpinned = 0;  ///< of them that leave the evictable ones
+    std::int64_t host = 0;      ///< bytes beside them that are copied back from host memory
+    int host_tokens = 0;        ///< of `tokens`
   };
   Hit look_up(const PrefixBlocks* prefix, int target) const;
   void pin(PrefixBlocks& prefix, const Hit& hit);
+  std::int64_t take_stored() { return std::exchange(stored_, 0); }  ///< bytes copied to host memory since the last call
   /// After prefill: the blocks of the prompt become shareable, the part of a last one that whole KV blocks cover
   /// included. Returns the bytes that turned from private to pinned.
   std::int64_t publish_prompt(PrefixBlocks& prefix, int prompt);
@@ -53,12 +61,16 @@ class KvPool {
 
  private:
   std::int64_t publish(PrefixBlocks& prefix, std::int64_t tokens, bool part_of_last);
+  void keep_in_host(const std::vector<PrefixCache::Evicted>& gone);
+  void look_up_host(std::span<const std::uint64_t> hashes, std::int64_t most, Hit& hit) const;
 
   KvLayout layout_;
   std::int64_t capacity_, watermark_;
   bool caches_prefixes_;
   std::int64_t private_ = 0;
   PrefixCache cache_;
+  std::int64_t host_capacity_ = 0, stored_ = 0;
+  PrefixCache host_;  ///< blocks in host memory, none of them pinned
 };
 
 }  // namespace roofcast

@@ -64,11 +64,12 @@ void PrefixCache::unlink(Entry entry) {
   (block.newer < 0 ? newest_ : at(block.newer).older) = block.older;
 }
 
-std::int64_t PrefixCache::evict(std::int64_t bytes) {
+std::int64_t PrefixCache::evict(std::int64_t bytes, std::vector<Evicted>* gone) {
   std::int64_t freed = 0;
   while (freed < bytes && oldest_ >= 0) {
     const Entry entry = oldest_;
     unlink(entry);
+    if (gone != nullptr) gone->push_back({at(entry).hash, at(entry).bytes, at(entry).tokens});
     freed += at(entry).bytes;
     evictable_bytes_ -= at(entry).bytes;
     index_.erase(at(entry).hash);

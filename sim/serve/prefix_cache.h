@@ -31,8 +31,13 @@ class PrefixCache {
   std::int64_t bytes_of(Entry entry) const { return blocks_[static_cast<std::size_t>(entry)].bytes; }
   std::int64_t tokens_of(Entry entry) const { return blocks_[static_cast<std::size_t>(entry)].tokens; }
 
+  struct Evicted {
+    std::uint64_t hash;
+    std::int64_t bytes, tokens;
+  };
   /// Drops the least recently used unpinned blocks until `bytes` are free or none is left; returns what it freed.
-  std::int64_t evict(std::int64_t bytes);
+  /// `gone`, if any, gets them in that order.
+  std::int64_t evict(std::int64_t bytes, std::vector<Evicted>* gone = nullptr);
 
   std::int64_t pinned_bytes() const { return pinned_bytes_; }
   std::int64_t evictable_bytes() const { return evictable_bytes_; }

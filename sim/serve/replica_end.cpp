@@ -43,6 +43,7 @@ void Replica::end_run(std::vector<Ended>& ended) {
   ServingMetrics& m = collector_.metrics();
   const double busy = (run_.end - run_.start).seconds().base(), flops = run_.cost.flops.base() * gpus,
                bytes = run_.cost.bytes.base() * gpus;
+  m.offload_stored_bytes += static_cast<double>(pool_.take_stored());
   m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
   if (options_.prefill_only) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
   collector_.step(record);

@@ -180,6 +180,11 @@ void Replica::enter(Slot slot, const Admission& how, SimTime now) {
     swapped_ += Bytes(static_cast<double>(pool_.layout().bytes(r.base)));
   } else {
     r.base = how.hit.tokens;
+    if (how.hit.host > 0) {  // copied before the step that goes on from these blocks
+      swapped_ += Bytes(static_cast<double>(how.hit.host));
+      collector_.metrics().offload_loaded_tokens += how.hit.host_tokens;
+      collector_.metrics().offload_loaded_bytes += static_cast<double>(how.hit.host);
+    }
   }
   if (r.base == r.target) {  // it had been decoding
     join_decodes(slot);

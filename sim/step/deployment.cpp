@@ -9,14 +9,19 @@ namespace roofcast {
 namespace {
 
 /// What SGLang takes for weights and KV cache together where it is not told: all but room for metadata, the activations
-/// of a prefill chunk (2048 tokens below 35 GiB, 4096 below 60, 8192 below 160, else 16384), CUDA graphs and collectives.
-/// Source: sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
+/// of a prefill chunk (2048 tokens below 35 GiB, 4096 below 60, 8192 below 160, else 16384), CUDA graphs and
+/// collectives. Source: sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
   const double gib = d.gpu.memory_capacity.in(kGibibyte);
   const double chunk = gib < 35.0 ? 2048.0 : gib < 60.0 ? 4096.0 : gib < 160.0 ? 8192.0 : 16384.0;
   const double reserve_mib =
       512.0 + 1.5 * chunk + 2.0 * d.engine.graphs.max_batch + 128.0 * d.sharding.tp * d.sharding.pp;
   return 1.0 - reserve_mib / (1024.0 * d.gpu.memory_capacity.in(kGibibyte));
+}
+
+AttentionKernel kernel_named(const std::string& name) {
+  if (name == "naive") return AttentionKernel::kNaive;
+  return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
 }
 
 }  // namespace
@@ -27,7 +32,8 @@ OperatorContext Deployment::operator_context() const {
           .sharding = sharding,
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
-          .attention_kernel = engine.attention_kernel == "naive" ? AttentionKernel::kNaive : AttentionKernel::kFlash,
+          .attention_kernel = kernel_named(engine.attention_kernel),
+          .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads};
 }

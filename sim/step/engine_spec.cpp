@@ -40,7 +40,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
   static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
-  static constexpr std::array<std::string_view, 2> kAttention{"flash", "naive"};
+  static constexpr std::array<std::string_view, 3> kAttention{"flash", "naive", "flash_unsplit"};
+  static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   EngineSpec e;
   e.name = in.text("name");
   e.version = in.text("version", "");
@@ -60,6 +61,11 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
+  e.kv_offload = in.bytes("kv_offload", e.kv_offload);
+  if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
+  if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
+    in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
+  }
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
@@ -76,6 +82,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.start_time = in.time("start_time", e.start_time);
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
+  e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   in.finish();
   return e;

@@ -6,6 +6,7 @@
 
 #include "base/config_reader.h"
 #include "hw/efficiency.h"
+#include "sim/model/operators.h"
 
 namespace roofcast {
 
@@ -54,7 +55,8 @@ struct EngineSpec {
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
   std::string preemption = "recompute";  ///< recompute | swap
-  int stream_interval = 1;               ///< tokens of a streamed chunk
+  Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
+  int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed
@@ -67,10 +69,14 @@ struct EngineSpec {
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
-  std::string attention_kernel = "flash";  ///< flash | naive
+  std::string attention_kernel = "flash";  ///< flash | naive | flash_unsplit: no FlashDecoding
   /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
   /// decoded head by head.
   int shared_query_heads = 0;
+  /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
+  /// part in 16 bit: 656 bytes a token for 512 + 64 values.
+  bool scaled_latents = false;
+  ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

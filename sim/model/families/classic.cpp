@@ -51,6 +51,23 @@ ModelSpec read_gptj(HfConfig& in) {
                            .inter_factor = 4});
 }
 
+/// GPT-Neo (Black et al. 2021): no biases on queries, keys and values; every other layer sees 256 tokens.
+ModelSpec read_gpt_neo(HfConfig& in) {
+  Traits traits = kGpt2;
+  traits.qkv_bias = false;
+  ModelSpec model = start_model(in, traits);
+  model.position_embeddings = model.max_context;
+  const std::vector<std::string> types = in.texts({"attention_layers"});
+  const double window = in.number({"window_size"}, 256);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layer_count(in)); ++i) {
+    GroupedAttention attention = read_attention(in, traits);
+    const bool local = i < types.size() ? types[i] == "local" : i % 2 == 1;
+    attention.window = local ? window : 0.0;
+    append_layer(model, make_layer(attention, read_dense(in, traits), traits));
+  }
+  return model;
+}
+
 /// GPT-NeoX and Pythia (Black et al. 2022): side by side, each with a norm.
 ModelSpec read_gpt_neox(HfConfig& in) {
   const bool parallel = in.flag({"use_parallel_residual"}, true);

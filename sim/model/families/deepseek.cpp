@@ -1,6 +1,7 @@
 // DeepSeek-V2 and V3 (2024), V3.2 (2025), Kimi K2, GLM-5: latent attention, fine-grained experts with shared ones.
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/model/families.h"
 
@@ -13,7 +14,7 @@ LatentAttention read_latent(HfConfig& in) {
   a.latent_dim = in.number({"kv_lora_rank"});
   a.rope_dim = in.number({"qk_rope_head_dim"});
   a.nope_dim = in.number({"qk_nope_head_dim"});
-  a.value_dim = in.number({"v_head_dim"});
+  a.value_dim = in.number({"v_head_dim"}, std::floor(in.number({"hidden_size"}) / std::max(1.0, a.heads)));
   a.query_rank = in.number({"q_lora_rank"}, 0);
   a.indexer_top_k = in.number({"index_topk"}, 0);
   a.indexer_heads = in.number({"index_n_heads"}, 0);
@@ -64,14 +65,18 @@ LatentAttention read_compressed(HfConfig& in, double ratio) {
 
 }  // namespace
 
+/// MiniCPM3 (2024) has the attention without the experts.
 ModelSpec read_deepseek(HfConfig& in) {
-  const Traits traits;
+  const Traits traits{.tied = in.model_type() == "minicpm3"};
   ModelSpec model = start_model(in, traits);
   const int layers = layer_count(in);
-  const std::vector<bool> sparse = read_sparse_layers(in, layers);
+  const bool routed = in.has({"n_routed_experts", "num_local_experts", "num_experts"});
+  std::vector<bool> sparse(static_cast<std::size_t>(layers), false);
+  if (routed) sparse = read_sparse_layers(in, layers);
   // GLM-5.2: a "shared" layer reuses the tokens that the last "full" one chose.
   const std::vector<std::string> indexers = in.texts({"indexer_types"});
-  ExpertFeedForward experts = read_experts(in, traits);
+  ExpertFeedForward experts;
+  if (routed) experts = read_experts(in, traits);
   experts.router_bias = in.text({"topk_method"}, "") == "noaux_tc";
   const DenseFeedForward dense = read_dense(in, traits);
   for (std::size_t i = 0; i < sparse.size(); ++i) {
@@ -113,12 +118,15 @@ ModelSpec read_deepseek_v4(HfConfig& in) {
   const Traits traits{.router_bias = true};
   ModelSpec model = start_model(in, traits);
   const std::vector<double> ratios = in.numbers({"compress_ratios"});
+  const double streams = std::max(1.0, in.number({"hc_mult"}, 1));
   const ExpertFeedForward experts = read_experts(in, traits);
   for (std::size_t i = 0; i < static_cast<std::size_t>(layer_count(in)); ++i) {
     const double ratio = i < ratios.size() ? ratios[i] : 0.0;
-    append_layer(model, make_layer(read_compressed(in, ratio), experts, traits));
+    LayerKind layer = make_layer(read_compressed(in, ratio), experts, traits);
+    layer.streams = streams;
+    append_layer(model, layer);
   }
-  model.assumptions.emplace_back("hyper-connections (hc_mult) are left out: one residual stream");
+  if (streams > 1) model.extra_parameters += streams * (streams * model.hidden + 1.0) + 1.0;  // the last mix
   model.assumptions.emplace_back("a compressor is two projections of hidden to the cached vector");
   return model;
 }

@@ -1,7 +1,10 @@
 // Gemma 1 to 4 (Google 2024-26): tied embeddings, wide heads, norms around both blocks from the second on, and
 // layers that see a window between layers that see everything.
 
+#include <algorithm>
+
 #include "sim/model/families.h"
+#include "sim/model/families/cache_sharing.h"
 
 namespace roofcast {
 namespace {
@@ -32,16 +35,15 @@ ModelSpec read_gemma3n(HfConfig& in) {
   const double hidden = model.hidden;
   const int layers = layer_count(in);
   const std::vector<double> windows = read_windows(in, layers, 5);
-  const std::size_t sharing = static_cast<std::size_t>(layers - in.integer({"num_kv_shared_layers"}, 15));
   const double side = in.number({"hidden_size_per_layer_input"}, 256);
   const double laurel = in.number({"laurel_rank"}, 64);
   const std::vector<double> widths = in.numbers({"intermediate_size"});
+  std::vector<GroupedAttention> attention(windows.size(), read_attention(in, traits));
+  for (std::size_t i = 0; i < windows.size(); ++i) attention[i].window = windows[i];
+  share_caches(in, attention, std::min(15, layers - 1));
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    GroupedAttention attention = read_attention(in, traits);
-    attention.window = windows[i];
-    attention.owns_cache = i < sharing;
     const DenseFeedForward dense = i < widths.size() ? DenseFeedForward{.inter = widths[i]} : read_dense(in, traits);
-    LayerKind kind = make_layer(attention, dense, traits);
+    LayerKind kind = make_layer(attention[i], dense, traits);
     kind.extra_parameters = 2.0 * hidden * (side + laurel);
     append_layer(model, kind);
   }
@@ -62,23 +64,24 @@ ModelSpec read_gemma4(HfConfig& in) {
   ModelSpec model = start_model(in, traits);
   const int layers = layer_count(in);
   const std::vector<double> windows = read_windows(in, layers, 6);
-  const std::size_t sharing = static_cast<std::size_t>(layers - in.integer({"num_kv_shared_layers"}, 0));
+  std::vector<GroupedAttention> attention(windows.size(), read_attention(in, traits));
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    GroupedAttention attention = read_attention(in, traits);
-    attention.window = windows[i];
-    attention.owns_cache = i < sharing;
-    if (windows[i] == 0) {
-      attention.head_dim = attention.value_dim = in.number({"global_head_dim"}, attention.head_dim);
-      attention.kv_heads = in.number({"num_global_key_value_heads"}, attention.kv_heads);
-      attention.value_projection = !in.flag({"attention_k_eq_v"}, false);
-    }
+    GroupedAttention& a = attention[i];
+    a.window = windows[i];
+    if (windows[i] > 0) continue;
+    a.head_dim = a.value_dim = in.number({"global_head_dim"}, a.head_dim);
+    a.kv_heads = in.number({"num_global_key_value_heads"}, a.kv_heads);
+    a.value_projection = !in.flag({"attention_k_eq_v"}, false);
+  }
+  share_caches(in, attention);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
     FeedForward block = read_dense(in, traits);
     if (routed) {
       ExpertFeedForward experts = read_experts(in, traits);
       experts.dense_inter = read_dense(in, traits).inter;
       block = experts;
     }
-    append_layer(model, make_layer(attention, block, traits));
+    append_layer(model, make_layer(attention[i], block, traits));
   }
   return model;
 }

@@ -8,14 +8,27 @@ namespace roofcast {
 
 ModelSpec read_llama(HfConfig& in) { return read_decoder(in, {}); }
 
+/// Qwen 1 (2023): the config's intermediate_size is that of gate and up together.
+ModelSpec read_qwen(HfConfig& in) {
+  const Traits traits{.qkv_bias = true};
+  ModelSpec model = start_model(in, traits);
+  DenseFeedForward block = read_dense(in, traits);
+  block.inter /= 2.0;
+  for (int i = layer_count(in); i > 0; --i) append_layer(model, make_layer(read_attention(in, traits), block, traits));
+  return model;
+}
+
 /// Qwen2 (2024) has biases on queries, keys and values alone; Qwen2-MoE a gated shared expert beside the routed ones.
 ModelSpec read_qwen2(HfConfig& in) {
   return read_decoder(
       in, {.qkv_bias = true, .bias_on_output = false, .shared_gate = in.has({"shared_expert_intermediate_size"})});
 }
 
-/// Qwen3 (2025): queries and keys are normed a head; dense, or experts in every layer.
-ModelSpec read_qwen3(HfConfig& in) { return read_decoder(in, {.qk_norm = true}); }
+/// Qwen3 (2025): queries and keys are normed a head; dense, or experts in every layer. Apertus (2025) has no gate
+/// (xIELU).
+ModelSpec read_qwen3(HfConfig& in) {
+  return read_decoder(in, {.qk_norm = true, .gated = in.model_type() != "apertus"});
+}
 
 /// Granite (IBM, 2024): Llama with scaled residuals and tied embeddings.
 ModelSpec read_granite(HfConfig& in) { return read_decoder(in, {.tied = true}); }

@@ -100,18 +100,16 @@ ModelSpec read_dbrx(HfConfig& in) {
 
 /// Hunyuan-Large (Sun et al. 2024): one routed and one shared expert; of every cla_share_factor layers the first owns
 /// keys and values, the others read them (cross-layer attention, Brandon et al. 2024).
-ModelSpec read_hunyuan(HfConfig& in) {
-  const Traits traits{.tied = true, .qk_norm = in.flag({"use_qk_norm"}, true)};
+ModelSpec read_hunyuan(HfConfig& in) { return read_decoder(in, {.tied = true, .qk_norm = true}); }
+
+/// Snowflake Arctic (2024): 128 experts beside a dense block as wide as the residual stream, in every layer.
+ModelSpec read_arctic(HfConfig& in) {
+  const Traits traits;
   ModelSpec model = start_model(in, traits);
-  const int layers = layer_count(in);
-  const std::size_t share =
-      in.flag({"use_cla"}, false) ? static_cast<std::size_t>(std::max(1, in.integer({"cla_share_factor"}, 2))) : 1;
-  const bool routed = in.has({"num_experts"}) && in.number({"num_experts"}) > 1;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i) {
-    GroupedAttention attention = read_attention(in, traits);
-    attention.owns_cache = i % share == 0;
-    const FeedForward block = routed ? FeedForward(read_experts(in, traits)) : FeedForward(read_dense(in, traits));
-    append_layer(model, make_layer(attention, block, traits));
+  ExpertFeedForward experts = read_experts(in, traits);
+  if (in.flag({"parallel_attn_mlp_res"}, true)) experts.dense_inter = model.hidden;
+  for (int i = layer_count(in); i > 0; --i) {
+    append_layer(model, make_layer(read_attention(in, traits), experts, {.norms = 3}));
   }
   return model;
 }

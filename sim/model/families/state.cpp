@@ -46,6 +46,18 @@ ModelSpec read_jamba(HfConfig& in) {
   return model;
 }
 
+/// Falcon-H1 (TII 2025): Mamba-2 and attention read one norm side by side, a gated feed-forward block follows. A layer
+/// is written as two: the state-space half under the norm, then the attention half without one of its own.
+ModelSpec read_falcon_h1(HfConfig& in) {
+  const Traits traits;
+  ModelSpec model = start_model(in, traits);
+  for (int i = layer_count(in); i > 0; --i) {
+    append_layer(model, make_layer(read_mamba2_layer(in), NoFeedForward{}, {.norms = 1}));
+    append_layer(model, make_layer(read_attention(in, traits), read_dense(in, traits), {.norms = 1}));
+  }
+  return model;
+}
+
 /// Nemotron-H and Nemotron 3 (NVIDIA 2025): one block a layer by a pattern: M Mamba-2, * attention, - feed-forward,
 /// E experts. Feed-forward blocks are squared ReLU without a gate.
 ModelSpec read_nemotron_h(HfConfig& in) {

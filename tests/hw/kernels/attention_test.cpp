@@ -34,6 +34,43 @@ double us(const Cost& cost) { return cost.time.in(kMicrosecond); }
 
 }  // namespace
 
+TEST_CASE("attention: without FlashDecoding a lone sequence is walked by as many blocks as it has heads") {
+  const GpuSpec gpu = round_gpu();
+  const Machine real{.gpu = &gpu, .fidelity = Fidelity::kCalibrated};
+  AttentionHeads unsplit = kGrouped;
+  unsplit.kernel = AttentionKernel::kUnsplit;
+  const DecodeShape lone{.batch = 1, .mean_context = 100000, .max_context = 100000};
+  // 8 heads x 512 B a token; 8 blocks of 1.6 x 2 TB/s x 0.85 / 100 each: 409.6 MB at 217.6 GB/s = 1882 us
+  CHECK(us(attention_decode(lone, unsplit, real)) == doctest::Approx(1882.4).epsilon(0.01));
+  CHECK(us(attention_decode(lone, kGrouped, real)) < 600);
+  const DecodeShape many{.batch = 64, .mean_context = 4000, .max_context = 4000};  // 512 blocks fill the GPU
+  CHECK(us(attention_decode(many, unsplit, real)) ==
+        doctest::Approx(us(attention_decode(many, kGrouped, real))).epsilon(0.2));
+  CHECK(attention_decode(lone, unsplit, ideal(gpu)).time == attention_decode(lone, kGrouped, ideal(gpu)).time);
+}
+
+TEST_CASE("attention: an integer cache reads fewer bytes and unpacks them") {
+  GpuSpec gpu = round_gpu();
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(60e12);
+  // 3 operations a value: 3 x 1e9 / 60e12 = 50 us; floats are read as they are
+  CHECK(attention::unpacking_time(1e9, Dtype::kInt4, gpu).in(kMicrosecond) == doctest::Approx(50.0));
+  CHECK(attention::unpacking_time(1e9, Dtype::kFp8, gpu) == Seconds{});
+  AttentionHeads packed = kGrouped;
+  packed.kv = Dtype::kInt4;
+  // 8 heads x (128 / 2 + 4) x 2 a token; 64 x 4096 tokens
+  const Cost cost = attention_decode({64, 4096, 4096, 1}, packed, ideal(gpu));
+  CHECK(cost.bytes.base() == doctest::Approx(64 * 4096.0 * 8 * 136 + 64 * 32 * 256 * 2.0));
+  const Machine real{.gpu = &gpu, .fidelity = Fidelity::kCalibrated};
+  GpuSpec slow = gpu;  // a tenth of the CUDA cores' rate: unpacking bounds the kernel
+  slow.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(6e12);
+  const Machine starved{.gpu = &slow, .fidelity = Fidelity::kCalibrated};
+  const double values = 64 * 4096.0 * 8 * 256;
+  CHECK(us(attention_decode({64, 4096, 4096, 1}, packed, real)) <
+        us(attention_decode({64, 4096, 4096, 1}, packed, starved)));
+  CHECK(attention_decode({64, 4096, 4096, 1}, packed, starved).time >
+        attention::unpacking_time(values, Dtype::kInt4, slow));
+}
+
 TEST_CASE("attention: pairs that a causal mask leaves") {
   CHECK(attention::visible_pairs(0, 4, 0) == 10);  // 1 + 2 + 3 + 4
   CHECK(attention::visible_pairs(6, 2, 0) == 15);  // 7 + 8

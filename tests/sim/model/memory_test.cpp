@@ -23,8 +23,26 @@ TEST_CASE("KV cache of well-known models") {
   CHECK(cache_of(shipped("deepseek-v3"), 1, {.tp = 8}) == Bytes(70272));
   // Falcon-7B, one key-value head of 64: 32 * 2 * 64 * 2 B
   CHECK(cache_of(shipped("falcon-7b"), 1) == Bytes(8192));
+  // vLLM's fp8 form of a sparse latent: 512 B, 4 fp32 scales, 64 rotary values of 2 B
+  const ModelSpec sparse = shipped("deepseek-v3.2");
+  Precision scaled = sparse.precision;
+  scaled.kv_cache = Dtype::kFp8;
+  CHECK(cache_layout(sparse, scaled, {}).sequence_bytes(1) == Bytes(61 * (576 + 132)));
+  scaled.scaled_latents = true;
+  CHECK(cache_layout(sparse, scaled, {}).sequence_bytes(1) == Bytes(61 * (656 + 132)));
   // DeepSeek-V3.2 adds 128 B of fp8 keys and a 4-byte scale a token and layer for its indexer
   CHECK(cache_of(shipped("deepseek-v3.2"), 1) == Bytes(70272 + 61 * 132));
+}
+
+TEST_CASE("integer caches carry a scale and a zero point for each token and head") {
+  // Llama-3-8B: 32 layers x 8 heads x (K + V); int4: 128 / 2 + 2 + 2 = 68 B, int8: 132 B
+  ModelSpec model = shipped("llama-3-8b");
+  model.precision.kv_cache = Dtype::kInt4;
+  CHECK(cache_of(model, 1) == Bytes(32 * 8 * 2 * 68));
+  model.precision.kv_cache = Dtype::kInt8;
+  CHECK(cache_of(model, 1) == Bytes(32 * 8 * 2 * 132));
+  model.precision.kv_cache = Dtype::kFp8;  // one scale a tensor
+  CHECK(cache_of(model, 1) == Bytes(32 * 8 * 2 * 128));
 }
 
 TEST_CASE("key-value heads are split as far as they go, then copied") {

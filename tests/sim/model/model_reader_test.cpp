@@ -125,6 +125,89 @@ TEST_CASE("an unknown decoder is approximated, and says so") {
   CHECK(from_text(kSmall + "}").assumptions.empty());
 }
 
+TEST_CASE("an unknown hybrid is read as the known one whose keys it has") {
+  const std::string sizes =
+      ", hidden_size: 256, num_hidden_layers: 8, num_attention_heads: 8, vocab_size: 1000, "
+      "intermediate_size: 512";
+  const ModelSpec jamba =
+      from_text("{model_type: new_one" + sizes +
+                ", attn_layer_period: 4, attn_layer_offset: 1, mamba_d_state: 16, mamba_dt_rank: 16, "
+                "num_experts: 4, num_experts_per_tok: 2}");
+  CHECK(contains(jamba.assumptions.front(), "taken for Jamba"));
+  int attends = 0;
+  for (const LayerKind& kind : jamba.layers)
+    attends += std::holds_alternative<GroupedAttention>(kind.mixer) * kind.count;
+  CHECK(attends == 2);
+  const ModelSpec latent = from_text("{model_type: new_one" + sizes +
+                                     ", kv_lora_rank: 64, qk_nope_head_dim: 32, qk_rope_head_dim: 16, v_head_dim: 32}");
+  CHECK(std::get<LatentAttention>(latent.layers[0].mixer).latent_dim == 64);
+  CHECK(contains(message("{model_type: griffin" + sizes + ", lru_width: 256}"), "'lru_width'"));
+}
+
+TEST_CASE("an unknown decoder has a gate where its activation has one") {
+  const std::string rest = kSmall.substr(std::string("{model_type: llama, ").size());
+  const auto gated = [&](const std::string& activation) {
+    const ModelSpec model = from_text("{model_type: new_one, hidden_act: " + activation + ", " + rest + "}");
+    return std::get<DenseFeedForward>(model.layers[0].feed_forward).gated;
+  };
+  CHECK(gated("silu"));
+  CHECK(gated("gelu_pytorch_tanh"));
+  CHECK(!gated("relu2"));
+  CHECK(!gated("gelu"));
+}
+
+TEST_CASE("kinds of layers that a reader does not know are not passed over in silence") {
+  const ModelSpec model = from_text(kSmall + ", layer_types: [full_attention, retention, retention, full_attention]}");
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions.front() == "layers of type 'retention' are taken for full attention");
+  CHECK(contains(message("{model_type: llama, hidden_size: 250, num_hidden_layers: 2, vocab_size: 10, "
+                         "num_attention_heads: 8, intermediate_size: 8}"),
+                 "8 heads do not divide a hidden size of 250"));
+}
+
+TEST_CASE("a nested text part may leave out what transformers has by default") {
+  const ModelSpec model = from_text("{model_type: llava, text_config: {model_type: llama, vocab_size: 32064}}");
+  // LLaVA-1.5-7B's language model: 6,738,415,616 of Llama-2-7B and 64 more rows in embedding and head
+  CHECK(count_parameters(model).total == 6738415616.0 + 2 * 64 * 4096);
+  CHECK(contains(model.assumptions.front(), "transformers' defaults"));
+  CHECK(contains(message("{model_type: llama, vocab_size: 32064}"), "missing key 'hidden_size'"));
+}
+
+TEST_CASE("state-spaces' own configs have no model_type and pad the vocabulary") {
+  const ModelSpec model = from_text(
+      "{d_model: 2048, n_layer: 48, vocab_size: 50277, ssm_cfg: {layer: Mamba2}, pad_vocab_size_multiple: 16, "
+      "tie_embeddings: true}");
+  CHECK(model.vocabulary == 50288);
+  // a layer: in 2048 x (2 x 4096 + 2 x 128 + 64), convolution 4352 x 5, A, D and dt 3 x 64, norms 4096 + 2048, out
+  // 4096 x 2048 = 25,849,280
+  CHECK(count_parameters(model).total == 48 * 25849280.0 + 50288 * 2048.0 + 2048);
+}
+
+TEST_CASE("caches are shared between layers that see the same") {
+  const auto owners = [](const std::string& more) {
+    int count = 0;
+    for (const LayerKind& kind : from_text(kSmall + more + "}").layers) {
+      if (std::get<GroupedAttention>(kind.mixer).owns_cache) count += kind.count;
+    }
+    return count;
+  };
+  CHECK(owners("") == 4);
+  CHECK(owners(", cla_share_factor: 1") == 4);
+  CHECK(owners(", cla_share_factor: 2") == 2);
+  CHECK(owners(", cla_share_factor: 2, use_cla: false") == 4);
+  CHECK(owners(", num_kv_shared_layers: 1") == 3);
+  const std::string mixed =
+      ", sliding_window: 512, layer_types: [full_attention, sliding_attention, full_attention, "
+      "sliding_attention]";
+  CHECK(owners(mixed + ", num_kv_shared_layers: 2") == 2);  // each reads the one of its kind
+  CHECK(contains(message(kSmall + mixed + ", cla_share_factor: 2}"),
+                 "layer 1 sees a window of 512 tokens with 2 key-value heads of 32, but would read the keys and values "
+                 "of layer 0, which sees all tokens"));
+  CHECK(contains(message(kSmall + mixed + ", num_kv_shared_layers: 3}"), "no layer before layer 1 keeps such a cache"));
+  CHECK(contains(message(kSmall + ", num_kv_shared_layers: 4}"), "must be less than the 4 layers"));
+  CHECK(contains(message(kSmall + ", cla_share_factor: 0}"), "must be at least 1"));
+}
+
 TEST_CASE("what is not an autoregressive decoder is refused") {
   CHECK(contains(message("{architectures: [XForMaskedLM], model_type: x, hidden_size: 768}"), "XForMaskedLM"));
   CHECK(contains(message("{model_type: x, is_encoder_decoder: true}"), "encoder-decoder"));

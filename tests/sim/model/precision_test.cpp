@@ -2,6 +2,7 @@
 
 #include "models.h"
 #include "sim/model/recipes.h"
+#include "sim/model/weights.h"
 
 using namespace roofcast;
 
@@ -92,4 +93,54 @@ TEST_CASE("quantization_config of checkpoints") {
   CHECK(oss.expert_weights == Dtype::kMxfp4);
   CHECK(oss.attention_weights == Dtype::kBf16);
   CHECK_THROWS_AS(checkpoint("{quant_method: magic}"), ConfigError);
+}
+
+TEST_CASE("formats that engines and libraries write under their own names") {
+  const auto bits = [](const std::string& text) {
+    const Precision p = checkpoint(text);
+    return 8.0 * bytes_per_weight(WeightRole::kFeedForward, p);
+  };
+  CHECK(bits("{quant_method: gptq_marlin, bits: 4, group_size: 128, sym: true}") == doctest::Approx(4 + 20.0 / 128));
+  CHECK(bits("{quant_method: auto-round, bits: 4, group_size: 128}") == doctest::Approx(4 + 20.0 / 128));
+  CHECK(bits("{quant_method: marlin, bits: 4, group_size: 128}") == doctest::Approx(4 + 16.0 / 128));
+  CHECK(bits("{quant_method: gptq, bits: 4, group_size: -1}") == doctest::Approx(4));
+  CHECK(bits("{load_in_4bit: true, bnb_4bit_use_double_quant: false}") == doctest::Approx(4.5));
+  CHECK(bits("{load_in_4bit: true, bnb_4bit_use_double_quant: true}") == doctest::Approx(4.127));
+  CHECK(bits("{quant_method: hqq, quant_config: {weight_quant_params: {nbits: 4, group_size: 64}}}") ==
+        doctest::Approx(4.5));
+  CHECK(bits("{quant_method: quanto, weights: int8}") == doctest::Approx(8));
+  CHECK(bits("{quant_method: torchao, quant_type: int4_weight_only, quant_type_kwargs: {group_size: 32}}") ==
+        doctest::Approx(4.5));
+  CHECK(
+      bits("{quant_method: torchao, quant_type: {default: {_type: Int4WeightOnlyConfig, _data: {group_size: 64}}}}") ==
+      doctest::Approx(4.25));
+  CHECK(bits("{quant_method: exl2, bits: 4.25, head_bits: 6}") == doctest::Approx(4.25));
+  CHECK(bits("{quant_method: aqlm, in_group_size: 8, nbits_per_codebook: 16, num_codebooks: 1}") == doctest::Approx(2));
+  CHECK(bits("{quantization: {quant_algo: FP8}}") == doctest::Approx(8));
+  CHECK(bits("{}") == doctest::Approx(16));
+  const Precision quark = checkpoint(
+      "{quant_method: quark, global_quant_config: {weight: {dtype: fp8_e4m3}, input_tensors: {dtype: fp8_e4m3}}}");
+  CHECK(quark.activations == Dtype::kFp8);
+  const std::string dynamic = "{quant_method: torchao, quant_type: int8_dynamic_activation_int8_weight}";
+  CHECK(checkpoint(dynamic).activations == Dtype::kInt8);
+}
+
+TEST_CASE("groups that do not divide a matrix's inputs are refused where they stand") {
+  const auto message = [](const std::string& text) {
+    try {
+      checkpoint(text);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message("{quant_method: gptq, bits: 4, group_size: 100}")
+            .find("groups of 100 weights do not divide the 256 "
+                  "inputs of qkv_proj") != std::string::npos);
+  CHECK(message("{quant_method: gptq, bits: 4, group_size: 64}").empty());
+  const ModelSpec model = from_text(kSmall + "}");  // 512 wide feed-forward: 64 inputs of down_proj at tp 8
+  const Precision awq = parsed(model, "awq");
+  CHECK_NOTHROW(check_groups(model, awq, {}, {}));
+  CHECK_NOTHROW(check_groups(model, parsed(model, "gguf_q4_k_m"), {.tp = 8}, {}));
+  CHECK_THROWS_WITH_AS(check_groups(model, awq, {.tp = 8}, {}), doctest::Contains("on one GPU"), ConfigError);
 }

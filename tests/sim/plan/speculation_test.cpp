@@ -55,8 +55,8 @@ TEST_CASE("a draft of a tenth of the target's bytes: E / (1 + k r)") {
   CHECK(e.tpot.base() == doctest::Approx(e.decode.time.base() / 3.3616));
 }
 
-TEST_CASE("no drafts a step is no speculation: no drafter in memory, the plain step") {
-  const Scenario none = llama_70b("{method: eagle, num_speculative_tokens: 0}"), plain = llama_70b("");
+TEST_CASE("no speculation: no drafter in memory, the plain step") {
+  const Scenario none = llama_70b("{method: none}"), plain = llama_70b("");
   const Estimate e = run(none, 4);
   CHECK_FALSE(e.speculation.has_value());
   CHECK(e.tpot == run(plain, 4).tpot);
@@ -180,6 +180,7 @@ TEST_CASE("what does not go together is refused where it stands") {
   CHECK(message_of("{method: draft_model}").find("'model'") != std::string::npos);
   CHECK(message_of("{method: eagle, model: llama-2-7b}").find("draft_model") != std::string::npos);
   CHECK(message_of("{method: eagle, num_speculative_tokens: -1}").find("test.yaml:4:") == 0);
+  CHECK(message_of("{method: eagle, num_speculative_tokens: 0}").find("must be between 1 and 64") != std::string::npos);
   CHECK(message_of("{method: eagle, acceptance: 1.2}").find("test.yaml:4:") == 0);
   CHECK(message_of("{method: eagle, acceptance: []}") != "");
   CHECK(message_of("{method: prophecy}").find("draft_model") != std::string::npos);

@@ -37,6 +37,7 @@ void draw_engine(EngineSpec& e, Random& random) {
   e.prefill_wait_ratio = 0.6;
   e.reserve_output_ratio = one_of(random, {0.3, 0.6, 1.0});
   e.prefix_caching = random.uniform() < 0.4;
+  if (e.prefix_caching) e.kv_offload = Bytes(one_of(random, {0.0, 300.0, 1e6}));
   e.host.request_time = Seconds(one_of(random, {0.0, 1e-3}));
   e.host.token_time = Seconds(one_of(random, {0.0, 0.0, 40e-6, 400e-6}));
 }
@@ -107,14 +108,14 @@ std::string describe(const Scenario& s) {
   return fmt::format(
       "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} receive {} wait {} prefix {} "
       "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {} patience {} {} "
-      "queue {}",
+      "queue {} offload {}",
       e.max_num_seqs, e.max_num_batched_tokens, e.chunked_prefill, e.block_size, e.watermark, e.preemption,
       e.stream_interval, e.async_scheduling, e.receive_interval, e.prefill_wait_steps, e.prefix_caching,
       e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
       s.workload.arrivals.concurrency, s.workload.warmup_requests, s.options.speculation.active(),
       s.deployment->memory.layout.groups.size(), s.options.replicas, s.options.router,
       s.options.disaggregation.has_value(), s.workload.patience.first_token.value_or(Seconds(0)).base(),
-      s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue);
+      s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue, e.kv_offload.base());
 }
 
 ServingMetrics play(const Scenario& s, fake::Recorder& seen, std::int64_t steps_per_event) {

@@ -90,6 +90,32 @@ TEST_CASE("prefix caching: what does not fit is evicted") {
   CHECK(seen.requests[2].cached_tokens == 48);
 }
 
+TEST_CASE("offload: evicted blocks come back from host memory over PCIe") {
+  const auto run = [](double host) {
+    const auto d = fake::deployment(160);  // ten blocks, as above: the second evicts 6 5 4 of the first
+    d->engine.prefix_caching = true;
+    d->engine.kv_offload = Bytes(host);
+    fake::Requests source({with_prefix(0, 100, {1, 2, 3, 4, 5, 6}), with_prefix(1, 100, {11, 12, 13, 14, 15, 16}),
+                           with_prefix(2, 100, {1, 2, 3, 4, 5, 6})});
+    fake::Recorder seen;
+    const ServingMetrics m = simulate(d, source, {}, fake::options(), &seen);
+    return std::pair{m, seen.requests[2]};
+  };
+  const auto [none, without] = run(0);
+  CHECK(none.offload_stored_bytes == 0);
+  CHECK(without.cached_tokens == 48);
+  const auto [kept, with] = run(1000);
+  CHECK(with.cached_tokens == 96);
+  CHECK(kept.offload_loaded_tokens == 48);
+  CHECK(kept.offload_loaded_bytes == 48);  // a byte a token here
+  CHECK(kept.offload_stored_bytes >= 48);
+  // 1 ms and 4 tokens, and a copy of 48 B over 1 MB/s PCIe: 10 us + 48 / 0.85 us
+  CHECK(with.ttft.in(kMillisecond) == doctest::Approx(1.0 + 0.04 + 0.01 + 0.048 / 0.85));
+  // Room for two blocks: the tail 6 went first and is dropped first, 5 and 4 stay; 4 and 5 follow 1 2 3 from the GPU.
+  CHECK(run(32).second.cached_tokens == 80);
+  CHECK(run(8).second.cached_tokens == 48);  // room for none
+}
+
 TEST_CASE("prefix caching: the next turn of a session finds the output of the last one") {
   const auto d = fake::deployment(1000);
   d->engine.prefix_caching = true;
