@@ -53,7 +53,15 @@ std::string fleet_of(const Candidate& c, const Fleet& fleet) {
   return fmt::format("{} replica{}", fleet.replicas, fleet.replicas == 1 ? "" : "s");
 }
 
-const char* unit_of(LoadKind kind) { return kind == LoadKind::kUsers ? "users" : "requests/s"; }
+const char* unit_of(LoadKind kind) {
+  if (kind == LoadKind::kPace) return "times the trace's rate";
+  return kind == LoadKind::kUsers ? "users" : "requests/s";
+}
+
+/// Whether what is held is that of the whole fleet, not of one replica.
+bool holds_as_fleet(const PlanAnswer& a) {
+  return a.result.kind == LoadKind::kPace || a.result.ranked.front().candidate.disaggregated();
+}
 
 Json verdict_json(const Verdict& v) {
   return {{"objective", v.objective.name()},
@@ -153,8 +161,7 @@ Json to_json(const PlanAnswer& a) {
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   if (!r.ranked.empty()) {
     out["bound"] = bound_of(a);
-    if (a.sensitivities.held > 0)
-      out[r.ranked.front().candidate.disaggregated() ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
+    if (a.sensitivities.held > 0) out[holds_as_fleet(a) ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
     out["sensitivities"] = Json::array();
     for (const Sensitivity& s : a.sensitivities.changes) {
       out["sensitivities"].push_back(
@@ -217,13 +224,16 @@ std::string winner_text(const PlanAnswer& a) {
                        significant(a.plan.max_cost.value, 3));
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
-                       apart ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+                       holds_as_fleet(a) ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
   }
+  const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
-                     w.confirmed ? ", under another seed than the search's" : "");
+                     !w.confirmed ? ""
+                     : recorded   ? ", the whole trace"
+                                  : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
     out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
-                       bound_of(a), apart ? "it" : "a replica");
+                       bound_of(a), holds_as_fleet(a) ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
   return out + fmt::format("  standing: {}\n", provenance_line(d));
@@ -267,7 +277,7 @@ std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (format == "csv") return a.fleet ? fleet_plan_csv(*a.fleet) : ranking(a, a.result.ranked.size()).csv();
   const PlanResult& r = a.result;
   std::string out;
-  if (a.fleet) out += fleet_plan_text(*a.fleet) + "for the peak:\n";
+  if (a.fleet) out += fleet_plan_text(*a.fleet) + (a.fleet->recorded ? "for the whole:\n" : "for the peak:\n");
   if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
   return out +

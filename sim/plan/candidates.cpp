@@ -19,8 +19,7 @@ std::string precision_of(const Deployment& d) {
 
 /// Tokens of a request of the mean length: all of them, or only those a prefill worker keeps.
 bool holds_one(const Scenario& s, bool prefill_only) {
-  if (load_kind(*s.workload) == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
-    return true;
+  if (load_kind(*s.workload) == LoadKind::kPace) return true;
   const double tokens = s.workload->prompt_tokens.mean() + (prefill_only ? 0.0 : s.workload->output_tokens.mean());
   return s.deployment->memory.max_context(s.deployment->engine.block_size) >= tokens;
 }

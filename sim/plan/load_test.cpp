@@ -85,6 +85,15 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
   return flight * test.fleet.replicas;
 }
 
+/// A recorded trace has the requests it has; a mix of clients can be drawn for longer.
+void set_pace(WorkloadSpec& w, const LoadTest& test) {
+  w.arrivals.rate_scale *= test.load;
+  for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * test.load;
+  if (w.clients.empty()) return;
+  w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
+  if (w.duration) w.duration = *w.duration * test.more_requests;
+}
+
 WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
   WorkloadSpec w = *s.workload;
   const double needed = static_cast<double>(requests_needed(s.objectives)) * test.more_requests;
@@ -103,6 +112,9 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.duration.reset();
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 10.0 * w.arrivals.concurrency)));
       w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 2LL * w.arrivals.concurrency);
+      break;
+    case LoadKind::kPace:
+      set_pace(w, test);
       break;
     case LoadKind::kWhole:
       break;
@@ -128,8 +140,9 @@ LoadKind load_kind(const WorkloadSpec& w) {
       return LoadKind::kRate;
     case ArrivalSpec::Process::kClosedLoop:
       return LoadKind::kUsers;
-    case ArrivalSpec::Process::kAllAtOnce:
     case ArrivalSpec::Process::kTrace:
+      return LoadKind::kPace;
+    case ArrivalSpec::Process::kAllAtOnce:
       break;
   }
   return LoadKind::kWhole;
@@ -141,10 +154,18 @@ double offered_load(const WorkloadSpec& w) {
       return w.arrivals.rate.base();
     case LoadKind::kUsers:
       return w.arrivals.concurrency;
+    case LoadKind::kPace:
     case LoadKind::kWhole:
       break;
   }
   return 1;
+}
+
+Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed) {
+  Extent extent;
+  const std::unique_ptr<RequestSource> source = make_source(workload, seed);
+  for (Request request; source->next(request); ++extent.requests) extent.last = request.arrival;
+  return extent;
 }
 
 LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {
@@ -156,13 +177,17 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   options.seed = test.seed;
   options.pricer = pricers.factory();
   const WorkloadSpec workload = workload_at(s, test, *pricers.lend(s.deployment));
-  const bool whole = test.to_the_end || load_kind(*s.workload) == LoadKind::kWhole;
-  TestObserver seen(s.objectives, whole ? 0.0 : static_cast<double>(workload.requests));
+  const LoadKind kind = load_kind(*s.workload);
+  const bool whole = test.to_the_end || kind == LoadKind::kWhole || s.objectives.empty();
+  std::int64_t requests = whole ? 0 : workload.requests;
+  if (!whole && kind == LoadKind::kPace)
+    requests = std::max<std::int64_t>(1, extent_of(workload, test.seed).requests - workload.warmup_requests);
+  TestObserver seen(s.objectives, static_cast<double>(requests));
   LoadResult out;
   out.metrics = simulate(s.deployment, workload, options, &seen);
   out.requests = out.metrics.completed;
   out.cut = seen.enough();
-  out.stationary = load_kind(*s.workload) != LoadKind::kRate || !seen.grows(tolerated_drift(s));
+  out.stationary = kind != LoadKind::kRate || !seen.grows(tolerated_drift(s));
   const bool served = out.metrics.failed + out.metrics.rejected + out.metrics.cancelled == 0;
   out.met = !out.cut && out.stationary && served && out.metrics.completed > 0;
   for (const Objective& o : s.objectives) {

@@ -11,10 +11,18 @@ namespace roofcast {
 enum class LoadKind {
   kRate,   ///< requests a second of an open process
   kUsers,  ///< requests in flight of a closed loop
-  kWhole,  ///< everything at once, or a trace as it is
+  kPace,   ///< of a trace or a mix of clients, as a multiple of its own rate
+  kWhole,  ///< everything at once
 };
 LoadKind load_kind(const WorkloadSpec& workload);
 double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
+
+/// The requests of a workload that ends by itself, and when the last of them comes.
+struct Extent {
+  std::int64_t requests = 0;
+  Seconds last{};
+};
+Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed);
 
 struct Verdict {
   Objective objective;

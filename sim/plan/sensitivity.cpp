@@ -35,8 +35,8 @@ constexpr std::array kChanges{
              }
            }}};
 
-/// The load that one replica, or the disaggregated fleet, holds with the change, near that of the plan; tokens/s where
-/// the load is given.
+/// The load that one replica, or the fleet of a trace or a disaggregated one, holds with the change, near that of the
+/// plan; tokens/s where the load is given.
 double throughput_with(const PlannedDeployment& p, const Change& change) {
   Scenario s = p.candidate.scenario;
   s.deployment = perturbed(*s.deployment, change.apply);
@@ -49,8 +49,9 @@ double throughput_with(const PlannedDeployment& p, const Change& change) {
     return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
   }
   const bool apart = p.candidate.disaggregated();
-  const double near = p.held > 0 ? p.held : p.load / (apart ? 1 : p.replicas);
-  return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, apart ? p.fleet() : Fleet{}, pricers,
+  const bool whole = apart || load_kind(*s.workload) == LoadKind::kPace;  // the fleet, not one replica
+  const double near = p.held > 0 ? p.held : p.load / (whole ? 1 : p.replicas);
+  return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, whole ? p.fleet() : Fleet{}, pricers,
                    tried)
       .load;
 }

@@ -12,7 +12,7 @@ struct Sensitivity {
 };
 
 struct Sensitivities {
-  double held = 0;  ///< what one replica holds as it is: requests/s, users; 0 for a fixed load
+  double held = 0;  ///< what one replica (of a trace, or apart: the fleet) holds as it is; 0 for a fixed load
   std::vector<Sensitivity> changes;
 };
 

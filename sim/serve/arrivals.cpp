@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "sim/serve/overlaid.h"
+#include "sim/serve/traces.h"
 
 namespace roofcast {
 namespace {
@@ -47,6 +48,7 @@ void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
   } else {
     in.ignore("format");
   }
+  arrivals.trace = shared_trace(arrivals.trace_file, arrivals.trace_format);
   arrivals.rate_scale = in.number("rate_scale", 1.0, Range{1e-9, 1e9});
   arrivals.loop = static_cast<int>(in.integer("loop", 1, Range{1.0, 1e6}));
 }

@@ -118,7 +118,9 @@ class TraceSource final : public RequestSource {
   TraceSource(const WorkloadSpec& workload, std::uint64_t seed)
       : workload_(workload),
         most_(most_requests(workload)),
-        trace_(read_trace(workload.arrivals.trace_file, workload.arrivals.trace_format)),
+        kept_(workload.arrivals.trace ? workload.arrivals.trace
+                                      : shared_trace(workload.arrivals.trace_file, workload.arrivals.trace_format)),
+        trace_(*kept_),
         period_(trace_.period()),
         groups_(Random(seed).fork(kGroups)),
         priorities_(Random(seed).fork(kPriorities)) {
@@ -172,7 +174,8 @@ class TraceSource final : public RequestSource {
 
   WorkloadSpec workload_;
   std::int64_t most_;
-  Trace trace_;
+  std::shared_ptr<const Trace> kept_;
+  const Trace& trace_;
   Seconds period_;
   Random groups_, priorities_;
   std::size_t at_ = 0;
@@ -222,9 +225,37 @@ class MixSource final : public RequestSource {
   std::int64_t sent_ = 0;
 };
 
+/// Another source from `start` on, with a clock and numbers of its own.
+class CutSource final : public RequestSource {
+ public:
+  CutSource(const WorkloadSpec& workload, std::uint64_t seed) : start_(workload.start), most_(most_requests(workload)) {
+    WorkloadSpec whole = workload;
+    whole.start = Seconds(0);
+    whole.requests = whole.warmup_requests = 0;
+    if (whole.duration) whole.duration = *whole.duration + start_;
+    source_ = make_source(whole, seed);
+  }
+
+  bool next(Request& request) override {
+    if (sent_ == most_) return false;
+    do {
+      if (!source_->next(request)) return false;
+    } while (request.arrival < start_);
+    request.arrival -= start_;
+    request.id = sent_++;
+    return true;
+  }
+
+ private:
+  std::unique_ptr<RequestSource> source_;
+  Seconds start_;
+  std::int64_t most_, sent_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed) {
+  if (workload.start > Seconds(0)) return std::make_unique<CutSource>(workload, seed);
   if (!workload.clients.empty()) return std::make_unique<MixSource>(workload, seed);
   if (workload.arrivals.process == Process::kTrace) return std::make_unique<TraceSource>(workload, seed);
   return std::make_unique<DrawnSource>(workload, seed);

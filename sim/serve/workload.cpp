@@ -40,6 +40,9 @@ void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
     if (*workload.duration <= Seconds(0.0)) in.fail("duration", "'duration' must be more than 0");
   }
   in.ignore("duration");
+  workload.start = in.time("start", Seconds(0));
+  if (workload.start > Seconds(0) && workload.arrivals.process != Process::kTrace)
+    in.fail("start", "'start' cuts the beginning of a trace, or of a mix of clients");
   workload.warmup_requests = in.integer("warmup_requests", 0, Range{0.0, 1e12});
   const Process process = workload.arrivals.process;
   if (workload.requests > 0 || process == Process::kTrace) return;

@@ -45,6 +45,8 @@ struct LengthSpec {
 /// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
 LengthSpec parse_length(ConfigReader in);
 
+struct Trace;
+
 /// When requests arrive.
 struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
@@ -56,9 +58,10 @@ struct ArrivalSpec {
   int concurrency = 1;   ///< closed loop: requests in flight at most
   Seconds think_time{};  ///< mean pause of a user before the next request (closed loop, sessions)
   std::string trace_file;
-  std::string trace_format;  ///< a name of trace_formats(); empty: known by its first line
-  double rate_scale = 1.0;   ///< 2: the same pattern at twice the rate
-  int loop = 1;              ///< times the trace is played one after another
+  std::string trace_format;              ///< a name of trace_formats(); empty: known by its first line
+  std::shared_ptr<const Trace> trace{};  ///< the file, where it was read already
+  double rate_scale = 1.0;               ///< 2: the same pattern at twice the rate
+  int loop = 1;                          ///< times the trace is played one after another
 };
 
 /// How long a client waits, from sending; then it gives up.
@@ -73,6 +76,7 @@ struct WorkloadSpec {
   LengthSpec prompt_tokens, output_tokens;
   std::int64_t requests = 0;         ///< counted ones; 0: by duration, or the whole trace
   std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
+  Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
   Patience patience;
   std::vector<double> priorities;  ///< shares of requests of priority 0, 1, ..; empty: all 0
