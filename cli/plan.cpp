@@ -58,8 +58,9 @@ int run_plan(std::span<const std::string> arguments) {
   if (!diurnal) diurnal = recorded_day(answer.plan);
   if (answer.plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
     throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
-  answer.result = search_capacity(
-      answer.plan, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
+  answer.result =
+      search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan,
+                      {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
   const bool found = !answer.result.ranked.empty();
   if (found && options.has("emit")) {
     options.write(launch_command(answer.result.ranked.front(), options.text("emit"), repository_of(answer)));

@@ -117,8 +117,10 @@ std::string fleet_plan_text(const FleetPlan& plan) {
       fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}\n", clock(plan.length), plan.deployment,
                   significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()));
   const AutoscalingSpec& a = plan.scaling;
-  out += day_text("static", plan.fixed, plan,
-                  plan.recorded ? "what holds the whole trace, all the time" : "the busiest hour's replicas all day");
+  const char* all_day = !plan.recorded    ? "the busiest hour's replicas all day"
+                        : plan.of_busiest ? "the busiest slice's replicas all the time"
+                                          : "what holds the whole trace, all the time";
+  out += day_text("static", plan.fixed, plan, all_day);
   out += day_text("by clock", plan.scheduled, plan,
                   fmt::format("what each {} needs, started a cold start ahead", plan.recorded ? "slice" : "hour"));
   out += day_text("autoscaled", plan.scaled, plan,

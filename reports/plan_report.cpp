@@ -277,7 +277,9 @@ std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (format == "csv") return a.fleet ? fleet_plan_csv(*a.fleet) : ranking(a, a.result.ranked.size()).csv();
   const PlanResult& r = a.result;
   std::string out;
-  if (a.fleet) out += fleet_plan_text(*a.fleet) + (a.fleet->recorded ? "for the whole:\n" : "for the peak:\n");
+  if (a.fleet)
+    out += fleet_plan_text(*a.fleet) +
+           (a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:\n" : "for the peak:\n");
   if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
   return out +

@@ -12,7 +12,8 @@ namespace roofcast {
 namespace {
 
 constexpr double kMostSlices = 10000;
-constexpr std::size_t kFewestSlices = 6;  // for a slice as long as an hour
+constexpr std::int64_t kLongTrace = 200000;  // requests
+constexpr std::size_t kFewestSlices = 6;     // for a slice as long as an hour
 
 std::vector<FleetSlice> slices_of(const WorkloadSpec& day) {
   std::vector<FleetSlice> slices;
@@ -117,6 +118,23 @@ std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan) {
                                                   out.length / slice, slice.base(), kMostSlices));
   }
   count_requests(out, slice, seed);
+  out.of_busiest = extent.requests > kLongTrace;
+  return out;
+}
+
+PlanSpec sought_plan(const PlanSpec& plan, const DiurnalPlan& day) {
+  if (!day.of_busiest) return plan;
+  const auto tokens = [](const FleetSlice& s) { return s.rate * (s.prompt_tokens + s.output_tokens); };
+  const FleetSlice& busiest =
+      *std::max_element(day.slices.begin(), day.slices.end(),
+                        [&](const FleetSlice& a, const FleetSlice& b) { return tokens(a) < tokens(b); });
+  PlanSpec out = plan;
+  const auto seconds = [](Seconds time) { return make_scalar(fmt::format("{} s", time.base())); };
+  ConfigTree workload = resolve_named("workloads", *plan.space.scenario->find("workload"));
+  workload = with_value(workload, "start", seconds(day.day.start + busiest.from), "plan");
+  workload = with_value(workload, "duration", seconds(busiest.to - busiest.from), "plan");
+  workload = with_value(workload, "requests", std::make_shared<ConfigNode>(), "plan");
+  out.space.scenario = with_value(plan.space.scenario, "workload", workload, "plan");
   return out;
 }
 

@@ -90,11 +90,12 @@ class Holder {
   }
   int replicas(const FleetSlice& slice) {
     if (slice.rate <= 0) return 0;
-    int n = std::clamp(static_cast<int>(std::ceil(slice.rate / held_ - 1e-9)), 1, planned_.replicas);
+    const int most = plan_.of_busiest ? planned_.candidate.most_replicas(planned_.spare) : planned_.replicas;
+    int n = std::clamp(static_cast<int>(std::ceil(slice.rate / held_ - 1e-9)), 1, most);
     if (holds(slice, n)) {
       while (n > 1 && holds(slice, n - 1)) --n;
     } else {
-      while (n < planned_.replicas && !holds(slice, ++n)) {
+      while (n < most && !holds(slice, ++n)) {
       }
     }
     return n;
@@ -211,11 +212,15 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
   out.length = plan.length;
   out.recorded = plan.recorded;
+  out.of_busiest = plan.of_busiest;
   out.slices = plan.slices;
   PricerPool pricers;
   schedule_slices(p, plan, pricers, out);
   const double hours = out.length.base() / 3600;
-  const double all_day = (p.replicas + p.spare) * hours, spare = p.spare * hours;
+  int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
+  for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
+  out.static_replicas = most;
+  const double all_day = (most + p.spare) * hours, spare = p.spare * hours;
   out.fixed = {all_day, all_day * out.usd_a_replica_hour};
   out.scheduled = scheduled_day(out, spare);
   scale_day(p, plan, pricers, out);

@@ -26,6 +26,7 @@ struct DiurnalPlan {
   ConfigTree peak;                 ///< the plan at its highest rate, for search_capacity(); null of a trace
   WorkloadSpec day;                ///< one period of the profile, or as long as the workload says
   bool recorded = false;           ///< a trace, or clients: each slice is played, and the day does not come again
+  bool of_busiest = false;         ///< of a long trace: deployments are sought for its busiest slice, not the whole
   double mean = 0;                 ///< requests/s
   double highest = 0;              ///< requests/s of the busiest slice
   Seconds length{};                ///< of the day
@@ -39,6 +40,9 @@ std::optional<DiurnalPlan> diurnal_plan(const ConfigTree& plan);
 /// and decode may be apart, or where the plan is for the most throughput. Throws ConfigError for too many slices.
 std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan);
 
+/// What deployments are to be sought for: of a long trace the slice with the most tokens a second.
+PlanSpec sought_plan(const PlanSpec& plan, const DiurnalPlan& day);
+
 /// One way to run the fleet for the day, with the spare replicas all day.
 struct FleetDay {
   double replica_hours = 0, usd = 0;
@@ -51,6 +55,8 @@ struct FleetPlan {
   double usd_a_replica_hour = 0;
   Seconds cold_start{}, length{};  ///< length of the day
   bool recorded = false;           ///< it is a trace's
+  bool of_busiest = false;         ///< ... and the deployments are those of its busiest slice
+  int static_replicas = 0;         ///< without spares
   std::vector<FleetSlice> slices;
   FleetDay fixed;      ///< as many replicas as the busiest slice, or the whole trace, needs, all day
   FleetDay scheduled;  ///< `needed` by the clock, each started a cold start ahead

@@ -145,8 +145,8 @@ ConfigTree scenario_of(const ConfigTree& tree) {
   if (workload != nullptr && *workload &&
       (*workload)->kind == ConfigNode::Kind::kMap) {  // how many is the search's business
     const ConfigTree whole = resolve_named("workloads", *workload), process = value_at(whole, "arrivals.process");
-    const bool ends = whole->find("requests") != nullptr || whole->find("duration") != nullptr ||
-                      (process && process->scalar == "trace");
+    const bool ends = whole->find("clients") != nullptr || whole->find("requests") != nullptr ||
+                      whole->find("duration") != nullptr || (process && process->scalar == "trace");
     if (!ends) out = with_value(out, "workload.requests", make_scalar("1000", whole->mark), "plan");
   }
   if (out->find("engine") == nullptr) out = with_value(out, "engine", make_scalar("vllm", tree->mark), "plan");

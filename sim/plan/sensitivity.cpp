@@ -37,7 +37,7 @@ constexpr std::array kChanges{
 
 /// The load that one replica, or the fleet of a trace or a disaggregated one, holds with the change, near that of the
 /// plan; tokens/s where the load is given.
-double throughput_with(const PlannedDeployment& p, const Change& change) {
+double throughput_with(const PlannedDeployment& p, double near, const Change& change) {
   Scenario s = p.candidate.scenario;
   s.deployment = perturbed(*s.deployment, change.apply);
   if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
@@ -50,10 +50,23 @@ double throughput_with(const PlannedDeployment& p, const Change& change) {
   }
   const bool apart = p.candidate.disaggregated();
   const bool whole = apart || load_kind(*s.workload) == LoadKind::kPace;  // the fleet, not one replica
-  const double near = p.held > 0 ? p.held : p.load / (whole ? 1 : p.replicas);
   return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, whole ? p.fleet() : Fleet{}, pricers,
                    tried)
       .load;
+}
+
+/// About what the deployment holds. A trace was simulated at its own pace only, which may be far from all.
+double load_near(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  if (load_kind(*s.workload) != LoadKind::kPace)
+    return p.held > 0 ? p.held : p.load / (p.candidate.disaggregated() ? 1 : p.replicas);
+  double pace = p.load;
+  PricerPool pricers;
+  for (int i = 0; i < 10; ++i, pace *= 2) {
+    const LoadTest twice{.load = 2 * pace, .fleet = p.fleet(), .seed = s.serving.seed, .more_requests = 1};
+    if (!test_load(s, twice, pricers).met) break;
+  }
+  return pace;
 }
 
 }  // namespace
@@ -67,8 +80,9 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 
 Sensitivities sensitivities(const PlannedDeployment& planned) {
   std::array<double, kChanges.size()> throughput{};
+  const double near = load_near(planned);
   parallel_for_each_index(kChanges.size(),
-                          [&](std::size_t i) { throughput[i] = throughput_with(planned, kChanges[i]); });
+                          [&](std::size_t i) { throughput[i] = throughput_with(planned, near, kChanges[i]); });
   Sensitivities out;
   if (load_kind(*planned.candidate.scenario.workload) != LoadKind::kWhole) out.held = throughput[0];
   for (std::size_t i = 1; i < kChanges.size(); ++i) {

@@ -54,9 +54,16 @@ struct ArrivalSpec {
   PerSecond rate{};
   std::vector<double> profile{};  ///< the rate over a period, relative to `rate`: equal slices of mean 1; empty: even
   Seconds profile_period{86400};
-  double cv = 1.0;       ///< coefficient of variation of the gaps (gamma)
-  int concurrency = 1;   ///< closed loop: requests in flight at most
-  Seconds think_time{};  ///< mean pause of a user before the next request (closed loop, sessions)
+  /// The law of the gaps, mean 1 / rate; of a gamma process that changes.
+  struct Gaps {
+    enum class Law { kExponential, kGamma, kWeibull };
+    Law law = Law::kExponential;
+    double shape = 1.0;
+  };
+  std::vector<Gaps> gaps{};  ///< by slice of the profile; empty: `cv` all the time
+  double cv = 1.0;           ///< coefficient of variation of the gaps (gamma)
+  int concurrency = 1;       ///< closed loop: requests in flight at most
+  Seconds think_time{};      ///< mean pause of a user before the next request (closed loop, sessions)
   std::string trace_file;
   std::string trace_format;              ///< a name of trace_formats(); empty: known by its first line
   std::shared_ptr<const Trace> trace{};  ///< the file, where it was read already
@@ -70,6 +77,8 @@ struct Patience {
   bool endless() const { return !first_token && !total; }
 };
 
+struct LengthsByTime;
+
 struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
@@ -79,10 +88,11 @@ struct WorkloadSpec {
   Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
   Patience patience;
-  std::vector<double> priorities;  ///< shares of requests of priority 0, 1, ..; empty: all 0
-  int shared_prefix_tokens = 0;    ///< leading tokens that all requests of a prefix group share
-  int prefix_groups = 1;           ///< different shared prefixes, drawn uniformly
-  int turns = 1;                   ///< requests of a session: each sends the whole history again
+  std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
+  int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
+  int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
+  int turns = 1;                                 ///< requests of a session: each sends the whole history again
+  std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
   /// Several kinds of clients, each with arrivals (open ones), lengths and sharing of its own; those of the whole are
   /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
   std::vector<WorkloadSpec> clients;
