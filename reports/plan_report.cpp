@@ -58,11 +58,6 @@ const char* unit_of(LoadKind kind) {
   return kind == LoadKind::kUsers ? "users" : "requests/s";
 }
 
-/// Whether what is held is that of the whole fleet, not of one replica.
-bool holds_as_fleet(const PlanAnswer& a) {
-  return a.result.kind == LoadKind::kPace || a.result.ranked.front().candidate.disaggregated();
-}
-
 Json verdict_json(const Verdict& v) {
   return {{"objective", v.objective.name()},
           {"limit_ms", v.objective.limit.in(kMillisecond)},
@@ -161,7 +156,8 @@ Json to_json(const PlanAnswer& a) {
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   if (!r.ranked.empty()) {
     out["bound"] = bound_of(a);
-    if (a.sensitivities.held > 0) out[holds_as_fleet(a) ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
+    if (a.sensitivities.held > 0)
+      out[a.sensitivities.of_fleet ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
     out["sensitivities"] = Json::array();
     for (const Sensitivity& s : a.sensitivities.changes) {
       out["sensitivities"].push_back(
@@ -224,7 +220,7 @@ std::string winner_text(const PlanAnswer& a) {
                        significant(a.plan.max_cost.value, 3));
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
-                       holds_as_fleet(a) ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+                       a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
   }
   const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
@@ -233,7 +229,7 @@ std::string winner_text(const PlanAnswer& a) {
                                   : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
     out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
-                       bound_of(a), holds_as_fleet(a) ? "the fleet" : "a replica");
+                       bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
   return out + fmt::format("  standing: {}\n", provenance_line(d));

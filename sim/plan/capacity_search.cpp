@@ -98,6 +98,8 @@ bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goa
   const double x = score_of(a, goal), y = score_of(b, goal);
   if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) return x < y;
   if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
+    return a.usd_per_hour() < b.usd_per_hour();
   if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
   return a.candidate.index < b.candidate.index;
 }

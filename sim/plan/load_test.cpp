@@ -111,7 +111,8 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.arrivals.concurrency = std::max(1, static_cast<int>(std::lround(test.load)));
       w.duration.reset();
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 10.0 * w.arrivals.concurrency)));
-      w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 2LL * w.arrivals.concurrency);
+      w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 4LL * w.arrivals.concurrency);
+      w.pause_after_warmup = false;  // a service's users do not all begin at once
       break;
     case LoadKind::kPace:
       set_pace(w, test);
