@@ -92,6 +92,12 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   }
   out["requests_simulated"] = p.result.requests;
   out["confirmed"] = p.confirmed;
+  if (a.plan.goodput > 0) {
+    out["goodput"] = {{"asked", a.plan.goodput},
+                      {"share", p.result.goodput},
+                      {"share_low", p.result.goodput_low},
+                      {"met", p.result.goodput_low >= a.plan.goodput}};
+  }
   out["objectives"] = Json::array();
   for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(verdict_json(v));
   out["output_throughput"] = p.output_tokens_per_s();
@@ -204,7 +210,16 @@ std::string winner_text(const PlanAnswer& a) {
   out += fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
                      w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
                      significant(w.usd_per_hour(), 3));
+  if (a.plan.goodput > 0)
+    out += fmt::format(
+        "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
+        100 * w.result.goodput, 100 * w.result.goodput_low, 100 * a.plan.goodput);
   for (const Verdict& v : w.result.verdicts) {
+    if (a.plan.goodput > 0) {
+      out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
+                         human_time(v.objective.limit.base()));
+      continue;
+    }
     out += fmt::format("  {:<12} {} (95 % confident below {}), limit {}: margin {:.0f} %\n", v.objective.name(),
                        human_time(v.value.base()), human_time(v.upper.base()), human_time(v.objective.limit.base()),
                        100 * v.margin());
@@ -225,7 +240,7 @@ std::string winner_text(const PlanAnswer& a) {
   const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
                      !w.confirmed ? ""
-                     : recorded   ? ", the whole trace"
+                     : recorded   ? ", the trace over and over under another seed than the search's"
                                   : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
     out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
@@ -258,6 +273,8 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   for (const Verdict& v : n.result.verdicts)
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));
+  if (plan.goodput > 0)
+    out += fmt::format(" goodput {:.2f} % (asked {:g} %),", 100 * n.result.goodput_low, 100 * plan.goodput);
   if (!n.result.stationary) out += " the queue grows,";
   if (plan.max_power.value > 0)
     out += fmt::format(" {} W (at most {} W),", significant(n.power().value, 3), significant(plan.max_power.value, 3));

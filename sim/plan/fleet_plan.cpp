@@ -159,14 +159,11 @@ void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& p
   DayObserver observer(out.slices, out.length);
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
   observer.finish();
-  out.verdicts.clear();
-  out.met = out.metrics.failed == 0 && out.metrics.completed > 0;
-  for (const Objective& o : s.objectives) {
-    Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
-    v.met = v.upper <= o.limit;
-    out.met = out.met && v.met;
-    out.verdicts.push_back(v);
-  }
+  const Judgement judgement = judge(s, out.metrics);
+  out.verdicts = judgement.verdicts;
+  out.goodput = judgement.goodput;
+  out.worst_ratio = judgement.worst_ratio;
+  out.met = out.metrics.failed == 0 && out.metrics.completed > 0 && judgement.within;
 }
 
 /// Requests in flight on one replica at the load of the plan (of a trace: in its busiest slice), by Little's law.
@@ -231,12 +228,6 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   return out;
 }
 
-double worst_ratio(const FleetPlan& plan) {
-  double worst = 0;
-  for (const Verdict& v : plan.verdicts) worst = std::max(worst, v.upper / v.objective.limit);
-  return worst;
-}
-
 }  // namespace
 
 FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
@@ -245,7 +236,7 @@ FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
   parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
   return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
     if (a.met != b.met) return a.met;
-    return a.met ? a.scaled.usd < b.scaled.usd : worst_ratio(a) < worst_ratio(b);
+    return a.met ? a.scaled.usd < b.scaled.usd : a.worst_ratio < b.worst_ratio;
   });
 }
 

@@ -64,6 +64,7 @@ struct FleetPlan {
   AutoscalingSpec scaling;
   ServingMetrics metrics;         ///< of the autoscaled day
   std::vector<Verdict> verdicts;  ///< of it, over all its requests
+  double goodput = 0, worst_ratio = 0;
   bool met = false;
 };
 

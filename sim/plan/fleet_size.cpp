@@ -180,8 +180,6 @@ bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
 bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   const LoadKind kind = load_kind(*s.workload);
-  if (kind == LoadKind::kPace && s.workload->clients.empty())  // all there is was simulated
-    return p.confirmed = within_power(p, plan);
   for (int tries = 0; tries < 8; ++tries) {
     const LoadTest test{.load = p.tested_load(), .fleet = p.tested, .seed = s.serving.seed + 1, .more_requests = 4};
     LoadResult again = test_load(s, test, pricers);

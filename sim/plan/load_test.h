@@ -31,14 +31,22 @@ struct Verdict {
   double margin() const { return 1.0 - upper / objective.limit; }
 };
 
-struct LoadResult {
-  ServingMetrics metrics;
+/// A run against the objectives.
+struct Judgement {
   std::vector<Verdict> verdicts;
+  double goodput = 0;      ///< share of all requests that were within all limits
+  double goodput_low = 0;  ///< lower end of its 95 % confidence interval
+  bool within = true;      ///< every verdict, or where a goodput is asked for, that
+  double worst_ratio = 0;  ///< of upper end and limit, the most of all objectives; or of the shares that miss
+};
+Judgement judge(const Scenario& scenario, const ServingMetrics& metrics);
+
+struct LoadResult : Judgement {
+  ServingMetrics metrics;
   bool stationary = true;  ///< the queue does not grow
-  bool met = false;        ///< every objective, stationary, nothing failed
+  bool met = false;        ///< within, stationary, nothing failed
   std::int64_t requests = 0;
-  bool cut = false;        ///< ended when an objective could not be met any more; then not met
-  double worst_ratio = 0;  ///< of upper end and limit; the most of all objectives
+  bool cut = false;  ///< ended when an objective could not be met any more; then not met
 };
 
 /// Replicas in a simulation.

@@ -179,6 +179,7 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
+  plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
   plan.slice = in.time("slice", Seconds(0));
   if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
