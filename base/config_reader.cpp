@@ -108,7 +108,10 @@ ConfigReader::ConfigReader(ConfigTree map, std::string what) : map_(std::move(ma
 
 // --- access -------------------------------------------------------------------------------------
 
-bool ConfigReader::has(std::string_view key) const { return value_of(key) != nullptr; }
+bool ConfigReader::has(std::string_view key) const {
+  if (!asked_.contains(key)) asked_.emplace(key);
+  return value_of(key) != nullptr;
+}
 
 const ConfigTree* ConfigReader::value_of(std::string_view key) const {
   const ConfigTree* found = map_->find(key);
@@ -298,7 +301,10 @@ void ConfigReader::ignore_rest() {
 void ConfigReader::finish() {
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (read_.contains(entry.key)) continue;
-    const std::vector<std::string> valid(read_.begin(), read_.end());
+    std::set<std::string> known(read_.begin(), read_.end());
+    known.insert(asked_.begin(), asked_.end());
+    known.erase(entry.key);  // asked for, but of no use beside the others
+    const std::vector<std::string> valid(known.begin(), known.end());
     throw ConfigError(entry.key_mark,
                       fmt::format("unknown key '{}'{}{}", entry.key, what_.empty() ? "" : " of " + what_,
                                   nearest_and_valid(entry.key, valid)));

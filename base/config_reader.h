@@ -95,6 +95,7 @@ class ConfigReader {
   ConfigTree map_;
   std::string what_;  ///< named in errors: "a GPU", "an engine"
   std::set<std::string, std::less<>> read_;
+  mutable std::set<std::string, std::less<>> asked_;  ///< by has(): valid too, though nobody read them
 };
 
 /// A value with its unit parsed from text, for command-line flags (`--slo "2 s"`); throws ConfigError(origin: ...).

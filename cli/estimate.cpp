@@ -1,5 +1,6 @@
 // roofcast estimate: one deployment in closed form.
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -28,6 +29,16 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
   return r;
+}
+
+/// The numbers are those of the arithmetic; the engine would refuse the request.
+void warn_of_context(const Deployment& d, const EstimateRequest& r) {
+  const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+  const double tokens =
+      std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
+  if (longest > 0 && tokens > longest)
+    fmt::print(stderr, "{} tokens are more than the context of {} ({:.0f}): an engine would refuse them\n", tokens,
+               d.model.name, longest);
 }
 
 }  // namespace
@@ -59,6 +70,7 @@ int run_estimate(std::span<const std::string> arguments) {
     const bool weights = scenario.deployment->memory.infeasible.has_value();
     fmt::print(stderr, "{}{}\n", e.memory.reason, weights ? what_would_fit(*scenario.deployment) : "");
   }
+  warn_of_context(*scenario.deployment, request_of(options, scenario));
   return refused ? kNoAnswer : kDone;
 }
 

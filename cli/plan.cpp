@@ -48,15 +48,19 @@ int run_plan(std::span<const std::string> arguments) {
   if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
   if (options.has("emit")) check_launch_engine(options.text("emit"));
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
+  std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(diurnal ? diurnal->peak : tree), .result = {}, .sensitivities = {}};
   if (diurnal && answer.plan.disaggregated) {
     throw ConfigError(tree->mark,
                       "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
                       "or the arrivals' 'profile'");
   }
-  answer.result = search_capacity(
-      answer.plan, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
+  if (!diurnal) diurnal = recorded_day(answer.plan);
+  if (answer.plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
+    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
+  answer.result =
+      search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan,
+                      {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
   const bool found = !answer.result.ranked.empty();
   if (found && options.has("emit")) {
     options.write(launch_command(answer.result.ranked.front(), options.text("emit"), repository_of(answer)));

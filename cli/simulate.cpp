@@ -116,10 +116,11 @@ void tell_failures(const ServingMetrics& m, const Deployment& d) {
   add(m.cancelled, "given up by their clients (timeout)");
   add(m.rejected, "refused by a full queue (max_queue)");
   add(m.lost, "lost with a failed replica");
+  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   add(m.failed - m.cancelled - m.rejected - m.lost,
-      fmt::format(
-          "longer than the model's context ({:.0f} tokens), the cache ({:.0f}) or, uncut, the token budget ({})",
-          d.model.max_context, d.memory.max_context(d.engine.block_size), d.engine.max_num_batched_tokens));
+      fmt::format("longer than {}the cache ({:.0f}) or, uncut, the token budget ({})",
+                  context > 0 ? fmt::format("the model's context ({:.0f} tokens), ", context) : "",
+                  d.memory.max_context(d.engine.block_size), d.engine.max_num_batched_tokens));
   fmt::print(stderr, "{} of {} requests failed: {}\n", m.failed, m.completed + m.failed, causes);
 }
 

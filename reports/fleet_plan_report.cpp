@@ -17,24 +17,49 @@ Json day_json(const FleetDay& day, const FleetDay& fixed) {
           {"of_static_cost", fixed.usd > 0 ? day.usd / fixed.usd : 1.0}};
 }
 
+/// Hours and minutes; seconds too where a slice ends between minutes.
 std::string clock(Seconds at) {
-  const auto minutes = static_cast<int>(std::lround(at.base() / 60));
-  return fmt::format("{:02}:{:02}", minutes / 60, minutes % 60);
+  const auto seconds = static_cast<std::int64_t>(std::lround(at.base()));
+  std::string out = fmt::format("{:02}:{:02}", seconds / 3600, seconds / 60 % 60);
+  return seconds % 60 != 0 ? out + fmt::format(":{:02}", seconds % 60) : out;
+}
+
+constexpr double kDaySeconds = 86400;
+
+/// What a time of another length than a day says of one; a trace of less says nothing of the rest.
+std::string days_text(const FleetPlan& plan) {
+  const double days = plan.length.base() / kDaySeconds;
+  if (!plan.recorded || std::abs(days - 1) < 0.01) return "";
+  if (days < 1)
+    return fmt::format("  the trace spans {} of a day's 24:00: costs are of what it spans\n", clock(plan.length));
+  return fmt::format("  the trace spans {} days; by clock that is {} USD a day, static {}\n", significant(days, 3),
+                     significant(plan.scheduled.usd / days, 4), significant(plan.fixed.usd / days, 4));
 }
 
 std::string day_text(const char* name, const FleetDay& day, const FleetPlan& plan, const std::string& how) {
   const double saved = plan.fixed.usd > 0 ? 100 * (1 - day.usd / plan.fixed.usd) : 0;
-  return fmt::format("  {:<11} {:>7} replica-hours, {:>7} USD{}, {}\n", name, significant(day.replica_hours, 4),
-                     significant(day.usd, 4),
-                     &day == &plan.fixed ? std::string() : fmt::format(" ({:.0f} % less)", saved), how);
+  return fmt::format(
+      "  {:<11} {:>7} replica-hours, {:>7} USD{}, {}\n", name, significant(day.replica_hours, 4),
+      significant(day.usd, 4),
+      &day == &plan.fixed ? std::string() : fmt::format(" ({:.0f} % {})", std::abs(saved), saved < 0 ? "more" : "less"),
+      how);
 }
 
 Table slice_table(const FleetPlan& plan) {
-  Table table({"from", "requests/s", "needed", "autoscaled", "at most", "requests", "p99 TTFT"});
+  std::vector<std::string> header{"from", "requests/s", "needed", "autoscaled", "at most", "requests", "p99 TTFT"};
+  if (plan.recorded) header.insert(header.begin() + 2, {"prompt", "output"});
+  Table table(header);
   for (const FleetSlice& s : plan.slices) {
-    table.row({clock(s.from), significant(s.rate, 3), std::to_string(s.needed), fmt::format("{:.2f}", s.mean),
-               std::to_string(s.most), std::to_string(s.completed),
-               s.completed > 0 ? human_time(s.ttft_ms.percentile(99) / 1e3) : std::string("-")});
+    std::vector<std::string> row{clock(s.from),
+                                 significant(s.rate, 3),
+                                 std::to_string(s.needed),
+                                 fmt::format("{:.2f}", s.mean),
+                                 std::to_string(s.most),
+                                 std::to_string(s.completed),
+                                 s.completed > 0 ? human_time(s.ttft_ms.percentile(99) / 1e3) : std::string("-")};
+    if (plan.recorded)
+      row.insert(row.begin() + 2, {fmt::format("{:.0f}", s.prompt_tokens), fmt::format("{:.0f}", s.output_tokens)});
+    table.row(row);
   }
   return table;
 }
@@ -68,6 +93,8 @@ Json fleet_plan_json(const FleetPlan& plan) {
                                  {"value_ms", v.value.in(kMillisecond)},
                                  {"met", v.met}});
   }
+  if (plan.recorded)
+    out["prefix_cache_hit_rate"] = plan.metrics.cached_tokens / std::max(plan.metrics.input_tokens, 1.0);
   out["hours"] = Json::array();
   for (const FleetSlice& s : plan.slices) {
     out["hours"].push_back({{"start_s", s.from.base()},
@@ -78,6 +105,9 @@ Json fleet_plan_json(const FleetPlan& plan) {
                             {"replicas_most", s.most},
                             {"completed", s.completed},
                             {"p99_ttft_ms", s.ttft_ms.percentile(99)}});
+    if (!plan.recorded) continue;
+    out["hours"].back()["mean_prompt_tokens"] = s.prompt_tokens;
+    out["hours"].back()["mean_output_tokens"] = s.output_tokens;
   }
   return out;
 }
@@ -87,8 +117,12 @@ std::string fleet_plan_text(const FleetPlan& plan) {
       fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}\n", clock(plan.length), plan.deployment,
                   significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()));
   const AutoscalingSpec& a = plan.scaling;
-  out += day_text("static", plan.fixed, plan, "the busiest hour's replicas all day");
-  out += day_text("by clock", plan.scheduled, plan, "what each hour needs, started a cold start ahead");
+  const char* all_day = !plan.recorded    ? "the busiest hour's replicas all day"
+                        : plan.of_busiest ? "the busiest slice's replicas all the time"
+                                          : "what holds the whole trace, all the time";
+  out += day_text("static", plan.fixed, plan, all_day);
+  out += day_text("by clock", plan.scheduled, plan,
+                  fmt::format("what each {} needs, started a cold start ahead", plan.recorded ? "slice" : "hour"));
   out += day_text("autoscaled", plan.scaled, plan,
                   fmt::format("{} to {} replicas, {} {}, {} cold starts", a.min, a.max,
                               scaling_policies()[static_cast<std::size_t>(a.policy)].name, significant(a.target, 3),
@@ -97,6 +131,10 @@ std::string fleet_plan_text(const FleetPlan& plan) {
     out += fmt::format("  {:<12} {} over the autoscaled day, limit {}: {}\n", v.objective.name(),
                        human_time(v.value.base()), human_time(v.objective.limit.base()), v.met ? "met" : "MISSED");
   }
+  if (plan.metrics.cached_tokens > 0)
+    out += fmt::format("  {:.0f} % of the prompt tokens were found cached\n",
+                       100 * plan.metrics.cached_tokens / plan.metrics.input_tokens);
+  out += days_text(plan);
   if (plan.metrics.failed > 0) out += fmt::format("  {} requests failed\n", plan.metrics.failed);
   return out + "\n" + slice_table(plan).text() + "\n";
 }

@@ -53,7 +53,10 @@ std::string fleet_of(const Candidate& c, const Fleet& fleet) {
   return fmt::format("{} replica{}", fleet.replicas, fleet.replicas == 1 ? "" : "s");
 }
 
-const char* unit_of(LoadKind kind) { return kind == LoadKind::kUsers ? "users" : "requests/s"; }
+const char* unit_of(LoadKind kind) {
+  if (kind == LoadKind::kPace) return "times the trace's rate";
+  return kind == LoadKind::kUsers ? "users" : "requests/s";
+}
 
 Json verdict_json(const Verdict& v) {
   return {{"objective", v.objective.name()},
@@ -89,6 +92,12 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   }
   out["requests_simulated"] = p.result.requests;
   out["confirmed"] = p.confirmed;
+  if (a.plan.goodput > 0) {
+    out["goodput"] = {{"asked", a.plan.goodput},
+                      {"share", p.result.goodput},
+                      {"share_low", p.result.goodput_low},
+                      {"met", p.result.goodput_low >= a.plan.goodput}};
+  }
   out["objectives"] = Json::array();
   for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(verdict_json(v));
   out["output_throughput"] = p.output_tokens_per_s();
@@ -154,7 +163,7 @@ Json to_json(const PlanAnswer& a) {
   if (!r.ranked.empty()) {
     out["bound"] = bound_of(a);
     if (a.sensitivities.held > 0)
-      out[r.ranked.front().candidate.disaggregated() ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
+      out[a.sensitivities.of_fleet ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
     out["sensitivities"] = Json::array();
     for (const Sensitivity& s : a.sensitivities.changes) {
       out["sensitivities"].push_back(
@@ -201,7 +210,16 @@ std::string winner_text(const PlanAnswer& a) {
   out += fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
                      w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
                      significant(w.usd_per_hour(), 3));
+  if (a.plan.goodput > 0)
+    out += fmt::format(
+        "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
+        100 * w.result.goodput, 100 * w.result.goodput_low, 100 * a.plan.goodput);
   for (const Verdict& v : w.result.verdicts) {
+    if (a.plan.goodput > 0) {
+      out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
+                         human_time(v.objective.limit.base()));
+      continue;
+    }
     out += fmt::format("  {:<12} {} (95 % confident below {}), limit {}: margin {:.0f} %\n", v.objective.name(),
                        human_time(v.value.base()), human_time(v.upper.base()), human_time(v.objective.limit.base()),
                        100 * v.margin());
@@ -217,13 +235,16 @@ std::string winner_text(const PlanAnswer& a) {
                        significant(a.plan.max_cost.value, 3));
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
-                       apart ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+                       a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
   }
+  const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
-                     w.confirmed ? ", under another seed than the search's" : "");
+                     !w.confirmed ? ""
+                     : recorded   ? ", the trace over and over under another seed than the search's"
+                                  : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
     out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
-                       bound_of(a), apart ? "it" : "a replica");
+                       bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
   return out + fmt::format("  standing: {}\n", provenance_line(d));
@@ -252,6 +273,8 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   for (const Verdict& v : n.result.verdicts)
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));
+  if (plan.goodput > 0)
+    out += fmt::format(" goodput {:.2f} % (asked {:g} %),", 100 * n.result.goodput_low, 100 * plan.goodput);
   if (!n.result.stationary) out += " the queue grows,";
   if (plan.max_power.value > 0)
     out += fmt::format(" {} W (at most {} W),", significant(n.power().value, 3), significant(plan.max_power.value, 3));
@@ -267,7 +290,9 @@ std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (format == "csv") return a.fleet ? fleet_plan_csv(*a.fleet) : ranking(a, a.result.ranked.size()).csv();
   const PlanResult& r = a.result;
   std::string out;
-  if (a.fleet) out += fleet_plan_text(*a.fleet) + "for the peak:\n";
+  if (a.fleet)
+    out += fleet_plan_text(*a.fleet) +
+           (a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:\n" : "for the peak:\n");
   if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
   return out +

@@ -1,6 +1,8 @@
 #include "reports/simulation_report.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -141,14 +143,24 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
 }
 
 std::string clients_text(const ServingMetrics& m, const Scenario& s) {
+  constexpr std::size_t kShown = 20;
   Table table({"clients", "requests", "mean TTFT", "p99 TTFT", "mean TPOT", "p99 TPOT"});
-  for (std::size_t i = 0; i < m.clients.size(); ++i) {
+  std::vector<std::size_t> order(m.clients.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (order.size() > kShown) {  // those with the most requests, as listed
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return m.clients[a].completed > m.clients[b].completed; });
+    order.resize(kShown);
+    std::sort(order.begin(), order.end());
+  }
+  for (const std::size_t i : order) {
     const ClientMetrics& c = m.clients[i];
     table.row({s.workload->clients[i].name, std::to_string(c.completed), significant(c.ttft_ms.mean()),
                significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
                significant(c.tpot_ms.percentile(99))});
   }
-  return table.text();
+  const std::size_t more = m.clients.size() - order.size();
+  return table.text() + (more > 0 ? fmt::format("and {} kinds of clients with fewer requests\n", more) : std::string());
 }
 
 std::string to_text(const ServingMetrics& m, const Scenario& s) {

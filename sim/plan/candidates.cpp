@@ -19,8 +19,7 @@ std::string precision_of(const Deployment& d) {
 
 /// Tokens of a request of the mean length: all of them, or only those a prefill worker keeps.
 bool holds_one(const Scenario& s, bool prefill_only) {
-  if (load_kind(*s.workload) == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
-    return true;
+  if (load_kind(*s.workload) == LoadKind::kPace) return true;
   const double tokens = s.workload->prompt_tokens.mean() + (prefill_only ? 0.0 : s.workload->output_tokens.mean());
   return s.deployment->memory.max_context(s.deployment->engine.block_size) >= tokens;
 }
@@ -80,6 +79,7 @@ class Reader {
     }
     if (c.scenario.objectives.empty() && c.scenario.workload->objectives)
       c.scenario.objectives = parse_objectives(ConfigReader(c.scenario.workload->objectives, "objectives"));
+    judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
     c.precision = precision_of(*c.scenario.deployment);
     c.most_of_kind = plan_.max_gpus;
@@ -88,6 +88,24 @@ class Reader {
       if (gpu == c.gpu) c.most_of_kind = std::min(c.most_of_kind, count);
     }
     sort_in(std::move(c));
+  }
+
+  /// Under a goodput the objectives limit single requests.
+  void judge_together(Scenario& s) const {
+    s.serving.objectives = goodput_limits(s.objectives);
+    s.goodput = plan_.goodput;
+    const Mark& mark = plan_.space.scenario->mark;
+    if (s.goodput > 0 && s.objectives.empty())
+      throw ConfigError(mark, "'goodput' needs 'objectives': the limits that a request must meet");
+    for (const Objective& o : s.objectives) {
+      if (s.goodput > 0 && o.percentile < 0)
+        throw ConfigError(
+            mark, fmt::format("'goodput' limits each request: '{}' in place of '{}'", name_of(o.metric), o.name()));
+      if (s.goodput > 0 && o.metric == LatencyMetric::kItl)
+        throw ConfigError(mark,
+                          "'goodput' judges a request by its TTFT, TPOT and E2E latency, not by single gaps: 'tpot' in "
+                          "place of 'itl'");
+    }
   }
 
   /// As a whole deployment, as a prefill worker and as a decode worker.

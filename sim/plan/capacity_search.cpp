@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "sim/plan/pair_search.h"
 #include "sim/plan/parallel.h"
 
@@ -98,6 +100,8 @@ bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goa
   const double x = score_of(a, goal), y = score_of(b, goal);
   if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) return x < y;
   if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
+    return a.usd_per_hour() < b.usd_per_hour();
   if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
   return a.candidate.index < b.candidate.index;
 }
@@ -122,6 +126,23 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
   }
 }
 
+/// Why the most replicas there can be are not even near.
+std::string failures_of(const PlannedDeployment& p) {
+  const ServingMetrics& m = p.result.metrics;
+  const Deployment& d = *p.candidate.scenario.deployment;
+  std::string out =
+      fmt::format("{} of {} requests fail on {} x {}", m.failed, m.completed + m.failed, p.gpus(), p.candidate.gpu);
+  if (m.cancelled > 0) out += fmt::format(", {} given up by their clients", m.cancelled);
+  if (m.rejected > 0) out += fmt::format(", {} refused by a full queue", m.rejected);
+  const auto rest = m.failed - m.cancelled - m.rejected;
+  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+  if (rest > 0)
+    out += fmt::format(", {} longer than {}the cache ({:.0f} tokens)", rest,
+                       context > 0 ? fmt::format("the context ({:.0f} tokens) or ", context) : "",
+                       d.memory.max_context(d.engine.block_size));
+  return out;
+}
+
 void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   const bool none = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   const PairSearch search{.best = std::numeric_limits<double>::infinity()};
@@ -130,6 +151,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
   for (Entry& e : entries) {
     auto& near = e.evaluation.nearest;
     const bool failed = near && near->result.metrics.failed > 0;
+    if (failed && out.reason.empty()) out.reason = failures_of(*near);
     if (near && !failed && (!out.nearest || near->result.worst_ratio < out.nearest->result.worst_ratio))
       out.nearest = std::move(near);
   }

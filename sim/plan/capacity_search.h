@@ -73,7 +73,7 @@ struct SearchOptions {
 /// number of cores; a wave leaves out what cannot come within 1.25 x of the best so far.
 PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options = {});
 
-/// Smaller is better, by goal; equal scores are told apart by GPUs, then by margin.
+/// Smaller is better, by goal; equal scores are told apart by GPUs, then by cost, then by margin.
 double score_of(const PlannedDeployment& planned, PlanGoal goal);
 
 }  // namespace roofcast

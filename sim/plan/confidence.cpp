@@ -17,8 +17,12 @@ Seconds upper_confidence(const Objective& o, const ServingMetrics& metrics) {
   return d.percentile(100.0 * std::min(1.0, rank)) * kMillisecond;
 }
 
-std::int64_t requests_needed(const std::vector<Objective>& objectives) {
-  double needed = 400;
+double lower_confidence(double share, double requests) {
+  return std::max(0.0, share - kTwoSided95 * std::sqrt(share * (1 - share) / requests));
+}
+
+std::int64_t requests_needed(const std::vector<Objective>& objectives, double goodput) {
+  double needed = std::max(400.0, std::ceil(20.0 / (1.0 - goodput) - 1e-6));
   for (const Objective& o : objectives) {
     if (o.percentile >= 0) needed = std::max(needed, std::ceil(20.0 / (1.0 - o.percentile / 100.0) - 1e-6));
   }

@@ -14,7 +14,11 @@ namespace roofcast {
 /// other seeds.
 Seconds upper_confidence(const Objective& objective, const ServingMetrics& metrics);
 
-/// Requests for an interval that ends within the sample with room: 20 values beyond the percentile, 400 at least.
-std::int64_t requests_needed(const std::vector<Objective>& objectives);
+/// Lower end of the 95 % confidence interval of a share of so many requests.
+double lower_confidence(double share, double requests);
+
+/// Requests for an interval that ends within the sample with room: 20 values beyond the percentile (or outside the
+/// goodput), 400 at least.
+std::int64_t requests_needed(const std::vector<Objective>& objectives, double goodput = 0);
 
 }  // namespace roofcast

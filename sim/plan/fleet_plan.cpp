@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "sim/plan/parallel.h"
 
 namespace roofcast {
@@ -54,56 +53,84 @@ class DayObserver final : public Observer {
   FleetRecord last_;
 };
 
-std::vector<FleetSlice> slices_of(const DiurnalPlan& plan) {
-  std::vector<FleetSlice> slices;
-  const ArrivalSpec& a = plan.day.arrivals;
-  const Seconds each = a.profile_period / static_cast<double>(a.profile.size());
-  for (Seconds from(0); from < *plan.day.duration * (1 - 1e-12); from += each) {
-    const double level = a.profile[slices.size() % a.profile.size()];
-    slices.push_back(
-        {.from = from, .to = std::min(from + each, *plan.day.duration), .rate = level * a.rate.base(), .ttft_ms = {}});
+/// Of a slice of a trace: so long before it requests are sent that do not count, for caches and batches to fill.
+constexpr Seconds kLead{300};
+constexpr double kHeavierLead = 1.1;
+
+/// The requests of one slice, after those of its lead; but where more come in that, the replicas of the slice before
+/// serve them.
+WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std::uint64_t seed) {
+  WorkloadSpec w = plan.day;
+  Seconds lead = std::min(slice.from, kLead);
+  w.start = plan.day.start + slice.from - lead;
+  w.requests = 0;
+  w.duration = lead;
+  if (lead > Seconds(0)) {
+    w.warmup_requests = extent_of(w, seed).requests;
+    if (static_cast<double>(w.warmup_requests) > kHeavierLead * slice.rate * lead.base()) {
+      w.start += lead;
+      w.warmup_requests = 0;
+      lead = Seconds(0);
+    }
   }
-  return slices;
+  w.duration = slice.to - slice.from + lead;
+  return w;
 }
 
-/// Fewest replicas that hold a rate, from a guess: under the search's seed and, as its winner, under another one.
+/// Fewest replicas that hold a slice, from a guess: under the search's seed and, as its winner, under another one.
 class Holder {
  public:
-  Holder(const PlannedDeployment& p, PricerPool& pricers) : planned_(p), pricers_(pricers) {
-    held_ = p.held > 0 ? p.held : p.load / p.replicas;
-  }
-  int replicas(double rate) {
-    if (rate <= 0) return 0;
-    int n = std::clamp(static_cast<int>(std::ceil(rate / held_ - 1e-9)), 1, planned_.replicas);
-    if (holds(rate, n)) {
-      while (n > 1 && holds(rate, n - 1)) --n;
+  Holder(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers)
+      : planned_(p), plan_(plan), pricers_(pricers) {
+    if (plan.recorded) {
+      held_ = plan.highest / p.replicas;
     } else {
-      while (n < planned_.replicas && !holds(rate, ++n)) {
+      held_ = p.held > 0 ? p.held : p.load / p.replicas;
+    }
+  }
+  int replicas(const FleetSlice& slice) {
+    if (slice.rate <= 0) return 0;
+    const int most = plan_.of_busiest ? planned_.candidate.most_replicas(planned_.spare) : planned_.replicas;
+    int n = std::clamp(static_cast<int>(std::ceil(slice.rate / held_ - 1e-9)), 1, most);
+    if (holds(slice, n)) {
+      while (n > 1 && holds(slice, n - 1)) --n;
+    } else {
+      while (n < most && !holds(slice, ++n)) {
       }
     }
     return n;
   }
 
  private:
-  bool holds(double rate, int replicas) {
-    const Scenario& s = planned_.candidate.scenario;
-    const auto met = [&](std::uint64_t seed, double more_requests) {
-      const LoadTest test{.load = rate, .fleet = {.replicas = replicas}, .seed = seed, .more_requests = more_requests};
-      return test_load(s, test, pricers_).met;
-    };
-    return met(s.serving.seed, 1) && met(s.serving.seed + 1, 4);
+  bool holds(const FleetSlice& slice, int replicas) {
+    const std::uint64_t seed = planned_.candidate.scenario.serving.seed;
+    if (!plan_.recorded)
+      return met(planned_.candidate.scenario, slice.rate, replicas, seed, 1) &&
+             met(planned_.candidate.scenario, slice.rate, replicas, seed + 1, 4);
+    return plays(slice, replicas, seed) && (plan_.day.clients.empty() || plays(slice, replicas, seed + 1));
   }
+  bool plays(const FleetSlice& slice, int replicas, std::uint64_t seed) {
+    Scenario s = planned_.candidate.scenario;
+    s.workload = played_alone(plan_, slice, seed);
+    return met(s, 1, replicas, seed, 1);
+  }
+  bool met(const Scenario& s, double load, int replicas, std::uint64_t seed, double more) {
+    const LoadTest test{.load = load, .fleet = {.replicas = replicas}, .seed = seed, .more_requests = more};
+    return test_load(s, test, pricers_).met;
+  }
+
   const PlannedDeployment& planned_;
+  const DiurnalPlan& plan_;
   PricerPool& pricers_;
   double held_;
 };
 
-void schedule_slices(const PlannedDeployment& p, PricerPool& pricers, FleetPlan& out) {
-  Holder holder(p, pricers);
-  std::map<double, int> known;
+void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+  Holder holder(p, plan, pricers);
+  std::map<double, int> known;  // slices of a profile with the same rate are the same
   for (FleetSlice& s : out.slices) {
     const auto [at, fresh] = known.try_emplace(s.rate, 0);
-    if (fresh) at->second = holder.replicas(s.rate);
+    if (fresh || plan.recorded) at->second = holder.replicas(s);
     s.needed = at->second;
   }
 }
@@ -113,7 +140,8 @@ FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
   double seconds = 0;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const FleetSlice& s = plan.slices[i];
-    const int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
+    int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
+    if (i == 0 && plan.recorded) before = s.needed;  // what was there before is not recorded
     seconds += s.needed * (s.to - s.from).base() + std::max(0, s.needed - before) * plan.cold_start.base();
   }
   const double hours = seconds / 3600 + spare_hours;
@@ -131,19 +159,17 @@ void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& p
   DayObserver observer(out.slices, out.length);
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
   observer.finish();
-  out.verdicts.clear();
-  out.met = out.metrics.failed == 0 && out.metrics.completed > 0;
-  for (const Objective& o : s.objectives) {
-    Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
-    v.met = v.upper <= o.limit;
-    out.met = out.met && v.met;
-    out.verdicts.push_back(v);
-  }
+  const Judgement judgement = judge(s, out.metrics);
+  out.verdicts = judgement.verdicts;
+  out.goodput = judgement.goodput;
+  out.worst_ratio = judgement.worst_ratio;
+  out.met = out.metrics.failed == 0 && out.metrics.completed > 0 && judgement.within;
 }
 
-/// Requests in flight on one replica at the load of the plan, by Little's law.
-double in_flight(const PlannedDeployment& p) {
-  return std::max(1.0, p.load / p.replicas * p.result.metrics.e2el_ms.mean() / 1e3);
+/// Requests in flight on one replica at the load of the plan (of a trace: in its busiest slice), by Little's law.
+double in_flight(const PlannedDeployment& p, const DiurnalPlan& plan) {
+  const double rate = plan.recorded ? plan.highest : p.load;
+  return std::max(1.0, rate / p.replicas * p.result.metrics.e2el_ms.mean() / 1e3);
 }
 
 /// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
@@ -158,7 +184,7 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& 
     out.scaling = {.min = std::max(1, fewest),
                    .max = p.candidate.most_replicas(p.spare),
                    .policy = ScalingPolicy::kConcurrency,
-                   .target = std::max(1.0, std::floor(share * in_flight(p)))};
+                   .target = std::max(1.0, std::floor(share * in_flight(p, plan)))};
     play_day(p, plan, pricers, out);
     if (out.met) return;
   }
@@ -181,12 +207,17 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   out.gpus_a_replica = d.sharding.gpus();
   out.usd_a_replica_hour = d.sharding.gpus() * d.gpu.price.value;
   out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
-  out.length = *plan.day.duration;
-  out.slices = slices_of(plan);
+  out.length = plan.length;
+  out.recorded = plan.recorded;
+  out.of_busiest = plan.of_busiest;
+  out.slices = plan.slices;
   PricerPool pricers;
-  schedule_slices(p, pricers, out);
+  schedule_slices(p, plan, pricers, out);
   const double hours = out.length.base() / 3600;
-  const double all_day = (p.replicas + p.spare) * hours, spare = p.spare * hours;
+  int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
+  for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
+  out.static_replicas = most;
+  const double all_day = (most + p.spare) * hours, spare = p.spare * hours;
   out.fixed = {all_day, all_day * out.usd_a_replica_hour};
   out.scheduled = scheduled_day(out, spare);
   scale_day(p, plan, pricers, out);
@@ -197,37 +228,7 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   return out;
 }
 
-double worst_ratio(const FleetPlan& plan) {
-  double worst = 0;
-  for (const Verdict& v : plan.verdicts) worst = std::max(worst, v.upper / v.objective.limit);
-  return worst;
-}
-
 }  // namespace
-
-std::optional<DiurnalPlan> diurnal_plan(const ConfigTree& tree) {
-  const ConfigTree* value = tree->find("workload");
-  if (value == nullptr || !*value) return std::nullopt;
-  const ConfigTree whole = resolve_named("workloads", *value);
-  const ConfigTree* arrivals = whole->find("arrivals");
-  if (arrivals == nullptr || !*arrivals || (*arrivals)->find("profile") == nullptr) return std::nullopt;
-  DiurnalPlan plan;
-  ConfigTree ended = whole;
-  if (whole->find("duration") == nullptr) {
-    const ConfigTree* period = (*arrivals)->find("profile_period");
-    ended = with_value(whole, "duration", period != nullptr && *period ? *period : make_scalar("24 h"), "plan");
-  }
-  plan.day = parse_workload(ConfigReader(ended, "a workload"));
-  if (plan.day.arrivals.profile.empty()) return std::nullopt;
-  plan.day.requests = plan.day.warmup_requests = 0;
-  plan.mean = plan.day.arrivals.rate.base();
-  plan.highest = plan.mean * *std::max_element(plan.day.arrivals.profile.begin(), plan.day.arrivals.profile.end());
-  ConfigTree peak = with_value(whole, "arrivals.rate", make_scalar(fmt::format("{} /s", plan.highest)), "plan");
-  for (const char* key : {"arrivals.profile", "arrivals.profile_period"})
-    peak = with_value(peak, key, std::make_shared<ConfigNode>(), "plan");
-  plan.peak = with_value(tree, "workload", peak, "plan");
-  return plan;
-}
 
 FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
   SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
@@ -235,7 +236,7 @@ FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
   parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
   return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
     if (a.met != b.met) return a.met;
-    return a.met ? a.scaled.usd < b.scaled.usd : worst_ratio(a) < worst_ratio(b);
+    return a.met ? a.scaled.usd < b.scaled.usd : a.worst_ratio < b.worst_ratio;
   });
 }
 

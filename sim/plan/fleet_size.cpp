@@ -17,6 +17,8 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
           .result = std::move(result)};
 }
 
+constexpr double kMostRate = 1000;  // requests/s of one replica
+
 class Evaluator {
  public:
   Evaluator(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers)
@@ -78,6 +80,7 @@ class Evaluator {
       out_.planned.reset();
       return;
     }
+    if (load_kind(*candidate_.scenario.workload) == LoadKind::kPace) return fewest_by_doubling();
     double held = 0;
     int replicas = first_guess(least, held);
     if (replicas > most_) replicas = most_;
@@ -86,6 +89,20 @@ class Evaluator {
     } else {
       while (replicas < most_ && !fleet_holds(++replicas, held)) {
       }
+    }
+  }
+
+  /// 1, 2, 4, .. until they hold the trace, then between the last two.
+  void fewest_by_doubling() {
+    int bad = 0, good = 1;
+    while (!fleet_holds(good, 0)) {
+      if (good == most_) return;
+      bad = good;
+      good = std::min(2 * good, most_);
+    }
+    while (good - bad > 1) {
+      const int middle = bad + (good - bad) / 2;
+      (fleet_holds(middle, 0) ? good : bad) = middle;
     }
   }
 
@@ -109,7 +126,11 @@ class Evaluator {
     }
     const Deployment& d = *candidate_.scenario.deployment;
     const double room = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
-    const double high = load_kind(w) == LoadKind::kUsers ? room : std::min(bounds_.requests_per_s, 1000.0);
+    double high = load_kind(w) == LoadKind::kUsers ? room : std::min(bounds_.requests_per_s, kMostRate);
+    if (load_kind(w) == LoadKind::kPace) {
+      const Extent extent = extent_of(w, seed_);
+      high *= std::max(extent.last.base(), 1.0) / static_cast<double>(std::max<std::int64_t>(extent.requests, 1));
+    }
     HeldLoad held = held_load(candidate_.scenario, {.low = 0, .high = high}, {}, pricers_, out_.tried);
     PlannedDeployment planned =
         planned_of(candidate_, plan_, most_, 1, held.load * most_, held.load, std::move(held.result));
@@ -159,8 +180,6 @@ bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
 bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   const LoadKind kind = load_kind(*s.workload);
-  if (kind == LoadKind::kWhole && s.workload->arrivals.process == ArrivalSpec::Process::kTrace)
-    return p.confirmed = true;
   for (int tries = 0; tries < 8; ++tries) {
     const LoadTest test{.load = p.tested_load(), .fleet = p.tested, .seed = s.serving.seed + 1, .more_requests = 4};
     LoadResult again = test_load(s, test, pricers);
@@ -170,7 +189,7 @@ bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
     if (met && plan.goal != PlanGoal::kThroughput) return false;
     if (plan.goal == PlanGoal::kThroughput) {
       p.load *= 0.96, p.held *= 0.96;
-      if (kind != LoadKind::kRate) p.load = std::floor(p.load), p.held = std::floor(p.held);
+      if (kind == LoadKind::kUsers) p.load = std::floor(p.load), p.held = std::floor(p.held);
       if (p.load < p.replicas && kind == LoadKind::kUsers) return false;
     } else if (!add_worker(p)) {
       return false;

@@ -148,6 +148,7 @@ void measure_served(const Scenario& scenario, const LadderOptions& options, Rung
                            .trace_file = {},
                            .trace_format = {}};
   w.duration.reset();
+  w.start = Seconds(0);
   w.requests = options.requests > 0 ? options.requests : 4 * options.concurrency;
   w.warmup_requests = 0;
   const ServingMetrics m = simulate(scenario.deployment, w, scenario.serving);

@@ -85,9 +85,22 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
   return flight * test.fleet.replicas;
 }
 
+/// More requests of a recorded trace are the same again; a mix of clients can be drawn for longer.
+void set_pace(WorkloadSpec& w, const LoadTest& test) {
+  w.arrivals.rate_scale *= test.load;
+  for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * test.load;
+  if (w.clients.empty()) {
+    if (!w.duration && w.requests == 0)
+      w.arrivals.loop *= std::max(1, static_cast<int>(std::lround(test.more_requests)));
+    return;
+  }
+  w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
+  if (w.duration) w.duration = *w.duration * test.more_requests;
+}
+
 WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
   WorkloadSpec w = *s.workload;
-  const double needed = static_cast<double>(requests_needed(s.objectives)) * test.more_requests;
+  const double needed = static_cast<double>(requests_needed(s.objectives, s.goodput)) * test.more_requests;
   switch (load_kind(w)) {
     case LoadKind::kRate: {
       const double flight = requests_in_flight(s, test, pricer);
@@ -102,7 +115,11 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.arrivals.concurrency = std::max(1, static_cast<int>(std::lround(test.load)));
       w.duration.reset();
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 10.0 * w.arrivals.concurrency)));
-      w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 2LL * w.arrivals.concurrency);
+      w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 4LL * w.arrivals.concurrency);
+      w.pause_after_warmup = false;  // a service's users do not all begin at once
+      break;
+    case LoadKind::kPace:
+      set_pace(w, test);
       break;
     case LoadKind::kWhole:
       break;
@@ -128,8 +145,9 @@ LoadKind load_kind(const WorkloadSpec& w) {
       return LoadKind::kRate;
     case ArrivalSpec::Process::kClosedLoop:
       return LoadKind::kUsers;
-    case ArrivalSpec::Process::kAllAtOnce:
     case ArrivalSpec::Process::kTrace:
+      return LoadKind::kPace;
+    case ArrivalSpec::Process::kAllAtOnce:
       break;
   }
   return LoadKind::kWhole;
@@ -141,10 +159,36 @@ double offered_load(const WorkloadSpec& w) {
       return w.arrivals.rate.base();
     case LoadKind::kUsers:
       return w.arrivals.concurrency;
+    case LoadKind::kPace:
     case LoadKind::kWhole:
       break;
   }
   return 1;
+}
+
+Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed) {
+  Extent extent;
+  const std::unique_ptr<RequestSource> source = make_source(workload, seed);
+  for (Request request; source->next(request); ++extent.requests) extent.last = request.arrival;
+  return extent;
+}
+
+Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
+  Judgement out;
+  for (const Objective& o : s.objectives) {
+    Verdict v{.objective = o, .value = observed(o, metrics), .upper = upper_confidence(o, metrics)};
+    v.met = v.upper <= o.limit;
+    out.within = out.within && v.met;
+    out.worst_ratio = std::max(out.worst_ratio, v.upper / o.limit);
+    out.verdicts.push_back(v);
+  }
+  const double requests = std::max(1.0, static_cast<double>(metrics.completed + metrics.failed));
+  out.goodput = metrics.good_requests / requests;
+  out.goodput_low = lower_confidence(out.goodput, requests);
+  if (s.goodput <= 0) return out;
+  out.within = out.goodput_low >= s.goodput;
+  out.worst_ratio = (1 - out.goodput_low) / (1 - s.goodput);
+  return out;
 }
 
 LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {
@@ -156,22 +200,21 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   options.seed = test.seed;
   options.pricer = pricers.factory();
   const WorkloadSpec workload = workload_at(s, test, *pricers.lend(s.deployment));
-  const bool whole = test.to_the_end || load_kind(*s.workload) == LoadKind::kWhole;
-  TestObserver seen(s.objectives, whole ? 0.0 : static_cast<double>(workload.requests));
+  const LoadKind kind = load_kind(*s.workload);
+  const bool whole = test.to_the_end || kind == LoadKind::kWhole || s.objectives.empty() || s.goodput > 0;
+  std::int64_t requests = whole ? 0 : workload.requests;
+  if (!whole && kind == LoadKind::kPace)
+    requests = std::max<std::int64_t>(1, extent_of(workload, test.seed).requests - workload.warmup_requests);
+  TestObserver seen(s.objectives, static_cast<double>(requests));
   LoadResult out;
   out.metrics = simulate(s.deployment, workload, options, &seen);
   out.requests = out.metrics.completed;
   out.cut = seen.enough();
-  out.stationary = load_kind(*s.workload) != LoadKind::kRate || !seen.grows(tolerated_drift(s));
+  out.stationary = kind != LoadKind::kRate || !seen.grows(tolerated_drift(s));
   const bool served = out.metrics.failed + out.metrics.rejected + out.metrics.cancelled == 0;
   out.met = !out.cut && out.stationary && served && out.metrics.completed > 0;
-  for (const Objective& o : s.objectives) {
-    Verdict v{.objective = o, .value = observed(o, out.metrics), .upper = upper_confidence(o, out.metrics)};
-    v.met = v.upper <= o.limit;
-    out.met = out.met && v.met;
-    out.worst_ratio = std::max(out.worst_ratio, v.upper / o.limit);
-    out.verdicts.push_back(v);
-  }
+  static_cast<Judgement&>(out) = judge(s, out.metrics);
+  out.met = out.met && out.within;
   return out;
 }
 

@@ -11,10 +11,18 @@ namespace roofcast {
 enum class LoadKind {
   kRate,   ///< requests a second of an open process
   kUsers,  ///< requests in flight of a closed loop
-  kWhole,  ///< everything at once, or a trace as it is
+  kPace,   ///< of a trace or a mix of clients, as a multiple of its own rate
+  kWhole,  ///< everything at once
 };
 LoadKind load_kind(const WorkloadSpec& workload);
 double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
+
+/// The requests of a workload that ends by itself, and when the last of them comes.
+struct Extent {
+  std::int64_t requests = 0;
+  Seconds last{};
+};
+Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed);
 
 struct Verdict {
   Objective objective;
@@ -23,14 +31,22 @@ struct Verdict {
   double margin() const { return 1.0 - upper / objective.limit; }
 };
 
-struct LoadResult {
-  ServingMetrics metrics;
+/// A run against the objectives.
+struct Judgement {
   std::vector<Verdict> verdicts;
+  double goodput = 0;      ///< share of all requests that were within all limits
+  double goodput_low = 0;  ///< lower end of its 95 % confidence interval
+  bool within = true;      ///< every verdict, or where a goodput is asked for, that
+  double worst_ratio = 0;  ///< of upper end and limit, the most of all objectives; or of the shares that miss
+};
+Judgement judge(const Scenario& scenario, const ServingMetrics& metrics);
+
+struct LoadResult : Judgement {
+  ServingMetrics metrics;
   bool stationary = true;  ///< the queue does not grow
-  bool met = false;        ///< every objective, stationary, nothing failed
+  bool met = false;        ///< within, stationary, nothing failed
   std::int64_t requests = 0;
-  bool cut = false;        ///< ended when an objective could not be met any more; then not met
-  double worst_ratio = 0;  ///< of upper end and limit; the most of all objectives
+  bool cut = false;  ///< ended when an objective could not be met any more; then not met
 };
 
 /// Replicas in a simulation.

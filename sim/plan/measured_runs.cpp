@@ -295,7 +295,7 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
 RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pricer) {
   SIM_CHECK(run.note.empty(), "a run with a note cannot be predicted");
   if (kind == RunKind::kStatic) return predict_static(run, pricer);
-  ServingOptions options;
+  ServingOptions options = run.serving;
   options.replicas = run.replicas;
   options.disaggregation = run.disaggregation;
   if (!run.speculation.acceptance.empty()) options.speculation = run.speculation;

@@ -31,6 +31,9 @@ bool fixed_score(const PlanSpec& plan, LoadKind kind) {
   return plan.goal != PlanGoal::kThroughput && !(plan.goal == PlanGoal::kCost && kind == LoadKind::kWhole);
 }
 
+/// Whether the search finds how much holds: a job is what it is, and a trace is planned at its own pace.
+bool turns_up(LoadKind kind) { return kind == LoadKind::kRate || kind == LoadKind::kUsers; }
+
 Fleet with_spares(const Fleet& fleet, const PlanSpec& plan) {
   return {fleet.replicas + plan.spare_replicas, fleet.prefill_replicas + plan.spare_replicas};
 }
@@ -82,7 +85,7 @@ struct Option {
 /// Twice the fleet carries twice the load at the least, so it stands for both.
 bool has_double(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet) {
   const Fleet twice{2 * fleet.replicas, 2 * fleet.prefill_replicas};
-  return load_kind(*pair.scenario.workload) != LoadKind::kWhole && plan.max_power.value <= 0 &&
+  return turns_up(load_kind(*pair.scenario.workload)) && plan.max_power.value <= 0 &&
          pair.affords(twice, plan.spare_replicas) && among_counts(twice.prefill_replicas, plan.prefill) &&
          among_counts(twice.replicas, plan.decode);
 }
@@ -230,7 +233,7 @@ class PairEvaluator {
   void most_throughput() {
     for (const Option& option : options_of(pair_, plan_, bounds_, {1, 1}, search_.prune)) {
       if (search_.prune && option.bound > threshold()) continue;
-      if (kind_ == LoadKind::kWhole) {
+      if (!turns_up(kind_)) {
         keep_if_better(option.fleet, load_, simulate_at(option.fleet, load_));
       } else {
         turn_up(option.fleet);

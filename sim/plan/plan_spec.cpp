@@ -145,8 +145,8 @@ ConfigTree scenario_of(const ConfigTree& tree) {
   if (workload != nullptr && *workload &&
       (*workload)->kind == ConfigNode::Kind::kMap) {  // how many is the search's business
     const ConfigTree whole = resolve_named("workloads", *workload), process = value_at(whole, "arrivals.process");
-    const bool ends = whole->find("requests") != nullptr || whole->find("duration") != nullptr ||
-                      (process && process->scalar == "trace");
+    const bool ends = whole->find("clients") != nullptr || whole->find("requests") != nullptr ||
+                      whole->find("duration") != nullptr || (process && process->scalar == "trace");
     if (!ends) out = with_value(out, "workload.requests", make_scalar("1000", whole->mark), "plan");
   }
   if (out->find("engine") == nullptr) out = with_value(out, "engine", make_scalar("vllm", tree->mark), "plan");
@@ -179,6 +179,9 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
+  plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
+  plan.slice = in.time("slice", Seconds(0));
+  if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
   plan.power_usage_effectiveness = in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
   in.finish();

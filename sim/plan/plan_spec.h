@@ -37,6 +37,8 @@ struct PlanSpec {
   int spare_replicas = 0;                              ///< N + this many are paid for
   UsdPerHour max_cost{};                               ///< of the fleet, spares included; 0: none
   Watts max_power{};                                   ///< mean of all its GPUs under the load; 0: none
+  double goodput = 0;                                  ///< share of requests within all limits; 0: limits singly
+  Seconds slice{};                                     ///< of a trace's day; 0: as suits its length
   double grams_co2_per_kwh = 0;                        ///< of the grid; 0: carbon is not reported
   double power_usage_effectiveness = 1;                ///< facility over GPUs' power, for the carbon
 };
@@ -55,6 +57,8 @@ struct PlanSpec {
 ///     transfer: {bandwidth: 50 GB/s, latency: 1 ms}        of caches; default each GPU's NIC, 0
 ///     goal: cost | gpus | throughput            default cost where a rate or users are given
 ///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
+///     goodput: 0.95                             of the requests within all limits at once, not each limit's percentile
+///     slice: 1 h                                of the day of a trace: replicas by hour
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);
 

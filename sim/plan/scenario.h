@@ -21,6 +21,7 @@ struct Scenario {
   std::optional<WorkloadSpec> workload;
   ServingOptions serving;
   std::vector<Objective> objectives;
+  double goodput = 0;  ///< of a plan: the share of requests that must be within all limits at once; 0: judged singly
 };
 
 /// Throws ConfigError for whatever is wrong with the file; a deployment that does not fit is

@@ -35,9 +35,15 @@ constexpr std::array kChanges{
              }
            }}};
 
-/// The load that one replica, or the disaggregated fleet, holds with the change, near that of the plan; tokens/s where
-/// the load is given.
-double throughput_with(const PlannedDeployment& p, const Change& change) {
+/// Where the search begins.
+struct Probe {
+  Fleet fleet;
+  double near = 0;
+  bool of_fleet = false;
+};
+
+/// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
+double throughput_with(const PlannedDeployment& p, const Probe& probe, const Change& change) {
   Scenario s = p.candidate.scenario;
   s.deployment = perturbed(*s.deployment, change.apply);
   if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
@@ -48,11 +54,35 @@ double throughput_with(const PlannedDeployment& p, const Change& change) {
         test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
     return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
   }
-  const bool apart = p.candidate.disaggregated();
-  const double near = p.held > 0 ? p.held : p.load / (apart ? 1 : p.replicas);
-  return held_load(s, {.low = near * 0.8, .high = near * 2.0, .tolerance = 0.005}, apart ? p.fleet() : Fleet{}, pricers,
-                   tried)
-      .load;
+  const LoadRange range{.low = probe.near * 0.8, .high = probe.near * 2.0, .tolerance = 0.005};
+  return held_load(s, range, probe.fleet, pricers, tried).load;
+}
+
+/// The pace that is about what the fleet holds: a trace was simulated at its own only, which may be far from it.
+double pace_near(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  double pace = p.load;
+  PricerPool pricers;
+  for (int i = 0; i < 10; ++i, pace *= 2) {
+    const LoadTest twice{.load = 2 * pace, .fleet = p.fleet(), .seed = s.serving.seed, .more_requests = 1};
+    if (!test_load(s, twice, pricers).met) break;
+  }
+  return pace;
+}
+
+/// One replica with its share of the load, or the fleet where the two cannot be told from each other, and where a
+/// share alone is too much for one: the router spares each of many the worst of a burst.
+Probe probe_of(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  const LoadKind kind = load_kind(*s.workload);
+  if (kind == LoadKind::kPace) return {p.fleet(), pace_near(p), true};
+  if (p.candidate.disaggregated()) return {p.fleet(), p.held > 0 ? p.held : p.load, true};
+  const Probe one{Fleet{}, p.held > 0 ? p.held : p.load / p.replicas, false};
+  if (kind == LoadKind::kWhole || p.replicas == 1) return one;
+  PricerPool pricers;
+  const double least = kind == LoadKind::kUsers ? std::max(1.0, std::floor(one.near * 0.8)) : one.near * 0.8;
+  const LoadTest test{.load = least, .fleet = one.fleet, .seed = s.serving.seed, .more_requests = 1};
+  return test_load(s, test, pricers).met ? one : Probe{p.fleet(), p.load, true};
 }
 
 }  // namespace
@@ -66,9 +96,11 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 
 Sensitivities sensitivities(const PlannedDeployment& planned) {
   std::array<double, kChanges.size()> throughput{};
+  const Probe probe = probe_of(planned);
   parallel_for_each_index(kChanges.size(),
-                          [&](std::size_t i) { throughput[i] = throughput_with(planned, kChanges[i]); });
+                          [&](std::size_t i) { throughput[i] = throughput_with(planned, probe, kChanges[i]); });
   Sensitivities out;
+  out.of_fleet = probe.of_fleet;
   if (load_kind(*planned.candidate.scenario.workload) != LoadKind::kWhole) out.held = throughput[0];
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
     if (throughput[0] > 0 && throughput[i] > 0)

@@ -12,7 +12,8 @@ struct Sensitivity {
 };
 
 struct Sensitivities {
-  double held = 0;  ///< what one replica holds as it is: requests/s, users; 0 for a fixed load
+  double held = 0;        ///< what one replica, or the fleet, holds as it is; 0 for a fixed load
+  bool of_fleet = false;  ///< of a trace, of workers apart, and where a router's share is easier than a replica's
   std::vector<Sensitivity> changes;
 };
 

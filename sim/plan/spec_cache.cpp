@@ -29,6 +29,7 @@ class FileHasher {
     for (const ConfigNode::Entry& entry : node.entries) {
       state = hash_text(": ", hash_text(entry.key, state));
       if (entry.value) state = hash(*entry.value, state);
+      if (entry.key == "servegen" && entry.value) state = folder(*entry.value, state);
       const bool borrowed =
           entry.key == "carried_over_from" && entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
       if (borrowed && seen_.insert(entry.value->scalar).second) {
@@ -39,6 +40,15 @@ class FileHasher {
   }
 
  private:
+  std::uint64_t folder(const ConfigNode& node, std::uint64_t state) const {
+    std::set<fs::path> files;
+    std::error_code fault;  // a folder that cannot be read fails where it is parsed
+    const fs::path path = fs::path(node.mark.path).parent_path() / node.scalar;
+    for (const auto& entry : fs::directory_iterator(path, fault))
+      if (entry.is_regular_file(fault)) files.insert(entry.path());
+    for (const fs::path& file : files) state = hash_text(read_file(file.string(), std::size_t{1} << 33), state);
+    return state;
+  }
   std::uint64_t scalar(const ConfigNode& node, std::uint64_t state) const {
     const fs::path name(node.scalar);
     const std::string ending = name.extension().string();

@@ -45,6 +45,7 @@ struct SweepStore::Handle {
   sqlite3* db = nullptr;
   std::unique_ptr<Statement> insert, select;
   std::string path;
+  std::string origin = "--store: ";  ///< of what goes wrong
 
   ~Handle() {
     insert.reset(), select.reset();
@@ -64,7 +65,7 @@ struct SweepStore::Handle {
     }
     if (status == SQLITE_FULL)
       what = fmt::format("no space left for '{}'; finished points are kept, run the sweep again to go on", path);
-    throw ConfigError("--store: " + what);
+    throw ConfigError(origin + what);
   }
   void run(const char* sql) const {
     const int status = sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
@@ -83,7 +84,7 @@ struct SweepStore::Handle {
     const std::string version = value("SELECT value FROM about WHERE key='roofcast_version'");
     if (version != ROOFCAST_VERSION) {
       throw ConfigError(fmt::format(
-          "--store: '{}' was written by roofcast {}, this is {}; it is left as it is: name another, or move it away",
+          "{}'{}' was written by roofcast {}, this is {}; it is left as it is: name another, or move it away", origin,
           path, version, ROOFCAST_VERSION));
     }
     if (value("PRAGMA quick_check(1)") != "ok") fail(SQLITE_CORRUPT);
@@ -186,6 +187,7 @@ void SweepStore::describe(const StoredSweep& sweep, const std::vector<std::strin
 StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point) {
   SweepStore::Handle store;
   store.path = path;
+  store.origin.clear();
   // Writable where it may be, so that closing tidies up the log of a killed sweep; nothing is written.
   const int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (opened != SQLITE_OK) store.fail(opened & 0xff);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "sim/serve/overlaid.h"
+#include "sim/serve/traces.h"
 
 namespace roofcast {
 namespace {
@@ -47,6 +48,7 @@ void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
   } else {
     in.ignore("format");
   }
+  arrivals.trace = shared_trace(arrivals.trace_file, arrivals.trace_format);
   arrivals.rate_scale = in.number("rate_scale", 1.0, Range{1e-9, 1e9});
   arrivals.loop = static_cast<int>(in.integer("loop", 1, Range{1.0, 1e6}));
 }
@@ -99,20 +101,53 @@ ArrivalSpec parse_arrivals(ConfigReader in) {
   return arrivals;
 }
 
-ArrivalClock::ArrivalClock(const ArrivalSpec& arrivals, Random random) : arrivals_(arrivals), random_(random) {
+ArrivalClock::ArrivalClock(const ArrivalSpec& arrivals, Random random, Seconds start)
+    : arrivals_(arrivals), random_(random), start_(start) {
   const double slice =
       arrivals_.profile_period.base() / static_cast<double>(std::max<std::size_t>(1, arrivals_.profile.size()));
   for (const double level : arrivals_.profile)
     passed_.push_back((passed_.empty() ? 0.0 : passed_.back()) + level * slice);
+  begin_ = now_ = even(start.base());
+}
+
+/// The profile's integral up to a time.
+double ArrivalClock::even(double time) const {
+  if (passed_.empty()) return time;
+  const double period = arrivals_.profile_period.base(), slices = static_cast<double>(passed_.size());
+  const double times = std::floor(time / period), at = (time - times * period) / period * slices;
+  const auto i = std::min(static_cast<std::size_t>(at), passed_.size() - 1);
+  const double inside = (at - static_cast<double>(i)) * period / slices * arrivals_.profile[i];
+  return times * passed_.back() + (i == 0 ? 0.0 : passed_[i - 1]) + inside;
+}
+
+/// The slice in which so much even time of a period has passed.
+std::size_t ArrivalClock::slice_at(double rest) const {
+  return static_cast<std::size_t>(std::min<std::ptrdiff_t>(
+      std::upper_bound(passed_.begin(), passed_.end(), rest) - passed_.begin(), std::ssize(passed_) - 1));
+}
+
+/// Of the law that rules where the last gap ended. A Weibull gap is mean / Gamma(1 + 1/k) * E^(1/k), E exponential.
+double ArrivalClock::gap(double mean) {
+  using Law = ArrivalSpec::Gaps::Law;
+  // Gaps of shape 1/cv^2 and mean 1/rate: Var/mean^2 = 1/shape = cv^2.
+  ArrivalSpec::Gaps gaps{.law = Law::kGamma, .shape = 1.0 / (arrivals_.cv * arrivals_.cv)};
+  if (!arrivals_.gaps.empty()) gaps = arrivals_.gaps[slice_at(std::fmod(now_, passed_.back()))];
+  switch (gaps.law) {
+    case Law::kExponential:
+      break;
+    case Law::kGamma:
+      return random_.gamma(gaps.shape, mean / gaps.shape);
+    case Law::kWeibull:
+      return mean / std::tgamma(1 + 1 / gaps.shape) * std::pow(random_.exponential(1.0), 1 / gaps.shape);
+  }
+  return random_.exponential(mean);
 }
 
 /// The inverse of the profile's integral, which gains a period every period.
 double ArrivalClock::stretched(double even) const {
   if (passed_.empty()) return even;
   const double period = passed_.back(), times = std::floor(even / period), rest = even - times * period;
-  const auto slice = std::min<std::ptrdiff_t>(std::upper_bound(passed_.begin(), passed_.end(), rest) - passed_.begin(),
-                                              std::ssize(passed_) - 1);
-  const auto i = static_cast<std::size_t>(slice);
+  const std::size_t i = slice_at(rest);
   const double length = arrivals_.profile_period.base() / static_cast<double>(passed_.size());
   const double before = i == 0 ? 0.0 : passed_[i - 1], level = arrivals_.profile[i];
   const double inside = level > 0 ? (rest - before) / level : 0.0;
@@ -125,14 +160,11 @@ Seconds ArrivalClock::next() {
     case Process::kPoisson:
       now_ += random_.exponential(mean_gap);
       break;
-    case Process::kGamma: {
-      // Gaps of shape 1/cv^2 and mean 1/rate: Var/mean^2 = 1/shape = cv^2.
-      const double square = arrivals_.cv * arrivals_.cv;
-      now_ += random_.gamma(1.0 / square, mean_gap * square);
+    case Process::kGamma:
+      now_ += gap(mean_gap);
       break;
-    }
     case Process::kConstant:
-      now_ = static_cast<double>(sent_) * mean_gap;  // a product, so that ten million gaps do not drift
+      now_ = begin_ + static_cast<double>(sent_) * mean_gap;  // a product, so that ten million gaps do not drift
       break;
     case Process::kClosedLoop:
     case Process::kAllAtOnce:
@@ -140,7 +172,7 @@ Seconds ArrivalClock::next() {
       break;
   }
   ++sent_;
-  return Seconds(stretched(now_));
+  return std::max(Seconds(stretched(now_)) - start_, Seconds(0));
 }
 
 }  // namespace roofcast

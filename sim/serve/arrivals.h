@@ -16,15 +16,21 @@ ArrivalSpec parse_arrivals(ConfigReader in);
 /// has.
 class ArrivalClock {
  public:
-  ArrivalClock(const ArrivalSpec& arrivals, Random random);
+  /// From `start` of the profile on, as if nothing had come before; times count from there.
+  ArrivalClock(const ArrivalSpec& arrivals, Random random, Seconds start = Seconds(0));
   Seconds next();
 
  private:
   double stretched(double even) const;
+  double even(double time) const;
+  std::size_t slice_at(double rest) const;
+  double gap(double mean);
 
   ArrivalSpec arrivals_;
   Random random_;
   std::vector<double> passed_;  ///< by slice of the profile: even time up to its end, s
+  Seconds start_;
+  double begin_ = 0.0;  ///< even time at the start
   double now_ = 0.0;
   std::int64_t sent_ = 0;
 };

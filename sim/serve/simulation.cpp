@@ -66,7 +66,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
 void Simulation::begin() {
   if (closed()) {
     const std::int64_t users = std::max(1, workload_.arrivals.concurrency);
-    const bool warming = sent_ < workload_.warmup_requests;
+    const bool warming = workload_.pause_after_warmup && sent_ < workload_.warmup_requests;
     const std::int64_t burst = warming ? std::min(users, workload_.warmup_requests) : users;
     for (std::int64_t i = 0; i < burst; ++i) send_next(-1, main_begin_);
   } else if (source_.next(next_)) {
@@ -115,7 +115,8 @@ void Simulation::arrive(SimTime now) {
 
 void Simulation::send_next(int session, SimTime now) {
   if (exhausted_ || now >= stop_sending_) return;
-  if (sent_ == workload_.warmup_requests && in_flight_ > 0 && !collector_.begun()) return;  // warm-up still ends
+  const bool pausing = workload_.pause_after_warmup && sent_ == workload_.warmup_requests;
+  if (pausing && in_flight_ > 0 && !collector_.begun()) return;  // warm-up still ends
   if (!(session < 0 ? source_.next(next_) : source_.next_after(session, next_))) {
     exhausted_ = true;
     return;
@@ -282,7 +283,9 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   }
   requests_.remove(slot);
   --in_flight_;
-  if (!closed() || in_flight_ > 0 || sent_ != workload_.warmup_requests || collector_.begun()) return false;
+  if (!closed() || !workload_.pause_after_warmup || in_flight_ > 0 || sent_ != workload_.warmup_requests ||
+      collector_.begun())
+    return false;
   main_begin_ = std::max(now, delivered);
   for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i) events_.push(main_begin_, Kind::kUser, -1);
   return true;

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <utility>
 
 #include "base/error.h"
 #include "sim/serve/arrivals.h"
+#include "sim/serve/servegen.h"
 #include "sim/serve/sessions.h"
 #include "sim/serve/traces.h"
 
@@ -52,7 +56,7 @@ class DrawnSource final : public RequestSource {
       : workload_(workload),
         most_(most_requests(workload)),
         timed_(workload.arrivals.process != Process::kClosedLoop && workload.duration.has_value()),
-        clock_(workload.arrivals, Random(seed).fork(kArrivals)),
+        clock_(workload.arrivals, Random(seed).fork(kArrivals), workload.start),
         prompts_(Random(seed).fork(kPrompts)),
         outputs_(Random(seed).fork(kOutputs)),
         dealer_(workload, open_sessions(workload), workload.arrivals.process != Process::kClosedLoop,
@@ -85,8 +89,10 @@ class DrawnSource final : public RequestSource {
   }
 
   void fill(Request& request, Session session) {
-    const int added = workload_.prompt_tokens.draw(prompts_);
-    request.output_tokens = workload_.output_tokens.draw(outputs_);
+    const auto& changing = workload_.by_time;
+    const std::size_t window = changing ? changing->at(workload_.start + request.arrival) : 0;
+    const int added = changing ? changing->prompt[window].draw(prompts_) : workload_.prompt_tokens.draw(prompts_);
+    request.output_tokens = changing ? changing->output[window].draw(outputs_) : workload_.output_tokens.draw(outputs_);
     request.prompt_tokens = session.history + added;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
@@ -118,7 +124,9 @@ class TraceSource final : public RequestSource {
   TraceSource(const WorkloadSpec& workload, std::uint64_t seed)
       : workload_(workload),
         most_(most_requests(workload)),
-        trace_(read_trace(workload.arrivals.trace_file, workload.arrivals.trace_format)),
+        kept_(workload.arrivals.trace ? workload.arrivals.trace
+                                      : shared_trace(workload.arrivals.trace_file, workload.arrivals.trace_format)),
+        trace_(*kept_),
         period_(trace_.period()),
         groups_(Random(seed).fork(kGroups)),
         priorities_(Random(seed).fork(kPriorities)) {
@@ -172,7 +180,8 @@ class TraceSource final : public RequestSource {
 
   WorkloadSpec workload_;
   std::int64_t most_;
-  Trace trace_;
+  std::shared_ptr<const Trace> kept_;
+  const Trace& trace_;
   Seconds period_;
   Random groups_, priorities_;
   std::size_t at_ = 0;
@@ -187,22 +196,21 @@ class MixSource final : public RequestSource {
     for (std::size_t i = 0; i < workload.clients.size(); ++i) {
       WorkloadSpec client = workload.clients[i];
       client.duration = workload.duration;
-      Kind kind{std::make_unique<DrawnSource>(client, seed + 0x9e3779b97f4a7c15U * i), {}, true};
-      kind.more = kind.source->next(kind.head);
+      client.start = workload.start;
+      Kind kind{std::make_unique<DrawnSource>(client, seed + 0x9e3779b97f4a7c15U * i), {}};
+      if (kind.source->next(kind.head)) order_.emplace(kind.head.arrival, i);
       kinds_.push_back(std::move(kind));
     }
   }
 
   bool next(Request& request) override {
     if (sent_ == most_) return false;
-    std::size_t first = kinds_.size();
-    for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      if (kinds_[i].more && (first == kinds_.size() || kinds_[i].head.arrival < kinds_[first].head.arrival)) first = i;
-    }
-    if (first == kinds_.size()) return false;
+    if (order_.empty()) return false;
+    const std::size_t first = order_.top().second;
+    order_.pop();
     Kind& kind = kinds_[first];
     std::swap(request, kind.head);
-    kind.more = kind.source->next(kind.head);
+    if (kind.source->next(kind.head)) order_.emplace(kind.head.arrival, first);
     const auto client = static_cast<int>(first), kinds = static_cast<int>(kinds_.size());
     request.id = sent_++;
     request.client = client;
@@ -215,17 +223,46 @@ class MixSource final : public RequestSource {
   struct Kind {
     std::unique_ptr<DrawnSource> source;
     Request head;
-    bool more;
   };
+  using Next = std::pair<Seconds, std::size_t>;  ///< of each kind; of equal times the first listed
   std::int64_t most_;
   std::vector<Kind> kinds_;
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> order_;
   std::int64_t sent_ = 0;
+};
+
+/// A trace from `start` on, with a clock and numbers of its own.
+class CutSource final : public RequestSource {
+ public:
+  CutSource(const WorkloadSpec& workload, std::uint64_t seed) : start_(workload.start), most_(most_requests(workload)) {
+    WorkloadSpec whole = workload;
+    whole.start = Seconds(0);
+    whole.requests = whole.warmup_requests = 0;
+    if (whole.duration) whole.duration = *whole.duration + start_;
+    source_ = std::make_unique<TraceSource>(whole, seed);
+  }
+
+  bool next(Request& request) override {
+    if (sent_ == most_) return false;
+    do {
+      if (!source_->next(request)) return false;
+    } while (request.arrival < start_);
+    request.arrival -= start_;
+    request.id = sent_++;
+    return true;
+  }
+
+ private:
+  std::unique_ptr<TraceSource> source_;
+  Seconds start_;
+  std::int64_t most_, sent_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed) {
   if (!workload.clients.empty()) return std::make_unique<MixSource>(workload, seed);
+  if (workload.start > Seconds(0)) return std::make_unique<CutSource>(workload, seed);
   if (workload.arrivals.process == Process::kTrace) return std::make_unique<TraceSource>(workload, seed);
   return std::make_unique<DrawnSource>(workload, seed);
 }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "base/error.h"
 #include "base/read_file.h"
@@ -105,6 +108,24 @@ Trace parse_trace_text(std::string_view text, const std::string& path, std::stri
 Trace read_trace(const std::string& path, std::string_view format) {
   check_packed(path);
   return parse_trace_text(read_file(path, kLargestTrace), path, format);
+}
+
+std::shared_ptr<const Trace> shared_trace(const std::string& path, std::string_view format) {
+  struct Known {
+    std::filesystem::file_time_type written;
+    std::weak_ptr<const Trace> trace;
+  };
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, Known> known;
+  std::error_code ignored;  // a file that is not there fails in read_trace()
+  const auto written = std::filesystem::last_write_time(path, ignored);
+  const std::lock_guard lock(mutex);
+  Known& entry = known[{path, std::string(format)}];
+  std::shared_ptr<const Trace> trace = entry.trace.lock();
+  if (trace && entry.written == written) return trace;
+  trace = std::make_shared<const Trace>(read_trace(path, format));
+  entry = {written, trace};
+  return trace;
 }
 
 }  // namespace roofcast

@@ -2,6 +2,7 @@
 // Recorded requests: readers of the formats that traces come in.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct Trace {
 /// Throws ConfigError `path:line: message` for a row that cannot be. An empty format is known by its first
 /// line. Rows out of order are sorted, equal times keep theirs.
 Trace read_trace(const std::string& path, std::string_view format);
+
+/// The same, read once while somebody holds it: a search plays a trace many times. Safe from several threads.
+std::shared_ptr<const Trace> shared_trace(const std::string& path, std::string_view format);
 
 /// The same from memory. `path` names it in errors.
 Trace parse_trace_text(std::string_view text, const std::string& path, std::string_view format);

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "sim/serve/arrivals.h"
+#include "sim/serve/overlaid.h"
+#include "sim/serve/servegen.h"
 
 namespace roofcast {
 namespace {
@@ -40,6 +42,9 @@ void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
     if (*workload.duration <= Seconds(0.0)) in.fail("duration", "'duration' must be more than 0");
   }
   in.ignore("duration");
+  workload.start = in.time("start", Seconds(0));
+  if (workload.start > Seconds(0) && workload.arrivals.process != Process::kTrace)
+    in.fail("start", "'start' cuts the beginning of a trace, or of a mix of clients");
   workload.warmup_requests = in.integer("warmup_requests", 0, Range{0.0, 1e12});
   const Process process = workload.arrivals.process;
   if (workload.requests > 0 || process == Process::kTrace) return;
@@ -102,7 +107,7 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   }
 }
 
-constexpr std::size_t kMostClients = 256;
+constexpr std::size_t kMostClients = 10000;
 
 /// One kind of clients: `{name, arrivals, prompt_tokens, output_tokens, shared_prefix_tokens, prefix_groups, turns,
 /// priority}`.
@@ -122,17 +127,33 @@ WorkloadSpec parse_client(ConfigReader in) {
   return client;
 }
 
+/// `{servegen: FOLDER, rate_scale: 1}`; for as long as its windows go, unless the workload says so itself.
+void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
+  const std::string folder = beside(in.text("servegen"), in.mark_of("servegen"));
+  workload.clients = read_servegen(folder, in.number("rate_scale", 1.0, Range{1e-9, 1e9}));
+  in.finish();
+  Seconds longest{};
+  for (const WorkloadSpec& client : workload.clients) longest = std::max(longest, client.arrivals.profile_period);
+  workload.duration = longest;
+}
+
 void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
   for (const char* key :
        {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities"}) {
     if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
   }
-  for (const ConfigTree& item : in.list("clients"))
-    workload.clients.push_back(parse_client(ConfigReader(item, "a client")));
+  const ConfigTree list = in.tree("clients");
+  if (list->kind == ConfigNode::Kind::kMap) {
+    parse_servegen(in.child("clients"), workload);
+  } else {
+    for (const ConfigTree& item : in.list("clients"))
+      workload.clients.push_back(parse_client(ConfigReader(item, "a client")));
+  }
   if (workload.clients.empty() || workload.clients.size() > kMostClients) {
     in.fail("clients", fmt::format("'clients' must list 1 to {} kinds of clients", kMostClients));
   }
-  if (!in.has("requests") && !in.has("duration")) in.fail("", "a workload of clients needs 'requests' or 'duration'");
+  if (!workload.duration && !in.has("requests") && !in.has("duration"))
+    in.fail("", "a workload of clients needs 'requests' or 'duration'");
   workload.arrivals.process = Process::kTrace;
 }
 

@@ -45,6 +45,8 @@ struct LengthSpec {
 /// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
 LengthSpec parse_length(ConfigReader in);
 
+struct Trace;
+
 /// When requests arrive.
 struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
@@ -52,13 +54,21 @@ struct ArrivalSpec {
   PerSecond rate{};
   std::vector<double> profile{};  ///< the rate over a period, relative to `rate`: equal slices of mean 1; empty: even
   Seconds profile_period{86400};
-  double cv = 1.0;       ///< coefficient of variation of the gaps (gamma)
-  int concurrency = 1;   ///< closed loop: requests in flight at most
-  Seconds think_time{};  ///< mean pause of a user before the next request (closed loop, sessions)
+  /// The law of the gaps, mean 1 / rate; of a gamma process that changes.
+  struct Gaps {
+    enum class Law { kExponential, kGamma, kWeibull };
+    Law law = Law::kExponential;
+    double shape = 1.0;
+  };
+  std::vector<Gaps> gaps{};  ///< by slice of the profile; empty: `cv` all the time
+  double cv = 1.0;           ///< coefficient of variation of the gaps (gamma)
+  int concurrency = 1;       ///< closed loop: requests in flight at most
+  Seconds think_time{};      ///< mean pause of a user before the next request (closed loop, sessions)
   std::string trace_file;
-  std::string trace_format;  ///< a name of trace_formats(); empty: known by its first line
-  double rate_scale = 1.0;   ///< 2: the same pattern at twice the rate
-  int loop = 1;              ///< times the trace is played one after another
+  std::string trace_format;              ///< a name of trace_formats(); empty: known by its first line
+  std::shared_ptr<const Trace> trace{};  ///< the file, where it was read already
+  double rate_scale = 1.0;               ///< 2: the same pattern at twice the rate
+  int loop = 1;                          ///< times the trace is played one after another
 };
 
 /// How long a client waits, from sending; then it gives up.
@@ -67,18 +77,23 @@ struct Patience {
   bool endless() const { return !first_token && !total; }
 };
 
+struct LengthsByTime;
+
 struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
   LengthSpec prompt_tokens, output_tokens;
   std::int64_t requests = 0;         ///< counted ones; 0: by duration, or the whole trace
   std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
+  Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
+  bool pause_after_warmup = true;    ///< closed loop: all users begin anew, as in a benchmark; else they go on
   Patience patience;
-  std::vector<double> priorities;  ///< shares of requests of priority 0, 1, ..; empty: all 0
-  int shared_prefix_tokens = 0;    ///< leading tokens that all requests of a prefix group share
-  int prefix_groups = 1;           ///< different shared prefixes, drawn uniformly
-  int turns = 1;                   ///< requests of a session: each sends the whole history again
+  std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
+  int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
+  int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
+  int turns = 1;                                 ///< requests of a session: each sends the whole history again
+  std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
   /// Several kinds of clients, each with arrivals (open ones), lengths and sharing of its own; those of the whole are
   /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
   std::vector<WorkloadSpec> clients;

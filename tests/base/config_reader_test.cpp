@@ -254,3 +254,16 @@ TEST_CASE("parse_time: for flags") {
   CHECK(message_of([] { parse_time("", "--slo"); }) == "--slo: must be a time such as '4.5 us', got ''");
   CHECK(message_of([] { parse_time("-2 s", "--slo"); }) == "--slo: must not be negative, got '-2 s'");
 }
+
+TEST_CASE("reader: keys that were only asked for are valid names too") {
+  ConfigReader in(parse_config_text("{rate: 1, timout: 2}", "t"), "a workload");
+  CHECK_FALSE(in.has("timeout"));
+  (void)in.number("rate");
+  try {
+    in.finish();
+    FAIL("an unknown key");
+  } catch (const ConfigError& error) {
+    CHECK_MESSAGE(std::string(error.what()).find("nearest is 'timeout' (valid: rate, timeout)") != std::string::npos,
+                  error.what());
+  }
+}

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/plan/load_bounds.h"
 #include "sim/plan/sensitivity.h"
@@ -215,4 +216,56 @@ TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
   const PlanResult dark = search_capacity(plan_of(kChat + search + ", max_power: 10 W}"));
   CHECK(dark.ranked.empty());
   CHECK(dark.nearest.has_value());
+}
+
+TEST_CASE("plan: a goodput judges requests by all limits at once") {
+  const auto tree = [](const std::string& search, const std::string& objectives) {
+    return parse_config_text(
+        fmt::format("{{model: llama-3.1-8b, engine: vllm, workload: {{arrivals: {{process: poisson, rate: 20 /s}}, "
+                    "prompt_tokens: 1024, output_tokens: 64}}, objectives: {{{}}}, "
+                    "search: {{gpus: [l40s], max_gpus: 8, tp: [1]{}}}}}",
+                    objectives, search),
+        "plan");
+  };
+  const auto found = [&](const std::string& search) {
+    const PlanResult r = search_capacity(parse_plan(tree(search, "ttft: 300 ms, tpot: 40 ms")), {});
+    REQUIRE_FALSE(r.ranked.empty());
+    return r.ranked.front();
+  };
+  const PlannedDeployment loose = found(", goodput: 0.5"), tight = found(", goodput: 0.99");
+  CHECK(loose.result.goodput_low >= 0.5);
+  CHECK(tight.result.goodput_low >= 0.99);
+  CHECK(loose.replicas < tight.replicas);
+  // what meets every limit at once meets each of them at that percentile
+  for (const Verdict& v : tight.result.verdicts) CHECK(v.value <= v.objective.limit);
+  CHECK(lower_confidence(0.5, 100) == doctest::Approx(0.5 - 1.96 * 0.05).epsilon(1e-4));
+  CHECK(requests_needed({}, 0.99) == 2000);
+  CHECK_THROWS_AS(search_capacity(parse_plan(tree(", goodput: 0.9", "ttft_mean: 1 s")), {}), ConfigError);
+  CHECK_THROWS_AS(search_capacity(parse_plan(tree(", goodput: 0.9", "itl_p99: 1 s")), {}), ConfigError);
+  CHECK_THROWS_AS(search_capacity(parse_plan(tree(", goodput: 0.9", "")), {}), ConfigError);
+}
+
+TEST_CASE("plan: on equally many GPUs the cheaper fleet is first") {
+  const PlanResult r = search_capacity(
+      parse_plan(parse_config_text("{model: llama-3.1-8b, engine: vllm, workload: {arrivals: {process: poisson, rate: "
+                                   "1 /s}, prompt_tokens: 512, output_tokens: 64}, objectives: {ttft_p99: 2 s}, "
+                                   "search: {gpus: [h200-sxm, l40s, h100-sxm], max_gpus: 1, tp: [1], goal: gpus}}",
+                                   "plan")),
+      {});
+  REQUIRE(r.ranked.size() == 3);
+  CHECK(r.ranked[0].candidate.gpu == "l40s");
+  CHECK(r.ranked[1].candidate.gpu == "h100-sxm");
+}
+
+TEST_CASE("plan: users of a service go on after the warm-up, all at once they begin only in a benchmark") {
+  const PlanResult r = search_capacity(
+      parse_plan(parse_config_text("{model: llama-3.1-8b, engine: vllm, workload: {arrivals: {process: closed_loop, "
+                                   "concurrency: 60, think_time: 2 s}, prompt_tokens: 3000, output_tokens: 300}, "
+                                   "objectives: {ttft_p99: 1 s}, search: {gpus: [h100-sxm], max_gpus: 4, tp: [1]}}",
+                                   "plan")),
+      {});
+  REQUIRE_FALSE(r.ranked.empty());
+  const PlannedDeployment& p = r.ranked.front();
+  // Prompts of all users of one replica at once take longer than the limit; met, because they come apart.
+  CHECK(p.replicas == 1);
 }

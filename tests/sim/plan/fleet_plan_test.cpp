@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/config_node.h"
+#include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;
 
@@ -97,4 +98,69 @@ TEST_CASE("fleet plan: a plan's own autoscaler is taken as it is") {
     CHECK(s.most <= 3);
     CHECK(s.most >= 2);
   }
+}
+
+namespace {
+
+/// Twelve minutes: 4 requests a second, for the middle four minutes 24, all the same.
+std::string trace_text() {
+  std::string out = "arrival_s,prompt_tokens,output_tokens\n";
+  for (double t = 0; t < 720; t += t >= 240 && t < 480 ? 1.0 / 24 : 0.25) out += fmt::format("{},1024,64\n", t);
+  return out;
+}
+
+ConfigTree trace_plan(const std::string& path, const std::string& arrivals = "", const std::string& search = "") {
+  return parse_config_text(
+      fmt::format("{{model: llama-3.1-8b, engine: {{name: vllm, start_time: 2 s}}, router: least_loaded, workload: {{"
+                  "arrivals: {{process: trace, file: '{}'{}}}}}, objectives: {{ttft_p99: 2 s, tpot_p99: 30 ms}}, "
+                  "search: {{gpus: [l40s], max_gpus: 16, tp: [1]{}}}}}",
+                  path, arrivals, search),
+      "plan");
+}
+
+}  // namespace
+
+TEST_CASE("fleet plan: a trace by slices, each played with its own requests") {
+  const TemporaryFile file("day.csv", trace_text());
+  const PlanSpec plan = parse_plan(trace_plan(file.path(), "", ", slice: 4 min"));
+  const auto day = recorded_day(plan);
+  REQUIRE(day);
+  REQUIRE(day->slices.size() == 3);
+  CHECK(day->slices[0].rate == doctest::Approx(4));
+  CHECK(day->slices[1].rate == doctest::Approx(24).epsilon(0.001));
+  CHECK(day->slices[2].rate == doctest::Approx(4).epsilon(0.01));
+  CHECK(day->highest == day->slices[1].rate);
+  CHECK(day->slices[2].prompt_tokens == 1024);
+  CHECK(day->slices[2].output_tokens == 64);
+  CHECK(day->length.base() == doctest::Approx(720).epsilon(0.001));
+  const PlanResult result = search_capacity(plan, {});
+  REQUIRE_FALSE(result.ranked.empty());
+  CHECK(result.kind == LoadKind::kPace);
+  const FleetPlan fleet = plan_fleet(*day, result);
+  const int all = result.ranked.front().replicas;
+  CHECK(fleet.slices[1].needed == all);
+  CHECK(fleet.slices[0].needed < all);
+  CHECK(fleet.slices[0].needed == fleet.slices[2].needed);
+  CHECK(fleet.metrics.completed == 240 * (4 + 24 + 4));
+  CHECK(fleet.fixed.replica_hours == doctest::Approx(all * 0.2).epsilon(0.001));
+  // What stands at the beginning starts nothing; the middle's start a cold start ahead.
+  const double more = fleet.slices[1].needed - fleet.slices[0].needed;
+  const double seconds = 240.0 * (2 * fleet.slices[0].needed + all) + more * fleet.cold_start.base();
+  CHECK(fleet.scheduled.replica_hours == doctest::Approx(seconds / 3600).epsilon(0.001));
+}
+
+TEST_CASE("fleet plan: slices suit a trace's length, and one slice is no day") {
+  const TemporaryFile file("day.csv", trace_text());
+  const auto day_of = [&](const std::string& arrivals, const std::string& search) {
+    return recorded_day(parse_plan(trace_plan(file.path(), arrivals, search)));
+  };
+  CHECK(day_of("", "")->slices.size() == 12);                    // 12 min: of a minute each
+  CHECK(day_of(", rate_scale: 0.1", "")->slices.size() == 12);   // 2 h: of ten minutes
+  CHECK(day_of(", rate_scale: 0.01", "")->slices.size() == 20);  // 20 h: of an hour
+  CHECK(day_of(", rate_scale: 2", "")->highest == doctest::Approx(48).epsilon(0.001));
+  CHECK(day_of(", loop: 2", ", slice: 12 min")->slices.size() == 2);
+  CHECK_FALSE(day_of("", ", slice: 12 min"));
+  CHECK_FALSE(day_of("", ", goal: throughput"));
+  CHECK_FALSE(day_of("", ", modes: [aggregated, disaggregated]"));
+  CHECK_THROWS_AS(day_of(", rate_scale: 0.0001", ", slice: 1 s"), ConfigError);
 }

@@ -85,7 +85,7 @@ TEST_CASE("clients: what each kind saw adds up to what all saw") {
 }
 
 TEST_CASE("clients: what they cannot be") {
-  CHECK(error_of("{clients: [], duration: 1 s}").find("'clients' must list 1 to 256") != std::string::npos);
+  CHECK(error_of("{clients: [], duration: 1 s}").find("'clients' must list 1 to 10000") != std::string::npos);
   CHECK(error_of("{clients: [{arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 1, output_tokens: 1}]}")
             .find("needs 'requests' or 'duration'") != std::string::npos);
   CHECK(error_of("{clients: [{arrivals: {process: closed_loop, concurrency: 2}, prompt_tokens: 1, output_tokens: 1}], "

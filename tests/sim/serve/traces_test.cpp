@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -305,4 +306,33 @@ TEST_CASE("traces: Mooncake conversation, 36.6 % of blocks seen before") {
   CHECK(unique.size() == 182790);
   const double seen_before = 1.0 - static_cast<double>(unique.size()) / static_cast<double>(trace.block_hashes.size());
   CHECK(seen_before == doctest::Approx(0.366).epsilon(0.002));
+}
+
+TEST_CASE("traces: what comes before 'start' is left out, and the clock begins there") {
+  const TemporaryFile file("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,1,1\n10,2,1\n20,3,1\n30,4,1\n");
+  WorkloadSpec cut = played(file.path(), 2);  // a pass takes 40 s
+  cut.start = Seconds(15);
+  std::vector<Request> requests = all_of(cut);
+  REQUIRE(requests.size() == 6);
+  CHECK(requests[0].id == 0);
+  CHECK(requests[0].prompt_tokens == 3);
+  CHECK(requests[0].arrival == Seconds(5));
+  CHECK(requests[2].prompt_tokens == 1);
+  CHECK(requests[2].arrival == Seconds(25));
+  cut.duration = Seconds(20);
+  CHECK(all_of(cut).size() == 2);
+  cut.duration.reset();
+  cut.requests = 3;
+  CHECK(all_of(cut).size() == 3);
+}
+
+TEST_CASE("traces: one file is read once while it is held, and again when it is another") {
+  const std::string line = "arrival_s,prompt_tokens,output_tokens\n0,1,1\n";
+  const TemporaryFile file("a.csv", line);
+  const auto first = shared_trace(file.path(), "csv");
+  CHECK(shared_trace(file.path(), "csv") == first);
+  std::ofstream(file.path()) << line << "1,2,3\n";
+  std::filesystem::last_write_time(file.path(), std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  CHECK(shared_trace(file.path(), "csv")->rows.size() == 2);
+  CHECK(first->rows.size() == 1);
 }
