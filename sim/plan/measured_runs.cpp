@@ -92,14 +92,7 @@ LengthSpec length_of(int tokens, bool spread) {
   return {LengthSpec::Fixed{tokens}};
 }
 
-/// Everything queued at once: enough requests that the ramps at both ends are a small part.
-std::int64_t offline_requests(const Deployment& d, int tokens) {
-  const double together = std::min<double>(d.engine.max_num_seqs,
-                                           d.memory.infeasible ? 1 : d.memory.max_batch(tokens, d.engine.block_size));
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(4 * together), 256, 8192);
-}
-
-WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, const Deployment& d) {
+WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
   WorkloadSpec w;
   const int isl = c.count(row, "isl", 1), osl = c.count(row, "osl", 1);
   const bool spread = c.text(row, "protocol") == "inferencex";
@@ -121,7 +114,7 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, const 
     if (!all_at_once) w.arrivals.rate = PerSecond(c.number(row, "request_rate", 1));
   } else {
     w.arrivals.process = ArrivalSpec::Process::kAllAtOnce;
-    w.requests = offline_requests(d, isl + osl);
+    w.requests = offline_requests(c.text(row, "version"), isl + osl);
   }
   return w;
 }
@@ -186,7 +179,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
                              .engine = engine,
                              .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
                              .source = c.text(row, "source"),
-                             .measured = c.text(row, "measured")});
+                             .measured = c.text(row, "measured"),
+                             .kv_dtype = c.text(row, "kv_dtype")});
   d->model = specs.model(make_scalar(model, mark));
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
@@ -224,14 +218,14 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
     reserve_draft(*d, run.speculation);
   }
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
-  run.workload = workload_of(kind, c, row, *d);
+  run.workload = workload_of(kind, c, row);
   run.batch = std::max(1, c.count(row, "batch", 1));
   run.deployment_key = fmt::format(
-      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
+      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
       d->sharding.pp, d->sharding.attention_dp, d->sharding.ep, name_of(d->precision.weights),
       name_of(d->precision.attention_weights), name_of(d->precision.expert_weights), name_of(d->precision.activations),
       name_of(d->precision.kv_cache), d->engine.max_num_batched_tokens, name_of(d->engine.moe_kernel),
-      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs);
+      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs, d->engine.shared_query_heads);
   run.deployment = std::move(d);
   return run;
 }

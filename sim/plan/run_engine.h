@@ -13,11 +13,16 @@ struct RunEngine {
   RunKind kind;
   std::string engine, version, source;
   std::string measured = {};  ///< yyyy-mm-dd
+  std::string kv_dtype = {};  ///< its column; blank is 16 bit before TensorRT-LLM 0.12
 };
 /// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch one,
 /// SGLang before 0.5.10 hides less of its host work, vLLM before 0.8 is the V0 engine, and Splitwise's of 2023 had no
 /// CUDA graphs. Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
+
+/// How many requests an offline run of that version of TensorRT-LLM queues, by the tokens of one (its perf-overview
+/// pages; 0.10 took 2000 throughout). Enough for a steady state but where the batch is of that size itself.
+std::int64_t offline_requests(const std::string& version, int tokens);
 
 /// The part that was measured: Argonne's A100s are the 40 GB ones of Polaris (its batch-1 decode times stand in the
 /// ratio of the two parts' bandwidths).
