@@ -1,7 +1,9 @@
 #include "sim/plan/measured_runs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -144,19 +146,50 @@ Sharding worker_sharding(const Columns& c, std::size_t row, const std::string& r
   return s;
 }
 
-/// Prefill workers take prompts one batch at a time; decode workers as many sequences as their batch limit.
+/// Prefill workers take the prompts that fit their engine's token budget, at least the batch of their column; decode
+/// workers as many sequences as their batch limit.
 void disaggregate(MeasuredRun& run, Deployment& decode, const Columns& c, std::size_t row) {
   auto prefill = std::make_shared<Deployment>(decode);
   prefill->sharding = worker_sharding(c, row, "prefill");
   check_sharding(prefill->model, prefill->sharding, c.mark(row));
   const int isl = c.count(row, "isl", 1), batch = std::max(1, c.count(row, "prefill_batch_size", 1));
-  prefill->engine.max_num_seqs = batch;
-  prefill->engine.max_num_batched_tokens = batch * isl;
+  prefill->engine.max_num_batched_tokens = std::max(batch * isl, prefill->engine.max_num_batched_tokens);
+  prefill->engine.max_num_seqs = prefill->engine.max_num_batched_tokens / std::max(1, isl);
   prefill->memory = plan_memory(*prefill);
   if (prefill->memory.infeasible) run.note = prefill->memory.infeasible->reason;
   run.replicas = std::max(1, c.count(row, "decode_num_workers", 1));
-  run.disaggregation =
-      Disaggregation{.prefill = prefill, .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1))};
+  run.disaggregation = Disaggregation{.prefill = prefill,
+                                      .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1)),
+                                      .latency = decode.engine.handover_time};
+}
+
+/// Runs of one disaggregated setup at several concurrencies.
+std::string setup_of(const Columns& c, std::size_t row) {
+  std::string setup;
+  for (std::string_view name : {"model", "gpu", "engine", "speculation", "weight_dtype", "isl", "osl"})
+    setup += c.text(row, name) + "|";
+  for (std::string_view role : {"prefill", "decode"}) {
+    for (std::string_view size : {"_num_workers", "_tp_size", "_pp_size", "_attention_dp_size", "_moe_ep_size"})
+      setup += c.text(row, std::string(role) + std::string(size)) + "|";
+  }
+  return setup;
+}
+
+/// Sequences that a rank of a decode worker may hold, by setup. The recipes of InferenceX limit TensorRT-LLM's decode
+/// workers to a power of two and end a sweep with more requests than that: what it leaves waiting there, 8 of 11, 16
+/// of 21, 32 of 34, 128 of 141 a worker, is the time to the first token that these runs show by Little's law.
+using DecodeLimits = std::map<std::string, int>;
+DecodeLimits decode_limits(const CsvTable& table, const Columns& c) {
+  DecodeLimits limits;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (c.text(row, "protocol") != "inferencex" || c.text(row, "engine") != "trtllm") continue;
+    const double ranks = std::max(1.0, c.number(row, "decode_num_workers", 1)) *
+                         std::max(1.0, c.number(row, "decode_attention_dp_size", 1));
+    const double each = std::clamp(c.number(row, "concurrency", 1) / ranks, 1.0, 1e6);
+    int& limit = limits[setup_of(c, row)];
+    limit = std::max(limit, static_cast<int>(std::bit_floor(static_cast<unsigned>(each))));
+  }
+  return limits;
 }
 
 bool has_experts(const ModelSpec& model) {
@@ -165,7 +198,7 @@ bool has_experts(const ModelSpec& model) {
   });
 }
 
-MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache& specs) {
+MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits, SpecCache& specs) {
   MeasuredRun run;
   run.row = row;
   const std::string model = c.text(row, "model"), gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
@@ -197,6 +230,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1)});
+  if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
+    d->engine.max_num_seqs = limit->second;
   d->precision =
       precision_of(c, row, *d, cache_format_of_run(c.text(row, "kv_dtype"), c.text(row, "weight_dtype"), *d));
   d->memory = plan_memory(*d);
@@ -271,9 +306,10 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
   MeasuredRuns out{.kind = kind_of(table), .runs = {}};
   const Columns columns(table);
   SpecCache specs;
+  const DecodeLimits limits = out.kind == RunKind::kDisaggregated ? decode_limits(table, columns) : DecodeLimits{};
   for (std::size_t row = 0; row < table.rows(); ++row) {
     try {
-      out.runs.push_back(read_run(out.kind, columns, row, specs));
+      out.runs.push_back(read_run(out.kind, columns, row, limits, specs));
     } catch (const ConfigError& error) {
       MeasuredRun run;
       run.row = row;

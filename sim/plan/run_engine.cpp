@@ -60,7 +60,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
   const double version = version_number(run.version);
   if (run.engine == "trtllm" && (run.kind == RunKind::kStatic || (!closed_loop(run.kind) && version < 0.019)))
     profile = "trtllm-0";
-  else if (run.engine == "trtllm" && version < 1.001)
+  else if (run.engine == "trtllm" && version < 1.001 && run.kind != RunKind::kDisaggregated)
     profile = "trtllm-1.0";
   if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";

@@ -15,9 +15,10 @@ struct RunEngine {
   std::string measured = {};  ///< yyyy-mm-dd
   std::string kv_dtype = {};  ///< its column; blank is 16 bit before TensorRT-LLM 0.12
 };
-/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch one,
-/// SGLang before 0.5.10 hides less of its host work, vLLM before 0.8 is the V0 engine, and Splitwise's of 2023 had no
-/// CUDA graphs. Throws ConfigError for an unknown engine.
+/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch
+/// one (its offline benchmark took that backend from 0.19 on), but workers apart ran under NVIDIA Dynamo, whose version
+/// that column then names, with TensorRT-LLM 1.1 or later; SGLang before 0.5.10 hides less of its host work, vLLM
+/// before 0.8 is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
 
 /// How many requests an offline run of that version of TensorRT-LLM queues, by the tokens of one (its perf-overview
