@@ -87,8 +87,14 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
+void use_rocm_kernels(EngineSpec& engine) {
+  engine.shared_query_heads = 1;
+  engine.graphs.enabled = false;
+}
+
 std::string gpu_of_run(const std::string& gpu, const std::string& source) {
-  return source == "argonne_llm_inference_bench" && gpu == "a100-sxm" ? "a100-sxm-40gb" : gpu;
+  if (source != "argonne_llm_inference_bench") return gpu;
+  return gpu == "a100-sxm" ? "a100-sxm-40gb" : gpu == "mi300x" ? "mi300x-2024" : gpu;
 }
 
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,

@@ -29,6 +29,10 @@ std::int64_t offline_requests(const std::string& version, int tokens);
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
 
+/// vLLM's V0 engine on AMD GPUs: its paged attention takes query heads one by one, and steps are launched kernel by
+/// kernel (a token takes 0.25 ms a layer whatever the GPUs it is split over).
+void use_rocm_kernels(EngineSpec& engine);
+
 /// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size
 /// of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later) is fp8_block.
 Dtype stored_format(Dtype column, const ModelSpec& model);
