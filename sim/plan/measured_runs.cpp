@@ -116,7 +116,8 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
     if (!all_at_once) w.arrivals.rate = PerSecond(c.number(row, "request_rate", 1));
   } else {
     w.arrivals.process = ArrivalSpec::Process::kAllAtOnce;
-    w.requests = offline_requests(c.text(row, "version"), isl + osl);
+    w.requests = kind == RunKind::kStatic ? std::max(1, c.count(row, "batch", 1))
+                                          : offline_requests(c.text(row, "version"), isl + osl);
   }
   return w;
 }
@@ -256,6 +257,9 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
   run.workload = workload_of(kind, c, row);
   run.batch = std::max(1, c.count(row, "batch", 1));
+  const double room = d->memory.max_batch(run.workload.prompt_tokens.longest() + run.workload.output_tokens.longest(),
+                                          d->engine.block_size);
+  run.queues = kind == RunKind::kStatic && c.text(row, "source") != "trtllm_static_batch" && room < run.batch;
   run.deployment_key = fmt::format(
       "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
       d->sharding.pp, d->sharding.attention_dp, d->sharding.ep, name_of(d->precision.weights),
@@ -277,7 +281,8 @@ double metric_value(const std::string& metric, const MeasuredRun& run, double ou
 RunPrediction predict_static(const MeasuredRun& run, StepPricer& pricer) {
   const EngineSpec& engine = run.deployment->engine;
   const int isl = run.workload.prompt_tokens.longest(), osl = run.workload.output_tokens.longest();
-  const int together = std::min(run.batch, engine.max_num_seqs);
+  const double room = run.queues ? std::max(1.0, run.deployment->memory.max_batch(isl + osl, engine.block_size)) : 1e9;
+  const int together = static_cast<int>(std::min<double>(std::min(run.batch, engine.max_num_seqs), room));
   double prefill = 0;
   for (std::int64_t done = 0, total = std::int64_t{together} * isl; done < total;) {
     std::vector<PrefillChunk> chunks;
@@ -324,7 +329,9 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
 
 RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pricer) {
   SIM_CHECK(run.note.empty(), "a run with a note cannot be predicted");
-  if (kind == RunKind::kStatic) return predict_static(run, pricer);
+  // The first token of a batch that queues is that of the part which is let in first.
+  const bool at_once = !run.queues || run.metric == "ttft_ms";
+  if (kind == RunKind::kStatic && at_once) return predict_static(run, pricer);
   ServingOptions options;
   options.replicas = run.replicas;
   options.disaggregation = run.disaggregation;
@@ -339,6 +346,10 @@ RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pric
     p.value = p.ttft_ms;
   } else if (run.metric == "itl_ms") {
     p.value = m.itl_ms.mean();
+  } else if (run.metric == "tpot_ms") {
+    p.value = p.tpot_ms;
+  } else if (run.metric == "e2e_ms") {
+    p.value = m.duration.base() * 1e3;
   } else if (run.metric == "total_tokens_per_s") {
     p.value = (m.input_tokens + m.output_tokens) / m.duration.base();
   } else if (!run.metric.empty()) {

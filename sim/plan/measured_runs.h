@@ -32,8 +32,9 @@ struct MeasuredRun {
   std::shared_ptr<Deployment> deployment;  ///< its host costs may be changed between predictions
   std::string deployment_key;              ///< equal keys: equal deployments but for the host's costs
   WorkloadSpec workload;
-  int batch = 1;     ///< static runs
-  int replicas = 1;  ///< decode workers of a disaggregated run
+  int batch = 1;        ///< static runs
+  bool queues = false;  ///< a static batch that does not fit the cache: its engine works it off as places come free
+  int replicas = 1;     ///< decode workers of a disaggregated run
   std::optional<Disaggregation> disaggregation;
   SpeculationSpec speculation;  ///< of runs with multi-token prediction: k, and no acceptance, which nobody recorded
   std::string metric;           ///< of `value`, for the kinds that have one

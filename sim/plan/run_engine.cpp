@@ -105,8 +105,10 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.max_num_seqs = shape.concurrency;
     e.max_num_batched_tokens = shape.isl + shape.concurrency;
   }
-  // A static benchmark prefills its whole batch in one pass.
-  if (shape.kind == RunKind::kStatic)
+  // A static benchmark prefills its whole batch in one pass, but vLLM goes by its budget there too.
+  if (shape.kind == RunKind::kStatic && e.kernels == KernelFamily::kVllm)
+    e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);
+  else if (shape.kind == RunKind::kStatic)
     e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   e.max_num_seqs = std::max(1, whole("max_num_seqs", e.max_num_seqs));
