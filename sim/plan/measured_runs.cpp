@@ -237,6 +237,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   d->precision =
       precision_of(c, row, *d, cache_format_of_run(c.text(row, "kv_dtype"), c.text(row, "weight_dtype"), *d));
   d->memory = plan_memory(*d);
+  // The one batch of a static benchmark passes the stages of a pipeline whole: the stages wait for each other.
+  if (kind == RunKind::kStatic) d->sharding.pp = 1;
   run.dense = !has_experts(d->model);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
