@@ -26,22 +26,23 @@ Efficiency priors(KernelFamily family) {
   return efficiency;
 }
 
-/// {bf16: {...}, fp8: {...}}
+/// {bf16: {...}, fp8: {...}}, over what is there
 template <class P>
-ByDtype<P> read_by_dtype(ConfigReader in) {
-  ByDtype<P> families;
+void read_by_dtype(ConfigReader in, ByDtype<P>& families) {
+  std::array<bool, kDtypeCount> read{};
   for (const ConfigNode::Entry& entry : in.whole()->entries) {
     const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
-    if (families.find(dtype)) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
+    bool& again = read[static_cast<std::size_t>(dtype)];
+    if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
+    again = true;
     families.put(dtype, read_fitted<P>(in.child(entry.key)));
   }
   in.finish();
-  return families;
 }
 
 template <class P>
 void read_family(ConfigReader& in, std::string_view key, ByDtype<P>& families) {
-  if (std::optional<ConfigReader> child = in.optional_child(key)) families = read_by_dtype<P>(std::move(*child));
+  if (std::optional<ConfigReader> child = in.optional_child(key)) read_by_dtype<P>(std::move(*child), families);
 }
 
 CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain);
@@ -78,8 +79,8 @@ ConfigTree constants_tree(const ConfigTree& value) {
   return parse_config_file(path.string());
 }
 
-Efficiency read_constants(const ConfigTree& value, KernelFamily family) {
-  return parse_efficiency(ConfigReader(constants_tree(value), "the constants of a GPU"), family);
+Efficiency read_constants(const ConfigTree& value, Efficiency beneath) {
+  return parse_efficiency(ConfigReader(constants_tree(value), "the constants of a GPU"), std::move(beneath));
 }
 
 /// The family asked for; else another GPU's; else this GPU's other family; else priors. A file of the
@@ -94,17 +95,18 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   const CarryOver how{.widening = in.number("widening", kCarriedOverWidening, kAtLeastOne),
                       .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0})};
   in.finish();
-  if (own) return read_constants(own, family);
   if (!source.empty()) {
     const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
     Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
-    if (ampere.empty()) return mine;
-    const CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
-    take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
-    mine.carried_over_from += ", " + second.spec.name;
-    return mine;
+    if (!ampere.empty()) {
+      const CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
+      take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
+      mine.carried_over_from += ", " + second.spec.name;
+    }
+    return own ? read_constants(own, std::move(mine)) : mine;
   }
-  return others ? read_constants(others, other) : priors(family);
+  if (own) return read_constants(own, priors(family));
+  return others ? read_constants(others, priors(other)) : priors(family);
 }
 
 CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain) {
@@ -129,7 +131,10 @@ std::string_view name_of(KernelFamily family) {
 }
 
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family) {
-  Efficiency efficiency = priors(family);
+  return parse_efficiency(std::move(in), priors(family));
+}
+
+Efficiency parse_efficiency(ConfigReader in, Efficiency efficiency) {
   read_family(in, "gemm", efficiency.gemm);
   read_family(in, "gemm_tuned", efficiency.gemm_tuned);
   read_family(in, "attention_prefill", efficiency.attention_prefill);

@@ -62,12 +62,14 @@ void for_each_family(Efficiency& efficiency, F&& change) {
 /// {gemm: {bf16: {...}}, ..., nccl: {all_reduce: {...}}}; families that are absent keep nothing, and their
 /// kernels fall back on the priors of the parameter structs.
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family);
+/// The same over `beneath`: families and formats that are absent keep what it has.
+Efficiency parse_efficiency(ConfigReader in, Efficiency beneath);
 
 /// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
 /// it (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or another GPU's
 /// (`efficiency: {carried_over_from: h100-sxm, widening: 4}`), whose fractions of peak then apply to this GPU's
 /// peaks, while what they leave unexplained grows by `widening` (1.5). Own constants win over those carried over,
-/// and those over the other family's.
+/// format by format, and those over the other family's.
 struct CalibratedGpu {
   GpuSpec spec;
   Efficiency efficiency;

@@ -32,6 +32,7 @@ NodeSpec parse_node(ConfigReader in) {
   if (node.nvlink_domain > 1 && !linked) in.fail("nvlink_domain", "above 1 needs an 'nvlink_bandwidth'");
   node.pcie_bandwidth = positive(in.bandwidth("pcie_bandwidth"), in, "pcie_bandwidth");
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
+  node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});
   in.finish();
   return node;
 }

@@ -18,12 +18,13 @@ struct NodeSpec {
   BytesPerSecond nvlink_bandwidth{};  ///< 0 without NVLink: the PCIe bandwidth counts
   BytesPerSecond pcie_bandwidth{};
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
+  double host_speed = 1.0;  ///< of one core of the host's, over that of a DGX H100 (Xeon 8480C): divides host times
 };
 
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).
 struct GpuSpec {
   std::string name;
-  std::string architecture;  ///< ampere, ada, hopper, blackwell, cdna3
+  std::string architecture;  ///< ampere, ada, hopper, blackwell, cdna3, cdna3-untuned
   int sm_count = 0;          ///< streaming multiprocessors, or compute units
   Bytes memory_capacity{};   ///< as the driver shows it: 85.0e9 B for an "80 GB" H100
   BytesPerSecond memory_bandwidth{};

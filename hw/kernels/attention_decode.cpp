@@ -29,7 +29,8 @@ std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
       {"sink_us", &P::sink_us, 0.0, 8.0,
        "of the kernel that is not fused at head dimension 64 with an fp8 cache (XQA)"},
       {"swap_us", &P::swap_us, 0.0, 15.0, "of the two copies that fold a group into the rows of a tile (FA2)"},
-      {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0, "of a row without grouped queries (FA2)"},
+      {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0,
+       "of a row without grouped queries (FA2) or in a context not cut (paged)"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, "of the datasheet memory bandwidth"},
       {"l2_share", &P::l2_share, 0.05, 1.0, "of the L2 that a benchmark's loop finds its cache in; served: none"},
       {"l2_cliff", &P::l2_cliff, 0.5, 10.0, "how fast that share is lost as the cache outgrows it"},
@@ -45,7 +46,7 @@ std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
       {"scalar_busy_us", &P::scalar_busy_us, 0.0, 5.0,
        "more of it once the context has 4096 / head dimension tokens (MMHA)"},
       {"scalar_wave_us", &P::scalar_wave_us, 0.0, 10.0, "of a second wave, from two heads an SM on (MMHA)"},
-      {"scalar_row_ns", &P::scalar_row_ns, 0.0, 20.0, "of a cached token of one head at head dimension 64 (MMHA)"},
+      {"scalar_row_ns", &P::scalar_row_ns, 0.0, 100.0, "of a cached token of one head at head dimension 64 (MMHA)"},
       {"scalar_lone", &P::scalar_lone, 0.0, 1.0, "share of that time for a head alone on its SM (MMHA)"},
       {"scalar_round_us", &P::scalar_round_us, 0.0, 20.0, "waiting for a second round of cuts (MMHA)"},
       {"scalar_combine_us", &P::scalar_combine_us, 0.0, 20.0, "merging a split context (MMHA)"},
@@ -243,14 +244,32 @@ DecodeTime mmha(const DecodeCall& c, const DecodeParameters& p, const Chip& chip
           .filled = c.heads * splits >= sms};
 }
 
+/// vLLM's own paged attention, its only kernel on AMD GPUs for years: a block of threads a query head, which reads the
+/// cache for itself. A context of several partitions is cut into them while sequences x heads are at most 512, and
+/// walked whole beyond that (vllm/attention/ops/paged_attn.py).
+DecodeTime paged(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
+  constexpr double kPartition = 512, kCutHeads = 512;
+  const double partitions = ceil_div(c.longest, kPartition);
+  const bool whole = partitions > 1 && c.heads > kCutHeads;
+  const double splits = whole ? 1 : partitions;
+  const double row = p.scalar_row_ns * std::pow(c.dim / 64, 0.7) * (whole ? p.ungrouped_slowdown : 1.0);
+  const double rows = std::max(c.heads * c.visible / chip.sms, p.scalar_lone * c.longest_visible / splits);
+  return {.launch = launch_of(p, c.dim),
+          .path = rows * row * 1e-3 * kMicrosecond,
+          .combine = (splits > 1 ? p.scalar_combine_us : 0.0) * kMicrosecond,
+          .overlap = p.scalar_overlap,
+          .filled = c.heads * splits >= chip.sms};
+}
+
 /// Which kernel an engine picks, and its time in parts.
 DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, const GpuSpec& gpu,
                     KernelFamily family) {
   const bool trtllm = family == KernelFamily::kTrtllm;
   switch (attention::library_of(gpu, family)) {
     case Library::kFa3:
-      return fa3(c, p, chip);
+      return c.shared_reads ? fa3(c, p, chip) : paged(c, p, chip);
     case Library::kFa2:
+      if (!c.shared_reads) return paged(c, p, chip);
       return padded_rows(c, p, chip, 512, true);
     case Library::kTrtllmGen:
       if (trtllm && c.group > 32) return mmha(c, p, chip, true);

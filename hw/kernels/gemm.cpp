@@ -280,7 +280,7 @@ Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const Gp
   const Problem x = problem_of(shape, constants, gpu, compute, copies);
   // SmoothQuant's kernel for up to four rows works without tiles.
   const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
-  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family));
+  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m));
   Seconds time = plan.time() + constants.launch_us * kMicrosecond;
   // What one row loses, it loses to the quantization beside it, which is not part of a served GEMM.
   if (shape.m <= 1) time -= (served ? std::max(0.0, constants.gemv_us) : constants.gemv_us) * kMicrosecond;

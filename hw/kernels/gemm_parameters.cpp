@@ -11,7 +11,7 @@ namespace {
 
 using P = GemmParameters;
 constexpr std::array<Parameter<P>, 23> kFields{{
-    {"compute_efficiency", &P::compute_efficiency, 0.3, 1.0,
+    {"compute_efficiency", &P::compute_efficiency, 0.03, 1.0,
      "matrix-unit rate over the datasheet's, clocks not throttled"},
     {"sustained_clock", &P::sustained_clock, 0.7, 1.0, "clock under the power limit over the cool one"},
     {"bandwidth_efficiency", &P::bandwidth_efficiency, 0.4, 1.0, "DRAM bandwidth over the datasheet's"},
@@ -112,7 +112,7 @@ std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec&
   names = {};
   const bool vllm = family == KernelFamily::kVllm;
   const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
-  if (!gemm_tiling(block, gpu, family).split_k) names.add("split_k_us");
+  if (!gemm_tiling(block, gpu, family, 1.0).split_k) names.add("split_k_us");
   if (!older) names.add("ramp_k_steps");
   if (!older) names.add("lone_block_rate");
   // vLLM's fp8 for Blackwell loses 13 us at one row; its cause is not known.

@@ -82,6 +82,11 @@ constexpr auto deep_gemm_tiles() {
 }
 constexpr auto kDeepGemmTiles = deep_gemm_tiles();
 
+/// What rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: the time of a product grows with every 16 rows
+/// as if each had the weights to itself, up to a few hundred; prompts run in large tiles.
+constexpr double kThinRows = 512;
+constexpr std::array<GemmTile, 1> kUntunedThin{make_tile(16, 128)}, kUntunedLarge{make_tile(128, 128)};
+
 bool is(const GpuSpec& gpu, std::string_view architecture) { return gpu.architecture == architecture; }
 
 }  // namespace
@@ -92,9 +97,11 @@ GemmTile tile_by_rows(double m) {
   return make_tile(128, 128);
 }
 
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family) {
+GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double rows) {
   const bool vllm = family == KernelFamily::kVllm;
   const bool hopper = is(gpu, "hopper");
+  if (is(gpu, "cdna3-untuned"))
+    return {.tiles = rows <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = rows <= kThinRows};
   // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
   const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
   // DeepGEMM for Hopper swaps the operands of few rows only.

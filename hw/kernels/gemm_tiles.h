@@ -31,7 +31,8 @@ struct GemmTiling {
 };
 
 /// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family);
+/// `rows` of C matter where a library does not look for the fastest.
+GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double rows);
 /// The tile for m rows where the tiling is by rows.
 GemmTile tile_by_rows(double m);
 

@@ -62,7 +62,7 @@ Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario,
   }
   out.prefill = std::move(deployment);
   out.bandwidth = in.bandwidth("bandwidth", BytesPerSecond(0));
-  out.latency = in.time("latency", Seconds(0));
+  out.latency = in.time("latency", decode.engine.handover_time);
   in.finish();
   return out;
 }

@@ -11,7 +11,7 @@ namespace roofcast {
 ///   disaggregation:
 ///     prefill: {gpu, engine, parallelism: {tp, ..., replicas}, precision}   what differs from the scenario's own keys
 ///     bandwidth: 50 GB/s    of one GPU's link; default its NIC, or PCIe without one
-///     latency: 1 ms         of a transfer; default 0
+///     latency: 1 ms         of a transfer; default the decode engine's handover_time
 /// The scenario's GPU, engine and parallelism are then those of the decode workers. A map under `gpu`, `engine` or
 /// `precision` without a name changes single keys; `parallelism` stands for itself. Both sides must keep their caches
 /// in one format. Prefill workers that do not fit their memory are prefill->memory.infeasible.

@@ -1,7 +1,9 @@
 #include "sim/plan/measured_runs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -92,14 +94,7 @@ LengthSpec length_of(int tokens, bool spread) {
   return {LengthSpec::Fixed{tokens}};
 }
 
-/// Everything queued at once: enough requests that the ramps at both ends are a small part.
-std::int64_t offline_requests(const Deployment& d, int tokens) {
-  const double together = std::min<double>(d.engine.max_num_seqs,
-                                           d.memory.infeasible ? 1 : d.memory.max_batch(tokens, d.engine.block_size));
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(4 * together), 256, 8192);
-}
-
-WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, const Deployment& d) {
+WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
   WorkloadSpec w;
   const int isl = c.count(row, "isl", 1), osl = c.count(row, "osl", 1);
   const bool spread = c.text(row, "protocol") == "inferencex";
@@ -121,7 +116,8 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, const 
     if (!all_at_once) w.arrivals.rate = PerSecond(c.number(row, "request_rate", 1));
   } else {
     w.arrivals.process = ArrivalSpec::Process::kAllAtOnce;
-    w.requests = offline_requests(d, isl + osl);
+    w.requests = kind == RunKind::kStatic ? std::max(1, c.count(row, "batch", 1))
+                                          : offline_requests(c.text(row, "version"), isl + osl);
   }
   return w;
 }
@@ -151,19 +147,50 @@ Sharding worker_sharding(const Columns& c, std::size_t row, const std::string& r
   return s;
 }
 
-/// Prefill workers take prompts one batch at a time; decode workers as many sequences as their batch limit.
+/// Prefill workers take the prompts that fit their engine's token budget, at least the batch of their column; decode
+/// workers as many sequences as their batch limit.
 void disaggregate(MeasuredRun& run, Deployment& decode, const Columns& c, std::size_t row) {
   auto prefill = std::make_shared<Deployment>(decode);
   prefill->sharding = worker_sharding(c, row, "prefill");
   check_sharding(prefill->model, prefill->sharding, c.mark(row));
   const int isl = c.count(row, "isl", 1), batch = std::max(1, c.count(row, "prefill_batch_size", 1));
-  prefill->engine.max_num_seqs = batch;
-  prefill->engine.max_num_batched_tokens = batch * isl;
+  prefill->engine.max_num_batched_tokens = std::max(batch * isl, prefill->engine.max_num_batched_tokens);
+  prefill->engine.max_num_seqs = prefill->engine.max_num_batched_tokens / std::max(1, isl);
   prefill->memory = plan_memory(*prefill);
   if (prefill->memory.infeasible) run.note = prefill->memory.infeasible->reason;
   run.replicas = std::max(1, c.count(row, "decode_num_workers", 1));
-  run.disaggregation =
-      Disaggregation{.prefill = prefill, .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1))};
+  run.disaggregation = Disaggregation{.prefill = prefill,
+                                      .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1)),
+                                      .latency = decode.engine.handover_time};
+}
+
+/// Runs of one disaggregated setup at several concurrencies.
+std::string setup_of(const Columns& c, std::size_t row) {
+  std::string setup;
+  for (std::string_view name : {"model", "gpu", "engine", "speculation", "weight_dtype", "isl", "osl"})
+    setup += c.text(row, name) + "|";
+  for (std::string_view role : {"prefill", "decode"}) {
+    for (std::string_view size : {"_num_workers", "_tp_size", "_pp_size", "_attention_dp_size", "_moe_ep_size"})
+      setup += c.text(row, std::string(role) + std::string(size)) + "|";
+  }
+  return setup;
+}
+
+/// Sequences that a rank of a decode worker may hold, by setup. The recipes of InferenceX limit TensorRT-LLM's decode
+/// workers to a power of two and end a sweep with more requests than that: what it leaves waiting there, 8 of 11, 16
+/// of 21, 32 of 34, 128 of 141 a worker, is the time to the first token that these runs show by Little's law.
+using DecodeLimits = std::map<std::string, int>;
+DecodeLimits decode_limits(const CsvTable& table, const Columns& c) {
+  DecodeLimits limits;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (c.text(row, "protocol") != "inferencex" || c.text(row, "engine") != "trtllm") continue;
+    const double ranks = std::max(1.0, c.number(row, "decode_num_workers", 1)) *
+                         std::max(1.0, c.number(row, "decode_attention_dp_size", 1));
+    const double each = std::clamp(c.number(row, "concurrency", 1) / ranks, 1.0, 1e6);
+    int& limit = limits[setup_of(c, row)];
+    limit = std::max(limit, static_cast<int>(std::bit_floor(static_cast<unsigned>(each))));
+  }
+  return limits;
 }
 
 bool has_experts(const ModelSpec& model) {
@@ -172,7 +199,7 @@ bool has_experts(const ModelSpec& model) {
   });
 }
 
-MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache& specs) {
+MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits, SpecCache& specs) {
   MeasuredRun run;
   run.row = row;
   const std::string model = c.text(row, "model"), gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
@@ -186,7 +213,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
                              .engine = engine,
                              .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
                              .source = c.text(row, "source"),
-                             .measured = c.text(row, "measured")});
+                             .measured = c.text(row, "measured"),
+                             .kv_dtype = c.text(row, "kv_dtype")});
   d->model = specs.model(make_scalar(model, mark));
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
@@ -203,10 +231,15 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1)});
+  if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
+  if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
+    d->engine.max_num_seqs = limit->second;
   d->precision =
       precision_of(c, row, *d, cache_format_of_run(c.text(row, "kv_dtype"), c.text(row, "weight_dtype"), *d));
   d->precision.scaled_latents = d->engine.scaled_latents;
   d->memory = plan_memory(*d);
+  // The one batch of a static benchmark passes the stages of a pipeline whole: the stages wait for each other.
+  if (kind == RunKind::kStatic) d->sharding.pp = 1;
   run.dense = !has_experts(d->model);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
@@ -225,14 +258,17 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, SpecCache&
     reserve_draft(*d, run.speculation);
   }
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
-  run.workload = workload_of(kind, c, row, *d);
+  run.workload = workload_of(kind, c, row);
   run.batch = std::max(1, c.count(row, "batch", 1));
+  const double room = d->memory.max_batch(run.workload.prompt_tokens.longest() + run.workload.output_tokens.longest(),
+                                          d->engine.block_size);
+  run.queues = kind == RunKind::kStatic && c.text(row, "source") != "trtllm_static_batch" && room < run.batch;
   run.deployment_key = fmt::format(
-      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
+      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
       d->sharding.pp, d->sharding.attention_dp, d->sharding.ep, name_of(d->precision.weights),
       name_of(d->precision.attention_weights), name_of(d->precision.expert_weights), name_of(d->precision.activations),
       name_of(d->precision.kv_cache), d->engine.max_num_batched_tokens, name_of(d->engine.moe_kernel),
-      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs);
+      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs, d->engine.shared_query_heads);
   run.deployment = std::move(d);
   return run;
 }
@@ -248,7 +284,8 @@ double metric_value(const std::string& metric, const MeasuredRun& run, double ou
 RunPrediction predict_static(const MeasuredRun& run, StepPricer& pricer) {
   const EngineSpec& engine = run.deployment->engine;
   const int isl = run.workload.prompt_tokens.longest(), osl = run.workload.output_tokens.longest();
-  const int together = std::min(run.batch, engine.max_num_seqs);
+  const double room = run.queues ? std::max(1.0, run.deployment->memory.max_batch(isl + osl, engine.block_size)) : 1e9;
+  const int together = static_cast<int>(std::min<double>(std::min(run.batch, engine.max_num_seqs), room));
   double prefill = 0;
   for (std::int64_t done = 0, total = std::int64_t{together} * isl; done < total;) {
     std::vector<PrefillChunk> chunks;
@@ -278,9 +315,10 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
   MeasuredRuns out{.kind = kind_of(table), .runs = {}};
   const Columns columns(table);
   SpecCache specs;
+  const DecodeLimits limits = out.kind == RunKind::kDisaggregated ? decode_limits(table, columns) : DecodeLimits{};
   for (std::size_t row = 0; row < table.rows(); ++row) {
     try {
-      out.runs.push_back(read_run(out.kind, columns, row, specs));
+      out.runs.push_back(read_run(out.kind, columns, row, limits, specs));
     } catch (const ConfigError& error) {
       MeasuredRun run;
       run.row = row;
@@ -294,7 +332,9 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
 
 RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pricer) {
   SIM_CHECK(run.note.empty(), "a run with a note cannot be predicted");
-  if (kind == RunKind::kStatic) return predict_static(run, pricer);
+  // The first token of a batch that queues is that of the part which is let in first.
+  const bool at_once = !run.queues || run.metric == "ttft_ms";
+  if (kind == RunKind::kStatic && at_once) return predict_static(run, pricer);
   ServingOptions options = run.serving;
   options.replicas = run.replicas;
   options.disaggregation = run.disaggregation;
@@ -309,6 +349,10 @@ RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pric
     p.value = p.ttft_ms;
   } else if (run.metric == "itl_ms") {
     p.value = m.itl_ms.mean();
+  } else if (run.metric == "tpot_ms") {
+    p.value = p.tpot_ms;
+  } else if (run.metric == "e2e_ms") {
+    p.value = m.duration.base() * 1e3;
   } else if (run.metric == "total_tokens_per_s") {
     p.value = (m.input_tokens + m.output_tokens) / m.duration.base();
   } else if (!run.metric.empty()) {

@@ -29,25 +29,58 @@ bool before_sglang_0_5_10(const std::string& version, const std::string& measure
   return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
+/// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of
+/// models of either group at saturation shows: none before 0.7; groups of eight until 0.10, not over paged 16-bit
+/// caches; other groups with 0.11, and groups of eight over paged 16-bit caches with 0.12.
+int shared_query_heads(double version, bool wide_pages) {
+  if (version < 0.007) return 1;
+  if (version < 0.011) return wide_pages ? 1 : 8;
+  return version < 0.012 && wide_pages ? 4 : 0;
+}
+
+/// TensorRT-LLM's perf-overview page of that version: 0.10 ran gptManagerBenchmark with one engine for all lengths,
+/// 0.11 and later fill the cache. The benchmark calls the engine in its own process: there is no front end.
+void apply_offline_settings(EngineSpec& engine, double version) {
+  if (version < 0.011) {
+    engine.max_num_seqs = 2048;
+    engine.max_num_batched_tokens = 2048;
+    engine.gpu_memory_utilization = 0.9;
+  } else {
+    engine.gpu_memory_utilization = std::max(engine.gpu_memory_utilization, 0.95);
+  }
+  if (version >= 0.012) engine.reserved_memory = Bytes(1e9);
+  HostCosts& host = engine.host;
+  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+}
+
 }  // namespace
 
 EngineSpec engine_of_run(const RunEngine& run) {
   std::string profile = run.engine;
   const double version = version_number(run.version);
-  if (run.engine == "trtllm" && (run.kind == RunKind::kStatic || (!closed_loop(run.kind) && version < 1.0)))
+  if (run.engine == "trtllm" && (run.kind == RunKind::kStatic || (!closed_loop(run.kind) && version < 0.019)))
     profile = "trtllm-0";
-  else if (run.engine == "trtllm" && version < 1.001)
+  else if (run.engine == "trtllm" && version < 1.001 && run.kind != RunKind::kDisaggregated)
     profile = "trtllm-1.0";
   if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
       parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"engine", 0, 0}), "an engine"));
-  // XQA came with 0.7, for eight query heads a KV head; from 0.10 on it takes others too.
-  if (run.engine == "trtllm" && version < 0.010) engine.shared_query_heads = version < 0.007 ? 1 : 8;
+  if (run.engine == "trtllm") {
+    const bool paged = run.source != "trtllm_static_batch";
+    // Argonne's runs are of 2024 and name no version: their models of either group show no sharing.
+    const double number = run.source == "argonne_llm_inference_bench" ? 0.010 : version;
+    engine.shared_query_heads = shared_query_heads(number, paged && run.kv_dtype != "fp8");
+  }
   engine.prefix_caching = false;  // random tokens: nothing is shared
-  if (run.kind == RunKind::kOffline) engine.gpu_memory_utilization = std::max(engine.gpu_memory_utilization, 0.95);
+  if (run.kind == RunKind::kOffline) apply_offline_settings(engine, version);
   return engine;
+}
+
+std::int64_t offline_requests(const std::string& version, int tokens) {
+  if (version_number(version) < 0.011) return 2000;
+  return tokens <= 256 ? 30000 : tokens <= 2500 ? 3000 : tokens <= 5500 ? 1500 : 1000;
 }
 
 Dtype stored_format(Dtype column, const ModelSpec& model) {
@@ -56,8 +89,14 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
+void use_rocm_kernels(EngineSpec& engine) {
+  engine.shared_query_heads = 1;
+  engine.graphs.enabled = false;
+}
+
 std::string gpu_of_run(const std::string& gpu, const std::string& source) {
-  return source == "argonne_llm_inference_bench" && gpu == "a100-sxm" ? "a100-sxm-40gb" : gpu;
+  if (source != "argonne_llm_inference_bench") return gpu;
+  return gpu == "a100-sxm" ? "a100-sxm-40gb" : gpu == "mi300x" ? "mi300x-2024" : gpu;
 }
 
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,
@@ -68,8 +107,10 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.max_num_seqs = shape.concurrency;
     e.max_num_batched_tokens = shape.isl + shape.concurrency;
   }
-  // A static benchmark prefills its whole batch in one pass.
-  if (shape.kind == RunKind::kStatic)
+  // A static benchmark prefills its whole batch in one pass, but vLLM goes by its budget there too.
+  if (shape.kind == RunKind::kStatic && e.kernels == KernelFamily::kVllm)
+    e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);
+  else if (shape.kind == RunKind::kStatic)
     e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   e.max_num_seqs = std::max(1, whole("max_num_seqs", e.max_num_seqs));

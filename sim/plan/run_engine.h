@@ -13,15 +13,25 @@ struct RunEngine {
   RunKind kind;
   std::string engine, version, source;
   std::string measured = {};  ///< yyyy-mm-dd
+  std::string kv_dtype = {};  ///< its column; blank is 16 bit before TensorRT-LLM 0.12
 };
-/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch one,
-/// SGLang before 0.5.10 hides less of its host work, vLLM before 0.8 is the V0 engine, and Splitwise's of 2023 had no
-/// CUDA graphs. Throws ConfigError for an unknown engine.
+/// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch
+/// one (its offline benchmark took that backend from 0.19 on), but workers apart ran under NVIDIA Dynamo, whose version
+/// that column then names, with TensorRT-LLM 1.1 or later; SGLang before 0.5.10 hides less of its host work, vLLM
+/// before 0.8 is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
+
+/// How many requests an offline run of that version of TensorRT-LLM queues, by the tokens of one (its perf-overview
+/// pages; 0.10 took 2000 throughout). Enough for a steady state but where the batch is of that size itself.
+std::int64_t offline_requests(const std::string& version, int tokens);
 
 /// The part that was measured: Argonne's A100s are the 40 GB ones of Polaris (its batch-1 decode times stand in the
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
+
+/// vLLM's V0 engine on AMD GPUs: its paged attention takes query heads one by one, and steps are launched kernel by
+/// kernel (a token takes 0.25 ms a layer whatever the GPUs it is split over).
+void use_rocm_kernels(EngineSpec& engine);
 
 /// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size
 /// of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later) is fp8_block.

@@ -80,6 +80,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   for (std::size_t i = 0; i < kMoeVariantCount; ++i) kernels.push_back(name_of(static_cast<MoeVariant>(i)));
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", kernels, 0));
   e.start_time = in.time("start_time", e.start_time);
+  e.handover_time = in.time("handover_time", e.handover_time);
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
   e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);

@@ -212,8 +212,9 @@ struct StepModel::State {
   double host_seconds(double sequences, bool prefill) const {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
-    return host.step_time.base() + host.sequence_time.base() * sequences +
-           (prefill ? host.prefill_step_time.base() : 0.0);
+    return (host.step_time.base() + host.sequence_time.base() * sequences +
+            (prefill ? host.prefill_step_time.base() : 0.0)) /
+           deployment->gpu.node.host_speed;
   }
 
   /// The parts of a step that do not depend on contexts.
@@ -233,7 +234,8 @@ struct StepModel::State {
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
-    if (eager(batch, f.rank)) f.launch_floor = deployment->engine.host.launch_time.base();
+    if (eager(batch, f.rank))
+      f.launch_floor = deployment->engine.host.launch_time.base() / deployment->gpu.node.host_speed;
     f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty());
     return f;
   }
