@@ -131,7 +131,7 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const std::string text = "efficiency: {carried_over_from: " + measured + ", trtllm: " + constants("own") + "}\n";
   CHECK(source_of(load_text(text, KernelFamily::kTrtllm)) == "own");
-  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.carried_over_from.empty());
+  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.carried_over_from == "a");  // the families it lacks
   CHECK(source_of(load_text(text, KernelFamily::kVllm)) == "v");
 }
 

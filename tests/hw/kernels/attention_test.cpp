@@ -283,3 +283,20 @@ TEST_CASE("attention: constants are within their bounds, and every field is list
   CHECK(DecodeParameters::fields().size() * sizeof(double) == sizeof(DecodeParameters));
   CHECK(PrefillParameters::fields().size() * sizeof(double) == sizeof(PrefillParameters));
 }
+
+TEST_CASE("attention: paged attention reads the cache a head, and cuts it for few heads only") {
+  const GpuSpec gpu = round_gpu("cdna3");
+  DecodeParameters p;
+  p.launch_us = p.launch_head_dim_us = 0;
+  p.scalar_row_ns = 10, p.scalar_lone = 0, p.scalar_combine_us = 0, p.ungrouped_slowdown = 3, p.scalar_overlap = 8;
+  AttentionHeads heads = kGrouped;
+  heads.shared_reads = false;
+  const auto time = [&](double batch) {
+    return us(attention_decode_with({.batch = batch, .mean_context = 2048, .max_context = 2048}, heads, p, gpu,
+                                    KernelFamily::kVllm, Timing::kServed));
+  };
+  // 16 x 32 heads are cut, 32 x 32 are not: twice the keys, three times as long each.
+  CHECK(time(32) / time(16) == doctest::Approx(6).epsilon(0.02));
+  const double alone = 512.0 * 2048 / 100 * 10 * std::pow(2, 0.7) * 1e-3;
+  CHECK(time(16) == doctest::Approx(alone).epsilon(0.02));
+}

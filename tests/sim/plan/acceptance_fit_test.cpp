@@ -36,7 +36,7 @@ TEST_CASE("acceptance: the one that made a run is found again") {
   const auto groups = acceptance_by_group(fits);
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].drafts == 3);
-  CHECK(groups[0].tokens_per_step == doctest::Approx(1 + 0.6 + 0.36 + 0.216).epsilon(0.02));
+  CHECK(groups[0].tokens_per_step == doctest::Approx(1 + 0.6 + 0.36 + 0.216).epsilon(0.05));
 }
 
 TEST_CASE("acceptance: runs beyond both ends say so; none at all is refused") {

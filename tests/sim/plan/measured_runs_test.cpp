@@ -1,0 +1,93 @@
+#include "sim/plan/measured_runs.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "sim/serve/step_pricer.h"
+#include "sim/step/step_model.h"
+
+using namespace roofcast;
+
+namespace {
+
+/// One setup of five decode workers at the concurrencies of a sweep.
+MeasuredRuns sweep(std::initializer_list<int> concurrencies) {
+  std::string text =
+      "model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,prefill_num_workers,"
+      "prefill_batch_size,prefill_tp_size,decode_num_workers,decode_batch_size,decode_tp_size,ttft_ms,tpot_ms\n";
+  for (const int concurrency : concurrencies)
+    text +=
+        fmt::format("llama-3.1-8b,h100-sxm,trtllm,0.8.1,inferencex,none,fp8,256,64,{},1,1,1,5,1,1,1,1\n", concurrency);
+  return read_measured_runs(CsvTable::parse(text, "runs.csv"));
+}
+
+MeasuredRun batch(const std::string& row) {
+  const CsvTable table = CsvTable::parse(
+      "source,version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,batch,metric,value\n" + row + "\n", "s.csv");
+  return read_measured_runs(table).runs.at(0);
+}
+
+MeasuredRun offline(const std::string& version, int isl, int osl) {
+  const CsvTable table =
+      CsvTable::parse(fmt::format("version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,metric,value\n"
+                                  "{},llama-3.1-8b,h100-sxm,trtllm,fp8,fp8,1,1,{},{},output_tokens_per_s,1\n",
+                                  version, isl, osl),
+                      "o.csv");
+  return read_measured_runs(table).runs.at(0);
+}
+
+double predicted(RunKind kind, const MeasuredRun& run) {
+  REQUIRE(run.note == "");
+  const auto pricer = make_model_pricer(run.deployment);
+  return predict_run(kind, run, *pricer).value;
+}
+
+}  // namespace
+
+TEST_CASE("measured runs: a sweep that overfills its decode workers shows their limit") {
+  const MeasuredRuns runs = sweep({5, 30, 55});
+  REQUIRE(runs.kind == RunKind::kDisaggregated);
+  for (const MeasuredRun& run : runs.runs) CHECK(run.deployment->engine.max_num_seqs == 8);
+  CHECK(sweep({40}).runs.at(0).deployment->engine.max_num_seqs == 8);
+  CHECK(sweep({39}).runs.at(0).deployment->engine.max_num_seqs == 4);
+  CHECK(runs.runs[0].disaggregation->latency == runs.runs[0].deployment->engine.handover_time);
+  CHECK(runs.runs[0].disaggregation->prefill->engine.max_num_seqs == 8192 / 256);
+}
+
+TEST_CASE("measured runs: offline benchmarks queue what their version's page says, without a front end") {
+  CHECK(offline("v0.10.0", 128, 128).workload.requests == 2000);
+  CHECK(offline("v0.10.0", 128, 128).deployment->engine.max_num_batched_tokens == 2048);
+  CHECK(offline("v0.17", 128, 128).workload.requests == 30000);
+  CHECK(offline("v0.17", 2048, 2048).workload.requests == 1500);
+  CHECK(offline("v0.17", 128, 128).deployment->engine.name == "trtllm-0");
+  CHECK(offline("v0.21", 128, 128).deployment->engine.name == "trtllm-1.0");
+  CHECK(offline("v0.21", 128, 128).deployment->engine.host.token_time == Seconds(0));
+  // Groups of four query heads: decoded head by head in 0.10, together from 0.11 on.
+  CHECK(offline("v0.10.0", 128, 128).deployment->engine.shared_query_heads == 8);
+  CHECK(offline("v0.11.0", 128, 128).deployment->engine.shared_query_heads == 0);
+}
+
+TEST_CASE("measured runs: static batches queue where they do not fit, and pass a pipeline whole") {
+  const std::string argonne = "argonne_llm_inference_bench,repo,llama-2-7b,a100-sxm,vllm,fp16,fp16,1,";
+  const MeasuredRun fits = batch(argonne + "1,1024,64,16,e2e_ms,1"), queues = batch(argonne + "1,1024,64,96,e2e_ms,1");
+  CHECK_FALSE(fits.queues);
+  CHECK(queues.queues);
+  CHECK(predicted(RunKind::kStatic, queues) > 3 * predicted(RunKind::kStatic, fits));
+  const MeasuredRun staged = batch(argonne + "4,1024,64,16,e2e_ms,1");
+  CHECK(predicted(RunKind::kStatic, staged) == doctest::Approx(predicted(RunKind::kStatic, fits)));
+  const MeasuredRun rocm =
+      batch("argonne_llm_inference_bench,repo,llama-3.1-8b,mi300x,vllm,fp16,fp16,1,1,1024,64,16,e2e_ms,1");
+  CHECK(rocm.deployment->gpu.name == "mi300x-2024");
+  CHECK_FALSE(rocm.deployment->engine.graphs.enabled);
+  CHECK(rocm.deployment->engine.shared_query_heads == 1);
+}
+
+TEST_CASE("measured runs: a slower host takes longer over its part of a step") {
+  const auto of = [](double speed) {
+    auto d = std::make_shared<Deployment>(
+        *batch("splitwise_profiles,2023,llama-2-70b,h100-sxm,vllm,fp16,fp16,8,1,128,8,1,tpot_ms,1").deployment);
+    d->gpu.node.host_speed = speed;
+    return StepModel(d).decode_run(1, 128, 1, 1).time.base();
+  };
+  CHECK(of(0.5) == doctest::Approx(2 * of(1.0)));  // eager: the host sets the pace
+}
