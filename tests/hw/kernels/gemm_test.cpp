@@ -93,6 +93,20 @@ TEST_CASE("gemm: launch, prologue and epilogue come on top") {
   CHECK(served(shape, p, gpu).time.in(kMicrosecond) == doctest::Approx(both(67.108864, 37.748736) + 5.0).epsilon(1e-9));
 }
 
+TEST_CASE("gemm: rows that are no multiple of four are slow only where scales go by rows") {
+  const GpuSpec gpu = round_gpu();
+  GemmParameters p = perfect();
+  p.odd_rows = 0.5;
+  GemmShape shape{.m = 2046, .n = 2048, .k = 8192};
+  const double slow = served(shape, p, gpu).time.base();
+  shape.row_scales = false;
+  const double fast = served(shape, p, gpu).time.base();
+  CHECK(fast == served(shape, perfect(), gpu).time.base());
+  CHECK(slow > 1.5 * fast);
+  shape.m = 2048, shape.row_scales = true;
+  CHECK(served(shape, p, gpu).time.base() == served(shape, perfect(), gpu).time.base());
+}
+
 TEST_CASE("gemm: one tile too many for the SMs costs a second turn") {
   const GpuSpec gpu = round_gpu();
   GemmParameters p = perfect();

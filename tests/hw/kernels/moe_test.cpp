@@ -30,6 +30,7 @@ GpuSpec round_gpu() {
 constexpr Routing kEven{.kind = Routing::Kind::kBalanced, .exponent = 0.0};
 constexpr Routing kUniform{.kind = Routing::Kind::kUniform, .exponent = 0.0};
 constexpr Routing kSkewed{.kind = Routing::Kind::kPowerLaw, .exponent = 1.2};
+constexpr Routing kPopular{.kind = Routing::Kind::kPopularity, .skew = 1.0};
 
 MoeShape mixtral(double tokens) {
   return {.tokens = tokens, .hidden = 4096, .inter = 14336, .top_k = 2, .experts = 8, .routing = kEven};
@@ -47,8 +48,23 @@ TEST_CASE("moe: experts hit, evenly, uniformly and by a power law") {
   CHECK(experts_hit(1, 8, 256, kSkewed) == doctest::Approx(8));  // one token's choices differ
 }
 
+TEST_CASE("moe: equally popular experts are drawn uniformly, unequal ones are hit less and load ranks less evenly") {
+  const Routing alike{.kind = Routing::Kind::kPopularity, .skew = 0.0};
+  for (const double tokens : {1.0, 4.0, 16.0, 48.0, 256.0}) {  // at the tabled counts
+    INFO(tokens);
+    CHECK(experts_hit(tokens, 8, 128, alike) == doctest::Approx(experts_hit(tokens, 8, 128, kUniform)).epsilon(1e-6));
+    CHECK(experts_hit(tokens, 8, 128, kPopular) <= experts_hit(tokens, 8, 128, kUniform) + 1e-9);
+    CHECK(fullest_rank_load(tokens, 8, 128, 8, kPopular) >= fullest_rank_load(tokens, 8, 128, 8, kUniform) - 1e-9);
+  }
+  // Two experts, one choice, popularities e^-z and e^z with z = 0.6745: q = 1 - exp(-c w) sums to one; two tokens
+  // hit 2 - (1 - q1)^2 - (1 - q2)^2 experts, which for q1 + q2 = 1 is 1 + 2 q1 q2 < 1.5.
+  const double two = experts_hit(2, 1, 2, kPopular);
+  CHECK(two > 1.0);
+  CHECK(two < 1.5);
+}
+
 TEST_CASE("moe: more tokens hit no fewer experts, never more than there are") {
-  for (const Routing& routing : {kEven, kUniform}) {
+  for (const Routing& routing : {kEven, kUniform, kPopular}) {
     double before = 0;
     for (double tokens = 1; tokens < 5000; tokens *= 1.3) {
       const double hit = experts_hit(tokens, 8, 128, routing);
@@ -62,14 +78,14 @@ TEST_CASE("moe: more tokens hit no fewer experts, never more than there are") {
 
 TEST_CASE("moe: every assignment lands somewhere") {
   for (const double tokens : {1.0, 7.0, 64.0, 1000.0, 16384.0, 3e5}) {
-    for (const Routing& routing : {kEven, kUniform, kSkewed}) {
+    for (const Routing& routing : {kEven, kUniform, kSkewed, kPopular}) {
       CHECK(expert_load(tokens, 8, 256, 1, routing).assignments == doctest::Approx(8 * tokens).epsilon(1e-9));
     }
   }
 }
 
 TEST_CASE("moe: the fullest rank carries more than its share, all of it when alone") {
-  for (const Routing& routing : {kEven, kUniform, kSkewed}) {
+  for (const Routing& routing : {kEven, kUniform, kSkewed, kPopular}) {
     CHECK(fullest_rank_load(512, 8, 256, 1, routing) == 1.0);
     CHECK(fullest_rank_load(512, 8, 256, 8, routing) >= 1.0 - 1e-12);
     CHECK(fullest_rank_load(512, 8, 256, 8, routing) <= 8.0);
@@ -163,7 +179,7 @@ TEST_CASE("moe: worked time with plain constants") {
 
 TEST_CASE("moe: no resource slows the layer, no token speeds it up") {
   const Efficiency priors;
-  for (const Routing& routing : {kEven, kUniform, kSkewed}) {
+  for (const Routing& routing : {kEven, kUniform, kSkewed, kPopular}) {
     for (const double tokens : {1.0, 32.0, 500.0, 8000.0}) {
       MoeShape shape{
           .tokens = tokens, .hidden = 4096, .inter = 1536, .top_k = 8, .experts = 128, .ep = 4, .routing = routing};

@@ -135,10 +135,23 @@ TEST_CASE("dynamic fp8 activations are quantized before each product, static one
   context.precision = parse_precision(model, make_scalar("fp8"), asked);
   CHECK(count_of(token_operators(context, 10), "quantize") == 4 * 32);
   context.precision.static_activations = true;
-  CHECK(count_of(token_operators(context, 10), "quantize") == 0);
+  const auto fused = token_operators(context, 10);
+  CHECK(count_of(fused, "quantize") == 0);
+  CHECK_FALSE(std::get<GemmShape>(find(fused, "qkv_proj").work).row_scales);
   // Weights alone in 4 bit: nothing to quantize.
   context.precision = parse_precision(model, make_scalar("awq"), asked);
   CHECK(count_of(token_operators(context, 10), "quantize") == 0);
+}
+
+TEST_CASE("a router in fp32 is cast to and multiplied in fp32 whatever the precision of the rest") {
+  const ModelSpec model = shipped("minimax-m2.5");
+  const auto operators = token_operators(context_of(model), 10);
+  const auto& router = std::get<GemmShape>(find(operators, "router").work);
+  CHECK(router.weights == Dtype::kFp32);
+  CHECK(router.activations == Dtype::kFp32);
+  // Read in 16 bit, written in 32: 10 x 3072 x 6 bytes a layer.
+  CHECK(std::get<ElementwiseWork>(find(operators, "router_cast").work).bytes.base() == 10 * 3072 * 6);
+  CHECK(count_of(token_operators(context_of(shipped("mixtral-8x7b")), 10), "router_cast") == 0);
 }
 
 TEST_CASE("LLM.int8() multiplies its outlier columns in 16 bit") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "sim/plan/host_fit.h"
 #include "sim/serve/step_pricer.h"
 #include "sim/step/step_model.h"
 
@@ -90,4 +91,44 @@ TEST_CASE("measured runs: a slower host takes longer over its part of a step") {
     return StepModel(d).decode_run(1, 128, 1, 1).time.base();
   };
   CHECK(of(0.5) == doctest::Approx(2 * of(1.0)));  // eager: the host sets the pace
+}
+
+namespace {
+
+/// Two groups of closed-loop runs whose measured values are the predictions, the second's times `off`.
+std::string closed_loop_runs(double off) {
+  const std::string head =
+      "model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,tp,moe_backend,ttft_ms,"
+      "tpot_ms\n";
+  const auto rows = [](const std::string& model, double ttft, double tpot) {
+    std::string text;
+    for (const int users : {1, 2, 3, 4, 5})
+      text += fmt::format("{},h100-sxm,vllm,0.19.0,nvidia,none,bf16,256,64,{},1,,{},{}\n", model, users, ttft, tpot);
+    return text;
+  };
+  const CsvTable table = CsvTable::parse(head + rows("llama-3.1-8b", 1, 1) + rows("qwen3-8b", 1, 1), "runs.csv");
+  const MeasuredRuns runs = read_measured_runs(table);
+  std::string text = head;
+  for (const MeasuredRun& run : runs.runs) {
+    const auto pricer = make_model_pricer(run.deployment);
+    const RunPrediction p = predict_run(runs.kind, run, *pricer);
+    const bool first = run.group.starts_with("llama");
+    text += fmt::format("{},h100-sxm,vllm,0.19.0,nvidia,none,bf16,256,64,{},1,,{},{}\n",
+                        first ? "llama-3.1-8b" : "qwen3-8b", run.workload.arrivals.concurrency,
+                        p.ttft_ms * (first ? 1 : off), p.tpot_ms * (first ? 1 : off));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("host fit: a group that is far off for another reason does not count") {
+  for (const double off : {1.1, 4.0}) {
+    const CsvTable table = CsvTable::parse(closed_loop_runs(off), "runs.csv");
+    MeasuredRuns runs = read_measured_runs(table);
+    const HostFit fit = fit_host(runs, table, "vllm", {.max_evaluations = 5, .starts = 1});
+    REQUIRE(fit.groups.size() == 2);
+    CHECK(fit.groups[0].counted);
+    CHECK(fit.groups[1].counted == (off < 2));
+  }
 }

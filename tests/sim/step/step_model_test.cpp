@@ -73,6 +73,23 @@ TEST_CASE("an eager run pays its launches in closed form too") {
   CHECK(model.decode_run(8, 8 * 500.0, 1, 2000).time.base() == doctest::Approx(seconds).epsilon(1e-9));
 }
 
+TEST_CASE("prefill is replayed from graphs up to its own limit, whatever decode's") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
+  const PrefillChunk chunk{.tokens = 256, .context_before = 0, .last = true};
+  const auto prefill = [&](int graph_tokens) {
+    d->engine.graphs.prefill_tokens = graph_tokens;
+    return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).base();
+  };
+  CHECK(prefill(256) == prefill(4096));
+  CHECK(prefill(255) > 2 * prefill(256));
+  CHECK(prefill(255) == prefill(0));
+  d->engine.graphs.prefill_tokens = 0;
+  const double decode = StepModel(d).time(decodes(8, 500)).base();
+  d->engine.graphs.prefill_tokens = 4096;
+  CHECK(StepModel(d).time(decodes(8, 500)).base() == decode);
+}
+
 TEST_CASE("steps_within counts the steps that begin before the budget is spent") {
   StepModel model(deploy("llama-3.1-8b", "h100-sxm"));
   const double context = 16 * 1024.0;
