@@ -153,10 +153,11 @@ class Reader {
         if (p.scenario.deployment->precision.kv_cache != d.scenario.deployment->precision.kv_cache) continue;
         Candidate pair = d;
         pair.index = index++;
+        const Seconds latency = plan_.transfer_latency.value_or(d.scenario.deployment->engine.handover_time);
         pair.scenario.serving.disaggregation = Disaggregation{.prefill = p.scenario.deployment,
                                                               .prefill_replicas = 1,
                                                               .bandwidth = plan_.transfer_bandwidth,
-                                                              .latency = plan_.transfer_latency};
+                                                              .latency = latency};
         pair.most_prefill_gpus = p.most_of_kind;
         if (p.gpu != d.gpu) pair.gpu = p.gpu + " > " + d.gpu;
         if (!pair.affords({1, 1}, plan_.spare_replicas)) continue;

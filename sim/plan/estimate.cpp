@@ -40,12 +40,13 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   return m;
 }
 
-/// The steps that prefill `batch` equal prompts under a token budget, and their total.
+/// The steps that prefill `batch` equal prompts under a token budget, and their total. Attention-DP ranks take prompts
+/// in turn and work side by side, each within the budget.
 StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& steps) {
   const Deployment& d = model.deployment();
-  const std::int64_t total = std::int64_t{r.batch} * r.prompt_tokens;
-  const std::int64_t budget =
-      d.fidelity == Fidelity::kIdeal ? total : std::int64_t{d.engine.max_num_batched_tokens} * d.sharding.attention_dp;
+  const int ranks = std::min(r.batch, d.sharding.attention_dp), rounds = (r.batch + ranks - 1) / ranks;
+  const std::int64_t total = std::int64_t{rounds} * r.prompt_tokens;
+  const std::int64_t budget = d.fidelity == Fidelity::kIdeal ? total : d.engine.max_num_batched_tokens;
   StepBreakdown sum;
   std::int64_t done = 0;
   steps = 0;
@@ -55,7 +56,9 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
     while (left > 0) {
       const int before = static_cast<int>(done % r.prompt_tokens);
       const int tokens = static_cast<int>(std::min<std::int64_t>(left, r.prompt_tokens - before));
-      chunks.push_back({tokens, before, before + tokens == r.prompt_tokens});
+      const bool last_round = done / r.prompt_tokens == rounds - 1;
+      chunks.insert(chunks.end(), static_cast<std::size_t>(last_round ? r.batch - (rounds - 1) * ranks : ranks),
+                    {tokens, before, before + tokens == r.prompt_tokens});
       left -= tokens;
       done += tokens;
     }

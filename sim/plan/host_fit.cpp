@@ -176,19 +176,19 @@ std::vector<double> fractions_of(const HostCosts& host) {
   return x;
 }
 
-/// Mean squared ln(cost / the engine's own), both plus a twentieth of the bound.
-double distance(const std::vector<double>& at, const std::vector<double>& own) {
+/// Mean squared ln(cost / what is expected), both plus a twentieth of the bound.
+double distance(const std::vector<double>& at, const std::vector<double>& expected) {
   constexpr double kSmall = 0.05;
   double sum = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const double step = std::log((at[i] + kSmall) / (own[i] + kSmall));
+    const double step = std::log((at[i] + kSmall) / (expected[i] + kSmall));
     sum += step * step;
   }
   return sum / static_cast<double>(at.size());
 }
 
 /// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
-HostCosts descend(HostProblem& problem, const HostCosts& start, const std::string& except,
+HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const std::string& except,
                   const HostFitOptions& options, double& loss) {
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(kParameters.size()));
   std::vector<double> x, low, step;
@@ -197,7 +197,7 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const std::strin
     x.push_back(std::clamp((start.*p.member).in(kMicrosecond) / p.high_us, low.back(), 1.0));
     step.push_back(std::max(0.4 * x.back(), 0.01));
   }
-  const std::vector<double> own = fractions_of(problem.own());
+  const std::vector<double> expected = fractions_of(prior);
   search.set_lower_bounds(low);
   search.set_upper_bounds(std::vector<double>(kParameters.size(), 1.0));
   search.set_initial_step(step);
@@ -205,7 +205,7 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const std::strin
   search.set_xtol_abs(1e-4);
   const std::function<double(const std::vector<double>&)> value = [&](const std::vector<double>& at) {
     problem.predict(host_of(at), except);
-    return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, own) : 0.0);
+    return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, expected) : 0.0);
   };
   search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
                               void* f) { return (*static_cast<decltype(&value)>(f))(at); },
@@ -214,17 +214,17 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const std::strin
   return host_of(x);
 }
 
-/// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
+/// The best of descents from `prior` and from seeded points that take each cost down to between 1 and 100 % of its
 /// bound.
-HostCosts minimize(HostProblem& problem, const HostCosts& start, const std::string& except,
+HostCosts minimize(HostProblem& problem, const HostCosts& prior, const std::string& except,
                    const HostFitOptions& options, double& loss) {
-  HostCosts best = descend(problem, start, except, options, loss);
+  HostCosts best = descend(problem, prior, prior, except, options, loss);
   Random random(options.seed);
   for (int i = 1; i < options.starts; ++i) {
     std::vector<double> x;
     for (std::size_t k = 0; k < kParameters.size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
     double other = 0;
-    const HostCosts found = descend(problem, host_of(x), except, options, other);
+    const HostCosts found = descend(problem, host_of(x), prior, except, options, other);
     if (other < loss) best = found, loss = other;
   }
   return best;
@@ -245,11 +245,13 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
     fit.groups.push_back(group);
   }
   if (!options.cross_validate) return fit;
-  // Not from the profile's costs, which have seen the group.
+  // Not from the profile's costs, which have seen the group; a cost that the other groups leave open stays neutral.
   const HostCosts neutral = host_of(std::vector<double>(kParameters.size(), 0.1));
+  HostFitOptions held_out = options;
+  held_out.pull = std::max(options.pull, 0.005);
   for (HostFitGroup& group : fit.groups) {
     double loss = 0;
-    const HostCosts host = minimize(problem, neutral, group.group, options, loss);
+    const HostCosts host = minimize(problem, neutral, group.group, held_out, loss);
     problem.predict(host, "");
     group.held_out = problem.errors(group.group);
   }

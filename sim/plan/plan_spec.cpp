@@ -83,7 +83,7 @@ void read_disaggregation(PlanSpec& plan, ConfigReader& in) {
   plan.decode = read_role(in.optional_child("decode"));
   if (auto transfer = in.optional_child("transfer")) {
     plan.transfer_bandwidth = transfer->bandwidth("bandwidth", BytesPerSecond(0));
-    plan.transfer_latency = transfer->time("latency", Seconds(0));
+    if (transfer->has("latency")) plan.transfer_latency = transfer->time("latency", Seconds(0));
     transfer->finish();
   }
 }

@@ -30,7 +30,7 @@ struct PlanSpec {
   bool aggregated = true, disaggregated = false;  ///< modes
   RoleSpace prefill, decode;                      ///< of disaggregated ones
   BytesPerSecond transfer_bandwidth{};            ///< of caches, each GPU; 0: its NIC
-  Seconds transfer_latency{};
+  std::optional<Seconds> transfer_latency;        ///< none: the decode engine's handover_time
   PlanGoal goal = PlanGoal::kCost;
   int max_gpus = 8;                                    ///< of the fleet
   std::vector<std::pair<std::string, int>> available;  ///< GPUs of a kind there are, where fewer
@@ -54,7 +54,7 @@ struct PlanSpec {
 ///     modes: [aggregated, disaggregated]        default aggregated
 ///     prefill, decode: {gpus, tp, pp, ep, attention_dp, max_num_seqs, max_num_batched_tokens, workers: [...]}
 ///                                               of disaggregated ones: the part of the space each may come from
-///     transfer: {bandwidth: 50 GB/s, latency: 1 ms}        of caches; default each GPU's NIC, 0
+///     transfer: {bandwidth: 50 GB/s, latency: 1 ms}        of caches; default each GPU's NIC, handover_time
 ///     goal: cost | gpus | throughput            default cost where a rate or users are given
 ///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
 ///     goodput: 0.95                             of the requests within all limits at once, not each limit's percentile
