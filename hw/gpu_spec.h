@@ -18,7 +18,7 @@ struct NodeSpec {
   BytesPerSecond nvlink_bandwidth{};  ///< 0 without NVLink: the PCIe bandwidth counts
   BytesPerSecond pcie_bandwidth{};
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
-  double host_speed = 1.0;  ///< of one core of the host's, over that of a DGX H100 (Xeon 8480C): divides host times of steps
+  double host_speed = 1.0;  ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
 };
 
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).

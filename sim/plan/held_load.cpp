@@ -14,7 +14,8 @@ class Prober {
         fleet_(fleet),
         pricers_(pricers),
         tried_(tried),
-        whole_(load_kind(*s.workload) == LoadKind::kUsers) {}
+        whole_(load_kind(*s.workload) == LoadKind::kUsers),
+        rate_(load_kind(*s.workload) == LoadKind::kRate) {}
 
   double rounded(double load) const { return whole_ ? std::max(1.0, std::floor(load + 1e-9)) : load; }
   bool holds(double load) {
@@ -26,13 +27,18 @@ class Prober {
     return whole_ ? high - low > std::max(1.0, tolerance * low) : high / low > 1.0 + tolerance;
   }
   const LoadResult& last() const { return tried_.back().result; }
+  /// Whether as many requests as before would come for longer than a month: nobody asks for so little.
+  bool endless(double load) const {
+    constexpr double kMonth = 30 * 86400.0;
+    return rate_ && static_cast<double>(last().requests) > kMonth * load;
+  }
 
  private:
   const Scenario& scenario_;
   Fleet fleet_;
   PricerPool& pricers_;
   std::vector<TriedLoad>& tried_;
-  bool whole_;
+  bool whole_, rate_;
 };
 
 }  // namespace
@@ -47,7 +53,7 @@ HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet
   if (range.at_low != nullptr) low = range.low, held = {low, *range.at_low};
   for (int i = 0; i < kHalvings && low == 0; ++i) {
     const double next = probe.rounded(range.low > 0 && i == 0 ? range.low : high / 2);
-    if (next >= high) break;
+    if (next >= high || probe.endless(next)) break;
     if (probe.holds(next)) {
       low = next, held = {low, probe.last()};
     } else {
