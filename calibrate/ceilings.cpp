@@ -6,6 +6,7 @@
 
 #include "base/number_text.h"
 #include "hw/dtype.h"
+#include "hw/efficiency.h"
 
 namespace roofcast {
 namespace {
@@ -129,7 +130,7 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
   const ConfigTree* efficiency = gpu->find("efficiency");
   if (!efficiency) return out;
   for (const auto& entry : (*efficiency)->entries) {
-    if (entry.key == "carried_over_from" || entry.key == "widening") continue;
+    if (entry.key != name_of(KernelFamily::kVllm) && entry.key != name_of(KernelFamily::kTrtllm)) continue;
     ConfigTree constants = entry.value;
     if (constants->kind == ConfigNode::Kind::kScalar) {
       const std::filesystem::path beside =

@@ -1,7 +1,7 @@
 // roofcast calibrate host: an engine's host costs from measured serving runs.
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "base/config_library.h"
 #include "cli/command.h"
@@ -33,8 +33,9 @@ void print_fit(const HostFit& fit, bool runs) {
   }
   Table lines({"group", "rows", "TPOT", "TTFT", "value", "TPOT left out", "TTFT left out", "value left out"});
   for (const HostFitGroup& g : fit.groups) {
-    lines.row({g.group + (g.counted ? "" : " *"), std::to_string(g.rows), percent(g.fitted.tpot), percent(g.fitted.ttft), percent(g.fitted.value),
-               percent(g.held_out.tpot), percent(g.held_out.ttft), percent(g.held_out.value)});
+    lines.row({g.group + (g.counted ? "" : " *"), std::to_string(g.rows), percent(g.fitted.tpot),
+               percent(g.fitted.ttft), percent(g.fitted.value), percent(g.held_out.tpot), percent(g.held_out.ttft),
+               percent(g.held_out.value)});
   }
   fmt::print("{}", lines.text());
   if (std::any_of(fit.groups.begin(), fit.groups.end(), [](const HostFitGroup& g) { return !g.counted; }))

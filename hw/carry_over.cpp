@@ -53,7 +53,7 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
 
 /// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere.
 void limit(GemmParameters& p, double most) {
-  p.compute_efficiency = std::clamp(most / p.sustained_clock, 0.3, p.compute_efficiency);
+  p.compute_efficiency = std::min(most / p.sustained_clock, p.compute_efficiency);
 }
 template <class P>
 void limit(P& p, double most) {

@@ -100,10 +100,16 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
     if (!ampere.empty()) {
       const CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
-      take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
-      mine.carried_over_from += ", " + second.spec.name;
+      if (second.efficiency.family == mine.family) {
+        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
+        mine.carried_over_from += ", " + second.spec.name;
+      }
     }
+    if (own) mine.family = family;  // whose kernels its own constants are of
     return own ? read_constants(own, std::move(mine)) : mine;
+  }
+  for (const char* key : {"ampere_kernels_from", "matrix_limit", "widening"}) {
+    if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
   if (own) return read_constants(own, priors(family));
   return others ? read_constants(others, priors(other)) : priors(family);

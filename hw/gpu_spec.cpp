@@ -46,6 +46,9 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
   // Same units, other scales.
   FlopsPerSecond& block = dense[static_cast<std::size_t>(Dtype::kFp8Block)];
   if (block.base() == 0.0) block = dense[static_cast<std::size_t>(Dtype::kFp8)];
+  // Every GPU has CUDA cores; A100 and H100 do a sixteenth of bf16 on them.
+  FlopsPerSecond& single = dense[static_cast<std::size_t>(Dtype::kFp32)];
+  if (single.base() == 0.0) single = dense[static_cast<std::size_t>(Dtype::kBf16)] * (1.0 / 16.0);
   return dense;
 }
 

@@ -73,32 +73,30 @@ std::vector<double> popularity(double top_k, double experts, double skew) {
   return chance;
 }
 
-/// Each token draws k of E experts by their popularity, independently of the others; which expert lives where has
-/// nothing to do with its popularity. The load of a rank of El experts varies by the draws and by the experts it got;
-/// the fullest of ep ranks lies expected_largest(ep) deviations above the mean. An expert is missed with probability (1
-/// - q)^T; ceil(n / tile) is about n / tile + 1/2 of an expert hit.
-ExpertLoad drawn_load(double tokens, double top_k, double ep, const std::vector<double>& chance) {
-  const double experts = static_cast<double>(chance.size());
+/// What the experts of one rank, chosen by a token with these chances, get of `tokens` tokens. An expert is missed with
+/// probability (1 - q)^T; ceil(n / tile) is about n / tile + 1/2 of an expert hit. Adds `weight` times it to `load`.
+void add_rank(double tokens, double weight, const double* begin, const double* end, ExpertLoad& load) {
+  for (const double* q = begin; q != end; ++q) {
+    const double chance = std::min(1.0, *q), hit = 1.0 - std::pow(1.0 - chance, tokens);
+    load.hits += weight * hit;
+    for (std::size_t i = 0; i < kTileHeights; ++i)
+      load.tiles[i] += weight * std::max(hit, tokens * chance / tile_rows(i) + 0.5 * hit);
+  }
+}
+
+/// Each token draws k distinct experts of E alike. A rank of El experts gets T k El/E on average with the variance
+/// of a draw without replacement a token; the fullest of ep ranks lies expected_largest(ep) deviations above.
+ExpertLoad uniform_load(double tokens, double top_k, double experts, double ep) {
   const double local = local_experts(experts, ep), share = local / experts;
   const double mean = tokens * top_k * share;
-  double squares = 0.0;
-  for (double q : chance) squares += (q - top_k / experts) * (q - top_k / experts);
   const double left = experts > 1.0 ? (experts - top_k) / (experts - 1.0) : 0.0;
-  const double placed = tokens * tokens * local * (1.0 - share) * squares / experts;
-  const double deviation = std::sqrt(std::max(0.0, mean * (1.0 - share) * left + placed));
+  const double deviation = std::sqrt(std::max(0.0, mean * (1.0 - share) * left));
   ExpertLoad load;
   load.assignments =
       std::clamp(mean + expected_largest(ep) * deviation, std::min(1.0, mean * ep), tokens * std::min(top_k, local));
-  const double draws = tokens * load.assignments / mean;
-  double hits = 0.0;
-  std::array<double, kTileHeights> tiles{};
-  for (double q : chance) {
-    const double hit = 1.0 - std::pow(1.0 - std::min(1.0, q), draws);
-    hits += hit;
-    for (std::size_t i = 0; i < kTileHeights; ++i) tiles[i] += std::max(hit, draws * q / tile_rows(i) + 0.5 * hit);
-  }
-  load.hits = std::min(load.assignments, share * hits);
-  for (std::size_t i = 0; i < kTileHeights; ++i) load.tiles[i] = std::max(load.hits, share * tiles[i]);
+  const double chance = top_k / experts;
+  add_rank(tokens * load.assignments / mean, local, &chance, &chance + 1, load);
+  load.hits = std::min(load.assignments, load.hits);
   return load;
 }
 
@@ -199,7 +197,42 @@ void add_fullest_rank(const std::vector<double>& counts, double ep, ExpertLoad& 
   }
 }
 
-/// The loads of one (k, E, ep, exponent) at the points of the token grid, drawn when first asked for.
+/// Each token draws by popularity, independently of the others; which expert lives where has nothing to do with its
+/// popularity: seeded placements, each with the draws' noise about every rank's expectation, and of each the fullest
+/// rank.
+ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& chances) {
+  const auto ranks = static_cast<std::size_t>(ep);
+  std::vector<double> placed = chances;
+  ExpertLoad load;
+  const int draws = ranks > 1 ? kDraws : 1;
+  for (int d = 0; d < draws; ++d) {
+    const auto stream = static_cast<std::uint64_t>(d) + 1;
+    std::size_t fullest = 0;
+    double most = -1.0, expected = 1.0;
+    if (ranks > 1) {
+      for (std::size_t e = placed.size() - 1; e > 0; --e)
+        std::swap(placed[e], placed[static_cast<std::size_t>(uniform(stream, e) * static_cast<double>(e + 1))]);
+    }
+    for (std::size_t r = 0; r < ranks; ++r) {
+      double mean = 0.0, variance = 0.0;
+      for (std::size_t e = r * placed.size() / ranks; e < (r + 1) * placed.size() / ranks; ++e) {
+        mean += tokens * placed[e];
+        variance += tokens * placed[e] * (1.0 - placed[e]);
+      }
+      const double z =
+          ranks > 1 ? normal_quantile(std::clamp(uniform(stream, placed.size() + r), 1e-9, 1.0 - 1e-9)) : 0.0;
+      const double got = std::max(0.0, mean + z * std::sqrt(std::max(0.0, variance)));
+      if (got > most) most = got, expected = mean, fullest = r;
+    }
+    const double* all = placed.data();
+    load.assignments += most / draws;
+    add_rank(tokens * most / std::max(expected, 1e-300), 1.0 / draws, all + fullest * placed.size() / ranks,
+             all + (fullest + 1) * placed.size() / ranks, load);
+  }
+  load.hits = std::clamp(load.hits, std::min(1.0, load.assignments), load.assignments);
+  return load;
+}
+
 /// Loads of one law at four token counts an octave.
 class LoadTable {
  public:
@@ -238,7 +271,7 @@ class LoadTable {
 
  private:
   ExpertLoad draw(double tokens) const {
-    if (routing_.kind == Routing::Kind::kPopularity) return drawn_load(tokens, top_k_, ep_, chances_);
+    if (routing_.kind == Routing::Kind::kPopularity) return popularity_load(tokens, ep_, chances_);
     const double whole = std::max(1.0, std::round(tokens));
     std::vector<double> counts(static_cast<std::size_t>(experts_));
     ExpertLoad load;
@@ -307,8 +340,7 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
     case Routing::Kind::kBalanced:
       return balanced_load(whole, top_k, experts, ep);
     case Routing::Kind::kUniform:
-      return drawn_load(whole, top_k, ep,
-                        std::vector<double>(static_cast<std::size_t>(std::round(experts)), top_k / experts));
+      return uniform_load(whole, top_k, experts, ep);
     case Routing::Kind::kPowerLaw:
     case Routing::Kind::kPopularity:
       return tabled_load(whole, top_k, experts, ep, routing);

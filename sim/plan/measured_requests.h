@@ -33,7 +33,8 @@ struct RequestRun {
 /// The GPU is not in the files. Throws ConfigError `path:line: message`.
 RequestRun read_request_run(const std::string& path, const std::string& gpu);
 
-/// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError when a request is too long.
+/// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError when
+/// a request is too long.
 void predict_requests(RequestRun& run);
 
 /// One metric at one statistic: p50, p90, p99 and mean of TTFT, TPOT and end-to-end latency.

@@ -33,7 +33,7 @@ struct MeasuredRun {
   std::string deployment_key;              ///< equal keys: equal deployments but for the host's costs
   WorkloadSpec workload;
   int batch = 1;             ///< static runs
-  bool queues = false;       ///< a static batch that does not fit the cache: its engine works it off as places come free
+  bool queues = false;       ///< a static batch that does not fit the cache: worked off as places come free
   int replicas = 1;          ///< decode workers of a disaggregated run
   ServingOptions serving{};  ///< router, order and length of queues, seed; the fields below rule
   std::optional<Disaggregation> disaggregation;

@@ -30,8 +30,8 @@ class FileHasher {
       state = hash_text(": ", hash_text(entry.key, state));
       if (entry.value) state = hash(*entry.value, state);
       if (entry.key == "servegen" && entry.value) state = folder(*entry.value, state);
-      const bool borrowed =
-          entry.key == "carried_over_from" && entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
+      const bool names_gpu = entry.key == "carried_over_from" || entry.key == "ampere_kernels_from";
+      const bool borrowed = names_gpu && entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
       if (borrowed && seen_.insert(entry.value->scalar).second) {
         state = hash(*load_named("hardware", entry.value->scalar, entry.value->mark), state);
       }

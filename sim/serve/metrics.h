@@ -79,7 +79,7 @@ struct ServingMetrics {
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms, queue_ms;
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;
-  /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: what came back, what went out.
+  /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: came back, went out.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
   double gpu_busy_seconds = 0;  ///< summed over replicas
   double flops = 0, bytes = 0;  ///< of all GPUs

@@ -77,6 +77,13 @@ TEST_CASE("calibrate measure keeps what it has when it is interrupted") {
   CHECK(lines < 27);
 }
 
+TEST_CASE("calibrate show takes every kind of GPU file: measured, carried over, with another's kernels") {
+  for (const char* gpu : {"h100-sxm", "b300-sxm", "l40s"}) {
+    INFO(gpu);
+    CHECK(run_roofcast(std::string("calibrate show ") + gpu).status == 0);
+  }
+}
+
 TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimate take") {
   // One product as every measurement of a made-up H100: time = 4 us + the larger of work and traffic.
   const TemporaryFolder folder;

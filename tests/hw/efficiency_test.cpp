@@ -125,6 +125,12 @@ TEST_CASE("efficiency: a GPU of another generation widens by what its file says"
         std::string::npos);
 }
 
+TEST_CASE("efficiency: what says how constants are carried over is refused where none are") {
+  CHECK(error_of("efficiency: {ampere_kernels_from: a100-sxm}\n").find("needs 'carried_over_from'") !=
+        std::string::npos);
+  CHECK(error_of("efficiency: {matrix_limit: 0.5}\n").find("needs 'carried_over_from'") != std::string::npos);
+}
+
 TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
   const Folder folder;
   const std::string measured =
@@ -132,6 +138,7 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
   const std::string text = "efficiency: {carried_over_from: " + measured + ", trtllm: " + constants("own") + "}\n";
   CHECK(source_of(load_text(text, KernelFamily::kTrtllm)) == "own");
   CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.carried_over_from == "a");  // the families it lacks
+  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.family == KernelFamily::kTrtllm);
   CHECK(source_of(load_text(text, KernelFamily::kVllm)) == "v");
 }
 

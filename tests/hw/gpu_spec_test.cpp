@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/config_library.h"
 
@@ -112,6 +114,19 @@ TEST_CASE("gpu: fp32 runs on the CUDA cores, tf32 only where it is asked for") {
   CHECK(h100.compute_dtype(Dtype::kFp32, Dtype::kFp32) == Dtype::kFp32);
   CHECK(h100.peak(Dtype::kFp32) == 67.0 * kTeraflopPerSecond);
   CHECK(h100.compute_dtype(Dtype::kFp32, Dtype::kTf32) == Dtype::kTf32);
+}
+
+TEST_CASE("gpu: a file that leaves fp32 out is taken to do a sixteenth of bf16 on the CUDA cores") {
+  ConfigTree tree = load_named("hardware", "h100-sxm", {});
+  auto node = std::make_shared<ConfigNode>(*tree);
+  for (auto& entry : node->entries) {
+    if (entry.key != "dense") continue;
+    auto dense = std::make_shared<ConfigNode>(*entry.value);
+    std::erase_if(dense->entries, [](const auto& e) { return e.key == "fp32"; });
+    entry.value = dense;
+  }
+  const GpuSpec gpu = parse_gpu_spec(ConfigReader(ConfigTree(node), "a GPU"));
+  CHECK(gpu.peak(Dtype::kFp32) == gpu.peak(Dtype::kBf16) * (1.0 / 16.0));
 }
 
 TEST_CASE("gpu: activations without a unit have no answer") {
