@@ -335,6 +335,10 @@ Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model) {
   if (!tree) return p;
   ConfigReader quantization(tree, "a quantization_config");
   read_method(p, quantization);
+  if (auto groups = quantization.optional_child("config_groups"); groups && groups->keys().size() > 1) {
+    in.say(fmt::format("the checkpoint's {} config_groups are taken in one format, {}, apart from what it leaves alone",
+                       groups->keys().size(), name_of(p.weights)));
+  }
   std::vector<std::string> patterns;
   for (std::string_view key : {"modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"}) {
     for (std::string& pattern : quantization.texts(key)) patterns.push_back(std::move(pattern));

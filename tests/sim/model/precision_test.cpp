@@ -147,6 +147,18 @@ TEST_CASE("bitsandbytes that loads in neither 8 nor 4 bit quantizes nothing") {
   CHECK(p.outlier_fraction == 0);
 }
 
+TEST_CASE("several config_groups are said to be taken in one format") {
+  const std::string eight = "{weights: {num_bits: 8, type: float}}", four = "{weights: {num_bits: 4, type: int}}";
+  const auto said = [](const std::string& groups) {
+    const std::string method = ", quantization_config: {quant_method: compressed-tensors, config_groups: ";
+    return from_text(kSmall + method + groups + "}}").assumptions;
+  };
+  CHECK(said("{group_0: " + eight + "}").empty());
+  const auto two = said("{group_0: " + eight + ", group_1: " + four + "}");
+  REQUIRE(two.size() == 1);
+  CHECK(two[0].find("2 config_groups are taken in one format, fp8") != std::string::npos);
+}
+
 TEST_CASE("codebooks of less than one bit are refused") {
   CHECK_THROWS_AS(checkpoint("{quant_method: aqlm, in_group_size: 8, nbits_per_codebook: -16}"), ConfigError);
   CHECK_THROWS_AS(checkpoint("{quant_method: aqlm, in_group_size: 8, num_codebooks: -1}"), ConfigError);
