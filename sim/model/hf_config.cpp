@@ -289,8 +289,16 @@ std::vector<bool> read_sparse_layers(HfConfig& in, int layers) {
   const double last = in.reader().number("moe_layer_end_index", -1);  // negative: the last layer
   const std::size_t end = last < 0 ? n : static_cast<std::size_t>(last);
   const std::size_t interval = static_cast<std::size_t>(std::max(1, in.integer({"moe_layer_interval"}, 1)));
+  const auto any = [&] { return std::find(sparse.begin(), sparse.end(), true) != sparse.end(); };
+  const bool before = any();
   for (std::size_t i = 0; i < n; ++i) {
     if (i < start || i > end || (i + 1) % interval != 0) sparse[i] = false;
+  }
+  if (before && !any()) {
+    const std::string_view key = start > 0   ? "moe_layer_start_index"
+                                 : last >= 0 ? "moe_layer_end_index"
+                                             : "moe_layer_interval";
+    in.fail(key, fmt::format("leaves none of the {} layers with experts", n));
   }
   const std::size_t dense = static_cast<std::size_t>(in.integer({"first_k_dense_replace"}, 0));
   for (std::size_t i = 0; i < std::min(dense, n); ++i) sparse[i] = false;

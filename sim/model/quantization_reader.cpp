@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <regex>
 
 #include <fmt/format.h>
@@ -134,9 +135,11 @@ void take_recipe(Precision& p, std::string_view name) {
   }
 }
 
-/// Scales of a block of 64: 8 bit with a second quantization, else 32 (Dettmers et al. 2023, section 3).
+/// Scales of a block of 64: 8 bit with a second quantization, else 32 (Dettmers et al. 2023, section 3). Neither
+/// load_in_4bit nor load_in_8bit: nothing is quantized.
 void read_bitsandbytes(Precision& p, ConfigReader& in) {
   const bool four = in.boolean("load_in_4bit", false);
+  if (!in.boolean("load_in_8bit", false) && !four) return;
   take_recipe(p, four ? "nf4" : "llm_int8");
   if (four && !in.boolean("bnb_4bit_use_double_quant", false)) p.weight_scales = {.group_size = 64, .bits = 32.0};
 }
@@ -161,24 +164,39 @@ void read_exllama(Precision& p, ConfigReader& in) {
   p.head_scales = rest(head);
 }
 
-/// A format by the words in its name: quanto's "int8", torchao's "int8_dynamic_activation_int8_weight" or
-/// "Int4WeightOnlyConfig", quark's "fp8_e4m3".
+/// The format that a word names; nullopt where it names none.
+std::optional<Dtype> format_in(std::string_view word, double group) {
+  const auto says = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
+  if (says("fp8") || says("float8")) return Dtype::kFp8;
+  if (says("fp4") || says("float4")) return float_of(4, group);
+  if (says("int8")) return Dtype::kInt8;
+  if (says("int4")) return Dtype::kInt4;
+  if (says("int2")) return Dtype::kInt2;
+  return std::nullopt;
+}
+
+/// A format by the words in its name: quanto's "int8", torchao's "int8_dynamic_activation_int4_weight" (what stands
+/// before "activation" is that of the activations, the rest that of the weights) or "Int4WeightOnlyConfig", quark's
+/// "fp8_e4m3".
 void set_worded(Precision& p, ConfigReader& in, std::string_view key, const std::string& name, double group) {
   const std::string word = lower(name);
   const auto says = [&](std::string_view part) { return word.find(part) != std::string::npos; };
-  if (says("fp8") || says("float8")) {
-    set_weights(p, Dtype::kFp8);
-    if (says("weight_only") || says("weightonly")) p.activations = Dtype::kBf16;
-  } else if (says("fp4") || says("float4")) {
-    set_weights(p, group == 16 ? Dtype::kNvfp4 : Dtype::kMxfp4);
-  } else if (says("int4") || says("int2")) {
-    set_weights(p, says("int4") ? Dtype::kInt4 : Dtype::kInt2);
-    p.weight_scales = {.group_size = group > 0 ? group : 128.0, .bits = 16.0};
-  } else if (says("int8")) {
-    set_weights(p, Dtype::kInt8);
-    if (says("dynamic_activation") || says("dynamicactivation")) p.activations = Dtype::kInt8;
-  } else {
+  const std::size_t split = word.find("activation");
+  const bool both = split != std::string::npos;
+  const std::string_view after = both ? std::string_view(word).substr(split) : std::string_view(word);
+  const auto weights = format_in(after, group);
+  const auto activations = both ? format_in(std::string_view(word).substr(0, split), group) : std::nullopt;
+  if (!weights || (both && !activations)) {
     in.fail(key, fmt::format("'{}' is not known (known words: fp8, fp4, int8, int4, int2)", name));
+  }
+  set_weights(p, *weights);
+  if (*weights == Dtype::kInt4 || *weights == Dtype::kInt2) {
+    p.weight_scales = {.group_size = group > 0 ? group : 128.0, .bits = 16.0};
+  }
+  if (activations) {
+    p.activations = *activations;
+  } else if (says("weight_only") || says("weightonly")) {
+    p.activations = Dtype::kBf16;
   }
 }
 
@@ -205,7 +223,7 @@ void read_quark(Precision& p, ConfigReader& in) {
 /// AQLM: codebooks of 2^nbits entries stand for groups of inputs.
 void read_codebooks(Precision& p, ConfigReader& in) {
   const double group = in.number("in_group_size", 8, kAtLeastOne);
-  const double bits = in.number("nbits_per_codebook", 16) * in.number("num_codebooks", 1);
+  const double bits = in.number("nbits_per_codebook", 16, kAtLeastOne) * in.number("num_codebooks", 1, kAtLeastOne);
   set_weights(p, Dtype::kInt2);
   p.weight_scales = {.group_size = group, .bits = std::max(0.0, bits - 2.0 * group)};
 }
@@ -317,6 +335,10 @@ Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model) {
   if (!tree) return p;
   ConfigReader quantization(tree, "a quantization_config");
   read_method(p, quantization);
+  if (auto groups = quantization.optional_child("config_groups"); groups && groups->keys().size() > 1) {
+    in.say(fmt::format("the checkpoint's {} config_groups are taken in one format, {}, apart from what it leaves alone",
+                       groups->keys().size(), name_of(p.weights)));
+  }
   std::vector<std::string> patterns;
   for (std::string_view key : {"modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"}) {
     for (std::string& pattern : quantization.texts(key)) patterns.push_back(std::move(pattern));

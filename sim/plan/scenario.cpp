@@ -36,8 +36,8 @@ Routing parse_routing(std::optional<ConfigReader> in) {
   Routing routing;
   if (!in) return routing;
   routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds));
-  routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
-  routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
+  if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
+  if (routing.kind == Routing::Kind::kPopularity) routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
   in->finish();
   return routing;
 }

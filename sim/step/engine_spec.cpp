@@ -30,6 +30,8 @@ GraphSettings parse_graphs(ConfigReader in) {
   return graphs;
 }
 
+constexpr Bytes kMostHostMemory{1e15};  ///< a GPU: what all GPUs of a replica hold still counts in 64 bit
+
 int small_integer(ConfigReader& in, std::string_view key, int otherwise, double low) {
   return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
 }
@@ -63,6 +65,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
   e.kv_offload = in.bytes("kv_offload", e.kv_offload);
   if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
+  if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB a GPU");
   if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
     in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
   }

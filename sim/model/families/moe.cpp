@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "sim/model/families.h"
 
 namespace roofcast {
@@ -102,14 +104,20 @@ ModelSpec read_dbrx(HfConfig& in) {
 /// keys and values, the others read them (cross-layer attention, Brandon et al. 2024).
 ModelSpec read_hunyuan(HfConfig& in) { return read_decoder(in, {.tied = true, .qk_norm = true}); }
 
-/// Snowflake Arctic (2024): 128 experts beside a dense block as wide as the residual stream, in every layer.
+/// Snowflake Arctic (2024): 128 experts beside a dense block as wide as the residual stream, in every
+/// moe_layer_frequency-th layer; the others have a plain dense block.
 ModelSpec read_arctic(HfConfig& in) {
   const Traits traits;
   ModelSpec model = start_model(in, traits);
   ExpertFeedForward experts = read_experts(in, traits);
   if (in.flag({"parallel_attn_mlp_res"}, true)) experts.dense_inter = model.hidden;
-  for (int i = layer_count(in); i > 0; --i) {
-    append_layer(model, make_layer(read_attention(in, traits), experts, {.norms = 3}));
+  const int layers = layer_count(in);
+  const int every = in.integer({"moe_layer_frequency"}, 1);
+  if (every < 1 || every > layers) in.fail("moe_layer_frequency", fmt::format("must be in 1..{}", layers));
+  for (int i = 1; i <= layers; ++i) {
+    const GroupedAttention attention = read_attention(in, traits);
+    append_layer(model, i % every == 0 ? make_layer(attention, experts, {.norms = 3})
+                                       : make_layer(attention, read_dense(in, traits), traits));
   }
   return model;
 }

@@ -249,3 +249,26 @@ TEST_CASE("derived models") {
   CHECK(half.layer_count() == 16);
   CHECK(half.name == "x");
 }
+
+TEST_CASE("which layers have experts is honoured, and refused where none is left") {
+  const std::string sizes =
+      "hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 8, num_key_value_heads: 2, intermediate_size: 512, "
+      "vocab_size: 1000, num_experts_per_tok: 2, ";
+  const auto with_experts = [&](const std::string& rest) {
+    const ModelSpec model = from_text("{" + sizes + rest + "}");
+    int count = 0;
+    for (int kind : model.order) {
+      const FeedForward& block = model.layers[static_cast<std::size_t>(kind)].feed_forward;
+      count += std::holds_alternative<ExpertFeedForward>(block) ? 1 : 0;
+    }
+    return count;
+  };
+  const std::string arctic = "model_type: arctic, num_local_experts: 8";
+  CHECK(with_experts(arctic + ", moe_layer_frequency: 1") == 4);
+  CHECK(with_experts(arctic + ", moe_layer_frequency: 2") == 2);
+  CHECK_THROWS_AS(with_experts(arctic + ", moe_layer_frequency: 5"), ConfigError);
+  const std::string ernie = "model_type: ernie4_5_moe, moe_num_experts: 8, moe_k: 2, moe_intermediate_size: 128";
+  CHECK(with_experts(ernie + ", moe_layer_start_index: 1") == 3);
+  CHECK_THROWS_AS(with_experts(ernie + ", moe_layer_start_index: 4"), ConfigError);
+  CHECK_THROWS_AS(with_experts(ernie + ", moe_layer_interval: 9"), ConfigError);
+}

@@ -125,6 +125,45 @@ TEST_CASE("formats that engines and libraries write under their own names") {
   CHECK(checkpoint(dynamic).activations == Dtype::kInt8);
 }
 
+TEST_CASE("torchao's names say the activations' format first, then the weights'") {
+  const auto expect = [](const std::string& type, Dtype weights, Dtype activations) {
+    CAPTURE(type);
+    const Precision p = checkpoint("{quant_method: torchao, quant_type: " + type + "}");
+    CHECK(p.weights == weights);
+    CHECK(p.activations == activations);
+  };
+  expect("float8_dynamic_activation_int4_weight", Dtype::kInt4, Dtype::kFp8);
+  expect("int8_dynamic_activation_int4_weight", Dtype::kInt4, Dtype::kInt8);
+  expect("{default: {_type: Float8DynamicActivationInt4WeightConfig}}", Dtype::kInt4, Dtype::kFp8);
+  expect("float8_dynamic_activation_float8_weight", Dtype::kFp8, Dtype::kFp8);
+  expect("float8_weight_only", Dtype::kFp8, Dtype::kBf16);
+  expect("int8_weight_only", Dtype::kInt8, Dtype::kBf16);
+  CHECK_THROWS_AS(checkpoint("{quant_method: torchao, quant_type: int8_dynamic_activation_intx_weight}"), ConfigError);
+}
+
+TEST_CASE("bitsandbytes that loads in neither 8 nor 4 bit quantizes nothing") {
+  const Precision p = checkpoint("{quant_method: bitsandbytes, load_in_8bit: false, load_in_4bit: false}");
+  CHECK(p.weights == Dtype::kBf16);
+  CHECK(p.outlier_fraction == 0);
+}
+
+TEST_CASE("several config_groups are said to be taken in one format") {
+  const std::string eight = "{weights: {num_bits: 8, type: float}}", four = "{weights: {num_bits: 4, type: int}}";
+  const auto said = [](const std::string& groups) {
+    const std::string method = ", quantization_config: {quant_method: compressed-tensors, config_groups: ";
+    return from_text(kSmall + method + groups + "}}").assumptions;
+  };
+  CHECK(said("{group_0: " + eight + "}").empty());
+  const auto two = said("{group_0: " + eight + ", group_1: " + four + "}");
+  REQUIRE(two.size() == 1);
+  CHECK(two[0].find("2 config_groups are taken in one format, fp8") != std::string::npos);
+}
+
+TEST_CASE("codebooks of less than one bit are refused") {
+  CHECK_THROWS_AS(checkpoint("{quant_method: aqlm, in_group_size: 8, nbits_per_codebook: -16}"), ConfigError);
+  CHECK_THROWS_AS(checkpoint("{quant_method: aqlm, in_group_size: 8, num_codebooks: -1}"), ConfigError);
+}
+
 TEST_CASE("groups that do not divide a matrix's inputs are refused where they stand") {
   const auto message = [](const std::string& text) {
     try {
