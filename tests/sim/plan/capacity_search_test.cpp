@@ -7,6 +7,7 @@
 
 #include "sim/plan/load_bounds.h"
 #include "sim/plan/sensitivity.h"
+#include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;
 
@@ -268,4 +269,24 @@ TEST_CASE("plan: users of a service go on after the warm-up, all at once they be
   const PlannedDeployment& p = r.ranked.front();
   // Prompts of all users of one replica at once take longer than the limit; met, because they come apart.
   CHECK(p.replicas == 1);
+}
+
+TEST_CASE("plan: a cut of a trace is the same requests at every pace") {
+  std::string rows = "arrival_s,prompt_tokens,output_tokens\n";
+  for (int i = 0; i < 1200; ++i) rows += fmt::format("{},512,32\n", i * 0.5);  // ten minutes, two a second
+  const TemporaryFile file("uniform.csv", rows);
+  const auto at = [&](const std::string& cut, double pace) {
+    const PlanSpec plan =
+        plan_of(fmt::format("{{model: llama-3.1-8b, workload: {{arrivals: {{process: trace, file: '{}'}}{}}}, "
+                            "objectives: {{ttft_p90: 500 ms}}, search: {{gpus: [h100-sxm], max_gpus: 1, tp: [1]}}}}",
+                            file.path(), cut));
+    PricerPool pricers;
+    const Candidates candidates = read_candidates(plan, Fidelity::kCalibrated);
+    return test_load(candidates.kept.front().scenario, {.load = pace, .to_the_end = true}, pricers);
+  };
+  const std::string cut = ", start: 120 s, duration: 240 s";
+  for (const double pace : {1.0, 20.0}) CHECK(at(cut, pace).requests == 480);
+  for (const double pace : {20.0, 100.0}) CHECK(at(cut, pace).met == at("", pace).met);
+  CHECK(at(cut, 20).met);
+  CHECK_FALSE(at(cut, 100).met);
 }
