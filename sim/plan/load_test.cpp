@@ -186,10 +186,11 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
     out.verdicts.push_back(v);
   }
   const double requests = std::max(1.0, static_cast<double>(metrics.completed + metrics.failed));
+  out.within = out.within && metrics.failed == 0 && metrics.completed > 0;
   out.goodput = metrics.good_requests / requests;
   out.goodput_low = lower_confidence(out.goodput, requests);
   if (s.goodput <= 0) return out;
-  out.within = out.goodput_low >= s.goodput;
+  out.within = metrics.completed > 0 && out.goodput_low >= s.goodput;
   out.worst_ratio = (1 - out.goodput_low) / (1 - s.goodput);
   return out;
 }
@@ -214,10 +215,8 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   out.requests = out.metrics.completed;
   out.cut = seen.enough();
   out.stationary = kind != LoadKind::kRate || !seen.grows(tolerated_drift(s));
-  const bool served = out.metrics.failed + out.metrics.rejected + out.metrics.cancelled == 0;
-  out.met = !out.cut && out.stationary && served && out.metrics.completed > 0;
   static_cast<Judgement&>(out) = judge(s, out.metrics);
-  out.met = out.met && out.within;
+  out.met = !out.cut && out.stationary && out.within;
   return out;
 }
 
