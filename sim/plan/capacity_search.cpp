@@ -143,6 +143,12 @@ std::string failures_of(const PlannedDeployment& p) {
   return out;
 }
 
+/// Without a goodput none may fail.
+bool fails_too_many(const ServingMetrics& m, double goodput) {
+  const double tolerated = goodput > 0 ? 1 - goodput : 0;
+  return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
+}
+
 void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   const bool none = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   const PairSearch search{.best = std::numeric_limits<double>::infinity()};
@@ -150,7 +156,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
     entries[i].evaluation = evaluate_entry(entries[i], plan, search, pricers);
   for (Entry& e : entries) {
     auto& near = e.evaluation.nearest;
-    const bool failed = near && near->result.metrics.failed > 0;
+    const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
     if (failed && out.reason.empty()) out.reason = failures_of(*near);
     if (near && !failed && (!out.nearest || near->result.worst_ratio < out.nearest->result.worst_ratio))
       out.nearest = std::move(near);
@@ -205,7 +211,8 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
   std::vector<ParetoPoint> points;
   for (const Entry& e : entries) {
     for (const TriedLoad& t : e.evaluation.tried) {
-      const bool steady = t.result.metrics.failed == 0 && t.result.stationary && !t.result.cut;
+      const bool served = !fails_too_many(t.result.metrics, e.candidate->scenario.goodput);
+      const bool steady = served && t.result.stationary && !t.result.cut;
       if (steady && e.candidate->affords(t.fleet, 0)) points.push_back(pareto_point(*e.candidate, t));
     }
   }

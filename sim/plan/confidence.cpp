@@ -18,7 +18,9 @@ Seconds upper_confidence(const Objective& o, const ServingMetrics& metrics) {
 }
 
 double lower_confidence(double share, double requests) {
-  return std::max(0.0, share - kTwoSided95 * std::sqrt(share * (1 - share) / requests));
+  const double z2 = kTwoSided95 * kTwoSided95, n = requests;
+  const double spread = kTwoSided95 * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return std::max(0.0, (share + z2 / (2 * n) - spread) / (1 + z2 / n));
 }
 
 std::int64_t requests_needed(const std::vector<Objective>& objectives, double goodput) {

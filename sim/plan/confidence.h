@@ -14,7 +14,8 @@ namespace roofcast {
 /// other seeds.
 Seconds upper_confidence(const Objective& objective, const ServingMetrics& metrics);
 
-/// Lower end of the 95 % confidence interval of a share of so many requests.
+/// Lower end of the 95 % confidence interval of a share of so many requests: Wilson's score interval (Wilson, Journal
+/// of the American Statistical Association 22, 1927), which stays below 1 where all requests are within their limits.
 double lower_confidence(double share, double requests);
 
 /// Requests for an interval that ends within the sample with room: 20 values beyond the percentile (or outside the

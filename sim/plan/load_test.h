@@ -36,7 +36,7 @@ struct Judgement {
   std::vector<Verdict> verdicts;
   double goodput = 0;      ///< share of all requests that were within all limits
   double goodput_low = 0;  ///< lower end of its 95 % confidence interval
-  bool within = true;      ///< every verdict, or where a goodput is asked for, that
+  bool within = true;      ///< every verdict and nothing failed; or where a goodput is asked for, that
   double worst_ratio = 0;  ///< of upper end and limit, the most of all objectives; or of the shares that miss
 };
 Judgement judge(const Scenario& scenario, const ServingMetrics& metrics);
@@ -44,7 +44,7 @@ Judgement judge(const Scenario& scenario, const ServingMetrics& metrics);
 struct LoadResult : Judgement {
   ServingMetrics metrics;
   bool stationary = true;  ///< the queue does not grow
-  bool met = false;        ///< within, stationary, nothing failed
+  bool met = false;        ///< within and stationary
   std::int64_t requests = 0;
   bool cut = false;  ///< ended when an objective could not be met any more; then not met
 };

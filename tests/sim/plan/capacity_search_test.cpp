@@ -7,6 +7,7 @@
 
 #include "sim/plan/load_bounds.h"
 #include "sim/plan/sensitivity.h"
+#include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;
 
@@ -238,7 +239,9 @@ TEST_CASE("plan: a goodput judges requests by all limits at once") {
   CHECK(loose.replicas < tight.replicas);
   // what meets every limit at once meets each of them at that percentile
   for (const Verdict& v : tight.result.verdicts) CHECK(v.value <= v.objective.limit);
-  CHECK(lower_confidence(0.5, 100) == doctest::Approx(0.5 - 1.96 * 0.05).epsilon(1e-4));
+  CHECK(lower_confidence(0.5, 100) == doctest::Approx(0.40383).epsilon(1e-4));  // (0.5192 - 0.0999) / 1.0384
+  CHECK(lower_confidence(1, 44) == doctest::Approx(44 / (44 + 3.8415)).epsilon(1e-4));
+  CHECK(lower_confidence(0, 44) == doctest::Approx(0).epsilon(1e-9));
   CHECK(requests_needed({}, 0.99) == 2000);
   CHECK_THROWS_AS(search_capacity(parse_plan(tree(", goodput: 0.9", "ttft_mean: 1 s")), {}), ConfigError);
   CHECK_THROWS_AS(search_capacity(parse_plan(tree(", goodput: 0.9", "itl_p99: 1 s")), {}), ConfigError);
@@ -268,4 +271,45 @@ TEST_CASE("plan: users of a service go on after the warm-up, all at once they be
   const PlannedDeployment& p = r.ranked.front();
   // Prompts of all users of one replica at once take longer than the limit; met, because they come apart.
   CHECK(p.replicas == 1);
+}
+
+TEST_CASE("plan: a cut of a trace is the same requests at every pace") {
+  std::string rows = "arrival_s,prompt_tokens,output_tokens\n";
+  for (int i = 0; i < 1200; ++i) rows += fmt::format("{},512,32\n", i * 0.5);  // ten minutes, two a second
+  const TemporaryFile file("uniform.csv", rows);
+  const auto at = [&](const std::string& cut, double pace) {
+    const PlanSpec plan =
+        plan_of(fmt::format("{{model: llama-3.1-8b, workload: {{arrivals: {{process: trace, file: '{}'}}{}}}, "
+                            "objectives: {{ttft_p90: 500 ms}}, search: {{gpus: [h100-sxm], max_gpus: 1, tp: [1]}}}}",
+                            file.path(), cut));
+    PricerPool pricers;
+    const Candidates candidates = read_candidates(plan, Fidelity::kCalibrated);
+    return test_load(candidates.kept.front().scenario, {.load = pace, .to_the_end = true}, pricers);
+  };
+  const std::string cut = ", start: 120 s, duration: 240 s";
+  for (const double pace : {1.0, 20.0}) CHECK(at(cut, pace).requests == 480);
+  for (const double pace : {20.0, 100.0}) CHECK(at(cut, pace).met == at("", pace).met);
+  CHECK(at(cut, 20).met);
+  CHECK_FALSE(at(cut, 100).met);
+}
+
+TEST_CASE("plan: a goodput counts what fails as not within the limits, without one nothing may fail") {
+  const auto found = [](const std::string& search) {  // one answer in some hundred takes longer than its client waits
+    return search_capacity(plan_of(
+        fmt::format("{{model: llama-3.1-8b, engine: vllm, workload: {{arrivals: {{process: poisson, rate: 2 /s}}, "
+                    "prompt_tokens: 500, output_tokens: {{distribution: lognormal, mean: 200, cv: 1}}, "
+                    "timeout: 12 s}}, objectives: {{ttft: 2 s, tpot: 30 ms}}, "
+                    "search: {{gpus: [h100-sxm], max_gpus: 2, tp: [1]{}}}}}",
+                    search)));
+  };
+  const PlanResult tolerant = found(", goodput: 0.9");
+  REQUIRE_FALSE(tolerant.ranked.empty());
+  const LoadResult& run = tolerant.ranked.front().result;
+  CHECK(run.metrics.failed > 0);
+  CHECK(run.goodput == doctest::Approx(1 - static_cast<double>(run.metrics.failed) /
+                                               static_cast<double>(run.metrics.completed + run.metrics.failed)));
+  CHECK_FALSE(tolerant.frontier.empty());
+  const PlanResult strict = found("");
+  CHECK(strict.ranked.empty());
+  CHECK(strict.reason.find("given up by their clients") != std::string::npos);
 }
