@@ -37,8 +37,8 @@ void warn_of_context(const Deployment& d, const EstimateRequest& r) {
   const double tokens =
       std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
   if (longest > 0 && tokens > longest)
-    fmt::print(stderr, "{} tokens are more than the context of {} ({:.0f}): an engine would refuse them\n", tokens,
-               d.model.name, longest);
+    fmt::print(stderr, "{} tokens are more than {} ({:.0f}): an engine would refuse them\n", tokens,
+               d.engine.max_model_len > 0 ? "engine.max_model_len" : "the context of " + d.model.name, longest);
 }
 
 }  // namespace
