@@ -230,13 +230,18 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
 
 }  // namespace
 
+double FleetPlan::cheapest_usd() const {
+  const double by_need = std::min(fixed.usd, scheduled.usd);
+  return met ? std::min(by_need, scaled.usd) : by_need;
+}
+
 FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
   SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
   std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
   parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
   return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
     if (a.met != b.met) return a.met;
-    return a.met ? a.scaled.usd < b.scaled.usd : a.worst_ratio < b.worst_ratio;
+    return a.met ? a.cheapest_usd() < b.cheapest_usd() : a.worst_ratio < b.worst_ratio;
   });
 }
 

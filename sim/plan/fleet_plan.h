@@ -66,12 +66,15 @@ struct FleetPlan {
   std::vector<Verdict> verdicts;  ///< of it, over all its requests
   double goodput = 0, worst_ratio = 0;
   bool met = false;
+
+  /// Of the fixed day, the day by the clock and, where it meets the objectives, the autoscaled one.
+  double cheapest_usd() const;
 };
 
 /// For the best few of the ranking: replicas by slice (simulated at each slice's rate, or with the requests of the
 /// slice, those of the minutes before it to warm up), then the whole day under the
-/// autoscaler, its target turned down until the objectives hold. The cheapest that meets them, else the one that comes
-/// nearest. The plan's own `autoscaling:` settings are used as they are.
+/// autoscaler, its target turned down until the objectives hold. The one with the cheapest day of those that meet them,
+/// else the one that comes nearest. The plan's own `autoscaling:` settings are used as they are.
 FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result);
 
 }  // namespace roofcast

@@ -120,13 +120,19 @@ struct DayLengths {
 
 std::vector<DayLengths> read_lengths(const std::string& path) {
   const auto fail = [&](const std::string& message) { throw ConfigError(Mark{path}, message); };
-  const nlohmann::json file = nlohmann::json::parse(read_file(path, kLargestFile), nullptr, false);
+  std::size_t keys = 0;  // an object keeps one of two that are the same
+  const auto count_keys = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
+    keys += depth == 1 && event == nlohmann::json::parse_event_t::key ? 1 : 0;
+    return true;
+  };
+  const nlohmann::json file = nlohmann::json::parse(read_file(path, kLargestFile), count_keys, false);
   if (!file.is_object()) fail("is not a JSON object of windows");
   std::vector<DayLengths> out;
   for (const auto& [key, value] : file.items()) {
     DayLengths lengths;
     const std::optional<double> start = number_of(key);
-    if (!start || !value.is_object()) fail(fmt::format("'{}' is not the start of a window with its lengths", key));
+    if (!start || *start < 0 || !value.is_object())
+      fail(fmt::format("'{}' is not the start of a window with its lengths", key));
     lengths.start = *start;
     for (const auto& [name, table] : {std::pair{"input_tokens", &lengths.prompt}, {"output_tokens", &lengths.output}}) {
       const auto at = value.find(name);
@@ -136,6 +142,9 @@ std::vector<DayLengths> read_lengths(const std::string& path) {
     out.push_back(std::move(lengths));
   }
   std::sort(out.begin(), out.end(), [](const DayLengths& a, const DayLengths& b) { return a.start < b.start; });
+  const auto same = [](const DayLengths& a, const DayLengths& b) { return a.start == b.start; };
+  if (keys > out.size() || std::adjacent_find(out.begin(), out.end(), same) != out.end())
+    fail("has two windows of the same start");
   return out;
 }
 
@@ -151,11 +160,12 @@ std::shared_ptr<const LengthsByTime> lengths_over(const std::vector<Window>& win
       return std::abs(a.start - own.start) < std::abs(b.start - own.start);
     });
     if (nearest->empty()) return nullptr;
+    out->start.emplace_back(own.start);
     out->prompt.push_back(nearest->prompt);
     out->output.push_back(nearest->output);
   }
   if (out->prompt.empty()) return nullptr;
-  out->window = Seconds(span / static_cast<double>(out->prompt.size()));
+  out->period = Seconds(span);
   return out;
 }
 
@@ -194,8 +204,9 @@ double LengthTable::mean() const {
 }
 
 std::size_t LengthsByTime::at(Seconds arrival) const {
-  const double windows = arrival / window;
-  return static_cast<std::size_t>(std::fmod(windows, static_cast<double>(prompt.size()))) % prompt.size();
+  const Seconds within(std::fmod(arrival.base(), period.base()));
+  const auto begun = std::upper_bound(start.begin(), start.end(), within) - start.begin();
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(begun, 1) - 1);
 }
 
 std::vector<WorkloadSpec> read_servegen(const std::string& folder, double rate_scale) {

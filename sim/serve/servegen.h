@@ -18,9 +18,10 @@ struct LengthTable {
   double mean() const;
 };
 
-/// Lengths that change: equal windows, over and over.
+/// Lengths that change: windows of any length, over and over. Before the first one's start its lengths hold already.
 struct LengthsByTime {
-  Seconds window{};
+  Seconds period{};
+  std::vector<Seconds> start;               ///< of each window, rising, less than the period
   std::vector<LengthTable> prompt, output;  ///< by window
 
   std::size_t at(Seconds arrival) const;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -330,10 +334,27 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
   return Simulation(std::move(deployment), source, workload, options, observer).run();
 }
 
+namespace {
+
+/// Of a run that counted none. A mix of clients is let pass: a search slows it down until few or none come.
+void check_some_counted(const WorkloadSpec& w) {
+  if (!w.clients.empty() || (w.start <= Seconds(0) && w.warmup_requests == 0)) return;
+  std::string keys = w.start > Seconds(0) ? "'start'" : "";
+  if (w.warmup_requests > 0)
+    keys += fmt::format("{}'warmup_requests: {}'", keys.empty() ? "" : " and ", w.warmup_requests);
+  const std::string message = "no request is left to count after " + keys;
+  if (w.arrivals.trace_file.empty()) throw ConfigError("workload: " + message);
+  throw ConfigError(Mark{w.arrivals.trace_file}, message);
+}
+
+}  // namespace
+
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, const WorkloadSpec& workload,
                         const ServingOptions& options, Observer* observer) {
   const std::unique_ptr<RequestSource> source = make_source(workload, options.seed);
-  return simulate(std::move(deployment), *source, workload, options, observer);
+  ServingMetrics metrics = simulate(std::move(deployment), *source, workload, options, observer);
+  if (metrics.completed + metrics.failed == 0) check_some_counted(workload);
+  return metrics;
 }
 
 }  // namespace roofcast

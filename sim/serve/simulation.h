@@ -47,7 +47,8 @@ struct ServingOptions {
 /// Plays the workload through. Deterministic from the seed. A request that can never run (longer than the model or
 /// the cache allows) is counted as failed, as is one
 /// that finds the queue full or whose client gives up (WorkloadSpec::patience). Warm-up requests are sent first and not
-/// counted; in a closed loop they have all ended before the counted ones start. Throws ConfigError for unknown names.
+/// counted; in a closed loop they have all ended before the counted ones start. Throws ConfigError for unknown names,
+/// and where `start` or `warmup_requests` leave no request to count (not of clients).
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, const WorkloadSpec& workload,
                         const ServingOptions& options, Observer* observer = nullptr);
 

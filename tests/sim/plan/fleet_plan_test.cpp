@@ -164,3 +164,15 @@ TEST_CASE("fleet plan: slices suit a trace's length, and one slice is no day") {
   CHECK_FALSE(day_of("", ", modes: [aggregated, disaggregated]"));
   CHECK_THROWS_AS(day_of(", rate_scale: 0.0001", ", slice: 1 s"), ConfigError);
 }
+
+TEST_CASE("fleet plan: ranked by the cheapest day, and the autoscaled one counts only where it meets the objectives") {
+  FleetPlan plan;
+  plan.fixed.usd = 3, plan.scheduled.usd = 2, plan.scaled.usd = 1;
+  CHECK(plan.cheapest_usd() == 2);
+  plan.met = true;
+  CHECK(plan.cheapest_usd() == 1);
+  plan.scaled.usd = 9;
+  CHECK(plan.cheapest_usd() == 2);
+  plan.scheduled.usd = 4;  // cold starts
+  CHECK(plan.cheapest_usd() == 3);
+}

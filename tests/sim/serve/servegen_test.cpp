@@ -105,6 +105,30 @@ TEST_CASE("servegen: as many requests in each window as its rate says, of the le
   CHECK(prompts / static_cast<double>(requests.size()) == doctest::Approx(17.5).epsilon(0.01));
 }
 
+TEST_CASE("servegen: lengths hold from the start of their own window to the next one's") {
+  const Folder folder;
+  const auto window = [](const char* start, const char* tokens) {
+    return "\"" + std::string(start) + R"(": {"input_tokens": "{)" + tokens + R"(: 1}", "output_tokens": "{1: 1}"})";
+  };
+  folder.with(0, kTrace, "{" + window("100", "10") + ", " + window("50", "20") + ", " + window("350", "30") + "}");
+  const auto clients = read_servegen(folder.path(), 1);
+  const LengthsByTime& lengths = *clients.front().by_time;
+  const auto prompt_at = [&](double t) { return lengths.prompt[lengths.at(Seconds(t))].mean(); };
+  for (const double day : {0.0, 400.0, 4000.0}) {
+    CHECK(prompt_at(day + 0) == 20);  // none begins before: the nearest
+    CHECK(prompt_at(day + 99) == 20);
+    CHECK(prompt_at(day + 100) == 10);
+    CHECK(prompt_at(day + 349) == 10);
+    CHECK(prompt_at(day + 399) == 30);
+  }
+  const auto refused = [&](const std::string& first, const std::string& second) {
+    return error_of(kTrace, "{" + window(first.c_str(), "1") + ", " + window(second.c_str(), "2") + "}");
+  };
+  CHECK(refused("100", "100").find("two windows of the same start") != std::string::npos);
+  CHECK(refused("100", "100.0").find("two windows of the same start") != std::string::npos);
+  CHECK(refused("0", "-100").find("'-100' is not the start of a window") != std::string::npos);
+}
+
 TEST_CASE("servegen: a cut begins in the window that it begins in") {
   const Folder folder;
   folder.with(0, kTrace, kLengths);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "sim/serve/traces.h"
 #include "sim/serve/workload.h"
+#include "tests/sim/serve/fake.h"
 #include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;
@@ -335,4 +336,24 @@ TEST_CASE("traces: one file is read once while it is held, and again when it is 
   std::filesystem::last_write_time(file.path(), std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
   CHECK(shared_trace(file.path(), "csv")->rows.size() == 2);
   CHECK(first->rows.size() == 1);
+}
+
+TEST_CASE("traces: a cut or a warm-up that leaves nothing to count is refused by the name of its key") {
+  const TemporaryFile file("four.csv", "arrival_s,prompt_tokens,output_tokens\n0,9,1\n1,9,1\n2,9,1\n3,9,1\n");
+  const auto error = [&](Seconds start, std::int64_t warmup) -> std::string {
+    WorkloadSpec workload = played(file.path());
+    workload.start = start;
+    workload.warmup_requests = warmup;
+    try {
+      return std::to_string(simulate(fake::deployment(100000), workload, fake::options()).completed);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+  };
+  CHECK(error(Seconds(3), 0) == "1");
+  CHECK(error(Seconds(0), 3) == "1");
+  const std::string nothing = file.path() + ": no request is left to count after ";
+  CHECK(error(Seconds(3.5), 0) == nothing + "'start'");
+  CHECK(error(Seconds(0), 4) == nothing + "'warmup_requests: 4'");
+  CHECK(error(Seconds(2), 2) == nothing + "'start' and 'warmup_requests: 2'");
 }
