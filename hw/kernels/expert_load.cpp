@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/normal.h"
 
 namespace roofcast {
 namespace {
@@ -36,15 +37,6 @@ ExpertLoad balanced_load(double tokens, double top_k, double experts, double ep)
 }
 
 // ---- drawn by popularity ---------------------------------------------------------------------------------------
-
-/// Quantile of the standard normal, Abramowitz and Stegun 26.2.23 (absolute error 4.5e-4).
-double normal_quantile(double p) {
-  const double tail = std::min(p, 1.0 - p);
-  const double t = std::sqrt(-2.0 * std::log(tail));
-  const double z =
-      t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-  return p < 0.5 ? -z : z;
-}
 
 /// Expected largest of n standard normals, Blom's approximation x((n - 3/8)/(n + 1/4)).
 double expected_largest(double n) { return n <= 1.0 ? 0.0 : normal_quantile((n - 0.375) / (n + 0.25)); }

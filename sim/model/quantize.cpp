@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/normal.h"
 
 namespace roofcast {
 
@@ -26,20 +27,6 @@ double largest_error(std::span<const double> weights, const QuantizedGroup& grou
   for (std::size_t i = 0; i < weights.size(); ++i) largest = std::max(largest, std::abs(weights[i] - group.value(i)));
   return largest;
 }
-
-namespace {
-
-/// Quantile of the standard normal by bisection of its distribution function.
-double normal_quantile(double probability) {
-  double low = -10.0, high = 10.0;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
-}  // namespace
 
 std::vector<double> nf4_levels() {
   const double offset = (1 - 1.0 / 32 + 1 - 1.0 / 30) / 2, top = normal_quantile(offset);

@@ -50,7 +50,8 @@ struct HostFit {
 /// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2, plus `pull` times the
 /// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Groups smaller than
 /// `smallest_group` do not count, nor do those of whose values more than a third are twice off under the engine's own
-/// costs. Throws ConfigError when no scored run is of this engine.
+/// costs. Where a group is left out, the descent starts from a tenth of every bound and is pulled there (at least
+/// 0.005): what the others do not determine stays. Throws ConfigError when no scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast
