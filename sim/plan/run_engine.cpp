@@ -99,14 +99,26 @@ std::string gpu_of_run(const std::string& gpu, const std::string& source) {
   return gpu == "a100-sxm" ? "a100-sxm-40gb" : gpu == "mi300x" ? "mi300x-2024" : gpu;
 }
 
+namespace {
+
+/// What NVIDIA aiconfigurator's generator writes for TensorRT-LLM (generator/rule_plugin/trtllm.rule): one deployment
+/// for all concurrencies, the token budget a prompt, the batch limit and 1500 more, no chunked prefill; the templates
+/// for 1.0 (extra_engine_args.1.0.0rc3.yaml.j2) also leave the overlap scheduler off.
+void apply_generated_settings(EngineSpec& e, const RunShape& shape) {
+  e.max_num_seqs = std::max(512, shape.concurrency);
+  e.max_num_batched_tokens = e.max_num_seqs + shape.isl + 1500;
+  e.chunked_prefill = false;
+  if (e.name == "trtllm-1.0") e.async_scheduling = false;
+}
+
+}  // namespace
+
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape) {
   const auto whole = [&](std::string_view name, int blank) { return static_cast<int>(number(name, blank)); };
   const auto flag = [&](std::string_view name, bool blank) { return text(name).empty() ? blank : text(name) != "0"; };
-  if (shape.protocol == "nvidia" && e.kernels == KernelFamily::kTrtllm && shape.concurrency > 0) {
-    e.max_num_seqs = shape.concurrency;
-    e.max_num_batched_tokens = shape.isl + shape.concurrency;
-  }
+  if (shape.protocol == "nvidia" && e.kernels == KernelFamily::kTrtllm && shape.concurrency > 0)
+    apply_generated_settings(e, shape);
   // A static benchmark prefills its whole batch in one pass, but vLLM goes by its budget there too.
   if (shape.kind == RunKind::kStatic && e.kernels == KernelFamily::kVllm)
     e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);

@@ -42,8 +42,8 @@ struct RunShape {
   std::string protocol;
   int isl, osl, concurrency, batch;
 };
-/// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from generated
-/// configurations that size the batch by the concurrency and the token budget by one prompt beside it.
+/// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations
+/// that NVIDIA aiconfigurator's generator writes.
 void apply_launch_settings(EngineSpec& engine, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape);
 

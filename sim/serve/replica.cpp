@@ -135,11 +135,18 @@ void Replica::release_held(Slot slot, SimTime now) {
   ++generation_;
 }
 
-/// New requests are taken before a step; with asynchronous scheduling that step was planned when the one before it
-/// began, and an engine may look for them only every so many steps.
+/// What a step that is planned while another one runs still sees of that one: nothing that comes after its start, or
+/// after its last kernel was launched where one thread plans and launches.
+SimTime Replica::planning_lag() const {
+  return engine_.scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
+}
+
+/// New requests are taken before a step; with asynchronous scheduling that step was planned while the one before it
+/// ran, and an engine may look for them only every so many steps.
 void Replica::take_arrivals(SimTime now) {
   if (engaged() && engine_.receive_interval > 1 && steps_ % engine_.receive_interval != 0) return;
-  const SimTime seen = engine_.async_scheduling && engaged() ? run_.last_start : now;
+  const bool ahead = engine_.async_scheduling && engaged();
+  const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
   while (!inbox_.empty() && inbox_.front().ready <= seen) {
     const Slot slot = inbox_.front().slot;
     inbox_.pop_front();
@@ -161,8 +168,9 @@ bool Replica::arrival_matters() const {
 /// Steps of the run until the plan sees a request that is ready then.
 std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) const {
   std::int64_t steps = 1;
-  if (ready > run_.start) {
-    steps = pricer_.steps_within(run_.rows, run_.context, query_len_, (ready - run_.start).seconds(), limit);
+  const SimTime latest = engine_.async_scheduling ? ready - planning_lag() : ready;
+  if (latest > run_.start) {
+    steps = pricer_.steps_within(run_.rows, run_.context, query_len_, (latest - run_.start).seconds(), limit);
     if (engine_.async_scheduling) ++steps;
   }
   if (const std::int64_t every = engine_.receive_interval; every > 1)

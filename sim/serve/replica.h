@@ -116,6 +116,7 @@ class Replica {
   void cut_run(SimTime now);
   void take_arrivals(SimTime now);
   bool arrival_matters() const;
+  SimTime planning_lag() const;
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit) const;
   std::int64_t run_length();
   void price_run(std::int64_t steps);

@@ -71,6 +71,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   }
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
+  e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
   e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);

@@ -58,6 +58,7 @@ struct EngineSpec {
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
   int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
+  bool scheduler_launches = false;    ///< ... or as late as the host has launched a step: one thread does both
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed
   bool attention_dp_balance = false;  ///< prefill also held until every attention-DP rank has a prompt

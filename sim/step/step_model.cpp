@@ -223,6 +223,7 @@ struct StepModel::State {
     double launch_floor = 0;  ///< seconds; 0 under CUDA graphs
     double host = 0;
     RankBatch rank;
+    Seconds launched(double launches) const { return Seconds(launch_floor > 0 ? host + launch_floor * launches : 0.0); }
   };
   Fixed fixed(const StepBatch& batch) {
     Fixed f;
@@ -276,7 +277,10 @@ StepCost StepModel::cost(const StepBatch& batch) {
     add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before), share);
   }
   const double gpu = std::max(sum.seconds, fixed.launch_floor * sum.launches);
-  return {.time = Seconds(gpu + fixed.host), .flops = Flops(sum.flops), .bytes = Bytes(sum.bytes)};
+  return {.time = Seconds(gpu + fixed.host),
+          .flops = Flops(sum.flops),
+          .bytes = Bytes(sum.bytes),
+          .launched = fixed.launched(sum.launches)};
 }
 
 namespace {
@@ -326,14 +330,16 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
   const int rank_decodes = static_cast<int>(fixed.rank.decodes);
   DecodeCurve& curve = s.curve(rank_decodes, query_len);
   const auto knot = [&](double c) { return s.knot(curve, rank_decodes, query_len, c); };
-  double mean = fixed.rank.mean_context, left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0;
+  double mean = fixed.rank.mean_context, left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0,
+         launches = 0;
   while (left > 0) {
     const DecodeSegment segment = decode_segment(mean);
     const double n = std::min(left, std::max(1.0, std::ceil((segment.high - mean) / query_len)));
     const DecodeKnot low = knot(segment.low), high = knot(segment.high);
     const double width = segment.high - segment.low, t = (mean - segment.low) / width, dt = query_len / width;
     const auto first = [&](double a, double b) { return a + t * (b - a); };
-    const double floor = fixed.launch_floor * (fixed.sum.launches + low.launches);
+    launches = fixed.sum.launches + low.launches;
+    const double floor = fixed.launch_floor * launches;
     seconds += floored_series(fixed.sum.seconds + first(low.seconds, high.seconds), dt * (high.seconds - low.seconds),
                               n, floor);
     flops += series(fixed.sum.flops + first(low.flops, high.flops), dt * (high.flops - low.flops), n);
@@ -341,8 +347,10 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
     left -= n;
     mean += n * query_len;
   }
-  return {
-      .time = Seconds(seconds + fixed.host * static_cast<double>(steps)), .flops = Flops(flops), .bytes = Bytes(bytes)};
+  return {.time = Seconds(seconds + fixed.host * static_cast<double>(steps)),
+          .flops = Flops(flops),
+          .bytes = Bytes(bytes),
+          .launched = fixed.launched(launches)};
 }
 
 StepBreakdown StepModel::breakdown(const StepBatch& batch) {

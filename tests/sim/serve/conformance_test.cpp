@@ -32,6 +32,7 @@ void draw_engine(EngineSpec& e, Random& random) {
   e.preemption = one_of(random, {"recompute", "swap"});
   e.stream_interval = one_of(random, {1, 1, 7});
   e.async_scheduling = random.uniform() < 0.3;
+  e.scheduler_launches = random.uniform() < 0.5;
   e.receive_interval = one_of(random, {1, 1, 5});
   e.prefill_wait_steps = one_of(random, {0, 0, 12});
   e.prefill_wait_ratio = 0.6;
@@ -73,6 +74,9 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   s.deployment = fake::deployment(one_of(random, {450.0, 900.0, 3000.0, 30000.0}));
   draw_engine(s.deployment->engine, random);
   s.deployment->engine.scheduler = scheduler;
+  fake::StepLaw law;
+  law.launched = one_of(random, {0.0, 0.7e-3, 1e-3});
+  s.options = fake::options(law);
   if (random.uniform() < 0.4) {
     s.deployment->memory.layout.groups = {{Bytes(1), 0}, {Bytes(2), 40}, {Bytes(1), 100}};
     s.deployment->memory.cache = s.deployment->memory.cache * 3.0;
@@ -106,12 +110,13 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
 std::string describe(const Scenario& s) {
   const EngineSpec& e = s.deployment->engine;
   return fmt::format(
-      "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} receive {} wait {} prefix {} "
+      "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} launches {} receive {} wait {} prefix "
+      "{} "
       "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {} patience {} {} "
       "queue {} offload {}",
       e.max_num_seqs, e.max_num_batched_tokens, e.chunked_prefill, e.block_size, e.watermark, e.preemption,
-      e.stream_interval, e.async_scheduling, e.receive_interval, e.prefill_wait_steps, e.prefix_caching,
-      e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
+      e.stream_interval, e.async_scheduling, e.scheduler_launches, e.receive_interval, e.prefill_wait_steps,
+      e.prefix_caching, e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
       s.workload.arrivals.concurrency, s.workload.warmup_requests, s.options.speculation.active(),
       s.deployment->memory.layout.groups.size(), s.options.replicas, s.options.router,
       s.options.disaggregation.has_value(), s.workload.patience.first_token.value_or(Seconds(0)).base(),

@@ -13,6 +13,7 @@ namespace roofcast::fake {
 /// step = 1000 us + 10 us a token + 0.01 us a cached token of the decoding sequences
 struct StepLaw {
   double fixed = 1e-3, token = 10e-6, context = 1e-8;
+  double launched = 0;  ///< s of a step until the host has launched its kernels, at most `fixed`
 };
 
 class LinearPricer final : public StepPricer {
@@ -24,7 +25,8 @@ class LinearPricer final : public StepPricer {
     for (const PrefillChunk& c : b.prefills) tokens += c.tokens;
     return {.time = Seconds(law_.fixed + law_.token * tokens + law_.context * b.decode_context),
             .flops = Flops(tokens),
-            .bytes = Bytes(0)};
+            .bytes = Bytes(0),
+            .launched = Seconds(law_.launched)};
   }
   /// Contexts c, c + b q, c + 2 b q, ...: an arithmetic series.
   StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {
@@ -32,7 +34,8 @@ class LinearPricer final : public StepPricer {
     const double contexts = n * context + tokens * n * (n - 1) / 2;
     return {.time = Seconds(n * (law_.fixed + law_.token * tokens) + law_.context * contexts),
             .flops = Flops(n * tokens),
-            .bytes = Bytes(0)};
+            .bytes = Bytes(0),
+            .launched = Seconds(law_.launched)};
   }
   std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) override {
     std::int64_t low = 0, high = limit;  // the first n that does not end before the budget, or the limit

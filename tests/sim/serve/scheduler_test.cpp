@@ -12,9 +12,10 @@ using namespace roofcast;
 namespace {
 
 /// Steps as "2 decodes + 100 prompt tokens, 3 times": "2+100x3".
-std::string play(const std::shared_ptr<Deployment>& d, fake::Requests& source, ServingMetrics* metrics = nullptr) {
+std::string play(const std::shared_ptr<Deployment>& d, fake::Requests& source, ServingMetrics* metrics = nullptr,
+                 fake::StepLaw law = {}) {
   fake::Recorder seen;
-  const ServingMetrics m = simulate(d, source, {}, fake::options(), &seen);
+  const ServingMetrics m = simulate(d, source, {}, fake::options(law), &seen);
   if (metrics != nullptr) *metrics = m;
   std::string text;
   for (const StepRecord& s : seen.steps) {
@@ -164,6 +165,20 @@ TEST_CASE("asynchronous scheduling sees an arrival one step later") {
     // Prefill ends at 1.1 ms, decode steps take 1.01 ms: the second request arrives in the second of them.
     source.add(0, 10, 10).add(2.5e-3, 10, 2);
     CHECK(play(d, source).starts_with(async ? "0+10x1 1+0x3 1+10x1" : "0+10x1 1+0x2 1+10x1"));
+  }
+}
+
+TEST_CASE("one thread plans and launches: what arrives before the last kernel is launched is seen") {
+  for (const double launched : {0.0, 0.3e-3, 0.5e-3, 1e-3}) {
+    const auto d = engine("decode_first", 1000);
+    d->engine.async_scheduling = d->engine.scheduler_launches = true;
+    fake::Requests source;
+    // The second decode step begins at 2.11 ms, 0.39 ms before the second request comes.
+    source.add(0, 10, 10).add(2.5e-3, 10, 2);
+    fake::StepLaw law;
+    law.launched = launched;
+    CHECK(
+        play(d, source, nullptr, law).starts_with(launched < 0.39e-3 ? "0+10x1 1+0x3 1+10x1" : "0+10x1 1+0x2 1+10x1"));
   }
 }
 
