@@ -248,8 +248,12 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
 constexpr int kSwitchRanks = 8;
 constexpr double kSwitchBytes = 262144.0;
 
+/// Each block of the kernel waits for its peers; from this size on there are as many blocks as there will be.
+constexpr double kFullGridBytes = 8192.0;
+
 /// One-shot: every rank reads all peers' messages and adds them. Two-shot: reduce-scatter, then all-gather.
-///   one-shot  a + c (n-1) + S (n-1) / B1          two-shot  a + c (n-1) + a2 + 2 S (n-1)/n / B2
+///   one-shot  a + c' (n-1) + S (n-1) / B1         two-shot  a + c' (n-1) + a2 + 2 S (n-1)/n / B2
+///   c' = c min(1, S / 8 KiB)
 ///   in the switch  a3 + S / B3
 /// Below the size limit the engine takes the better of them, above it NCCL. Called from the host instead of a CUDA
 /// graph: not below the host's launch time, and a copy of the message in and out of the registered buffer.
@@ -258,7 +262,7 @@ Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllR
                                const NcclParameters& fallback, const GpuSpec& gpu) {
   if (group.gpus <= 1) return Seconds{};
   const double n = static_cast<double>(group.gpus), s = bytes.base(), link = link_of(gpu);
-  const double start = 1e-6 * (p.launch_us + p.peer_us * (n - 1.0));
+  const double start = 1e-6 * (p.launch_us + p.peer_us * (n - 1.0) * std::min(1.0, s / kFullGridBytes));
   const double one = start + s * (n - 1.0) / (link * p.one_shot_fraction);
   const double two = start + 1e-6 * p.two_shot_us + 2.0 * s * (n - 1.0) / n / (link * p.two_shot_fraction);
   double library = nccl_time(Collective::kAllReduce, bytes, group, fallback, gpu).base();
