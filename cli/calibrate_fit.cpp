@@ -37,16 +37,19 @@ std::set<KernelFamily> families_of(const CsvTable& table) {
   return found;
 }
 
-std::string percent(const ErrorSummary& errors) {
-  return errors.rows ? fmt::format("{:.1f} %", 100 * errors.mape) : "-";
+/// Mean absolute error, its median, 90th percentile and the bias, in percent.
+std::string errors_of(const ErrorSummary& errors) {
+  if (errors.rows == 0) return "-";
+  return fmt::format("{:.1f}, {:.1f}, {:.1f}, {:+.1f} %", 100 * errors.mape, 100 * errors.median, 100 * errors.p90,
+                     100 * errors.bias);
 }
 
 std::string summary(const std::vector<FamilyConstants>& all) {
-  Table table({"constants", "engine", "rows", "MAPE", "left out", "discrepancy"});
+  Table table({"constants", "engine", "rows", "MAPE, median, p90, bias", "left out", "discrepancy"});
   for (const FamilyConstants& of : all) {
     for (const FittedConstants& block : of.blocks) {
       table.row({block.block, std::string(name_of(of.family)), std::to_string(block.record.rows),
-                 percent(block.on_rows), percent(block.left_out),
+                 errors_of(block.on_rows), errors_of(block.left_out),
                  fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
     }
   }
