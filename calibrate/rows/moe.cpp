@@ -56,15 +56,8 @@ bool is_gated(const MoeRow& row) {
   return !nemotron || row.header.engine.starts_with("vllm-0.14");
 }
 
-/// vLLM 0.14's benchmark of up to eight tokens under expert parallelism fits only if the measured rank took all the
-/// choices of every token: as one rank that holds its experts alone.
-void undo_old_benchmark(MoeRow& row) {
-  MoeShape& s = row.shape;
-  const bool old = row.header.engine.starts_with("vllm-0.14") && s.ep > 1.0 && s.tokens <= 8.0;
-  if (!old) return;
-  s.experts = std::max(std::floor(s.experts / s.ep), s.top_k);
-  s.ep = 1.0;
-}
+/// The benchmark's older draws of a power law (Routing::rest_to_first).
+bool is_older_draw(std::string_view engine) { return engine.starts_with("vllm-0.14"); }
 
 /// Kernels that an engine has beside the default one of the format.
 MoeVariant variant_of(const MoeRow& row) {
@@ -109,6 +102,13 @@ struct KernelFacts {
   bool all_rows = false;
 };
 
+/// Do the rows of the first product stay where the tokens lie? vLLM's Triton kernel reads them there; others have them
+/// copied expert by expert, or show no difference in their times.
+bool gathers(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
+  const bool triton = weights == Dtype::kBf16 || weights == Dtype::kFp8Block;
+  return family == KernelFamily::kVllm && variant == MoeVariant::kDefault && triton && gpu.architecture != "blackwell";
+}
+
 KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
   using enum TileRule;
   const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
@@ -123,7 +123,7 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
     if (weights == Dtype::kFp8Block) return blackwell ? KernelFacts{kTwoSizes, 16, 64} : KernelFacts{kTuned, 16, 16};
     return {kTuned, 16, 128};
   }
-  if (ampere) return {kTwoSizes, 16, 64};
+  if (ampere) return {kShipped, 16, 128};
   if (variant == MoeVariant::kMarlin)
     return blackwell ? KernelFacts{kGlobalMean, 8, 64, 1.0, true} : KernelFacts{kLocalMean, 8, 64};
   if (weights == Dtype::kInt4) return {kLocalMean, 8, 64};
@@ -151,6 +151,7 @@ MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Ke
   prior.tile_rows_high = facts.high;
   prior.tile_fill = facts.fill;
   prior.all_rows = facts.all_rows ? 1.0 : 0.0;
+  prior.gathers = gathers(variant, weights, gpu, family) ? 1.0 : 0.0;
   if (variant == MoeVariant::kUntuned) {
     prior.bandwidth_fraction = prior.compute_fraction = 0.18;
     prior.tile_us = 7.0;
@@ -183,16 +184,59 @@ std::vector<MoeRow> tuned_only(const std::vector<MoeRow>& rows, const MoeParamet
   return kept;
 }
 
-FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, const MoeParameters& prior,
-                          bool untuned_cells, const GpuSpec& gpu, FitOptions options) {
-  for (const char* fact : {"tile_rule", "tile_rows_low", "tile_rows_high", "tile_fill", "all_rows"}) {
+void keep_facts(FitOptions& options) {
+  for (const char* fact : {"tile_rule", "tile_rows_low", "tile_rows_high", "tile_fill", "all_rows", "gathers"}) {
     options.fixed.emplace_back(fact);
   }
-  const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
-  // A single k cannot tell the router's time from the launches'.
+}
+
+std::set<double> choices_of(const std::vector<MoeRow>& rows) {
   std::set<double> choices;
   for (const MoeRow& row : rows) choices.insert(row.shape.top_k);
-  if (choices.size() < 2) options.fixed.emplace_back("router_us_per_choice");
+  return choices;
+}
+
+/// Times that do not depend on the format of the weights.
+struct FixedTimes {
+  double launch_us, router_us_per_choice;
+};
+
+/// vLLM's Marlin experts are measured for one model a format, each with its own number of choices a token: only the
+/// rows of both formats together tell the launches from the router. Each keeps the facts of its own kernel.
+bool is_marlin(const std::pair<MoeVariant, Dtype>& block, KernelFamily family) {
+  const bool is =
+      block == std::pair(MoeVariant::kMarlin, Dtype::kMxfp4) || block == std::pair(MoeVariant::kDefault, Dtype::kInt4);
+  return is && family == KernelFamily::kVllm;
+}
+std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu, KernelFamily family,
+                                       FitOptions options) {
+  std::vector<MoeRow> rows;
+  for (const auto& [key, of] : blocks) {
+    if (is_marlin(key, family)) rows.insert(rows.end(), of.begin(), of.end());
+  }
+  options.what = fmt::format("Marlin experts of {}", gpu.name);
+  if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
+  keep_facts(options);
+  options.fixed.emplace_back("gather_loss");
+  options.folds = 0;
+  const auto predict = [&](const MoeRow& row, MoeParameters p) {
+    const MoeParameters own = prior_of(row.block, row.shape.weights, gpu, family);
+    p.tile_rule = own.tile_rule, p.tile_rows_low = own.tile_rows_low, p.tile_rows_high = own.tile_rows_high;
+    p.tile_fill = own.tile_fill, p.all_rows = own.all_rows, p.gathers = own.gathers;
+    return predict_row(row, p, gpu);
+  };
+  const MoeParameters both =
+      fit<MoeParameters>(std::span<const MoeRow>(rows), predict, options, family_of_shape, MoeParameters{}).value;
+  return FixedTimes{both.launch_us, both.router_us_per_choice};
+}
+
+FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, const MoeParameters& prior,
+                          bool untuned_cells, const GpuSpec& gpu, FitOptions options) {
+  keep_facts(options);
+  const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
+  if (prior.gathers < 0.5) options.fixed.emplace_back("gather_loss");
+  // A single k cannot tell the router's time from the launches'.
+  if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
   FitOptions quick = options;
   quick.folds = 0;
   quick.starts = 1;
@@ -207,15 +251,20 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
 }
 
 std::optional<FittedConstants> fit_variant(MoeVariant variant, Dtype weights, std::vector<MoeRow> rows,
-                                           const GpuSpec& gpu, KernelFamily family, const FitOptions& options) {
+                                           const GpuSpec& gpu, KernelFamily family, const FitOptions& options,
+                                           const std::optional<FixedTimes>& times = std::nullopt) {
   const std::string place = variant == MoeVariant::kDefault ? "moe" : fmt::format("moe_variants.{}", name_of(variant));
   const bool untuned_cells = family == KernelFamily::kTrtllm && variant == MoeVariant::kDefault &&
                              (weights == Dtype::kBf16 || weights == Dtype::kFp8);
   FitOptions mine = options;
   mine.what = fmt::format("{}.{} of {} under {}", place, name_of(weights), gpu.name, name_of(family));
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
-  return fit_block(fmt::format("{}.{}", place, name_of(weights)), std::move(rows),
-                   prior_of(variant, weights, gpu, family), untuned_cells, gpu, mine);
+  MoeParameters prior = prior_of(variant, weights, gpu, family);
+  if (times) {
+    prior.launch_us = times->launch_us, prior.router_us_per_choice = times->router_us_per_choice;
+    mine.fixed.insert(mine.fixed.end(), {"launch_us", "router_us_per_choice"});
+  }
+  return fit_block(fmt::format("{}.{}", place, name_of(weights)), std::move(rows), prior, untuned_cells, gpu, mine);
 }
 
 /// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's, and vLLM tunes them at warm-up, which the benchmark did not.
@@ -240,8 +289,10 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
     (row.header.belongs_to(family) ? blocks : others)[{row.block, row.shape.weights}].push_back(std::move(row));
   }
   std::vector<FittedConstants> out;
+  const std::optional<FixedTimes> marlin = marlin_times(blocks, gpu, family, options);
   for (auto& [key, rows] : blocks) {
-    std::optional<FittedConstants> fitted = fit_variant(key.first, key.second, std::move(rows), gpu, family, options);
+    std::optional<FittedConstants> fitted = fit_variant(key.first, key.second, std::move(rows), gpu, family, options,
+                                                        is_marlin(key, family) ? marlin : std::nullopt);
     if (fitted) out.push_back(std::move(*fitted));
   }
   add_tuned(blocks, others, gpu, family, options, out);
@@ -272,7 +323,7 @@ std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
     row.shape.gated = is_gated(row);
     row.block = variant_of(row);
     row.shape.variant = row.block;
-    undo_old_benchmark(row);
+    row.shape.routing.rest_to_first = is_older_draw(row.header.engine);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -135,13 +135,29 @@ void level(std::vector<double>::iterator begin, std::vector<double>::iterator en
   }
 }
 
+/// What is left over goes, one each, to the smallest counts, of equals to the first; too much leaves the largest.
+void level_from_first(std::vector<double>& counts, double delta) {
+  std::vector<std::size_t> order(counts.size());
+  for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
+  const double sign = delta < 0.0 ? -1.0 : 1.0;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sign * counts[a] < sign * counts[b]; });
+  const auto left = static_cast<std::size_t>(std::abs(delta));
+  for (std::size_t i = 0; i < left; ++i) {
+    double& count = counts[order[i % order.size()]];
+    count = std::max(0.0, count + sign);
+  }
+}
+
 /// One draw of the tokens of every expert. Shares follow a power law with density ~ x^-a, cut to [1, 0.8 T] or, when
 /// there are fewer assignments than experts, [0.01, 2]:
 ///   x = ((B - A) u + A)^(1/(1-a)),  A = low^(1-a), B = high^(1-a);  n = round(x / sum x * T k), at most T;
-/// what is left over goes to the smallest experts of each rank, what is too much leaves the largest.
+/// what is left over goes to the smallest experts of each rank, what is too much leaves the largest; in older versions
+/// (`rest_to_first`) to the smallest of all, the first of equals, so that few tokens crowd on the first rank.
 /// Source: the generator behind NVIDIA aiconfigurator's measurements (Apache-2.0), whose times the constants fit.
-void draw_counts(std::uint64_t draw, double tokens, double top_k, double ep, double exponent,
+void draw_counts(std::uint64_t draw, double tokens, double top_k, double ep, const Routing& routing,
                  std::vector<double>& counts) {
+  const double exponent = routing.exponent;
   const double experts = static_cast<double>(counts.size());
   const bool many = tokens * top_k > experts;
   const double low = many ? 1.0 : 0.01, high = many ? std::max(1.0 + 1e-9, 0.8 * tokens) : 2.0;
@@ -157,6 +173,7 @@ void draw_counts(std::uint64_t draw, double tokens, double top_k, double ep, dou
     count = std::min(tokens, std::round(count / sum * tokens * top_k));
     left -= count;
   }
+  if (routing.rest_to_first) return level_from_first(counts, left);
   const auto ranks = static_cast<std::size_t>(ep);
   const double sign = left < 0.0 ? -1.0 : 1.0;
   const double whole = std::floor(std::abs(left) / ep), extra = std::abs(left) - whole * ep;
@@ -234,8 +251,9 @@ class LoadTable {
   }
   bool is(double top_k, double experts, double ep, const Routing& routing) const {
     return top_k == top_k_ && experts == experts_ && ep == ep_ && routing.kind == routing_.kind &&
-           (routing.kind == Routing::Kind::kPopularity ? routing.skew == routing_.skew
-                                                       : routing.exponent == routing_.exponent);
+           (routing.kind == Routing::Kind::kPopularity
+                ? routing.skew == routing_.skew
+                : routing.exponent == routing_.exponent && routing.rest_to_first == routing_.rest_to_first);
   }
   static double grid_tokens(int point) {
     const int octave = point / kStepsAnOctave, step = point % kStepsAnOctave;
@@ -268,7 +286,7 @@ class LoadTable {
     std::vector<double> counts(static_cast<std::size_t>(experts_));
     ExpertLoad load;
     for (int d = 0; d < kDraws; ++d) {
-      draw_counts(static_cast<std::uint64_t>(d) + 1, whole, top_k_, ep_, routing_.exponent, counts);
+      draw_counts(static_cast<std::uint64_t>(d) + 1, whole, top_k_, ep_, routing_, counts);
       add_fullest_rank(counts, ep_, load);
     }
     load.assignments /= kDraws;

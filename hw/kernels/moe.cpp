@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-constexpr double kTileColumns = 128.0;
+constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
 constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to whole steps
 
 /// One GPU's part of the layer.
@@ -56,25 +56,60 @@ std::size_t tile_index(double rows) {
          3;
 }
 
-/// First and last tile height that the kernel may take for this shape; equal where a rule decides.
-std::array<std::size_t, 2> tiles_allowed(const MoeShape& shape, double local, const MoeParameters& p) {
-  const double assignments = shape.tokens * shape.top_k;
-  double rows = p.tile_rows_high;
+/// Experts of a rank and their inner dimension for which vLLM ships a table of tuned tiles for the A100-SXM4-80GB.
+/// Source: vllm-project/vllm (Apache-2.0), vllm/model_executor/layers/fused_moe/configs, facts from the files' names.
+bool has_shipped_table(double experts, double inter) {
+  static constexpr std::array<std::pair<double, double>, 19> kTables{{{1, 1792},
+                                                                      {1, 3584},
+                                                                      {1, 7168},
+                                                                      {1, 14336},
+                                                                      {8, 1792},
+                                                                      {8, 2048},
+                                                                      {8, 3584},
+                                                                      {8, 4096},
+                                                                      {8, 7168},
+                                                                      {16, 1344},
+                                                                      {16, 1792},
+                                                                      {16, 2688},
+                                                                      {16, 3584},
+                                                                      {16, 7168},
+                                                                      {16, 14336},
+                                                                      {64, 640},
+                                                                      {64, 1280},
+                                                                      {64, 1408},
+                                                                      {128, 192}}};
+  return std::find(kTables.begin(), kTables.end(), std::pair(experts, inter)) != kTables.end();
+}
+
+/// First and last tile that the kernel may take for this shape, by height; equal where a rule decides.
+struct TileChoice {
+  std::size_t first, last;
+  double columns = kTileColumns;
+};
+TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
+  const double assignments = shape.tokens * shape.top_k, local = part.experts;
+  const TileChoice any{tile_index(p.tile_rows_low), tile_index(p.tile_rows_high)};
+  double rows = p.tile_rows_high, columns = kTileColumns;
   switch (static_cast<TileRule>(std::lround(p.tile_rule))) {
     case TileRule::kTuned:
-      return {tile_index(p.tile_rows_low), tile_index(p.tile_rows_high)};
+      return any;
     case TileRule::kLocalMean:
       rows = power_of_two_at_least(p.tile_fill * assignments / local);
       break;
     case TileRule::kGlobalMean:
       rows = power_of_two_at_least(p.tile_fill * assignments / shape.experts);
       break;
+    case TileRule::kShipped:
+      if (has_shipped_table(local, part.inter)) return any;
+      columns = kDefaultTileColumns;
+      rows = shape.tokens <= local ? p.tile_rows_low : 4.0 * p.tile_rows_low;
+      break;
     case TileRule::kTwoSizes:
       rows = shape.tokens <= local ? p.tile_rows_low : p.tile_rows_high;
       break;
   }
   const std::size_t index = tile_index(std::clamp(rows, p.tile_rows_low, p.tile_rows_high));
-  return {index, index};
+  return {index, index, columns};
 }
 
 /// Everything the two products need beside the tile height; seconds and bytes.
@@ -82,45 +117,55 @@ struct ProductRates {
   double flops_per_sm = 0, sms = 0;
   double weights_per_second = 0, operands_per_second = 0;
 };
+/// C[rows, n] = A[rows, k] B[k, n], of every expert hit.
+struct GroupedProduct {
+  double n = 0, k = 0;
+  double a_bytes = 0;
+  double stall = 0;  ///< relative to its tiles
+};
 struct ProductTime {
   double total = 0, compute = 0, memory = 0;
 };
 
-/// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x 128:
-///   compute = waves x (2 x 128 x ceil64(k) (rows + overhead) / rate of an SM + start-up of a tile)
+/// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
+///   compute = waves x (2 columns ceil64(k) (rows + overhead) / rate of an SM + start-up of a tile)
+/// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
 ///   memory  = weights of the experts hit + A and C of the assignments
 ///   time    = sqrt(compute^2 + memory^2): the two overlap, less well the closer they are
 /// Tiles run in waves over the SMs. Short experts fill their tiles badly: that is most of what a MoE loses.
-ProductTime grouped_product(double n, double k, std::size_t tile, const LocalExperts& part, const ProductRates& rates,
-                            const MoeParameters& p) {
-  const double blocks = part.load.tiles[tile] * std::ceil(n / kTileColumns);
+ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, double columns, const LocalExperts& part,
+                            const ProductRates& rates, const MoeParameters& p) {
+  const auto [n, k, a_bytes, stall] = product;
+  const double blocks = part.load.tiles[tile] * std::ceil(n / columns);
   const double waves = std::max(1.0, std::ceil(blocks / rates.sms - 1e-9));
   const double depth = std::ceil(k / kTileDepth) * kTileDepth;
-  const double one = 2.0 * kTileColumns * depth * (tile_rows(tile) + p.tile_overhead_rows) / rates.flops_per_sm;
+  const double narrow = 1.0 + p.tile_overhead_rows * (1.0 / columns - 1.0 / kTileColumns);
+  const double one = 2.0 * columns * narrow * depth * (tile_rows(tile) + p.tile_overhead_rows) / rates.flops_per_sm;
   ProductTime time;
-  time.compute = waves * (one + p.tile_us * 1e-6);
+  time.compute = waves * (one * (1.0 + stall) + p.tile_us * 1e-6);
   time.memory = part.load.hits * n * k * part.weight_element / rates.weights_per_second +
-                part.load.assignments * (k * part.activation_element + 2.0 * n) / rates.operands_per_second;
+                (a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
   time.total = std::sqrt(time.compute * time.compute + time.memory * time.memory);
   return time;
 }
 
-ProductTime both_products(std::size_t tile, const LocalExperts& part, const ProductRates& rates,
-                          const MoeParameters& p) {
-  ProductTime time = grouped_product(part.gates * part.inter, part.hidden, tile, part, rates, p);
-  const ProductTime down = grouped_product(part.hidden, part.inter, tile, part, rates, p);
-  time.total += down.total;
-  time.compute += down.compute;
-  time.memory += down.memory;
+ProductTime both_products(const GroupedProduct& up, std::size_t tile, double columns, const LocalExperts& part,
+                          const ProductRates& rates, const MoeParameters& p) {
+  const GroupedProduct down{part.hidden, part.inter, part.load.assignments * part.inter * part.activation_element};
+  ProductTime time = grouped_product(up, tile, columns, part, rates, p);
+  const ProductTime second = grouped_product(down, tile, columns, part, rates, p);
+  time.total += second.total;
+  time.compute += second.compute;
+  time.memory += second.memory;
   return time;
 }
 
-ProductTime fastest_tile(const MoeShape& shape, const LocalExperts& part, const ProductRates& rates,
-                         const MoeParameters& p) {
-  const auto [first, last] = tiles_allowed(shape, part.experts, p);
-  ProductTime best = both_products(first, part, rates, p);
-  for (std::size_t tile = first + 1; tile <= last; ++tile) {
-    const ProductTime other = both_products(tile, part, rates, p);
+ProductTime fastest_tile(const MoeShape& shape, const GroupedProduct& up, const LocalExperts& part,
+                         const ProductRates& rates, const MoeParameters& p) {
+  const TileChoice choice = tiles_allowed(shape, part, p);
+  ProductTime best = both_products(up, choice.first, choice.columns, part, rates, p);
+  for (std::size_t tile = choice.first + 1; tile <= choice.last; ++tile) {
+    const ProductTime other = both_products(up, tile, choice.columns, part, rates, p);
     if (other.total < best.total) best = other;
   }
   return best;
@@ -133,12 +178,27 @@ double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeP
 }
 
 /// Gather to the experts (and quantize), activate, and sum the experts' outputs back: bytes of `rows` rows, and of
-/// the tokens themselves, read and written.
+/// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized.
 double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
   const double rows = p.all_rows > 0.5 ? shape.tokens * shape.top_k : part.load.assignments;
   const double element = part.activation_element;
-  return rows * (part.hidden * (2.0 + element) + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
+  const double moved = p.gathers > 0.5 ? 0.0 : part.hidden * (2.0 + element);
+  return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
          4.0 * shape.tokens * part.hidden;
+}
+
+/// The first product. Rows that it gathers where the tokens lie come from memory once and, for a token's other experts,
+/// from the L2, as far as the tokens fit it; what does not fit also comes late, which the tiles wait for.
+GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p,
+                             const GpuSpec& gpu) {
+  const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
+  GroupedProduct up{part.gates * part.inter, part.hidden, all};
+  if (p.gathers < 0.5) return up;
+  const double once = std::min(shape.tokens * row, all);
+  const double missed = 1.0 - std::min(1.0, kL2Usable * gpu.l2_cache.base() / once);
+  up.a_bytes = once + (all - once) * missed;
+  up.stall = p.gather_loss * missed;
+  return up;
 }
 
 /// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
@@ -200,7 +260,7 @@ std::string_view name_of(MoeVariant variant) {
 
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
-  static constexpr std::array<Parameter<P>, 15> fields{{
+  static constexpr std::array<Parameter<P>, 17> fields{{
       {"launch_us", &P::launch_us, 0.0, 120.0, "launches, routing and sorting of one layer"},
       {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, "pointers and offsets of each local expert"},
       {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, "sorting and permuting one (token, expert) pair"},
@@ -212,11 +272,15 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
       {"tile_us", &P::tile_us, 0.0, 20.0, "prologue and epilogue of a tile"},
       {"expert_map_us", &P::expert_map_us, 0.0, 60.0, "mapping experts to ranks, under expert parallelism alone"},
       {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, "the router, for each of the top k"},
-      {"tile_rule", &P::tile_rule, 0.0, 3.0, "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes"},
+      {"gather_loss", &P::gather_loss, 0.0, 2.0,
+       "more of the first product's tiles where what they gather is in no L2"},
+      {"tile_rule", &P::tile_rule, 0.0, 4.0,
+       "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes, 4 shipped tables"},
       {"tile_rows_low", &P::tile_rows_low, 8.0, 256.0, "smallest tile, rows"},
       {"tile_rows_high", &P::tile_rows_high, 8.0, 256.0, "largest tile, rows"},
       {"tile_fill", &P::tile_fill, 0.25, 1.0, "share of the mean load that the tile rule sizes for"},
       {"all_rows", &P::all_rows, 0.0, 1.0, "1: every assignment is activated and summed, local or not"},
+      {"gathers", &P::gathers, 0.0, 1.0, "1: the first product gathers its rows itself, where the tokens lie"},
   }};
   return fields;
 }
@@ -244,7 +308,7 @@ Cost moe_experts(const MoeShape& shape, const MoeParameters& p, const GpuSpec& g
                                                      ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth)
                                                      : bandwidth,
                            .operands_per_second = bandwidth};
-  const ProductTime products = fastest_tile(shape, part, rates, p);
+  const ProductTime products = fastest_tile(shape, first_product(shape, part, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);
   const double memory = products.memory + shuffle;

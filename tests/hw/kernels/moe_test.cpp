@@ -241,3 +241,41 @@ TEST_CASE("moe: no tokens, no time") {
   const Efficiency priors;
   CHECK(moe_experts(mixtral(0), {.gpu = &gpu, .efficiency = &priors}).time == Seconds{});
 }
+
+TEST_CASE("moe: the older benchmark's few tokens crowd on the first rank") {
+  Routing older = kSkewed;
+  older.rest_to_first = true;
+  // 1 token x 8 choices over 256 experts: every share rounds to nothing, so all eight go to the first eight experts.
+  CHECK(fullest_rank_load(1, 8, 256, 8, older) == doctest::Approx(8.0));
+  CHECK(experts_hit(1, 8, 256, older) == doctest::Approx(8.0));
+  CHECK(expert_load(1, 8, 256, 8, kSkewed).assignments == doctest::Approx(1.0));
+  CHECK(expert_load(4096, 8, 256, 1, older).assignments == doctest::Approx(4096 * 8));
+}
+
+TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default's narrow ones") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters p;
+  p.tile_rule = static_cast<double>(TileRule::kShipped);
+  MoeShape shape = mixtral(8192);
+  shape.tp = 4;  // 8 experts of 3584: vLLM ships a table
+  const double tuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  shape.inter += 4 * 128;  // 3712: none
+  const double untuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
+}
+
+TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 holds them") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters copied, gathered;
+  gathered.gathers = 1.0;
+  MoeShape shape = mixtral(4096);  // 32 MB of 35 MB
+  shape.inter = 128;
+  const Seconds before = moe_experts(shape, copied, gpu, Timing::kServed).time;
+  CHECK(moe_experts(shape, gathered, gpu, Timing::kServed).time < before);
+  gathered.gather_loss = 1.0;  // nothing missed, nothing lost
+  CHECK(moe_experts(shape, gathered, gpu, Timing::kServed).time < before);
+  shape = mixtral(16384);
+  const Seconds waiting = moe_experts(shape, gathered, gpu, Timing::kServed).time;
+  gathered.gather_loss = 0.0;
+  CHECK(waiting > 1.2 * moe_experts(shape, gathered, gpu, Timing::kServed).time);
+}
