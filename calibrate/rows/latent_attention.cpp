@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "hw/kernels/attention_math.h"
 
 namespace roofcast {
 namespace {
@@ -73,8 +76,10 @@ std::vector<FittedConstants> fit_blocks(const std::string& name, const std::vect
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                          const FitOptions& options) {
   std::vector<LatentPrefillRow> rows = read_latent_prefill_rows(table);
-  // A prompt of one token runs in the decode kernel.
-  std::erase_if(rows, [](const LatentPrefillRow& row) { return row.shape.query_len <= 1; });
+  std::erase_if(rows, [&](const LatentPrefillRow& row) {
+    const double absorbed = attention::absorbed_queries(gpu, family, block_of(row.heads, gpu));
+    return row.shape.query_len <= std::max(1.0, absorbed);
+  });
   return fit_blocks<LatentPrefillParameters>("latent_prefill", rows, gpu, family, options, latent_prefill_with,
                                              latent_prefill_prior, unused_latent_prefill_fields);
 }

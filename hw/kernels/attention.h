@@ -66,9 +66,8 @@ struct DecodeParameters {
   double l2_bandwidth_tb_per_s = 8.0;
   double overlap = 3.0, scalar_overlap = 3.0;
   double combine_us = 1.4, split_ns = 90.0;
-  double scalar_launch_us = 7.5, scalar_context_us = 0.6, scalar_tile_us = 1.2, scalar_busy_us = 0.2,
-         scalar_wave_us = 1.7;
-  double scalar_row_ns = 5.8, scalar_lone = 0.4, scalar_round_us = 5.0, scalar_combine_us = 6.0;
+  double scalar_launch_us = 7.5, scalar_context_us = 2.0, scalar_busy_us = 2.0, scalar_wave_us = 6.0;
+  double scalar_row_ns = 5.8, scalar_lone = 0.4, scalar_combine_us = 6.0;
   static std::span<const Parameter<DecodeParameters>> fields();
 };
 

@@ -7,7 +7,7 @@ namespace roofcast {
 
 std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
   using P = DecodeParameters;
-  static constexpr std::array<Parameter<P>, 37> kFields{{
+  static constexpr std::array<Parameter<P>, 35> kFields{{
       {"launch_us", &P::launch_us, 0.0, 30.0, "launch of the cache write and the attention kernel"},
       {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, "more of it for each 128 of head dimension"},
       {"sequence_ns", &P::sequence_ns, 0.0, 50.0, "of the tile scheduler's scan, a sequence"},
@@ -35,20 +35,17 @@ std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
       {"l2_share", &P::l2_share, 0.05, 1.0, "of the L2 that a benchmark's loop finds its cache in; served: none"},
       {"l2_cliff", &P::l2_cliff, 0.5, 10.0, "how fast that share is lost as the cache outgrows it"},
       {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7,
-       "share of a benchmark's cache that is no new data (XQA on Ampere)"},
+       "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)"},
       {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, "of the L2, in that loop"},
       {"combine_us", &P::combine_us, 0.0, 10.0, "merging the partial outputs of a split context"},
       {"split_ns", &P::split_ns, 0.0, 300.0, "more of it for each split (XQA)"},
       {"scalar_launch_us", &P::scalar_launch_us, 0.0, 30.0, "launch of the kernel without tensor cores (MMHA)"},
       {"scalar_context_us", &P::scalar_context_us, 0.0, 5.0,
-       "more of it once the context has 4096 / head dimension tokens (MMHA)"},
-      {"scalar_tile_us", &P::scalar_tile_us, 0.0, 10.0, "of each further head on an SM (MMHA)"},
-      {"scalar_busy_us", &P::scalar_busy_us, 0.0, 5.0,
-       "more of it once the context has 4096 / head dimension tokens (MMHA)"},
-      {"scalar_wave_us", &P::scalar_wave_us, 0.0, 10.0, "of a second wave, from two heads an SM on (MMHA)"},
+       "more of it once every group of threads has a key to read (MMHA)"},
+      {"scalar_busy_us", &P::scalar_busy_us, 0.0, 5.0, "the same, of each further wave (MMHA)"},
+      {"scalar_wave_us", &P::scalar_wave_us, 0.0, 15.0, "of each further wave of blocks (MMHA)"},
       {"scalar_row_ns", &P::scalar_row_ns, 0.0, 100.0, "of a cached token of one head at head dimension 64 (MMHA)"},
-      {"scalar_lone", &P::scalar_lone, 0.0, 1.0, "share of that time for a head alone on its SM (MMHA)"},
-      {"scalar_round_us", &P::scalar_round_us, 0.0, 20.0, "waiting for a second round of cuts (MMHA)"},
+      {"scalar_lone", &P::scalar_lone, 0.0, 4.0, "that time of a block alone on its SM, in its units (MMHA)"},
       {"scalar_combine_us", &P::scalar_combine_us, 0.0, 20.0, "merging a split context (MMHA)"},
   }};
   return kFields;
@@ -216,32 +213,47 @@ DecodeTime xqa(const DecodeCall& c, const DecodeParameters& p, const Chip& chip,
           .combine = (splits > 1 ? p.combine_us + splits * p.split_ns * 1e-3 : 0.0) * kMicrosecond,
           .overlap = p.overlap,
           .filled = c.units * splits >= chip.sms,
-          .reused = splits > 1 ? p.benchmark_reuse : 0.0};
+          .reused = p.benchmark_reuse};
 }
 
-/// Masked multi-head attention: CUDA cores, a block of threads a query head. Once the keys of a head are 128 KiB the
-/// context is cut so that two blocks fall to an SM, unless the heads alone fill the SMs; each block then walks its cut
-/// in rounds of 24576 elements, and blocks whose rounds do not fit at once wait. Four heads are resident on an SM.
+/// How masked multi-head attention is launched: `threads` a block, a block a query head and cut of its context.
+struct MmhaGrid {
+  double threads, splits;
+  double resident() const { return 1024 / threads; }  ///< blocks on an SM, by registers
+};
+
+/// Blocks have 256 threads, and 512 or 1024 where there are too few of them to give every SM four. The largest are cut
+/// while one wave holds them, each to at least one round of its loop, eight keys a group of d / 8 threads.
+/// Source: TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0), facts of its launch rule.
+MmhaGrid mmha_grid(const DecodeCall& c, double sms) {
+  const double factor = ceil_div(4 * sms, c.heads);
+  const double threads = c.heads >= 4 * sms || factor < 2 ? 256 : factor < 4 ? 512 : 1024;
+  if (threads < 1024) return {threads, 1};
+  const double round = 8 * threads / (c.dim / 8);
+  return {threads, std::max(1.0, std::min(ceil_div(c.longest + 1, round), ceil_div(sms, c.heads)))};
+}
+
+/// Masked multi-head attention on CUDA cores. Blocks run in waves; a wave takes as long as its threads' latency or the
+/// keys its SMs walk, nearly the longer. Below a key for each group of d / 8 threads most of the latency is not paid.
+/// A benchmark whose keys and values are the same pages finds the values in the L2 while the resident blocks' keys fit.
 DecodeTime mmha(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, bool is_gen) {
   const double sms = chip.sms;
-  const double wanted = std::min(std::floor(c.longest / 128), std::floor(2 * sms / c.heads));
-  const double splits = c.longest * c.dim < 65536 ? 1.0 : std::max(1.0, wanted);
-  const double rounds = splits > 1 ? c.heads * std::min(128.0, ceil_div(c.visible * c.dim, 24576)) / (2 * sms) : 0.0;
-  const double context = std::min(1.0, c.context * c.dim / 4096);
-  const double active = std::min(1.0, ceil_div(c.visible, c.context / splits) / splits);
-  const double depth = std::max(1.0, c.heads * splits / sms);
+  const MmhaGrid grid = mmha_grid(c, sms);
+  const double blocks = c.heads * grid.splits, slots = sms * grid.resident(), waves = ceil_div(blocks, slots);
+  const double cut = c.visible / grid.splits, longest = c.longest_visible / grid.splits;
+  const double busy = std::min(1.0, cut * c.dim / (8 * grid.threads));
   const Seconds row = p.scalar_row_ns * std::pow(c.dim / 64, 0.7) * 1e-3 * kMicrosecond;
-  const double rows = std::max(std::max(p.scalar_lone, depth * active) * std::min(c.visible, c.context / splits),
-                               p.scalar_lone * std::min(c.longest_visible, c.longest / splits));
-  double launch = p.scalar_launch_us;
-  if (!is_gen) launch += p.launch_head_dim_us * c.dim / 128 + p.scalar_context_us * context;
-  const double tiles = std::max(0.0, depth - 4) * (p.scalar_tile_us + p.scalar_busy_us * context);
-  const double more = splits > 1 ? p.scalar_combine_us + (rounds > 1 ? p.scalar_round_us : 0.0) : 0.0;
+  const double rows = std::max(std::max(waves * p.scalar_lone, blocks / sms) * cut, p.scalar_lone * longest);
+  double launch = p.scalar_launch_us + p.scalar_context_us * busy;
+  if (!is_gen) launch += p.launch_head_dim_us * c.dim / 128;
+  const Seconds further = (waves - 1) * (p.scalar_wave_us + p.scalar_busy_us * busy) * kMicrosecond;
+  const Bytes keys(std::min(blocks, slots) * c.kv_heads * c.batch / c.heads * cut * c.dim * (c.fp8 ? 1 : 2));
   return {.launch = launch * kMicrosecond,
-          .path = std::max(tiles, depth > 2 ? p.scalar_wave_us : 0.0) * kMicrosecond + rows * row,
-          .combine = more * kMicrosecond,
+          .path = attention::overlapped(further, rows * row, 2),
+          .combine = (grid.splits > 1 ? p.scalar_combine_us : 0.0) * kMicrosecond,
           .overlap = p.scalar_overlap,
-          .filled = c.heads * splits >= sms};
+          .filled = blocks >= sms,
+          .reused = keys < chip.l2 ? p.benchmark_reuse : 0.0};
 }
 
 /// vLLM's own paged attention, its only kernel on AMD GPUs for years: a block of threads a query head, which reads the

@@ -45,6 +45,11 @@ Library library_of(const GpuSpec& gpu, KernelFamily family);
 /// vLLM's where no efficiency is given.
 KernelFamily family_of(const Machine& machine);
 
+/// Up to so many new tokens a sequence vLLM takes a prompt or chunk of latent attention for a decode, absorbed: 512
+/// with FlashAttention-3, 128 with FlashMLA (fp8 caches), else 1. TensorRT-LLM: none. Source: vllm-project/vllm
+/// (Apache-2.0), vllm/v1/attention/backends/mla, reorder_batch_threshold of each.
+double absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtype kv);
+
 /// trtllm-gen has kernels for these head dimensions only; elsewhere vLLM falls back on Triton, which reaches about
 /// 3 % of the 16-bit peak in prefill and 20 % of the bandwidth in decode there (head dimension 192 on B200).
 inline bool falls_back_on_triton(const GpuSpec& gpu, KernelFamily family, double head_dim) {

@@ -60,11 +60,13 @@ Seconds in_benchmark(Seconds device, double eager_device_us, double eager_host_u
   return attention::overlapped(device + eager_device_us * kMicrosecond, eager_host_us * kMicrosecond, 8);
 }
 
-/// FlashMLA and its like on Hopper, trtllm-gen on Blackwell; elsewhere unsplit (TensorRT-LLM) or Triton (vLLM).
-enum class LatentKernel { kBalanced, kGenerated, kResident, kTriton };
-LatentKernel kernel_of(const GpuSpec& gpu, KernelFamily family) {
+/// FlashMLA and its like on Hopper, FlashAttention-3 for vLLM's 16-bit caches there, trtllm-gen on Blackwell; elsewhere
+/// unsplit (TensorRT-LLM) or Triton (vLLM).
+enum class LatentKernel { kBalanced, kPaired, kGenerated, kResident, kTriton };
+LatentKernel kernel_of(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
   if (gpu.architecture == "blackwell") return LatentKernel::kGenerated;
-  if (gpu.architecture == "hopper") return LatentKernel::kBalanced;
+  const bool fa3 = family == KernelFamily::kVllm && element_bits(kv) > 8;
+  if (gpu.architecture == "hopper") return fa3 ? LatentKernel::kPaired : LatentKernel::kBalanced;
   return family == KernelFamily::kTrtllm ? LatentKernel::kResident : LatentKernel::kTriton;
 }
 
@@ -76,15 +78,17 @@ double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
 
 /// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
 /// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
-/// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs).
+/// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts as if every tile had a second one
+/// (`in_pairs`): up to 64 heads half of the SMs stay idle.
 struct LatentPath {
   Seconds path, combine;
 };
 LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
-                         double grain, double most_splits) {
+                         double grain, double most_splits, bool in_pairs) {
   const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, kHeadTile);
   const double longest = std::max(s.max_context, s.mean_context);
-  const double wanted = std::min(std::floor(longest / grain), std::floor(chip.sms / units));
+  const double slots = in_pairs ? s.batch * 2 * ceil_div(rows, 2 * kHeadTile) : units;
+  const double wanted = std::min(std::floor(longest / grain), std::floor(chip.sms / slots));
   const double splits = std::clamp(wanted, 1.0, most_splits);
   const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, kHeadTile)) * kMicrosecond;
   const Seconds row = Flops(2 * (2 * h.latent_dim + h.rope_dim) * kHeadTile) / (chip.per_sm() * p.compute_fraction);
@@ -106,14 +110,16 @@ LatentPath resident_path(const DecodeShape& s, const LatentHeads& h, const Laten
   return {(turns - 1) * tile + std::max(turns * mean, longest) * row, Seconds{}};
 }
 
-/// Triton (vLLM on Ampere): tiles of 16 heads, always four splits.
+/// Triton (vLLM on Ampere): tiles of 16 heads, always four splits, each of whole blocks of 32 keys.
 LatentPath triton_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip) {
+  constexpr double kSplits = 4, kBlock = 32;
+  const auto keys_of = [&](double context) { return kBlock * ceil_div(ceil_div(context, kSplits), kBlock); };
   const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, 16);
   const double longest = std::max(s.max_context, s.mean_context);
-  const double splits = std::min(4.0, ceil_div(longest, 64)), waves = ceil_div(units * splits, chip.sms);
+  const double splits = std::min(kSplits, std::ceil(longest)), waves = ceil_div(units * splits, chip.sms);
   const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, 16.0)) * kMicrosecond;
   const Seconds row = Flops(2 * (2 * h.latent_dim + h.rope_dim) * 16) / (chip.per_sm() * p.compute_fraction);
-  const double keys = std::max(waves * s.mean_context, longest) / splits;
+  const double keys = std::max(waves * keys_of(s.mean_context), keys_of(longest));
   return {(waves - 1) * tile + keys * row, p.combine_us * kMicrosecond};
 }
 
@@ -125,11 +131,13 @@ LatentPath path_of(const DecodeShape& s, const LatentHeads& h, const LatentDecod
     case LatentKernel::kTriton:
       return triton_path(s, h, p, chip);
     case LatentKernel::kGenerated:
-      return balanced_path(s, h, p, chip, 256, 16);
+      return balanced_path(s, h, p, chip, 256, 16, false);
     case LatentKernel::kBalanced:
+    case LatentKernel::kPaired:
       break;
   }
-  return balanced_path(s, h, p, chip, element_bits(h.kv) <= 8 ? 128 : 64, 1e9);
+  const bool fp8 = element_bits(h.kv) <= 8;
+  return balanced_path(s, h, p, chip, fp8 ? 128 : 64, 1e9, kernel == LatentKernel::kPaired);
 }
 
 /// Share of the cache that is read again by further tiles of heads: the L2 misses `reread` of each.
@@ -142,6 +150,7 @@ double read_again(const DecodeShape& s, const LatentHeads& h, const LatentDecode
       return p.reread * (ceil_div(rows, 16) - 1);
     case LatentKernel::kResident:
     case LatentKernel::kBalanced:
+    case LatentKernel::kPaired:
       break;
   }
   return p.reread * (ceil_div(rows, kHeadTile) - 1);
@@ -188,9 +197,15 @@ attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads&
 
 }  // namespace
 
+double attention::absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
+  if (family == KernelFamily::kTrtllm) return 0;
+  if (gpu.architecture != "hopper") return 1;
+  return element_bits(kv) <= 8 ? 128 : 512;
+}
+
 Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
                         const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const LatentKernel kernel = kernel_of(gpu, family);
+  const LatentKernel kernel = kernel_of(gpu, family, heads.kv);
   const Chip chip = attention::chip_of(gpu, attention::product_dtype(gpu, heads.compute, heads.kv));
   const double token = row_bytes(heads, gpu);
   Cost cost = decode_work(shape, heads, token);
@@ -236,7 +251,7 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown;
   const Seconds tiles =
-      attention::prefill_makespan(latent_tiling(shape, heads, kernel_of(gpu, family)), costs, chip.sms);
+      attention::prefill_makespan(latent_tiling(shape, heads, kernel_of(gpu, family, heads.kv)), costs, chip.sms);
   Cost cost = prefill_work(shape, heads);
   const Seconds memory = cost.bytes / attention::reading_rate(cost.bytes, chip, p.bandwidth_fraction);
   const Bytes written(tokens * heads.heads * dims * (2 + (narrow == Dtype::kFp8 ? 1 : 2)));
@@ -260,6 +275,10 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
   }
   const KernelFamily family = attention::family_of(machine);
   const Dtype narrow = attention::product_dtype(gpu, heads.compute, heads.kv);
+  if (shape.query_len <= attention::absorbed_queries(gpu, family, narrow)) {
+    const double context = shape.context_before + shape.query_len;
+    return latent_decode({shape.batch, context, context, shape.query_len}, heads, machine);
+  }
   if (const auto* p = attention::measured(machine.efficiency, &Efficiency::latent_prefill, narrow)) {
     return latent_prefill_with(shape, heads, *p, gpu, family, machine.timing);
   }

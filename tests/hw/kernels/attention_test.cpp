@@ -300,3 +300,25 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
   const double alone = 512.0 * 2048 / 100 * 10 * std::pow(2, 0.7) * 1e-3;
   CHECK(time(16) == doctest::Approx(alone).epsilon(0.02));
 }
+
+TEST_CASE("attention: masked multi-head attention runs in waves of blocks as large as still fill the GPU") {
+  const GpuSpec gpu = round_gpu();
+  const AttentionHeads heads{.heads = 4, .kv_heads = 4};
+  DecodeParameters p;
+  p.launch_head_dim_us = p.scalar_context_us = p.scalar_busy_us = p.scalar_row_ns = 0.0;
+  p.scalar_launch_us = 10.0, p.scalar_wave_us = 6.0, p.scalar_overlap = 8.0;
+  const auto time = [&](double sequences, double context) {
+    const DecodeShape shape{.batch = sequences, .mean_context = context, .max_context = context};
+    return us(attention_decode_with(shape, heads, p, gpu, KernelFamily::kTrtllm, Timing::kBenchmark));
+  };
+  // 100 SMs. Up to 133 blocks have 1024 threads and an SM to themselves: 100 run at once, 108 in two waves.
+  CHECK(time(25, 2) == doctest::Approx(10.0).epsilon(0.02));
+  CHECK(time(27, 2) == doctest::Approx(16.0).epsilon(0.02));
+  // 160 blocks of 512 threads, two an SM: one wave. 400 of 256, four an SM: one wave; 404: two.
+  CHECK(time(40, 2) == doctest::Approx(10.0).epsilon(0.02));
+  CHECK(time(100, 2) == doctest::Approx(10.0).epsilon(0.02));
+  CHECK(time(101, 2) == doctest::Approx(16.0).epsilon(0.02));
+  // One head of dimension 128 is cut each 65536 / 128 = 512 keys, the new one counted: 511 in one block, 512 in two.
+  p.scalar_combine_us = 5.0;
+  CHECK(time(1, 512) - time(1, 511) == doctest::Approx(5.0).epsilon(0.05));
+}

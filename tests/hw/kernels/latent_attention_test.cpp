@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "hw/efficiency.h"
+#include "hw/kernels/attention_math.h"
 
 using namespace roofcast;
 
@@ -114,4 +115,35 @@ TEST_CASE("latent attention: empty shapes are our bug") {
   const GpuSpec gpu = round_gpu();
   CHECK_THROWS_AS(latent_prefill({.batch = 1, .query_len = 0}, {.heads = 16}, ideal(gpu)), InternalError);
   CHECK_THROWS_AS(latent_decode({.batch = 1, .mean_context = 0}, {.heads = 16}, ideal(gpu)), InternalError);
+}
+
+TEST_CASE("latent attention: vLLM takes short prompts on Hopper for decodes") {
+  const GpuSpec gpu = round_gpu();
+  Efficiency efficiency;
+  efficiency.family = KernelFamily::kVllm;
+  const Machine vllm{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
+  const LatentHeads heads{.heads = 16};
+  const auto absorbed = [&](double tokens) {
+    return latent_decode({.batch = 4, .mean_context = tokens, .max_context = tokens, .query_len = tokens}, heads, vllm);
+  };
+  const auto prompt = [&](double tokens) { return latent_prefill({.batch = 4, .query_len = tokens}, heads, vllm); };
+  CHECK(prompt(512).time == absorbed(512).time);
+  CHECK(prompt(513).time != absorbed(513).time);
+  CHECK(attention::absorbed_queries(gpu, KernelFamily::kVllm, Dtype::kFp8) == 128);
+  CHECK(attention::absorbed_queries(gpu, KernelFamily::kTrtllm, Dtype::kBf16) == 0);
+}
+
+TEST_CASE("latent attention: Triton's four splits walk whole blocks of 32 keys") {
+  const GpuSpec gpu = round_gpu("ampere");
+  LatentDecodeParameters p;
+  p.launch_us = p.launch_heads_us = p.sequence_ns = p.tile_us = p.tile_head_us = p.combine_us = p.reread = 0.0;
+  p.compute_fraction = 0.1, p.overlap = 8.0;  // the path, and hardly anything else
+  const auto time = [&](double context) {
+    return latent_decode_with({.batch = 64, .mean_context = context, .max_context = context}, {.heads = 128}, p, gpu,
+                              KernelFamily::kVllm, Timing::kServed)
+        .time.base();
+  };
+  CHECK(time(16) == doctest::Approx(time(8)).epsilon(1e-3));
+  CHECK(time(128) == doctest::Approx(time(8)).epsilon(1e-3));      // 32 keys a split at most
+  CHECK(time(129) == doctest::Approx(2 * time(8)).epsilon(1e-3));  // 33 in one of them: two blocks each
 }
