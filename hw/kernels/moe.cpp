@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "hw/efficiency.h"
@@ -116,6 +117,7 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
 struct ProductRates {
   double flops_per_sm = 0, sms = 0;
   double weights_per_second = 0, operands_per_second = 0;
+  double kept_bytes = 0;  ///< of an expert's weights, for its next tile of rows
 };
 /// C[rows, n] = A[rows, k] B[k, n], of every expert hit.
 struct GroupedProduct {
@@ -130,7 +132,8 @@ struct ProductTime {
 /// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
 ///   compute = waves x (2 columns ceil64(k) (rows + overhead) / rate of an SM + start-up of a tile)
 /// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
-///   memory  = weights of the experts hit + A and C of the assignments
+///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
+///             + A and C of the assignments
 ///   time    = sqrt(compute^2 + memory^2): the two overlap, less well the closer they are
 /// Tiles run in waves over the SMs. Short experts fill their tiles badly: that is most of what a MoE loses.
 ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, double columns, const LocalExperts& part,
@@ -143,8 +146,10 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, dou
   const double one = 2.0 * columns * narrow * depth * (tile_rows(tile) + p.tile_overhead_rows) / rates.flops_per_sm;
   ProductTime time;
   time.compute = waves * (one * (1.0 + stall) + p.tile_us * 1e-6);
-  time.memory = part.load.hits * n * k * part.weight_element / rates.weights_per_second +
-                (a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
+  const double weights = n * k * part.weight_element;
+  const double again = std::max(0.0, weights - rates.kept_bytes) * (part.load.tiles[tile] - part.load.hits);
+  time.memory = part.load.hits * weights / rates.weights_per_second +
+                (again + a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
   time.total = std::sqrt(time.compute * time.compute + time.memory * time.memory);
   return time;
 }
@@ -199,6 +204,13 @@ GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, co
   up.a_bytes = once + (all - once) * missed;
   up.stall = p.gather_loss * missed;
   return up;
+}
+
+/// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next: the weights of
+/// an expert come again for each as far as the L2 did not keep them. The others walk several tiles of rows at a time.
+double kept_bytes(const MoeParameters& p, const GpuSpec& gpu) {
+  const bool one_by_one = p.tile_rule == static_cast<double>(TileRule::kLocalMean) && p.gathers < 0.5;
+  return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
 }
 
 /// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
@@ -307,7 +319,8 @@ Cost moe_experts(const MoeShape& shape, const MoeParameters& p, const GpuSpec& g
                            .weights_per_second = timing == Timing::kBenchmark
                                                      ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth)
                                                      : bandwidth,
-                           .operands_per_second = bandwidth};
+                           .operands_per_second = bandwidth,
+                           .kept_bytes = kept_bytes(p, gpu)};
   const ProductTime products = fastest_tile(shape, first_product(shape, part, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);

@@ -279,3 +279,21 @@ TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 ho
   gathered.gather_loss = 0.0;
   CHECK(waiting > 1.2 * moe_experts(shape, gathered, gpu, Timing::kServed).time);
 }
+
+TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles of rows") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters one_by_one, together;
+  one_by_one.tile_rows_low = one_by_one.tile_rows_high = together.tile_rows_low = together.tile_rows_high = 64.0;
+  one_by_one.tile_rule = static_cast<double>(TileRule::kLocalMean);
+  together.tile_rule = static_cast<double>(TileRule::kGlobalMean);
+  const auto slower = [&](const MoeShape& shape) {
+    return moe_experts(shape, one_by_one, gpu, Timing::kServed).time /
+           moe_experts(shape, together, gpu, Timing::kServed).time;
+  };
+  // 512 tokens x 2 over 8 experts: two tiles of 64 rows each; 235 and 117 MB against the 35 MB that the L2 keeps.
+  CHECK(slower(mixtral(512)) > 1.3);
+  CHECK(slower(mixtral(256)) == doctest::Approx(1.0));  // one tile
+  MoeShape small = mixtral(512);
+  small.inter = 1024;  // 17 and 8 MB
+  CHECK(slower(small) == doctest::Approx(1.0));
+}
