@@ -112,7 +112,7 @@ std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec&
   names = {};
   const bool vllm = family == KernelFamily::kVllm;
   const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
-  if (!gemm_tiling(block, gpu, family, 1.0).split_k) names.add("split_k_us");
+  if (!gemm_tiling(block, gpu, family, 1, 1, 1).split_k) names.add("split_k_us");
   if (!older) names.add("ramp_k_steps");
   if (!older) names.add("lone_block_rate");
   // vLLM's fp8 for Blackwell loses 13 us at one row; its cause is not known.

@@ -14,7 +14,7 @@ struct TileList {
   std::array<GemmTile, N> tiles{};
   std::size_t count = 0;
   constexpr void add(double rows, double columns, double halves = 1) {
-    tiles[count++] = make_tile(rows, columns, halves);
+    tiles[count++] = GemmTile(rows, columns, {.halves = halves});
   }
   constexpr bool has(double rows, double columns) const {
     for (std::size_t i = 0; i < count; ++i) {
@@ -85,29 +85,56 @@ constexpr auto kDeepGemmTiles = deep_gemm_tiles();
 /// What rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: the time of a product grows with every 16 rows
 /// as if each had the weights to itself, up to a few hundred; prompts run in large tiles.
 constexpr double kThinRows = 512;
-constexpr std::array<GemmTile, 1> kUntunedThin{make_tile(16, 128)}, kUntunedLarge{make_tile(128, 128)};
+constexpr std::array<GemmTile, 1> kUntunedThin{GemmTile(16, 128)}, kUntunedLarge{GemmTile(128, 128)};
+
+/// Thread blocks part faster where two groups of warps take turns in the matrix units (`ping-pong`) than where they
+/// share a tile (`cooperative`); and a tile of half the size feeds those units a tenth slower.
+constexpr double kPingPongDrift = 0.045, kCooperativeDrift = 0.005, kPingPongRate = 0.9;
+
+/// vLLM's CUTLASS kernels for fp8 with a scale a token have one tile for a shape, whatever is fastest; few rows swap the
+/// operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
+/// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one are pairs of thread blocks.
+const GemmTile& hopper_fp8_tile(double m, double n, double k) {
+  static constexpr GemmTile kTiny{16, 64, {.rate = kPingPongRate}};
+  static constexpr GemmTile kTinyNarrow{16, 64, {.cluster_rows = 2, .rate = kPingPongRate}};
+  static constexpr GemmTile kFew{64, 64, {.rate = kPingPongRate}};
+  static constexpr GemmTile kFewNarrow{16, 64, {.cluster_rows = 4, .rate = kPingPongRate}};
+  static constexpr GemmTile kSome{64, 128, {.cluster_rows = 2, .rate = kPingPongRate}};
+  static constexpr GemmTile kMany{128, 128, {.cluster_rows = 2, .rate = kPingPongRate, .drift = kPingPongDrift}};
+  static constexpr GemmTile kLargest{256, 128, {.cluster_rows = 2, .drift = kCooperativeDrift}};
+  const bool narrow = n <= 1280;
+  if (m <= 16) return narrow ? kTinyNarrow : kTiny;
+  if (m <= 64) return narrow ? kFewNarrow : kFew;
+  if (m <= 128) return kSome;
+  return m >= 8192 && k >= 6144 ? kLargest : kMany;
+}
+const GemmTile& blackwell_fp8_tile(double m, double k) {
+  static constexpr GemmTile kTiny{32, 128, {.halves = 2, .cluster_columns = 4}};
+  static constexpr GemmTile kFew{64, 128, {.halves = 2, .cluster_columns = 4}};
+  static constexpr GemmTile kFewShort{64, 64, {}};
+  static constexpr GemmTile kSome{128, 128, {.halves = 2}};
+  static constexpr GemmTile kMany{256, 128, {.halves = 2, .cluster_columns = 2, .drift = kCooperativeDrift}};
+  if (m <= 16) return kTiny;
+  if (m <= 64) return m == 64 && k < 4096 ? kFewShort : kFew;
+  return m <= 256 ? kSome : kMany;
+}
 
 bool is(const GpuSpec& gpu, std::string_view architecture) { return gpu.architecture == architecture; }
 
 }  // namespace
 
-GemmTile tile_by_rows(double m) {
-  if (m <= 64) return make_tile(64, 64);
-  if (m <= 128) return make_tile(64, 128);
-  return make_tile(128, 128);
-}
-
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double rows) {
+GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
   const bool vllm = family == KernelFamily::kVllm;
   const bool hopper = is(gpu, "hopper");
   if (is(gpu, "cdna3-untuned"))
-    return {.tiles = rows <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = rows <= kThinRows};
+    return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};
   // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
   const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
   // DeepGEMM for Hopper swaps the operands of few rows only.
   if (block == Dtype::kFp8Block && hopper) return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64};
   if (block == Dtype::kFp8Block && is(gpu, "blackwell")) return {.tiles = kDeepGemmTiles.span()};
-  if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = kHopperTiles.span(), .by_rows = true};
+  if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = {&hopper_fp8_tile(m, n, k), 1}, .linear = true};
+  if (block == Dtype::kFp8 && vllm && is(gpu, "blackwell")) return {  .tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
   if (hopper) return {.tiles = kHopperTiles.span(), .split_k = cublas};
   if (is(gpu, "blackwell")) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
   return {.tiles = kAmpereTiles.span(), .split_k = cublas};
