@@ -21,6 +21,8 @@ constexpr double kStepBytes = 128;
 /// Elements of a row that a thread block of the quantization takes at once: 256 threads, 8 each.
 constexpr double kQuantizedAtOnce = 2048;
 constexpr double kHeldWhileSweeping = 0.5;  ///< part of L2 that holds operands while tiles stream through
+constexpr Seconds kEmptyStep{0.5e-6};  ///< a k-step of a tile whose rows lie beyond the matrix
+constexpr double kEmptyRows = 40;      ///< so many of them make it wait 1 - 1/e of that
 constexpr double kGemvRows = 8;  ///< of a weight-only GEMV
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kServedCopies = 1e9;  ///< a served model's weights are cold: other layers' came between
@@ -143,6 +145,12 @@ Seconds again_from_dram(const Problem& x, const GemmTile& tile, double down, dou
   return (swept - held) * (sweeps - 1.0) / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency);
 }
 
+/// A k-step of tiles that reach beyond the last row: TMA fills the rows that are not there no faster than about
+/// kEmptyStep a step once all SMs do, and half of that where some 30 of 128 rows are empty.
+Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
+  return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
+}
+
 /// One tile and split:
 ///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, in turns over the SMs
 ///   step    = 2 tm tn k_step / SM rate x max(1, tile_intensity / (tm tn / (tm + tn)))
@@ -157,13 +165,15 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
   const double grid = down * across * tile.halves;
   const double starved = std::max(1.0, p.tile_intensity / tile.intensity);
   const Seconds step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency);
+  const double empty = std::max(0.0, tile.rows * down - x.shape.m);
+  const Seconds late = tiling.empty_rows_stall ? stalled(step, empty, grid / x.sms) - step : Seconds{};
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
   for (const double split : kSplits) {
     const double blocks = grid * split;
     if (split > most_splits || (split > 1 && blocks > 2.0 * x.sms)) break;
     const double turns = turns_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
-    Plan plan{.compute = turns * steps * step, .memory = stream};
+    Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
     if (std::max(plan.compute, plan.memory) >= best_time) continue;
     const Seconds between =
         (x.wave_us * std::min(1.0, steps / p.ramp_k_steps) + p.epilogue_us * tile.area) * kMicrosecond;
@@ -194,7 +204,7 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
   // The largest first: they win most often, and the rest then falls early.
   for (std::size_t i = tiling.tiles.size(); i-- > 0;) {
-    if (tiling.linear || !unsuited(tiling.tiles[i], x.shape, tiling)) try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
+    if (tiling.tiles.size() == 1 || !unsuited(tiling.tiles[i], x.shape, tiling)) try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
   }
   return best;
 }

@@ -38,6 +38,7 @@ struct GemmTiling {
   std::span<const GemmTile> tiles;  ///< the fastest of them runs
   bool split_k = false;             ///< may cut k among thread blocks
   double swapped_up_to = 1e30;  ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
+  bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix
   bool linear = false;          ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
 };
 
