@@ -21,9 +21,9 @@ constexpr double kStepBytes = 128;
 /// Elements of a row that a thread block of the quantization takes at once: 256 threads, 8 each.
 constexpr double kQuantizedAtOnce = 2048;
 constexpr double kHeldWhileSweeping = 0.5;  ///< part of L2 that holds operands while tiles stream through
-constexpr Seconds kEmptyStep{0.5e-6};  ///< a k-step of a tile whose rows lie beyond the matrix
-constexpr double kEmptyRows = 40;      ///< so many of them make it wait 1 - 1/e of that
-constexpr double kGemvRows = 8;  ///< of a weight-only GEMV
+constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile whose rows lie beyond the matrix
+constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 - 1/e of that
+constexpr double kGemvRows = 8;             ///< of a weight-only GEMV
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kServedCopies = 1e9;  ///< a served model's weights are cold: other layers' came between
 
@@ -121,10 +121,10 @@ double turns_of(double blocks, double area, const Problem& x) {
   return 2.0 * full + (rest <= x.sms ? std::min(2.0, 1.0 / x.p.lone_block_rate) : 2.0);
 }
 
-/// Bytes that come from DRAM more than once where tiles are walked in lines, as CUTLASS does by default: lines lie along
-/// the shorter side of the grid, so the operand along it (S bytes) is swept for every line of the other, once for the
-/// few lines that run at once as long as their blocks keep pace. They drift apart as a random walk, by `tile.drift` of a
-/// turn every turn; what one of them read is then gone from L2 (of which C holds operands) before the others come.
+/// Bytes that come from DRAM more than once where tiles are walked in lines, as CUTLASS does by default: lines lie
+/// along the shorter side of the grid, so the operand along it (S bytes) is swept for every line of the other, once for
+/// the few lines that run at once as long as their blocks keep pace. They drift apart as a random walk, by `tile.drift`
+/// of a turn every turn; what one of them read is then gone from L2 (of which C holds operands) before the others come.
 ///   lines = blocks at once / short side;  W = S + lines x (a line's other operand), read every turn
 ///   together = min(1, (C / (drift W))^2 / turns);  sweeps = long side (together / lines + 1 - together)
 ///   bytes = (sweeps - 1) max(0, S - C)
@@ -152,13 +152,14 @@ Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
 }
 
 /// One tile and split:
-///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, in turns over the SMs
+///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, up to whole clusters, in turns over the SMs
 ///   step    = 2 tm tn k_step / SM rate x max(1, tile_intensity / (tm tn / (tm + tn)))
 ///   between = wave_us min(1, steps / ramp_k_steps) + epilogue_us tm tn / 128^2
-///   compute = turns ceil(k_steps / s) max(step, k_step_us) + (turns - 1) between
-///   memory  = max(stream, bytes / (min(blocks, SMs) 400 GB/s))
+///   compute = turns ceil(k_steps / s) max(step, k_step_us) + (turns - 1) between, steps of stalled turns longer
+///   memory  = max(stream, bytes / (min(blocks, SMs) 400 GB/s)), stream with what is swept again
 ///   time    = (compute^3 + memory^3)^(1/3) + between + [s > 1: split_k_us + 8 s m n / L2 rate]
-void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, double most_splits, Plan& best, Seconds& best_time) {
+void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, double most_splits, Plan& best,
+              Seconds& best_time) {
   const GemmParameters& p = x.p;
   const double down = ceiling(x.shape.m / (tile.rows * tile.cluster_rows)) * tile.cluster_rows;
   const double across = ceiling(x.shape.n / (tile.columns * tile.cluster_columns)) * tile.cluster_columns;
@@ -166,7 +167,8 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
   const double starved = std::max(1.0, p.tile_intensity / tile.intensity);
   const Seconds step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency);
   const double empty = std::max(0.0, tile.rows * down - x.shape.m);
-  const Seconds late = tiling.empty_rows_stall ? stalled(step, empty, grid / x.sms) - step : Seconds{};
+  const bool stalls = tiling.empty_rows_stall && empty > 0.0;
+  const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
   for (const double split : kSplits) {
     const double blocks = grid * split;
@@ -204,7 +206,8 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
   // The largest first: they win most often, and the rest then falls early.
   for (std::size_t i = tiling.tiles.size(); i-- > 0;) {
-    if (tiling.tiles.size() == 1 || !unsuited(tiling.tiles[i], x.shape, tiling)) try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
+    if (tiling.tiles.size() == 1 || !unsuited(tiling.tiles[i], x.shape, tiling))
+      try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
   }
   return best;
 }
@@ -314,7 +317,8 @@ Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const Gp
   const Problem x = problem_of(shape, constants, gpu, compute, copies);
   // SmoothQuant's kernel for up to four rows works without tiles.
   const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
-  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m, shape.n, shape.k));
+  const Plan plan =
+      without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m, shape.n, shape.k));
   Seconds time = plan.time() + constants.launch_us * kMicrosecond;
   // What one row loses, it loses to the quantization beside it, which is not part of a served GEMM.
   if (shape.m <= 1) time -= (served ? std::max(0.0, constants.gemv_us) : constants.gemv_us) * kMicrosecond;

@@ -93,8 +93,8 @@ constexpr std::array<GemmTile, 1> kUntunedThin{GemmTile(16, 128)}, kUntunedLarge
 /// share a tile (`cooperative`); and a tile of half the size feeds those units a tenth slower.
 constexpr double kPingPongDrift = 0.045, kCooperativeDrift = 0.005, kPingPongRate = 0.9;
 
-/// vLLM's CUTLASS kernels for fp8 with a scale a token have one tile for a shape, whatever is fastest; few rows swap the
-/// operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
+/// vLLM's CUTLASS kernels for fp8 with a scale a token have one tile for a shape, whatever is fastest; few rows swap
+/// the operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
 /// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one are pairs of thread blocks.
 const GemmTile& hopper_fp8_tile(double m, double n, double k) {
   static constexpr GemmTile kTiny{16, 64, {.rate = kPingPongRate}};
@@ -149,7 +149,8 @@ const GemmTile& turn_counting_tile(double m, double n, double sms) {
   std::int64_t best_turns = 0, best_last = 0;
   for (std::size_t i = 0; i < kWidths; ++i) {
     const std::int64_t blocks = down * static_cast<std::int64_t>(std::ceil(wide / width_of(i)));
-    const std::int64_t turns = (blocks - 1) / static_cast<std::int64_t>(sms), last = blocks - turns * static_cast<std::int64_t>(sms);
+    const std::int64_t turns = (blocks - 1) / static_cast<std::int64_t>(sms),
+                       last = blocks - turns * static_cast<std::int64_t>(sms);
     if (i > 0 && (turns > best_turns || (turns == best_turns && last <= best_last))) continue;
     best = i;
     best_turns = turns;
@@ -169,12 +170,15 @@ GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, dou
     return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};
   // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
   const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
-  if (block == Dtype::kFp8Block && hopper && !vllm) return {.tiles = {&turn_counting_tile(m, n, gpu.sm_count), 1}, .empty_rows_stall = true};
+  if (block == Dtype::kFp8Block && hopper && !vllm)
+    return {.tiles = {&turn_counting_tile(m, n, gpu.sm_count), 1}, .empty_rows_stall = true};
   // DeepGEMM for Hopper swaps the operands of few rows only.
-  if (block == Dtype::kFp8Block && hopper) return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64, .empty_rows_stall = true};
+  if (block == Dtype::kFp8Block && hopper)
+    return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64, .empty_rows_stall = true};
   if (block == Dtype::kFp8Block && is(gpu, "blackwell")) return {.tiles = kDeepGemmTiles.span()};
   if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = {&hopper_fp8_tile(m, n, k), 1}, .linear = true};
-  if (block == Dtype::kFp8 && vllm && is(gpu, "blackwell")) return {  .tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
+  if (block == Dtype::kFp8 && vllm && is(gpu, "blackwell"))
+    return {.tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
   if (hopper) return {.tiles = kHopperTiles.span(), .split_k = cublas};
   if (is(gpu, "blackwell")) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
   return {.tiles = kAmpereTiles.span(), .split_k = cublas};

@@ -26,20 +26,16 @@ struct GemmTile : TileKind {
   double intensity = 0;  ///< rows columns / (rows + columns): products a loaded element takes part in, over 2
   constexpr GemmTile() = default;
   constexpr GemmTile(double r, double c, const TileKind& kind = {})
-      : TileKind(kind),
-        rows(r),
-        columns(c),
-        area(r * c / (128.0 * 128.0 * kind.halves)),
-        intensity(r * c / (r + c)) {}
+      : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
 
 /// How a kernel library picks among its tiles.
 struct GemmTiling {
   std::span<const GemmTile> tiles;  ///< the fastest of them runs
   bool split_k = false;             ///< may cut k among thread blocks
-  double swapped_up_to = 1e30;  ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
+  double swapped_up_to = 1e30;    ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
   bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix
-  bool linear = false;          ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
+  bool linear = false;            ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
 };
 
 /// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
