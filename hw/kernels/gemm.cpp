@@ -291,7 +291,7 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
             .l2_rate = gpu.memory_bandwidth * p.l2_bandwidth_ratio,
             .wave_us = unpacks && shape.m <= kGemvRows ? 0.0 : p.wave_us,
             .copies = copies,
-            .shares_sms = gpu.architecture == "ampere" || gpu.architecture == "ada"};
+            .shares_sms = has_mma_sync_only(gpu)};
   x.stream = streaming_time(x);
   return x;
 }

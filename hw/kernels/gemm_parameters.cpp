@@ -78,7 +78,7 @@ Dtype gemm_block(Dtype weights, Dtype activations) {
 GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, const GemmParameters* wide) {
   GemmParameters prior = wide ? *wide : GemmParameters{};
   const bool vllm = family == KernelFamily::kVllm;
-  const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
+  const bool older = has_mma_sync_only(gpu);
   if (!wide && older) {
     prior.compute_efficiency = 0.93;
     prior.launch_us = 1.9;
@@ -97,6 +97,7 @@ GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, 
     prior.quantization_step_us = 0.6;
   }
   if (block == Dtype::kFp8Block && vllm) {
+    prior.quantization_step_us = 0.5;
     prior.host_floor_us = 170;
     prior.host_floor_deep_gemm_us = 92;
     prior.host_odd_rows_us = 10;
@@ -111,7 +112,7 @@ std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec&
   static thread_local Names names;
   names = {};
   const bool vllm = family == KernelFamily::kVllm;
-  const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
+  const bool older = has_mma_sync_only(gpu);
   if (!gemm_tiling(block, gpu, family, 1, 1, 1).split_k) names.add("split_k_us");
   if (!older) names.add("ramp_k_steps");
   if (!older) names.add("lone_block_rate");

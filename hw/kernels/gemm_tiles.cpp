@@ -163,6 +163,10 @@ bool is(const GpuSpec& gpu, std::string_view architecture) { return gpu.architec
 
 }  // namespace
 
+bool has_mma_sync_only(const GpuSpec& gpu) {
+  return is(gpu, "ampere") || is(gpu, "ada") || is(gpu, "blackwell-geforce");
+}
+
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
   const bool vllm = family == KernelFamily::kVllm;
   const bool hopper = is(gpu, "hopper");

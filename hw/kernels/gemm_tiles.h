@@ -38,6 +38,10 @@ struct GemmTiling {
   bool linear = false;            ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
 };
 
+/// Matrix units that take their operands from registers (mma.sync), two thread blocks of smaller tiles to an SM:
+/// Ampere, Ada and Blackwell's graphics chips (compute capability 12.0), which have neither wgmma nor tcgen05.
+bool has_mma_sync_only(const GpuSpec& gpu);
+
 /// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
 /// C[m,n] over k matters where a library does not look for the fastest.
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k);
