@@ -92,6 +92,10 @@ GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, 
   if (!wide && gpu.architecture == "blackwell") prior.compute_efficiency = 0.75;
   if (block != Dtype::kBf16) prior.gemv_us = 0.0;
   if (quantizes(block)) prior.benchmark_us = block == Dtype::kFp8 && !vllm ? 10.0 : 2.0;
+  if (block == Dtype::kNvfp4) {  // as a B200 shows
+    prior.benchmark_us = 3.8;
+    prior.k_step_us = 0.15;
+  }
   if (block == Dtype::kFp8 && vllm) {
     prior.quantization_row_us = 0.35;
     prior.quantization_step_us = 0.6;
