@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "base/error.h"
@@ -46,13 +45,10 @@ ErrorSummary summarize(std::span<const double> predicted, std::span<const double
 }
 
 double log_scatter(std::span<const double> predicted, std::span<const double> measured) {
-  if (predicted.empty()) return 0.0;
-  double sum = 0;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    const double ratio = std::clamp(std::log(predicted[i] / measured[i]), -std::numbers::ln2, std::numbers::ln2);
-    sum += ratio * ratio;
-  }
-  return std::sqrt(sum / static_cast<double>(predicted.size()));
+  std::vector<double> ratios;
+  ratios.reserve(predicted.size());
+  for (std::size_t i = 0; i < predicted.size(); ++i) ratios.push_back(std::abs(std::log(predicted[i] / measured[i])));
+  return quantile(ratios, 0.9) / kNinetyPercent;
 }
 
 }  // namespace roofcast

@@ -22,8 +22,11 @@ ErrorSummary summarize(std::span<const double> predicted, std::span<const double
 /// Linear interpolation between order statistics; `values` need not be sorted; 0 when empty.
 double quantile(std::span<const double> values, double fraction);
 
-/// Root mean square of log(predicted / measured), each at most log 2 (single outliers of a table are
-/// faults of the measurement more often than of the model).
+/// Half width of the 90 % interval of a normal distribution, in standard deviations.
+inline constexpr double kNinetyPercent = 1.645;
+
+/// Half width of the interval that holds nine of ten rows, as a standard deviation: the 0.9 quantile of
+/// |log(predicted / measured)| over kNinetyPercent. 0 when empty.
 double log_scatter(std::span<const double> predicted, std::span<const double> measured);
 
 }  // namespace roofcast

@@ -31,14 +31,28 @@ struct BenchedGpu {
 /// The GPU file read under both families.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
+/// Of one row: its time under Timing::kBenchmark, and the relative standard deviation that its constants leave
+/// unexplained.
+struct Prediction {
+  Seconds time{};
+  double discrepancy = 0;
+};
+/// What the constants of `dtype` leave unexplained, or those of bf16, or what is assumed of a block without a fit.
+template <class P>
+double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype) {
+  const Fitted<P>* fitted = blocks.find(dtype);
+  if (fitted == nullptr) fitted = blocks.find(Dtype::kBf16);
+  return fitted != nullptr ? fitted->record.discrepancy : FitRecord{}.discrepancy;
+}
+
 /// One operator with measurements.
 struct KernelOperator {
   std::string_view name;                      ///< --op NAME
   std::string_view help;                      ///< one line
   std::span<const std::string_view> columns;  ///< of its table, beside engine, kernel and latency_us
   std::span<const std::string_view> groups;   ///< columns that errors are reported by, after engine
-  /// Time of every row, under Timing::kBenchmark. Throws ConfigError at a row that cannot be read or computed.
-  std::vector<Seconds> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
+  /// Every row in turn. Throws ConfigError at a row that cannot be read or computed.
+  std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
   /// Constants from the rows of one family, a block a format. Rows of other families are passed over.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                       const FitOptions& options);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -12,11 +13,15 @@ namespace {
 
 struct Pairs {
   std::vector<double> predicted, measured;
-  void add(Seconds p, Seconds m) {
-    predicted.push_back(p.in(kMicrosecond));
+  std::size_t covered = 0;
+  void add(const Prediction& p, Seconds m) {
+    predicted.push_back(p.time.in(kMicrosecond));
     measured.push_back(m.in(kMicrosecond));
+    if (std::abs(std::log(p.time / m)) <= kNinetyPercent * p.discrepancy) ++covered;
   }
-  ErrorSummary errors() const { return summarize(predicted, measured); }
+  ErrorGroup group(const std::string& name) const {
+    return {name, summarize(predicted, measured), static_cast<double>(covered) / static_cast<double>(measured.size())};
+  }
 };
 
 std::string group_name(const CsvTable& table, std::size_t row, const KernelOperator& op) {
@@ -34,18 +39,19 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
   KernelValidation out;
   out.op = op ? op : &operator_of(table);
   const KernelTable checked(table, out.op->columns);
-  out.predicted = out.op->predict(table, gpu);
-  SIM_CHECK(out.predicted.size() == table.rows(), "one prediction a row");
+  const std::vector<Prediction> predictions = out.op->predict(table, gpu);
+  SIM_CHECK(predictions.size() == table.rows(), "one prediction a row");
+  for (const Prediction& one : predictions) out.predicted.push_back(one.time);
   if (!checked.has_times() || table.rows() == 0) return out;
   std::map<std::string, Pairs> groups;
   Pairs all;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const Seconds measured = checked.header(row).latency;
-    groups[group_name(table, row, *out.op)].add(out.predicted[row], measured);
-    all.add(out.predicted[row], measured);
+    groups[group_name(table, row, *out.op)].add(predictions[row], measured);
+    all.add(predictions[row], measured);
   }
-  for (const auto& [name, pairs] : groups) out.groups.push_back({name, pairs.errors()});
-  out.groups.push_back({"all", all.errors()});
+  for (const auto& [name, pairs] : groups) out.groups.push_back(pairs.group(name));
+  out.groups.push_back(all.group("all"));
   return out;
 }
 

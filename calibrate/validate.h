@@ -14,6 +14,7 @@ namespace roofcast {
 struct ErrorGroup {
   std::string name;  ///< "vllm-0.24.0 fp8 CutlassFP8ScaledMMLinearKernel", last of all "all"
   ErrorSummary errors;
+  double coverage = 0;  ///< part of the rows within the 90 % interval of their prediction
 };
 
 struct KernelValidation {

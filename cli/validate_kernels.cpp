@@ -28,7 +28,7 @@ struct Validated {
 };
 
 std::string errors_text(const std::vector<Validated>& all, const std::string& format) {
-  Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted"});
+  Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted", "within 90 %"});
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const Validated& one : all) {
@@ -36,7 +36,8 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
       const ErrorSummary& e = group.errors;
       const std::string name = all.size() > 1 ? fmt::format("{}: {}", one.found.op->name, group.name) : group.name;
       table.row({name, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
-                 fmt::format("{:+.1f} %", 100 * e.bias), percent(e.time_weighted)});
+                 fmt::format("{:+.1f} %", 100 * e.bias), percent(e.time_weighted),
+                 fmt::format("{:.0f} %", 100 * group.coverage)});
       json.push_back({{"op", one.found.op->name},
                       {"group", group.name},
                       {"rows", e.rows},
@@ -44,7 +45,8 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
                       {"median", e.median},
                       {"p90", e.p90},
                       {"bias", e.bias},
-                      {"time_weighted", e.time_weighted}});
+                      {"time_weighted", e.time_weighted},
+                      {"coverage", group.coverage}});
     }
   }
   if (format == "json") return json.dump(2) + "\n";

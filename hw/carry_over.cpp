@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "hw/kernels/gemm_tiles.h"
+
 namespace roofcast {
 namespace {
 
@@ -39,7 +41,7 @@ double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
 }
 
 /// From Hopper on, clusters load a tile's operands once for several SMs, and the tile that feeds them follows no rule.
-bool shares_loads(const GpuSpec& gpu) { return gpu.architecture != "ampere" && gpu.architecture != "ada"; }
+bool shares_loads(const GpuSpec& gpu) { return !has_mma_sync_only(gpu); }
 
 Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth};

@@ -41,18 +41,22 @@ std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(((h.heads * 1009 + h.kv_heads) * 1013 + h.head_dim) * 100003 + h.window);
 }
 
-std::vector<Seconds> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
-    times.push_back(attention_prefill(row.shape, row.heads, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({attention_prefill(row.shape, row.heads, machine).time,
+                     discrepancy_of(machine.efficiency->attention_prefill, row.heads.compute)});
   }
   return times;
 }
 
-std::vector<Seconds> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   for (const DecodeRow& row : read_decode_rows(table)) {
-    times.push_back(attention_decode(row.shape, row.heads, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({attention_decode(row.shape, row.heads, machine).time,
+                     discrepancy_of(machine.efficiency->attention_decode, row.heads.kv)});
   }
   return times;
 }

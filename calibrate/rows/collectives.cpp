@@ -46,18 +46,22 @@ Collective parse_collective(const KernelTable& table, std::size_t i) {
 /// One size of message, whatever the ranks: left out of a fit together.
 std::uint64_t size_of(const CollectiveRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
 
-std::vector<Seconds> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   for (const CollectiveRow& row : read_all_reduce_rows(table)) {
-    times.push_back(collective(row.kind, row.bytes, row.group, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({collective(row.kind, row.bytes, row.group, machine).time,
+                     discrepancy_of(machine.efficiency->custom_all_reduce, Dtype::kBf16)});
   }
   return times;
 }
 
-std::vector<Seconds> predict_nccl(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   for (const CollectiveRow& row : read_nccl_rows(table)) {
-    times.push_back(nccl(row.kind, row.bytes, row.group, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({nccl(row.kind, row.bytes, row.group, machine).time,
+                     discrepancy_of(machine.efficiency->nccl[static_cast<std::size_t>(row.kind)], Dtype::kBf16)});
   }
   return times;
 }

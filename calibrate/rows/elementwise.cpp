@@ -17,9 +17,12 @@ Seconds price(const ElementwiseRow& row, const Machine& machine) {
   return (row.host_copy ? host_copy(row.bytes, machine) : elementwise(row.bytes, Flops{}, 1.0, machine)).time;
 }
 
-std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
-  for (const ElementwiseRow& row : read_elementwise_rows(table)) times.push_back(price(row, gpu.machine(row.header)));
+std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
+  for (const ElementwiseRow& row : read_elementwise_rows(table)) {
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({price(row, machine), discrepancy_of(machine.efficiency->elementwise, Dtype::kBf16)});
+  }
   return times;
 }
 

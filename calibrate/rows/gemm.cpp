@@ -36,8 +36,8 @@ std::uint64_t site(const GemmRow& row) {
   return static_cast<std::uint64_t>(row.shape.n) * 1000003u + static_cast<std::uint64_t>(row.shape.k);
 }
 
-std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   const KernelTable checked(table, kColumns);
   for (const GemmRow& row : read_gemm_rows(table)) {
     if (!gpu.spec.compute_dtype(row.shape.weights, row.shape.activations)) {
@@ -45,7 +45,8 @@ std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
           row.header.row, "dtype",
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
-    times.push_back(gemm(row.shape, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({gemm(row.shape, machine).time, discrepancy_of(machine.efficiency->gemm, row.block)});
   }
   return times;
 }

@@ -34,17 +34,23 @@ std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(row.heads.heads * 100003 + row.shape.batch);
 }
 
-template <class Row, class Price>
-std::vector<Seconds> predict(const std::vector<Row>& rows, const BenchedGpu& gpu, Price price) {
-  std::vector<Seconds> times;
-  for (const Row& row : rows) times.push_back(price(row.shape, row.heads, gpu.machine(row.header)).time);
+template <class Row, class Price, class P>
+std::vector<Prediction> predict(const std::vector<Row>& rows, const BenchedGpu& gpu, Price price,
+                                ByDtype<P> Efficiency::*blocks, Dtype LatentHeads::*format) {
+  std::vector<Prediction> times;
+  for (const Row& row : rows) {
+    const Machine machine = gpu.machine(row.header);
+    times.push_back(
+        {price(row.shape, row.heads, machine).time, discrepancy_of(machine.efficiency->*blocks, row.heads.*format)});
+  }
   return times;
 }
-std::vector<Seconds> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_prefill_rows(table), gpu, latent_prefill);
+std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
+  return predict(read_latent_prefill_rows(table), gpu, latent_prefill, &Efficiency::latent_prefill,
+                 &LatentHeads::compute);
 }
-std::vector<Seconds> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_decode_rows(table), gpu, latent_decode);
+std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
+  return predict(read_latent_decode_rows(table), gpu, latent_decode, &Efficiency::latent_decode, &LatentHeads::kv);
 }
 
 /// A block a format of the cache.

@@ -80,8 +80,8 @@ std::uint64_t family_of_shape(const MoeRow& row) {
   return static_cast<std::uint64_t>(((s.hidden * 131.0 + s.inter) * 131.0 + s.top_k) * 131.0 + s.experts);
 }
 
-std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   const KernelTable checked(table, kColumns);
   for (const MoeRow& row : read_moe_rows(table)) {
     if (!gpu.spec.compute_dtype(row.shape.weights, row.shape.activations)) {
@@ -89,7 +89,12 @@ std::vector<Seconds> predict(const CsvTable& table, const BenchedGpu& gpu) {
           row.header.row, "dtype",
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
-    times.push_back(moe_experts(row.shape, gpu.machine(row.header)).time);
+    const Machine machine = gpu.machine(row.header);
+    const ByDtype<MoeParameters>& variant =
+        machine.efficiency->moe_variants[static_cast<std::size_t>(row.shape.variant)];
+    const bool own = variant.find(row.shape.weights) != nullptr;
+    times.push_back({moe_experts(row.shape, machine).time,
+                     discrepancy_of(own ? variant : machine.efficiency->moe, row.shape.weights)});
   }
   return times;
 }

@@ -48,16 +48,19 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
   return row.convolution ? whole.time - scan.time : scan.time;
 }
 
-std::vector<Seconds> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
-  std::vector<Seconds> times;
+std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
+  std::vector<Prediction> times;
   for (const StateRow& row : rows) {
     const Machine machine = gpu.machine(row.header);
+    const Efficiency& e = *machine.efficiency;
+    const bool mamba = row.mixer.kind == StateMixer::Kind::kMamba2 && !e.mamba_convolution.empty();
     if (machine.fidelity == Fidelity::kIdeal) {
-      times.push_back(ideal_of(row, machine));
+      times.push_back({ideal_of(row, machine), 0.0});
     } else if (row.convolution) {
-      times.push_back(time_of(row, convolution_parameters(row.mixer.kind, machine.efficiency), gpu.spec));
+      times.push_back({time_of(row, convolution_parameters(row.mixer.kind, &e), gpu.spec),
+                       discrepancy_of(mamba ? e.mamba_convolution : e.convolution, Dtype::kBf16)});
     } else {
-      times.push_back(time_of(row, state_parameters(machine.efficiency), gpu.spec));
+      times.push_back({time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e.state, Dtype::kBf16)});
     }
   }
   return times;
@@ -133,10 +136,10 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const st
   return out;
 }
 
-std::vector<Seconds> predict_gated_delta(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_gated_delta(const CsvTable& table, const BenchedGpu& gpu) {
   return predict(read_gated_delta_rows(table), gpu);
 }
-std::vector<Seconds> predict_mamba2(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchedGpu& gpu) {
   return predict(read_mamba2_rows(table), gpu);
 }
 std::vector<FittedConstants> fit_gated_delta(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,

@@ -20,7 +20,10 @@ constexpr Seconds kThrottleTime{5e-3};
 constexpr double kStepBytes = 128;
 /// Elements of a row that a thread block of the quantization takes at once: 256 threads, 8 each.
 constexpr double kQuantizedAtOnce = 2048;
-constexpr double kGemvRows = 8;  ///< of a weight-only GEMV
+constexpr double kHeldWhileSweeping = 0.5;  ///< part of L2 that holds operands while tiles stream through
+constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile whose rows lie beyond the matrix
+constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 - 1/e of that
+constexpr double kGemvRows = 8;             ///< of a weight-only GEMV
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kServedCopies = 1e9;  ///< a served model's weights are cold: other layers' came between
 
@@ -118,29 +121,66 @@ double turns_of(double blocks, double area, const Problem& x) {
   return 2.0 * full + (rest <= x.sms ? std::min(2.0, 1.0 / x.p.lone_block_rate) : 2.0);
 }
 
+/// Bytes that come from DRAM more than once where tiles are walked in lines, as CUTLASS does by default: lines lie
+/// along the shorter side of the grid, so the operand along it (S bytes) is swept for every line of the other, once for
+/// the few lines that run at once as long as their blocks keep pace. They drift apart as a random walk, by `tile.drift`
+/// of a turn every turn; what one of them read is then gone from L2 (of which C holds operands) before the others come.
+///   lines = blocks at once / short side;  W = S + lines x (a line's other operand), read every turn
+///   together = min(1, (C / (drift W))^2 / turns);  sweeps = long side (together / lines + 1 - together)
+///   bytes = (sweeps - 1) max(0, S - C)
+Seconds again_from_dram(const Problem& x, const GemmTile& tile, double down, double across) {
+  const bool along_rows = across > down;
+  const Bytes swept = along_rows ? x.traffic.activations : x.traffic.weights;
+  const Bytes other = along_rows ? x.traffic.weights : x.traffic.activations;
+  const Bytes held = x.gpu.l2_cache * kHeldWhileSweeping;
+  if (swept <= held) return Seconds{};
+  const double shorter = along_rows ? down : across, longer = along_rows ? across : down;
+  const double at_once = x.sms / tile.halves;
+  const double lines = std::clamp(at_once / shorter, 1.0, longer);
+  const double turns = std::max(1.0, shorter * longer / at_once);
+  const double in_step = held / ((swept + other * (lines / longer)) * tile.drift);
+  const double together = std::min(1.0, in_step * in_step / turns);
+  const double sweeps = longer * (together / lines + 1.0 - together);
+  if (sweeps <= 1.0) return Seconds{};
+  return (swept - held) * (sweeps - 1.0) / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency);
+}
+
+/// A k-step of tiles that reach beyond the last row: TMA fills the rows that are not there no faster than about
+/// kEmptyStep a step once all SMs do, and half of that where some 30 of 128 rows are empty.
+Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
+  return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
+}
+
 /// One tile and split:
-///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, in turns over the SMs
+///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, up to whole clusters, in turns over the SMs
 ///   step    = 2 tm tn k_step / SM rate x max(1, tile_intensity / (tm tn / (tm + tn)))
 ///   between = wave_us min(1, steps / ramp_k_steps) + epilogue_us tm tn / 128^2
-///   compute = turns ceil(k_steps / s) max(step, k_step_us) + (turns - 1) between
-///   memory  = max(stream, bytes / (min(blocks, SMs) 400 GB/s))
+///   compute = turns ceil(k_steps / s) max(step, k_step_us) + (turns - 1) between, steps of stalled turns longer
+///   memory  = max(stream, bytes / (min(blocks, SMs) 400 GB/s)), stream with what is swept again
 ///   time    = (compute^3 + memory^3)^(1/3) + between + [s > 1: split_k_us + 8 s m n / L2 rate]
-void try_tile(const Problem& x, const GemmTile& tile, double most_splits, Plan& best, Seconds& best_time) {
+void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, double most_splits, Plan& best,
+              Seconds& best_time) {
   const GemmParameters& p = x.p;
-  const double grid = ceiling(x.shape.m / tile.rows) * ceiling(x.shape.n / tile.columns) * tile.halves;
-  const Seconds step =
-      std::max(x.square_step * (tile.area * std::max(1.0, p.tile_intensity / tile.intensity)), x.step_latency);
+  const double down = ceiling(x.shape.m / (tile.rows * tile.cluster_rows)) * tile.cluster_rows;
+  const double across = ceiling(x.shape.n / (tile.columns * tile.cluster_columns)) * tile.cluster_columns;
+  const double grid = down * across * tile.halves;
+  const double starved = std::max(1.0, p.tile_intensity / tile.intensity);
+  const Seconds step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency);
+  const double empty = std::max(0.0, tile.rows * down - x.shape.m);
+  const bool stalls = tiling.empty_rows_stall && empty > 0.0;
+  const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
+  const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
   for (const double split : kSplits) {
     const double blocks = grid * split;
     if (split > most_splits || (split > 1 && blocks > 2.0 * x.sms)) break;
     const double turns = turns_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
-    Plan plan{.compute = turns * steps * step, .memory = x.stream};
+    Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
     if (std::max(plan.compute, plan.memory) >= best_time) continue;
     const Seconds between =
         (x.wave_us * std::min(1.0, steps / p.ramp_k_steps) + p.epilogue_us * tile.area) * kMicrosecond;
     plan.compute += (turns - 1.0) * between;
-    if (blocks < x.sms) plan.memory = std::max(x.stream, x.traffic.total() / (blocks * kDrawOfOneSm));
+    if (blocks < x.sms) plan.memory = std::max(stream, x.traffic.total() / (blocks * kDrawOfOneSm));
     plan.exposed = between;
     if (split > 1) {
       plan.exposed += p.split_k_us * kMicrosecond + Bytes(8.0 * split * x.shape.m * x.shape.n) / x.l2_rate;
@@ -164,13 +204,10 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   Plan best;
   Seconds best_time(1e30);
   const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
-  if (tiling.by_rows) {
-    try_tile(x, tile_by_rows(x.shape.m), most_splits, best, best_time);
-    return best;
-  }
   // The largest first: they win most often, and the rest then falls early.
   for (std::size_t i = tiling.tiles.size(); i-- > 0;) {
-    if (!unsuited(tiling.tiles[i], x.shape, tiling)) try_tile(x, tiling.tiles[i], most_splits, best, best_time);
+    if (tiling.tiles.size() == 1 || !unsuited(tiling.tiles[i], x.shape, tiling))
+      try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
   }
   return best;
 }
@@ -254,7 +291,7 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
             .l2_rate = gpu.memory_bandwidth * p.l2_bandwidth_ratio,
             .wave_us = unpacks && shape.m <= kGemvRows ? 0.0 : p.wave_us,
             .copies = copies,
-            .shares_sms = gpu.architecture == "ampere" || gpu.architecture == "ada"};
+            .shares_sms = has_mma_sync_only(gpu)};
   x.stream = streaming_time(x);
   return x;
 }
@@ -280,7 +317,8 @@ Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const Gp
   const Problem x = problem_of(shape, constants, gpu, compute, copies);
   // SmoothQuant's kernel for up to four rows works without tiles.
   const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
-  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m));
+  const Plan plan =
+      without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m, shape.n, shape.k));
   Seconds time = plan.time() + constants.launch_us * kMicrosecond;
   // What one row loses, it loses to the quantization beside it, which is not part of a served GEMM.
   if (shape.m <= 1) time -= (served ? std::max(0.0, constants.gemv_us) : constants.gemv_us) * kMicrosecond;

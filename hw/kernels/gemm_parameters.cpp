@@ -78,7 +78,7 @@ Dtype gemm_block(Dtype weights, Dtype activations) {
 GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, const GemmParameters* wide) {
   GemmParameters prior = wide ? *wide : GemmParameters{};
   const bool vllm = family == KernelFamily::kVllm;
-  const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
+  const bool older = has_mma_sync_only(gpu);
   if (!wide && older) {
     prior.compute_efficiency = 0.93;
     prior.launch_us = 1.9;
@@ -92,11 +92,16 @@ GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, 
   if (!wide && gpu.architecture == "blackwell") prior.compute_efficiency = 0.75;
   if (block != Dtype::kBf16) prior.gemv_us = 0.0;
   if (quantizes(block)) prior.benchmark_us = block == Dtype::kFp8 && !vllm ? 10.0 : 2.0;
+  if (block == Dtype::kNvfp4) {  // as a B200 shows
+    prior.benchmark_us = 3.8;
+    prior.k_step_us = 0.15;
+  }
   if (block == Dtype::kFp8 && vllm) {
     prior.quantization_row_us = 0.35;
     prior.quantization_step_us = 0.6;
   }
   if (block == Dtype::kFp8Block && vllm) {
+    prior.quantization_step_us = 0.5;
     prior.host_floor_us = 170;
     prior.host_floor_deep_gemm_us = 92;
     prior.host_odd_rows_us = 10;
@@ -111,8 +116,8 @@ std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec&
   static thread_local Names names;
   names = {};
   const bool vllm = family == KernelFamily::kVllm;
-  const bool older = gpu.architecture == "ampere" || gpu.architecture == "ada";
-  if (!gemm_tiling(block, gpu, family, 1.0).split_k) names.add("split_k_us");
+  const bool older = has_mma_sync_only(gpu);
+  if (!gemm_tiling(block, gpu, family, 1, 1, 1).split_k) names.add("split_k_us");
   if (!older) names.add("ramp_k_steps");
   if (!older) names.add("lone_block_rate");
   // vLLM's fp8 for Blackwell loses 13 us at one row; its cause is not known.

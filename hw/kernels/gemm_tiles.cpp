@@ -1,7 +1,9 @@
 #include "hw/kernels/gemm_tiles.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "hw/efficiency.h"
 
@@ -14,7 +16,7 @@ struct TileList {
   std::array<GemmTile, N> tiles{};
   std::size_t count = 0;
   constexpr void add(double rows, double columns, double halves = 1) {
-    tiles[count++] = make_tile(rows, columns, halves);
+    tiles[count++] = GemmTile(rows, columns, {.halves = halves});
   }
   constexpr bool has(double rows, double columns) const {
     for (std::size_t i = 0; i < count; ++i) {
@@ -85,29 +87,102 @@ constexpr auto kDeepGemmTiles = deep_gemm_tiles();
 /// What rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: the time of a product grows with every 16 rows
 /// as if each had the weights to itself, up to a few hundred; prompts run in large tiles.
 constexpr double kThinRows = 512;
-constexpr std::array<GemmTile, 1> kUntunedThin{make_tile(16, 128)}, kUntunedLarge{make_tile(128, 128)};
+constexpr std::array<GemmTile, 1> kUntunedThin{GemmTile(16, 128)}, kUntunedLarge{GemmTile(128, 128)};
+
+/// Thread blocks part faster where two groups of warps take turns in the matrix units (`ping-pong`) than where they
+/// share a tile (`cooperative`); and a tile of half the size feeds those units a tenth slower.
+constexpr double kPingPongDrift = 0.045, kCooperativeDrift = 0.005, kPingPongRate = 0.9;
+
+/// vLLM's CUTLASS kernels for fp8 with a scale a token have one tile for a shape, whatever is fastest; few rows swap
+/// the operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
+/// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one are pairs of thread blocks.
+const GemmTile& hopper_fp8_tile(double m, double n, double k) {
+  static constexpr GemmTile kTiny{16, 64, {.rate = kPingPongRate}};
+  static constexpr GemmTile kTinyNarrow{16, 64, {.cluster_rows = 2, .rate = kPingPongRate}};
+  static constexpr GemmTile kFew{64, 64, {.rate = kPingPongRate}};
+  static constexpr GemmTile kFewNarrow{16, 64, {.cluster_rows = 4, .rate = kPingPongRate}};
+  static constexpr GemmTile kSome{64, 128, {.cluster_rows = 2, .rate = kPingPongRate}};
+  static constexpr GemmTile kMany{128, 128, {.cluster_rows = 2, .rate = kPingPongRate, .drift = kPingPongDrift}};
+  static constexpr GemmTile kLargest{256, 128, {.cluster_rows = 2, .drift = kCooperativeDrift}};
+  const bool narrow = n <= 1280;
+  if (m <= 16) return narrow ? kTinyNarrow : kTiny;
+  if (m <= 64) return narrow ? kFewNarrow : kFew;
+  if (m <= 128) return kSome;
+  return m >= 8192 && k >= 6144 ? kLargest : kMany;
+}
+const GemmTile& blackwell_fp8_tile(double m, double k) {
+  static constexpr GemmTile kTiny{32, 128, {.halves = 2, .cluster_columns = 4}};
+  static constexpr GemmTile kFew{64, 128, {.halves = 2, .cluster_columns = 4}};
+  static constexpr GemmTile kFewShort{64, 64, {}};
+  static constexpr GemmTile kSome{128, 128, {.halves = 2}};
+  static constexpr GemmTile kMany{256, 128, {.halves = 2, .cluster_columns = 2, .drift = kCooperativeDrift}};
+  if (m <= 16) return kTiny;
+  if (m <= 64) return m == 64 && k < 4096 ? kFewShort : kFew;
+  return m <= 256 ? kSome : kMany;
+}
+
+/// TensorRT-LLM's DeepGEMM for Hopper takes, of tiles 64 or 128 high and 16 to 128 wide, the one with the fewest turns,
+/// then the one that fills the last turn best, then the narrowest; fewer than 32 rows swap the operands
+/// (NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/cutlass_kernels/fp8_blockscale_gemm/fp8_blockscale_gemm_kernel.cuh,
+/// deep_gemm/compiler.cuh: get_best_gemm_config).
+constexpr double kSwappedBelow = 32;
+constexpr std::size_t kWidths = 15;
+constexpr double width_of(std::size_t i) { return 16.0 + 8.0 * static_cast<double>(i); }
+constexpr auto turn_counting_tiles() {
+  std::array<std::array<GemmTile, kWidths>, 4> tiles{};
+  for (std::size_t i = 0; i < kWidths; ++i) {
+    tiles[0][i] = GemmTile(64, width_of(i));
+    tiles[1][i] = GemmTile(128, width_of(i));
+    tiles[2][i] = GemmTile(width_of(i), 64);
+    tiles[3][i] = GemmTile(width_of(i), 128);
+  }
+  return tiles;
+}
+constexpr auto kTurnCountingTiles = turn_counting_tiles();
+
+const GemmTile& turn_counting_tile(double m, double n, double sms) {
+  const bool swapped = m < kSwappedBelow;
+  const double high = swapped ? n : m, wide = swapped ? m : n;
+  const double height = high <= 64.0 ? 64.0 : 128.0;
+  const auto down = static_cast<std::int64_t>(std::ceil(high / height));
+  std::size_t best = 0;
+  std::int64_t best_turns = 0, best_last = 0;
+  for (std::size_t i = 0; i < kWidths; ++i) {
+    const std::int64_t blocks = down * static_cast<std::int64_t>(std::ceil(wide / width_of(i)));
+    const std::int64_t turns = (blocks - 1) / static_cast<std::int64_t>(sms),
+                       last = blocks - turns * static_cast<std::int64_t>(sms);
+    if (i > 0 && (turns > best_turns || (turns == best_turns && last <= best_last))) continue;
+    best = i;
+    best_turns = turns;
+    best_last = last;
+  }
+  return kTurnCountingTiles[(swapped ? 2u : 0u) + (height > 64.0 ? 1u : 0u)][best];
+}
 
 bool is(const GpuSpec& gpu, std::string_view architecture) { return gpu.architecture == architecture; }
 
 }  // namespace
 
-GemmTile tile_by_rows(double m) {
-  if (m <= 64) return make_tile(64, 64);
-  if (m <= 128) return make_tile(64, 128);
-  return make_tile(128, 128);
+bool has_mma_sync_only(const GpuSpec& gpu) {
+  return is(gpu, "ampere") || is(gpu, "ada") || is(gpu, "blackwell-geforce");
 }
 
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double rows) {
+GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
   const bool vllm = family == KernelFamily::kVllm;
   const bool hopper = is(gpu, "hopper");
   if (is(gpu, "cdna3-untuned"))
-    return {.tiles = rows <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = rows <= kThinRows};
+    return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};
   // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
   const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
+  if (block == Dtype::kFp8Block && hopper && !vllm)
+    return {.tiles = {&turn_counting_tile(m, n, gpu.sm_count), 1}, .empty_rows_stall = true};
   // DeepGEMM for Hopper swaps the operands of few rows only.
-  if (block == Dtype::kFp8Block && hopper) return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64};
+  if (block == Dtype::kFp8Block && hopper)
+    return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64, .empty_rows_stall = true};
   if (block == Dtype::kFp8Block && is(gpu, "blackwell")) return {.tiles = kDeepGemmTiles.span()};
-  if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = kHopperTiles.span(), .by_rows = true};
+  if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = {&hopper_fp8_tile(m, n, k), 1}, .linear = true};
+  if (block == Dtype::kFp8 && vllm && is(gpu, "blackwell"))
+    return {.tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
   if (hopper) return {.tiles = kHopperTiles.span(), .split_k = cublas};
   if (is(gpu, "blackwell")) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
   return {.tiles = kAmpereTiles.span(), .split_k = cublas};

@@ -10,30 +10,40 @@ namespace roofcast {
 
 enum class KernelFamily;
 
-/// One thread block computes rows x columns of the output; `halves` = 2 for a Blackwell pair of thread blocks
-/// that share a tile, each doing half of it.
-struct GemmTile {
+/// What a kernel does with its tile, beside its size.
+struct TileKind {
+  double halves = 1;           ///< 2 for a Blackwell pair of thread blocks that share a tile, each doing half of it
+  double cluster_rows = 1;     ///< tiles of a thread block cluster down C: the grid is filled up to whole clusters
+  double cluster_columns = 1;  ///< and across
+  double rate = 1;             ///< of its matrix units, over the library's best kernel
+  double drift = 0.005;        ///< how far thread blocks part every turn, of a turn; where tiles are walked in lines
+};
+
+/// One thread block computes rows x columns of the output, or one of `halves` of it.
+struct GemmTile : TileKind {
   double rows = 0, columns = 0;
-  double halves = 1;
   double area = 0;       ///< of one thread block, in 128 x 128
   double intensity = 0;  ///< rows columns / (rows + columns): products a loaded element takes part in, over 2
+  constexpr GemmTile() = default;
+  constexpr GemmTile(double r, double c, const TileKind& kind = {})
+      : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
-constexpr GemmTile make_tile(double rows, double columns, double halves = 1) {
-  return {rows, columns, halves, rows * columns / (128.0 * 128.0 * halves), rows * columns / (rows + columns)};
-}
 
 /// How a kernel library picks among its tiles.
 struct GemmTiling {
-  std::span<const GemmTile> tiles;
-  bool split_k = false;         ///< may cut k among thread blocks
-  double swapped_up_to = 1e30;  ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
-  bool by_rows = false;         ///< one tile by m alone, whatever is fastest (vLLM's CUTLASS fp8 on Hopper)
+  std::span<const GemmTile> tiles;  ///< the fastest of them runs
+  bool split_k = false;             ///< may cut k among thread blocks
+  double swapped_up_to = 1e30;    ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
+  bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix
+  bool linear = false;            ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
 };
 
+/// Matrix units that take their operands from registers (mma.sync), two thread blocks of smaller tiles to an SM:
+/// Ampere, Ada and Blackwell's graphics chips (compute capability 12.0), which have neither wgmma nor tcgen05.
+bool has_mma_sync_only(const GpuSpec& gpu);
+
 /// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
-/// `rows` of C matter where a library does not look for the fastest.
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double rows);
-/// The tile for m rows where the tiling is by rows.
-GemmTile tile_by_rows(double m);
+/// C[m,n] over k matters where a library does not look for the fastest.
+GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k);
 
 }  // namespace roofcast

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/error_summary.h"
+
 namespace roofcast {
 
 double relative_spread(const StepBreakdown& step, const Deployment& d, Seconds total) {
@@ -21,7 +23,7 @@ double relative_spread(const StepBreakdown& step, const Deployment& d, Seconds t
 }
 
 Interval interval_of(Seconds time, double relative_spread) {
-  const double factor = std::exp(1.645 * relative_spread);
+  const double factor = std::exp(kNinetyPercent * relative_spread);
   return {.low = time / factor, .high = time * factor};
 }
 

@@ -133,6 +133,13 @@ TEST_CASE("fit: refuses too few rows") {
   }
 }
 
+TEST_CASE("fit: the scatter of errors is such that nine of ten lie within 1.645 of it, however wrong the tenth") {
+  std::vector<double> predicted(11, 10.0), measured(11, 10.0);
+  for (std::size_t i = 0; i < 10; ++i) measured[i] = 10.0 * std::exp(0.01 * static_cast<double>(i + 1));
+  measured[10] = 1000.0;
+  CHECK(log_scatter(predicted, measured) == doctest::Approx(0.10 / 1.645));
+}
+
 TEST_CASE("error summary: worked numbers") {
   // errors +10 %, -20 %, 0, +30 % of 10, 10, 20, 40
   const std::vector<double> predicted{11, 8, 20, 52}, measured{10, 10, 20, 40};

@@ -52,6 +52,17 @@ TEST_CASE("validate: a table is known by its columns, errors are grouped by engi
   CHECK(found.groups[2].errors.mape == doctest::Approx((0.34250496 + 0.5) / 2));
 }
 
+TEST_CASE("validate: coverage counts the rows within exp(+-1.645 discrepancy) of their prediction") {
+  // predicted 67.125 us; without a fit the discrepancy is 0.15: from 52.4 to 85.9 us
+  const KernelValidation found = validate(
+      "engine,dtype,m,n,k,latency_us\n"
+      "vllm-0.1,bfloat16,1,8192,8192,52\n"
+      "vllm-0.1,bfloat16,1,8192,8192,53\n"
+      "vllm-0.1,bfloat16,1,8192,8192,85\n"
+      "vllm-0.1,bfloat16,1,8192,8192,87\n");
+  CHECK(found.groups.back().coverage == doctest::Approx(0.5));
+}
+
 TEST_CASE("validate: without times there are predictions and no errors") {
   const std::string text = "dtype,m,n,k,engine\nbfloat16,1,8192,8192,\"vllm-0.1\"\n";
   const CsvTable table = CsvTable::parse(text, "times.csv");

@@ -26,11 +26,11 @@ double shipped_error(const KernelOperator& op, const std::string& gpu, const std
     return 0;
   }
   const CsvTable table = CsvTable::read_file(path);
-  const std::vector<Seconds> times = op.predict(table, load_benched_gpu(load_named("hardware", gpu, {})));
+  const std::vector<Prediction> times = op.predict(table, load_benched_gpu(load_named("hardware", gpu, {})));
   std::vector<double> predicted, measured;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     if (table.at(i, table.column("kernel")) != kernel) continue;
-    predicted.push_back(times[i].in(kMicrosecond));
+    predicted.push_back(times[i].time.in(kMicrosecond));
     measured.push_back(table.number(i, table.column("latency_us")));
   }
   return summarize(predicted, measured).mape;

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <string>
 
 #include "base/error.h"
 #include "hw/efficiency.h"
@@ -257,4 +259,53 @@ TEST_CASE("gemm: every constant's prior lies within its bounds") {
     CHECK(prior.*field.member >= field.low);
     CHECK(prior.*field.member <= field.high);
   }
+}
+
+TEST_CASE("gemm: libraries that take one tile for a shape take it by their rule") {
+  const auto tile = [](Dtype block, KernelFamily family, const std::string& architecture, double m, double n,
+                       double k) {
+    GpuSpec gpu = round_gpu();
+    gpu.architecture = architecture;
+    gpu.sm_count = 132;
+    const GemmTiling tiling = gemm_tiling(block, gpu, family, m, n, k);
+    REQUIRE(tiling.tiles.size() == 1);
+    return std::array{tiling.tiles[0].rows, tiling.tiles[0].columns, tiling.tiles[0].halves};
+  };
+  using Tile = std::array<double, 3>;
+  const auto vllm = KernelFamily::kVllm, trtllm = KernelFamily::kTrtllm;
+  CHECK(tile(Dtype::kFp8, vllm, "hopper", 16, 4096, 4096) == Tile{16, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "hopper", 64, 4096, 4096) == Tile{64, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "hopper", 128, 4096, 4096) == Tile{64, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "hopper", 8192, 4096, 6143) == Tile{128, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "hopper", 8192, 4096, 6144) == Tile{256, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 64, 4096, 2048) == Tile{64, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 63, 4096, 2048) == Tile{64, 128, 2});
+  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 257, 4096, 2048) == Tile{256, 128, 2});
+  // one turn of 132 SMs: 128 blocks at most
+  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 113, 4096, 7168) == Tile{128, 32, 1});
+  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 129, 4096, 7168) == Tile{128, 64, 1});
+  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 31, 16384, 7168) == Tile{32, 128, 1});
+}
+
+TEST_CASE("gemm: walked in lines, what does not fit L2 is swept from DRAM for every line") {
+  const GpuSpec gpu = round_gpu();
+  const GemmShape shape{.m = 32768, .n = 65536, .k = 12288, .weights = Dtype::kFp8, .activations = Dtype::kFp8};
+  // 128 rows of tiles of 256 are one line of 128 SMs: 512 lines, each sweeps 402.65 MB, of which 16.78 MB stay in L2
+  const double swept = 511.0 * (402.653184 - 16.777216) / 2e6;
+  const double cublas = gemm_with(shape, perfect(), gpu, KernelFamily::kTrtllm, Timing::kServed).time.base();
+  const double cutlass = gemm_with(shape, perfect(), gpu, KernelFamily::kVllm, Timing::kServed).time.base();
+  CHECK(cublas < 0.03);
+  CHECK(cutlass > swept);
+  CHECK(cutlass < 1.05 * swept);
+}
+
+TEST_CASE("gemm: DeepGEMM on Hopper waits for rows of a tile that are not there") {
+  const GpuSpec gpu = round_gpu();
+  GemmShape shape{.m = 256, .n = 4096, .k = 7168, .weights = Dtype::kFp8Block, .activations = Dtype::kFp8};
+  const auto time = [&](double m) {
+    shape.m = m;
+    return gemm_with(shape, perfect(), gpu, KernelFamily::kTrtllm, Timing::kServed).time.base();
+  };
+  CHECK(time(132) > 1.5 * time(256));
+  CHECK(time(252) < 1.1 * time(256));
 }
