@@ -9,20 +9,6 @@
 namespace roofcast {
 namespace {
 
-/// "0.10.0" and "v0.10" are 0.010, "0.5.10.post1" is 0.005010; words and blanks are the newest.
-double version_number(const std::string& version) {
-  const auto digit = version.find_first_of("0123456789");
-  if (digit == std::string::npos || digit > 1) return 99;
-  double number = 0, unit = 1;
-  for (const char* at = version.c_str() + digit; unit > 1e-9; unit /= 1000) {
-    char* end = nullptr;
-    number += unit * static_cast<double>(std::strtol(at, &end, 10));
-    if (*end != '.') break;
-    at = end + 1;
-  }
-  return number;
-}
-
 /// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
 bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
@@ -55,6 +41,19 @@ void apply_offline_settings(EngineSpec& engine, double version) {
 
 }  // namespace
 
+double version_number(const std::string& version) {
+  const auto digit = version.find_first_of("0123456789");
+  if (digit == std::string::npos || digit > 1) return 99;
+  double number = 0, unit = 1;
+  for (const char* at = version.c_str() + digit; unit > 1e-9; unit /= 1000) {
+    char* end = nullptr;
+    number += unit * static_cast<double>(std::strtol(at, &end, 10));
+    if (*end != '.') break;
+    at = end + 1;
+  }
+  return number;
+}
+
 EngineSpec engine_of_run(const RunEngine& run) {
   std::string profile = run.engine;
   const double version = version_number(run.version);
@@ -75,6 +74,9 @@ EngineSpec engine_of_run(const RunEngine& run) {
   }
   engine.prefix_caching = false;  // random tokens: nothing is shared
   if (run.kind == RunKind::kOffline) apply_offline_settings(engine, version);
+  // The page does not give the engine's token budget. Gaps of 16 output tokens when every prompt is there at once tell
+  // it: a request sees the prefill steps that follow its own, fewer and longer ones the larger the budget is.
+  if (run.kind == RunKind::kOnline && run.engine == "trtllm") engine.max_num_batched_tokens = 16384;
   return engine;
 }
 

@@ -9,6 +9,9 @@
 
 namespace roofcast {
 
+/// "0.10.0" and "v0.10" are 0.010, "0.5.10.post1" is 0.005010; words and blanks are the newest.
+double version_number(const std::string& version);
+
 struct RunEngine {
   RunKind kind;
   std::string engine, version, source;

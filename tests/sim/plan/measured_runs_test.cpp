@@ -68,6 +68,19 @@ TEST_CASE("measured runs: offline benchmarks queue what their version's page say
   CHECK(offline("v0.11.0", 128, 128).deployment->engine.shared_query_heads == 0);
 }
 
+TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
+  const MeasuredRuns runs =
+      read_measured_runs(CsvTable::parse("model,gpu,engine,version,tp,isl,osl,request_rate,metric,value\n"
+                                         "llama-3.1-8b,h100-sxm,trtllm,v0.14.0,1,202,214,inf,itl_ms,20\n"
+                                         "llama-3.1-8b,h100-sxm,trtllm,v0.14.0,1,467,256,2,itl_ms,8\n",
+                                         "runs.csv"));
+  const WorkloadSpec& spread = runs.runs[0].workload;
+  CHECK(spread.output_tokens.longest() == 1024);
+  CHECK(spread.output_tokens.mean() == doctest::Approx(214).epsilon(0.01));
+  CHECK(spread.prompt_tokens.mean() == doctest::Approx(202).epsilon(0.01));
+  CHECK(runs.runs[1].workload.output_tokens.longest() == 256);
+}
+
 TEST_CASE("measured runs: static batches queue where they do not fit, and pass a pipeline whole") {
   const std::string argonne = "argonne_llm_inference_bench,repo,llama-2-7b,a100-sxm,vllm,fp16,fp16,1,";
   const MeasuredRun fits = batch(argonne + "1,1024,64,16,e2e_ms,1"), queues = batch(argonne + "1,1024,64,96,e2e_ms,1");
