@@ -93,7 +93,7 @@ bool quantized(const Deployment& d) { return d.precision.weights != d.model.prec
 /// Weights that vLLM and SGLang quantize while loading a 16-bit checkpoint.
 bool fp8_while_loading(const Deployment& d) { return d.precision.weights == Dtype::kFp8 && quantized(d); }
 
-Bytes used(const Deployment& d) { return d.memory.weights + d.memory.activations + d.engine.reserved_memory; }
+Bytes used(const Deployment& d) { return d.memory.weights + d.memory.activations + d.reserved_memory(); }
 /// The cache that was planned, as each engine is told it: the memory in use of the whole (vLLM), weights and cache of
 /// the whole (SGLang), the cache of what is free (TensorRT-LLM). The engine's own setting where its rule is the plan's.
 double share_of_total(const Deployment& d) {

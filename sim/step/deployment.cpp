@@ -38,6 +38,10 @@ OperatorContext Deployment::operator_context() const {
           .shared_query_heads = engine.shared_query_heads};
 }
 
+Bytes Deployment::reserved_memory() const {
+  return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
+}
+
 double MemoryPlan::max_batch(double tokens, double block) const {
   const Bytes each = layout.paged_bytes(tokens, std::max(block, 1.0));
   return each > Bytes(0) ? std::floor(std::max(cache.base(), 0.0) / each.base()) : 1e9;
@@ -72,13 +76,13 @@ MemoryPlan plan_memory(const Deployment& d) {
   } else {
     plan.activations = activation_bytes(d.model, d.precision, d.sharding, d.engine.max_num_batched_tokens,
                                         std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
-    const Bytes used = plan.weights + plan.activations + d.engine.reserved_memory;
+    const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
     plan.cache = d.engine.memory_rule == MemoryRule::kShareOfFree ? (plan.capacity - used) * share
                                                                   : plan.capacity * share - used;
   }
   if (plan.cache <= Bytes(0)) {
-    const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.engine.reserved_memory;
+    const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();
     plan.infeasible = Infeasible{fmt::format(
         "{} does not fit {}: weights {:.1f} GB, activations {:.1f} GB and {:.1f} GB reserved a GPU, of {:.1f} GB",
         d.model.name, d.gpu.name, plan.weights.in(kGigabyte), plan.activations.in(kGigabyte), reserve.in(kGigabyte),

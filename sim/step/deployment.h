@@ -39,6 +39,7 @@ struct Deployment {
 
   Machine machine() const { return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity}; }
   OperatorContext operator_context() const;
+  Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
 };
 
 /// Plans the memory of a deployment whose other parts are set.

@@ -60,6 +60,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   if (e.memory_rule == MemoryRule::kStaticShare) e.gpu_memory_utilization = 0.0;
   e.gpu_memory_utilization = in.number("gpu_memory_utilization", e.gpu_memory_utilization, {0.01, 1.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
+  e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];

@@ -51,7 +51,8 @@ struct EngineSpec {
   int max_model_len = 0;  ///< 0 = the model's own
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
   double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
-  Bytes reserved_memory{};              ///< CUDA context, graphs, communication buffers
+  Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
+  Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
   std::string preemption = "recompute";  ///< recompute | swap
