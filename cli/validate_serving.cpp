@@ -60,8 +60,9 @@ bool holds_json_lines(const std::string& path) {
 
 /// One run request by request.
 int validate_requests(const Options& options) {
-  if (!options.has("gpu")) throw ConfigError("--gpu: missing; a file of requests does not say what it ran on");
-  RequestRun run = read_request_run(options.text("data"), options.text("gpu"));
+  const auto given = [&](const char* flag) { return options.has(flag) ? options.text(flag) : std::string(); };
+  RequestRun run = read_request_run(options.text("data"), given("gpu"), given("model"));
+  if (run.left_out > 0) fmt::print(stderr, "{} requests without times left out\n", run.left_out);
   predict_requests(run);
   if (options.has("out")) {
     std::string csv =
@@ -93,13 +94,14 @@ int validate_requests(const Options& options) {
 
 int run_validate_serving(std::span<const std::string> arguments) {
   Options options(
-      "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--out FILE.csv]",
+      "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--model NAME] [--out FILE.csv]",
       "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or one\n"
       "vLLM run with the times of every request (its settings in the meta.json beside it), and prints its "
       "percentiles.");
   options.add().add_options()("data", po::value<std::string>(),
                               "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
-      "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on")(
+      "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on, where it does not say")(
+      "model", po::value<std::string>(), "NAME|FILE: the model of a file of requests, in place of its settings'")(
       "out", po::value<std::string>(), "FILE.csv: the table with its predictions beside it")(
       "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
   if (!options.parse(arguments)) return kDone;

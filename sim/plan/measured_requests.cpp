@@ -1,14 +1,14 @@
 #include "sim/plan/measured_requests.h"
 
-#include <cctype>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/read_file.h"
-#include "sim/plan/scenario.h"
+#include "sim/plan/request_settings.h"
 #include "sim/serve/simulation.h"
 
 namespace roofcast {
@@ -39,50 +39,31 @@ int tokens(const Json& line, const char* key, const std::string& where) {
   return static_cast<int>(value);
 }
 
-/// "meta-llama/Llama-3.1-8B-Instruct" -> "llama-3.1-8b": the names of the library have neither owner nor tuning.
-std::string library_name(std::string name) {
-  name = name.substr(name.rfind('/') + 1);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const std::string_view tuned : {"-hf", "-instruct", "-chat", "-it"}) {
-    if (name.ends_with(tuned)) name.resize(name.size() - tuned.size());
-  }
-  return name;
+struct Line {
+  MeasuredRequest request;  ///< its latencies still times of the engine's clock
+  double queued = 0;
+};
+
+bool blank(const Json& line, const char* key) {
+  const auto at = line.find(key);
+  return at == line.end() || at->is_null();
 }
 
-/// The scenario that the engine's settings describe.
-std::shared_ptr<const Deployment> deployment_of(const Json& meta, const std::string& where, const std::string& gpu) {
-  const auto engine = meta.find("engine_kwargs");
-  if (engine == meta.end() || !engine->is_object())
-    throw ConfigError(fmt::format("{}: 'engine_kwargs' must be an object", where));
-  const auto text = [&](const char* key, const std::string& otherwise) {
-    const auto at = engine->find(key);
-    return at != engine->end() && at->is_string() ? at->get<std::string>() : otherwise;
-  };
-  const Mark mark{where, 0, 0};
-  std::vector<ConfigNode::Entry> settings{{"name", mark, make_scalar("vllm", mark)}};
-  for (const char* key : {"max_num_seqs", "max_num_batched_tokens", "max_model_len", "gpu_memory_utilization"}) {
-    const auto at = engine->find(key);
-    if (at != engine->end() && at->is_number()) settings.push_back({key, mark, make_scalar(at->dump(), mark)});
-  }
-  for (const char* key : {"quantization", "speculative_config"}) {
-    const auto at = engine->find(key);
-    if (at != engine->end() && !at->is_null())
-      throw ConfigError(fmt::format("{}: '{}' is not taken from a run's settings yet", where, key));
-  }
-  // Recorded prompts differ; what few share counts little.
-  settings.push_back({"prefix_caching", mark, make_scalar("false", mark)});
-  const int tp = engine->contains("tensor_parallel_size") ? tokens(*engine, "tensor_parallel_size", where) : 1;
-  if (engine->contains("data_parallel_size") && tokens(*engine, "data_parallel_size", where) > 1)
-    throw ConfigError(fmt::format("{}: 'data_parallel_size' above 1 is not taken from a run's settings yet", where));
-  const std::string cache = text("kv_cache_dtype", "auto") == "auto" ? "bf16" : "fp8";  // 16 bit are 16 bit
-  std::vector<ConfigNode::Entry> scenario{
-      {"model", mark, make_scalar(library_name(text("model", "")), mark)},
-      {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
-      {"engine", mark, make_map(std::move(settings), mark)},
-      {"parallelism", mark, make_map({{"tp", mark, make_scalar(std::to_string(tp), mark)}}, mark)},
-      {"precision", mark, make_map({{"kv_cache", mark, make_scalar(cache, mark)}}, mark)}};
-  ConfigReader reader(make_map(std::move(scenario), mark), "a measured run");
-  return read_deployment(reader, Fidelity::kCalibrated);
+/// Nothing for a request that the engine has no times of: it failed, or was cut off.
+std::optional<Line> read_line(const Json& json, const std::string& where) {
+  Line line;
+  MeasuredRequest& r = line.request;
+  r.prompt_tokens = tokens(json, "input_toks", where);
+  r.output_tokens = tokens(json, "output_toks", where);
+  if (blank(json, "first_token_ts") && blank(json, "last_token_ts")) return std::nullopt;
+  r.arrival_s = number(json, "arrival_time", where);
+  const auto id = json.find("request_id");
+  if (id != json.end() && id->is_string()) r.id = id->get<std::string>();
+  line.queued = number(json, blank(json, "queued_ts") ? "scheduled_ts" : "queued_ts", where);
+  const double out = number(json, "first_token_ts", where), done = number(json, "last_token_ts", where);
+  if (out < line.queued || done < out) throw ConfigError(fmt::format("{}: times must not go back", where));
+  r.ttft_ms = out, r.e2e_ms = done;
+  return line;
 }
 
 /// Requests as they were recorded.
@@ -120,12 +101,11 @@ class Filling final : public Observer {
 
 }  // namespace
 
-RequestRun read_request_run(const std::string& path, const std::string& gpu) {
+RequestRun read_request_run(const std::string& path, const std::string& gpu, const std::string& model) {
   if (!path.ends_with(kLines))
     throw ConfigError(
         fmt::format("{}: the name must end in '{}', its settings lie beside it in '...{}'", path, kLines, kSettings));
   RequestRun run;
-  std::vector<double> queued, first, last;
   const std::string text = read_file(path, kMostBytes);
   double clock_gap = INFINITY;
   for (std::size_t begin = 0, line_number = 1; begin < text.size(); ++line_number) {
@@ -133,19 +113,14 @@ RequestRun read_request_run(const std::string& path, const std::string& gpu) {
     const std::string line = text.substr(begin, end - begin), where = fmt::format("{}:{}", path, line_number);
     begin = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const Json json = parsed(line, where);
-    MeasuredRequest r{.id = {},
-                      .arrival_s = number(json, "arrival_time", where),
-                      .prompt_tokens = tokens(json, "input_toks", where),
-                      .output_tokens = tokens(json, "output_toks", where)};
-    const auto id = json.find("request_id");
-    r.id = id != json.end() && id->is_string() ? id->get<std::string>() : std::to_string(run.requests.size());
-    const double seen = number(json, "queued_ts", where), out = number(json, "first_token_ts", where),
-                 done = number(json, "last_token_ts", where);
-    if (out < seen || done < out) throw ConfigError(fmt::format("{}: times must not go back", where));
-    clock_gap = std::min(clock_gap, seen - r.arrival_s);
-    r.ttft_ms = out, r.e2e_ms = done;  // the engine's clock, made latencies below
-    run.requests.push_back(std::move(r));
+    std::optional<Line> read = read_line(parsed(line, where), where);
+    if (!read) {
+      ++run.left_out;
+      continue;
+    }
+    if (read->request.id.empty()) read->request.id = std::to_string(run.requests.size());
+    clock_gap = std::min(clock_gap, read->queued - read->request.arrival_s);
+    run.requests.push_back(std::move(read->request));
   }
   if (run.requests.empty()) throw ConfigError(fmt::format("{}: no requests", path));
   std::stable_sort(run.requests.begin(), run.requests.end(),
@@ -157,7 +132,9 @@ RequestRun read_request_run(const std::string& path, const std::string& gpu) {
     r.arrival_s -= start;
   }
   const std::string settings = path.substr(0, path.size() - kLines.size()) + std::string(kSettings);
-  run.deployment = deployment_of(parsed(read_file(settings, kMostBytes), settings), settings, gpu);
+  RequestSettings described = read_request_settings(settings, gpu, model);
+  run.deployment = std::move(described.deployment);
+  run.replicas = described.replicas;
   return run;
 }
 
@@ -167,7 +144,10 @@ void predict_requests(RequestRun& run) {
   Filling filling(run.requests);
   WorkloadSpec workload;
   workload.arrivals.process = ArrivalSpec::Process::kTrace;
-  const ServingMetrics metrics = simulate(run.deployment, source, workload, {}, &filling);
+  ServingOptions options;
+  options.replicas = run.replicas;
+  options.router = "least_loaded";
+  const ServingMetrics metrics = simulate(run.deployment, source, workload, options, &filling);
   if (metrics.failed > 0)
     throw ConfigError(fmt::format("{} requests are longer than the engine allows", metrics.failed));
 }

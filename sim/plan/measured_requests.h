@@ -25,16 +25,18 @@ struct MeasuredRequest {
 struct RequestRun {
   std::vector<MeasuredRequest> requests;  ///< by arrival
   std::shared_ptr<const Deployment> deployment;
+  int replicas = 1;
+  int left_out = 0;  ///< requests without times
 };
 
-/// Lines of {request_id, input_toks, output_toks, arrival_time (wall clock), queued_ts, first_token_ts, last_token_ts
-/// (the engine's clock)}, with the engine's settings in the file beside it that ends in `meta.json` in place of
-/// `requests.jsonl`. The two clocks are as far apart as the request that took least from arrival to queue shows.
-/// The GPU is not in the files. Throws ConfigError `path:line: message`.
-RequestRun read_request_run(const std::string& path, const std::string& gpu);
+/// Lines of {request_id, input_toks, output_toks, arrival_time (wall clock), queued_ts (or scheduled_ts),
+/// first_token_ts, last_token_ts (the engine's clock)}, with the engine's settings in the file beside it that ends in
+/// `meta.json` in place of `requests.jsonl` (read_request_settings, which takes `gpu` and `model`). The two clocks are
+/// as far apart as the request that took least from arrival to queue shows. Throws ConfigError `path:line: message`.
+RequestRun read_request_run(const std::string& path, const std::string& gpu = {}, const std::string& model = {});
 
-/// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError when
-/// a request is too long.
+/// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError
+/// when a request is too long.
 void predict_requests(RequestRun& run);
 
 /// One metric at one statistic: p50, p90, p99 and mean of TTFT, TPOT and end-to-end latency.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "sim/plan/request_settings.h"
 
 using namespace roofcast;
 
@@ -64,10 +65,70 @@ TEST_CASE("a run of requests: latencies across two clocks, in order of arrival")
   CHECK(statistics[0].measured_ms == doctest::Approx(750));  // the median of 500 and 1000
 }
 
+TEST_CASE("what is not recorded: times of a request, the queue's time, the GPU") {
+  const std::string timed =
+      "{\"input_toks\": 9, \"output_toks\": 2, \"arrival_time\": 1, \"scheduled_ts\": 3, \"first_token_ts\": 4, "
+      "\"last_token_ts\": 5}\n";
+  const Run run(timed +
+                "{\"input_toks\": 9, \"output_toks\": 2, \"arrival_time\": null, \"queued_ts\": null, "
+                "\"first_token_ts\": null, \"last_token_ts\": null}\n");
+  const RequestRun read = read_request_run(run.path, "h100-sxm");
+  CHECK(read.requests.size() == 1);
+  CHECK(read.left_out == 1);
+  CHECK(read.requests[0].ttft_ms == doctest::Approx(1000));
+  CHECK_THROWS_WITH_AS(read_request_run(run.path), doctest::Contains("--gpu: missing"), ConfigError);
+}
+
+TEST_CASE("settings of a recorded run") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("roofcast-settings-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "RTX4090_x_meta.json").string();
+  const auto read = [&](const std::string& more, const std::string& rest = "") {
+    std::ofstream(path) << R"({"engine_kwargs": {"model": "Qwen/Qwen3-30B-A3B-Instruct-2507")" + more + "}" + rest +
+                               "}";
+    return read_request_settings(path, rest.empty() ? "h100-sxm" : "", "");
+  };
+  const RequestSettings two = read(R"(, "data_parallel_size": 2, "enable_expert_parallel": true)");
+  CHECK(two.deployment->model.name == "qwen3-30b-a3b");
+  CHECK(two.deployment->sharding.attention_dp == 2);
+  CHECK(two.deployment->sharding.ep == 2);
+  CHECK(two.replicas == 1);
+  CHECK(two.deployment->engine.max_num_batched_tokens == 2048);  // of an engine that no server starts
+  CHECK(two.deployment->engine.host.prompt_token_time == Seconds(0));
+  const RequestSettings dense = read(R"(, "model": "Qwen/Qwen3-14B", "data_parallel_size": 2, "enforce_eager": true)");
+  CHECK(dense.replicas == 2);
+  CHECK_FALSE(dense.deployment->engine.graphs.enabled);
+  const RequestSettings told = read(R"(, "model": "Qwen/Qwen3-14B", "max_num_seqs": 7)", R"(, "vllm_version": "0.11.0",
+    "hardware": {"device_name": "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"},
+    "kv_cache": {"num_gpu_blocks": 1000, "block_size": 16}, "resolved_config": {"scheduler_config": {"max_num_seqs": 9}})");
+  CHECK(told.deployment->gpu.name == "rtx-pro-6000");
+  CHECK(told.deployment->engine.max_num_seqs == 9);
+  CHECK_FALSE(told.deployment->engine.async_scheduling);
+  CHECK(told.deployment->memory.cache == told.deployment->memory.layout.bytes_per_token() * 16000.0);
+  // Nothing recorded: the file's name.
+  CHECK(read(R"(, "model": "Qwen/Qwen3-8B")", R"(, "hardware": {})").deployment->gpu.name == "rtx-4090");
+  CHECK_THROWS_WITH_AS(read(R"(, "max_num_seqs": 0)"), doctest::Contains("'engine_kwargs/max_num_seqs' must be"),
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(read(R"(, "tensor_parallel_size": 1.5)"), doctest::Contains("whole number"), ConfigError);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("names of models and GPUs as others write them") {
+  CHECK(library_model_name("deepseek-ai/DeepSeek-R1-0528") == "deepseek-r1");
+  CHECK(library_model_name("meta-llama/Llama-2-7b-chat-hf") == "llama-2-7b");
+  CHECK(library_model_name("Qwen/Qwen3-Next-80B-A3B-Instruct") == "qwen3-next-80b-a3b");
+  CHECK(library_gpu_name("NVIDIA H100 80GB HBM3") == "h100-sxm");
+  CHECK(library_gpu_name("NVIDIA H100 PCIe") == "h100-pcie");
+  CHECK(library_gpu_name("NVIDIA L40S") == "l40s");
+  CHECK(library_gpu_name("RTXPRO6000") == "rtx-pro-6000");
+  CHECK(library_gpu_name("NVIDIA GeForce GTX 1080") == "");
+}
+
 TEST_CASE("a run of requests that cannot be read says where") {
   CHECK(failure("{\"input_toks\": 1").ends_with("a_requests.jsonl:1: not a JSON object"));
-  CHECK(failure("\n{\"input_toks\": 1, \"arrival_time\": null}").find(":2: 'arrival_time' must be a number") !=
-        std::string::npos);
+  CHECK(failure("\n{\"input_toks\": 1, \"output_toks\": 1, \"arrival_time\": null, \"first_token_ts\": 2}")
+            .find(":2: 'arrival_time' must be a number") != std::string::npos);
   CHECK(failure("{\"arrival_time\": 1, \"input_toks\": 0}").find("'input_toks' must be a whole number") !=
         std::string::npos);
   CHECK(failure("{\"arrival_time\": 1, \"input_toks\": 1, \"output_toks\": 1, \"queued_ts\": 2, \"first_token_ts\": 1, "

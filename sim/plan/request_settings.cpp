@@ -1,0 +1,236 @@
+#include "sim/plan/request_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config_library.h"
+#include "base/error.h"
+#include "sim/plan/json_file.h"
+#include "sim/plan/run_engine.h"
+#include "sim/plan/scenario.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Entries = std::vector<ConfigNode::Entry>;
+
+/// vllm/config/scheduler.py: what an engine that no server starts takes.
+constexpr int kMaxNumSeqs = 128, kMaxNumBatchedTokens = 2048;
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string letters_and_digits(const std::string& text) {
+  std::string out;
+  for (const char c : lower(text)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
+  }
+  return out;
+}
+
+/// The recorded settings; what vLLM resolved goes before what it was told.
+class Settings {
+ public:
+  explicit Settings(std::string where) : where_(std::move(where)), meta_(read_json(where_, "a run's settings")) {
+    if (!meta_.is_object() || !meta_.contains("engine_kwargs") || !meta_["engine_kwargs"].is_object())
+      fail("'engine_kwargs' must be an object");
+  }
+
+  const Json* find(const char* pointer) const {
+    const Json::json_pointer at(pointer);
+    return meta_.contains(at) && !meta_.at(at).is_null() ? &meta_.at(at) : nullptr;
+  }
+  std::string text(const char* pointer) const {
+    const Json* value = find(pointer);
+    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+  }
+  bool flag(const char* pointer, bool otherwise) const {
+    const Json* value = find(pointer);
+    return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
+  }
+  std::optional<double> number(const char* pointer) const {
+    const Json* value = find(pointer);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number() || !(value->get<double>() > 0))
+      fail(fmt::format("'{}' must be a number above 0", std::string(pointer).substr(1)));
+    return value->get<double>();
+  }
+  int count(const char* pointer, int otherwise) const {
+    const double value = number(pointer).value_or(otherwise);
+    if (value > 1e9 || value != std::floor(value))
+      fail(fmt::format("'{}' must be a whole number, 1 or more", std::string(pointer).substr(1)));
+    return static_cast<int>(value);
+  }
+  int resolved(const char* resolved_pointer, const char* told, int otherwise) const {
+    return count(resolved_pointer, count(told, otherwise));
+  }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw ConfigError(fmt::format("{}: {}", where_, message));
+  }
+  Mark mark() const { return {where_, 0, 0}; }
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+  Json meta_;
+};
+
+std::string gpu_of(const Settings& s, const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const std::string told = library_gpu_name(s.text("/hardware/device_name"));
+  if (!told.empty()) return told;
+  const std::string file = std::filesystem::path(s.where()).filename().string();
+  const std::string named = library_gpu_name(file.substr(0, file.find('_')));
+  if (named.empty()) throw ConfigError("--gpu: missing; neither the run's settings nor its name say what it ran on");
+  return named;
+}
+
+Entries engine_entries(const Settings& s) {
+  const Mark mark = s.mark();
+  const double version = version_number(s.text("/vllm_version"));
+  const auto whole = [&](const char* key, int value) {
+    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+  };
+  Entries e{{"name", mark, make_scalar(version < 0.008 ? "vllm-0" : "vllm", mark)},
+            whole("max_num_seqs", s.resolved("/resolved_config/scheduler_config/max_num_seqs",
+                                             "/engine_kwargs/max_num_seqs", kMaxNumSeqs)),
+            whole("max_num_batched_tokens", s.resolved("/resolved_config/scheduler_config/max_num_batched_tokens",
+                                                       "/engine_kwargs/max_num_batched_tokens", kMaxNumBatchedTokens))};
+  // Recorded prompts differ; what few share counts little.
+  e.push_back({"prefix_caching", mark, make_scalar("false", mark)});
+  // The default from 0.14 on.
+  if (version >= 0.008)
+    e.push_back({"async_scheduling", mark,
+                 make_scalar(s.flag("/engine_kwargs/async_scheduling", version >= 0.014) ? "true" : "false", mark)});
+  if (s.find("/engine_kwargs/max_model_len") != nullptr)
+    e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
+  if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
+    e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
+  if (s.flag("/engine_kwargs/enforce_eager", false))
+    e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
+  for (const char* key : {"quantization", "speculative_config"}) {
+    if (s.find(fmt::format("/engine_kwargs/{}", key).c_str()) != nullptr)
+      s.fail(fmt::format("'{}' is not taken from a run's settings yet", key));
+  }
+  return e;
+}
+
+std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
+                                                Sharding sharding) {
+  const Mark mark = s.mark();
+  std::string name = model;
+  if (name.empty()) name = s.text("/engine_kwargs/model");
+  if (name.empty()) name = s.text("/model");
+  if (model.empty()) name = library_model_name(name);
+  const auto whole = [&](const char* key, int value) {
+    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+  };
+  const std::string cache = s.text("/engine_kwargs/kv_cache_dtype");
+  const bool wide = cache.empty() || cache == "auto" || cache.find("16") != std::string::npos;  // 16 bit are 16 bit
+  Entries scenario{{"model", mark, make_scalar(name, mark)},
+                   {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
+                   {"engine", mark, make_map(engine_entries(s), mark)},
+                   {"parallelism", mark,
+                    make_map({whole("tp", sharding.tp), whole("pp", sharding.pp),
+                              whole("attention_dp", sharding.attention_dp), whole("ep", sharding.ep)},
+                             mark)},
+                   {"precision", mark, make_map({{"kv_cache", mark, make_scalar(wide ? "bf16" : "fp8", mark)}}, mark)}};
+  ConfigReader reader(make_map(std::move(scenario), mark), "a measured run");
+  return read_deployment(reader, Fidelity::kCalibrated);
+}
+
+bool has_experts(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& kind) {
+    return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
+  });
+}
+
+/// The cache that the engine found room for, where it was recorded.
+void set_cache(const Settings& s, MemoryPlan& memory) {
+  const auto blocks = s.number("/kv_cache/num_gpu_blocks"), size = s.number("/kv_cache/block_size");
+  if (blocks && size) {
+    memory.cache = memory.layout.bytes_per_token() * (*blocks * *size);
+  } else if (const auto bytes = s.number("/engine_kwargs/kv_cache_memory_bytes")) {
+    memory.cache = Bytes(*bytes);
+  } else {
+    return;
+  }
+  memory.infeasible.reset();
+}
+
+}  // namespace
+
+std::string library_model_name(std::string name) {
+  name = lower(name.substr(name.rfind('/') + 1));
+  static constexpr std::array<std::string_view, 7> kTuned{"-hf",   "-instruct", "-thinking", "-chat",
+                                                          "-base", "-it",       "-exp"};
+  const auto drop = [&] {
+    const auto dash = name.rfind('-');  // a date: -2507, -0528
+    const bool date = dash != std::string::npos && name.size() == dash + 5 &&
+                      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(),
+                                  [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (date) name.resize(dash);
+    bool found = date;
+    for (const std::string_view tuned : kTuned) {
+      if (!name.ends_with(tuned)) continue;
+      name.resize(name.size() - tuned.size());
+      found = true;
+    }
+    return found;
+  };
+  while (drop()) {
+  }
+  return name;
+}
+
+std::string library_gpu_name(const std::string& text) {
+  const std::string whole = letters_and_digits(text);
+  std::string best;
+  std::size_t longest = 0;
+  for (const std::string& name : names_of("hardware")) {
+    // A data sheet's plain name is the SXM part.
+    for (const std::string& key : {name, name.ends_with("-sxm") ? name.substr(0, name.size() - 4) : name}) {
+      const std::string letters = letters_and_digits(key);
+      if (letters.size() > longest && whole.find(letters) != std::string::npos) best = name, longest = letters.size();
+    }
+  }
+  return best;
+}
+
+RequestSettings read_request_settings(const std::string& path, const std::string& gpu, const std::string& model) {
+  const Settings s(path);
+  const std::string on = gpu_of(s, gpu);
+  Sharding sharding;
+  sharding.tp = s.count("/engine_kwargs/tensor_parallel_size", 1);
+  sharding.pp = s.count("/engine_kwargs/pipeline_parallel_size", 1);
+  const int ranks = s.count("/engine_kwargs/data_parallel_size", 1);
+  RequestSettings out{.deployment = deployment_of(s, on, model, sharding)};
+  const bool experts = has_experts(out.deployment->model);
+  const bool apart = experts && s.flag("/engine_kwargs/enable_expert_parallel", false);
+  if (experts && (ranks > 1 || apart)) {
+    sharding.attention_dp = ranks;
+    if (apart) sharding.ep = sharding.tp * ranks;
+    out.deployment = deployment_of(s, on, model, sharding);
+  } else {
+    out.replicas = ranks;
+  }
+  auto d = std::make_shared<Deployment>(*out.deployment);
+  HostCosts& host = d->engine.host;
+  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+  set_cache(s, d->memory);
+  out.deployment = std::move(d);
+  return out;
+}
+
+}  // namespace roofcast
