@@ -59,6 +59,7 @@ void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
     if (const auto* fitted = ampere.gemm.find(dtype)) mine.gemm.put(dtype, *fitted);
   }
+  mine.ampere_kernels = true;
   mine.latent_prefill = ampere.latent_prefill;
   mine.latent_decode = ampere.latent_decode;
   if (mine.family == KernelFamily::kTrtllm) return;

@@ -24,6 +24,7 @@ std::string_view name_of(KernelFamily family);
 struct Efficiency {
   KernelFamily family = KernelFamily::kVllm;
   std::string carried_over_from;                 ///< the GPU that was measured, empty when this one was
+  bool ampere_kernels = false;                   ///< products and attention are those of an Ampere GPU
   ByDtype<GemmParameters> gemm;                  ///< by format of the weights
   ByDtype<GemmParameters> gemm_tuned;            ///< of served steps, where an engine tunes what the tables ran untuned
   ByDtype<PrefillParameters> attention_prefill;  ///< by format of the products
