@@ -274,6 +274,9 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   run.batch = std::max(1, c.count(row, "batch", 1));
   const double room = d->memory.max_batch(run.workload.prompt_tokens.longest() + run.workload.output_tokens.longest(),
                                           d->engine.block_size);
+  // Argonne's input to TensorRT-LLM is one prompt, repeated.
+  run.one_prompt = c.text(row, "source") == "argonne_llm_inference_bench" && c.text(row, "engine") == "trtllm" &&
+                   d->sharding.ep == 1;
   run.queues = kind == RunKind::kStatic && c.text(row, "source") != "trtllm_static_batch" && room < run.batch;
   run.deployment_key = fmt::format(
       "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
@@ -290,6 +293,15 @@ double metric_value(const std::string& metric, const MeasuredRun& run, double ou
   if (metric == "output_tokens_per_s") return per_second;
   if (metric == "tokens_per_s_per_gpu") return per_second / run.deployment->sharding.gpus();
   return 0;
+}
+
+/// Steps of sequences that all say the same: every token meets the top_k experts of one.
+std::unique_ptr<StepPricer> one_prompt_pricer(const Deployment& deployment) {
+  auto same = std::make_shared<Deployment>(deployment);
+  for (LayerKind& kind : same->model.layers) {
+    if (auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward)) experts->experts = experts->top_k;
+  }
+  return make_model_pricer(same);
 }
 
 /// One batch of equal requests, without a front end: what gptSessionBenchmark, generate() and their like time.
@@ -310,7 +322,10 @@ RunPrediction predict_static(const MeasuredRun& run, StepPricer& pricer) {
     }
     prefill += pricer.cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
   }
-  const double decode = osl > 1 ? pricer.decode_run(together, (isl + 1.0) * together, 1, osl - 1).time.base() : 0.0;
+  const std::unique_ptr<StepPricer> same =
+      run.one_prompt && !run.dense && together > 1 ? one_prompt_pricer(*run.deployment) : nullptr;
+  StepPricer& decoding = same ? *same : pricer;
+  const double decode = osl > 1 ? decoding.decode_run(together, (isl + 1.0) * together, 1, osl - 1).time.base() : 0.0;
   const double waves = std::ceil(static_cast<double>(run.batch) / together);
   const double seconds = waves * (prefill + decode);
   RunPrediction p{.ttft_ms = prefill * 1e3, .tpot_ms = osl > 1 ? decode / (osl - 1) * 1e3 : 0.0, .value = 0};

@@ -33,6 +33,7 @@ struct MeasuredRun {
   std::string deployment_key;              ///< equal keys: equal deployments but for the host's costs
   WorkloadSpec workload;
   int batch = 1;             ///< static runs
+  bool one_prompt = false;   ///< all sequences are the same: what they decode meets the experts of one token
   bool queues = false;       ///< a static batch that does not fit the cache: worked off as places come free
   int replicas = 1;          ///< decode workers of a disaggregated run
   ServingOptions serving{};  ///< router, order and length of queues, seed; the fields below rule

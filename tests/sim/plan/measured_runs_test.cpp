@@ -81,6 +81,16 @@ TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has 
   CHECK(runs.runs[1].workload.output_tokens.longest() == 256);
 }
 
+TEST_CASE("measured runs: one prompt, repeated, decodes with the experts of one token") {
+  const std::string row = ",repo,mixtral-8x7b,h100-sxm,trtllm,fp16,fp16,4,1,128,128,";
+  const auto e2e = [&](const std::string& source, int batch_size) {
+    return predicted(RunKind::kStatic, batch(fmt::format("{}{}{},e2e_ms,1", source, row, batch_size)));
+  };
+  const double one = e2e("argonne_llm_inference_bench", 1), same = e2e("argonne_llm_inference_bench", 16);
+  CHECK(same < 1.2 * one);
+  CHECK(e2e("trtllm_static_batch", 16) > 1.5 * same);
+}
+
 TEST_CASE("measured runs: static batches queue where they do not fit, and pass a pipeline whole") {
   const std::string argonne = "argonne_llm_inference_bench,repo,llama-2-7b,a100-sxm,vllm,fp16,fp16,1,";
   const MeasuredRun fits = batch(argonne + "1,1024,64,16,e2e_ms,1"), queues = batch(argonne + "1,1024,64,96,e2e_ms,1");
