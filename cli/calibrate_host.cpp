@@ -19,7 +19,11 @@ void print_fit(const HostFit& fit, bool runs) {
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters()) {
     const double us = (fit.host.*p.member).in(kMicrosecond);
-    fmt::print("  {}: {:.4g} us{}\n", p.name, us, us >= 0.999 * p.high_us ? "  # at its limit" : "");
+    const bool left = std::find(fit.unexercised.begin(), fit.unexercised.end(), p.name) != fit.unexercised.end();
+    const char* note = left                      ? "  # as it was: no run of the data shows it"
+                       : us >= 0.999 * p.high_us ? "  # at its limit"
+                                                 : "";
+    fmt::print("  {}: {:.4g} us{}\n", p.name, us, note);
   }
   fmt::print("\nloss {:.4f}\n", fit.loss);
   const auto percent = [](double fraction) {

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <nlopt.hpp>
 
+#include "base/config_library.h"
 #include "base/random.h"
 #include "sim/plan/parallel.h"
+#include "sim/plan/run_engine.h"
 
 namespace roofcast {
 namespace {
@@ -38,6 +40,11 @@ struct Measured {
   RunPrediction predicted{};
 };
 
+/// Before any run's own settings changed them.
+HostCosts profile_host(const std::string& engine) {
+  return parse_engine_spec(ConfigReader(load_named("engines", engine, Mark{"--engine", 0, 0}), "an engine")).host;
+}
+
 /// Runs that share prices, and the groups they fall into.
 class HostProblem {
  public:
@@ -60,7 +67,8 @@ class HostProblem {
         std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) { return group.second >= smallest_group_; });
     if (!counts)
       throw ConfigError(fmt::format("no group of engine '{}' has {} runs or more to fit to", engine, smallest_group_));
-    own_ = order_.front().members->front().run->deployment->engine.host;
+    const HostCosts& first = order_.front().members->front().run->deployment->engine.host;
+    own_ = kind_ == RunKind::kOffline ? profile_host(engine) : first;
     set_aside_contradictions();
   }
 
@@ -69,9 +77,25 @@ class HostProblem {
     return groups_.at(group) >= smallest_group_ && set_aside_.count(group) == 0;
   }
   const HostCosts& own() const { return own_; }  ///< of the engine's profile
+  /// Costs that no prediction depends on.
+  std::vector<const HostParameter*> unexercised() {
+    std::vector<const HostParameter*> found;
+    predict(own_, "");
+    const std::vector<double> before = predictions();
+    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    for (const HostParameter& p : kParameters) {
+      HostCosts changed = own_;
+      changed.*p.member = own_.*p.member * 2.0 + Seconds(0.1 * p.high_us * 1e-6);
+      predict(changed, "");
+      const std::vector<double> now = predictions();
+      if (std::equal(now.begin(), now.end(), before.begin(), same)) found.push_back(&p);
+    }
+    return found;
+  }
 
   /// Predicts every run whose group is not `except`.
-  void predict(const HostCosts& host, const std::string& except) {
+  void predict(const HostCosts& costs, const std::string& except) {
+    const HostCosts host = kind_ == RunKind::kOffline ? without_front_end(costs) : costs;
     parallel_for_each_index(order_.size(), [&](std::size_t i) {
       for (Measured& m : *order_[i].members) {
         if (m.run->group == except) continue;
@@ -142,6 +166,15 @@ class HostProblem {
     const bool any =
         std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) { return counts(group.first); });
     if (!any) set_aside_.clear();
+  }
+
+  std::vector<double> predictions() const {
+    std::vector<double> all;
+    for (const Task& task : order_) {
+      for (const Measured& m : *task.members)
+        all.insert(all.end(), {m.predicted.ttft_ms, m.predicted.tpot_ms, m.predicted.value});
+    }
+    return all;
   }
 
   struct Task {
@@ -238,6 +271,10 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
   HostProblem problem(runs, table, engine, options.smallest_group);
   HostFit fit;
   fit.host = minimize(problem, problem.own(), "", options, fit.loss);
+  for (const HostParameter* cost : problem.unexercised()) {
+    fit.host.*cost->member = problem.own().*cost->member;
+    fit.unexercised.push_back(cost->name);
+  }
   problem.predict(fit.host, "");
   for (const auto& [name, rows] : problem.groups()) {
     HostFitGroup group{.group = name, .rows = rows, .counted = problem.counts(name), .fitted = {}, .held_out = {}};

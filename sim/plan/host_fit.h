@@ -42,6 +42,7 @@ struct HostFitGroup {
 
 struct HostFit {
   HostCosts host;
+  std::vector<std::string_view> unexercised;  ///< costs that no prediction depends on: the profile's own, not fitted
   double loss = 0;
   std::vector<HostFitGroup> groups;
 };
@@ -51,7 +52,9 @@ struct HostFit {
 /// mean squared ln(cost / the engine's own), both plus a twentieth of the cost's bound. Groups smaller than
 /// `smallest_group` do not count, nor do those of whose values more than a third are twice off under the engine's own
 /// costs. Where a group is left out, the descent starts from a tenth of every bound and is pulled there (at least
-/// 0.005): what the others do not determine stays. Throws ConfigError when no scored run is of this engine.
+/// 0.005): what the others do not determine stays. A cost on which no run's prediction depends (a front end's, of
+/// offline runs, which have none) is left as the profile has it. Throws ConfigError when no scored run is of this
+/// engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

@@ -205,12 +205,6 @@ DecodeLimits decode_limits(const CsvTable& table, const Columns& c) {
   return limits;
 }
 
-bool has_experts(const ModelSpec& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
-    return std::holds_alternative<ExpertFeedForward>(layer.feed_forward);
-  });
-}
-
 MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits, SpecCache& specs) {
   MeasuredRun run;
   run.row = row;

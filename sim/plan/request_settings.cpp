@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -150,12 +149,6 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
   return read_deployment(reader, Fidelity::kCalibrated);
 }
 
-bool has_experts(const ModelSpec& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& kind) {
-    return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
-  });
-}
-
 /// The cache that the engine found room for, where it was recorded.
 void set_cache(const Settings& s, MemoryPlan& memory) {
   const auto blocks = s.number("/kv_cache/num_gpu_blocks"), size = s.number("/kv_cache/block_size");
@@ -226,8 +219,7 @@ RequestSettings read_request_settings(const std::string& path, const std::string
     out.replicas = ranks;
   }
   auto d = std::make_shared<Deployment>(*out.deployment);
-  HostCosts& host = d->engine.host;
-  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+  d->engine.host = without_front_end(d->engine.host);
   set_cache(s, d->memory);
   out.deployment = std::move(d);
   return out;

@@ -35,8 +35,7 @@ void apply_offline_settings(EngineSpec& engine, double version) {
     engine.gpu_memory_utilization = std::max(engine.gpu_memory_utilization, 0.95);
   }
   if (version >= 0.012) engine.reserved_memory = Bytes(1e9);
-  HostCosts& host = engine.host;
-  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+  engine.host = without_front_end(engine.host);
 }
 
 }  // namespace
@@ -78,6 +77,17 @@ EngineSpec engine_of_run(const RunEngine& run) {
   // it: a request sees the prefill steps that follow its own, fewer and longer ones the larger the budget is.
   if (run.kind == RunKind::kOnline && run.engine == "trtllm") engine.max_num_batched_tokens = 16384;
   return engine;
+}
+
+bool has_experts(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    return std::holds_alternative<ExpertFeedForward>(layer.feed_forward);
+  });
+}
+
+HostCosts without_front_end(HostCosts host) {
+  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+  return host;
 }
 
 std::int64_t offline_requests(const std::string& version, int tokens) {

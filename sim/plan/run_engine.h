@@ -24,6 +24,11 @@ struct RunEngine {
 /// before 0.8 is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
 
+bool has_experts(const ModelSpec& model);
+
+/// Of an engine that is called in the caller's process, by token ids.
+HostCosts without_front_end(HostCosts host);
+
 /// How many requests an offline run of that version of TensorRT-LLM queues, by the tokens of one (its perf-overview
 /// pages; 0.10 took 2000 throughout). Enough for a steady state but where the batch is of that size itself.
 std::int64_t offline_requests(const std::string& version, int tokens);

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/plan/host_fit.h"
 #include "sim/serve/step_pricer.h"
 #include "sim/step/step_model.h"
@@ -154,4 +156,21 @@ TEST_CASE("host fit: a group that is far off for another reason does not count")
     CHECK(fit.groups[0].counted);
     CHECK(fit.groups[1].counted == (off < 2));
   }
+}
+
+TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
+  std::string rows = "version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,metric,value\n";
+  for (const int osl : {8, 16, 24, 32, 40})
+    rows += fmt::format("v0.17,llama-3.1-8b,h100-sxm,trtllm,fp8,fp8,1,1,2048,{},output_tokens_per_s,500\n", osl);
+  const CsvTable table = CsvTable::parse(rows, "o.csv");
+  MeasuredRuns runs = read_measured_runs(table);
+  const HostFit fit = fit_host(runs, table, "trtllm-0", {.max_evaluations = 3, .starts = 1});
+  // Offline runs have no front end, one GPU no collectives.
+  const auto left = [&](std::string_view cost) {
+    return std::find(fit.unexercised.begin(), fit.unexercised.end(), cost) != fit.unexercised.end();
+  };
+  for (const char* cost : {"request_time", "request_latency", "token_time", "prompt_token_time", "rank_skew"})
+    CHECK(left(cost));
+  CHECK_FALSE(left("step_time"));
+  CHECK(fit.host.request_latency > Seconds(0));
 }
