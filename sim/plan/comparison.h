@@ -25,9 +25,10 @@ struct LoadMismatch {
   bool adopted = false;  ///< the prediction is made for the run's value
 };
 
-/// What stands for a run in a word: mean (else median) TTFT and TPOT, and output tokens/s. 0: not measured.
+/// What stands for a run in a word: mean (else median) TTFT and TPOT, output tokens/s, and the highest percentile of
+/// TTFT that the file has from p90 up: a queue stretches it, a delay moves it. 0: not measured.
 struct RunFigures {
-  double ttft_ms = 0, tpot_ms = 0, output_throughput = 0;
+  double ttft_ms = 0, tpot_ms = 0, output_throughput = 0, ttft_tail_ms = 0;
 };
 
 /// One changed assumption, simulated again.
@@ -35,7 +36,7 @@ struct Assumption {
   std::string change;  ///< "no CUDA graphs"
   std::string check;   ///< where the user sees whether it holds
   RunFigures predicted;
-  double distance = 0;  ///< mean |ln(predicted / measured)| over the figures measured
+  double distance = 0;  ///< mean |ln(predicted / measured)| over the figures measured; of the tail, what exceeds kTail
   double explains = 0;  ///< share of the distance of the unchanged prediction that it takes away; below 0: worse
 };
 

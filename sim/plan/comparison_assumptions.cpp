@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ struct Case {
 struct Known {
   const BenchRun& run;
   const ServingMetrics& predicted;
+  int replicas;
 };
 
 /// `apply` returns what was changed, in words; empty where it does not apply.
@@ -70,6 +72,19 @@ std::string delay(Case& c, const Known& k) {
   return fmt::format("{:.4g} ms more before the engine sees a request", more.in(kMillisecond));
 }
 
+/// A batch limit at the power of two above the sequences that decoded together on average.
+std::string limit_that_shows(Case& c, const Known& k) {
+  const auto tpot = k.run.value("mean_tpot_ms") ? k.run.value("mean_tpot_ms") : k.run.value("median_tpot_ms");
+  if (!tpot) return "";
+  const double ranks = static_cast<double>(k.replicas) * c.deployment.sharding.attention_dp;
+  const double together = k.run.output_tokens / k.run.duration_s * *tpot / 1e3 / ranks;
+  const double limit = std::exp2(std::ceil(std::log2(std::max(1.0, together))));
+  EngineSpec& e = c.deployment.engine;
+  if (limit >= e.max_num_seqs || limit == std::max(1, e.max_num_seqs / 4)) return "";
+  e.max_num_seqs = static_cast<int>(limit);
+  return fmt::format("max_num_seqs {}", e.max_num_seqs);
+}
+
 constexpr std::array kChanges{
     Change{"no --no-enable-prefix-caching in the launch command; prompts that repeat",
            [](Case& c, const Known& k) -> std::string {
@@ -107,6 +122,7 @@ constexpr std::array kChanges{
              c.deployment.engine.max_num_seqs = std::max(1, c.deployment.engine.max_num_seqs / 4);
              return fmt::format("max_num_seqs {}", c.deployment.engine.max_num_seqs);
            }},
+    Change{"--max-num-seqs", limit_that_shows},
     Change{"--enforce-eager; \"Graph capturing finished\" in the server's log",
            [](Case& c, const Known&) -> std::string {
              if (!c.deployment.engine.graphs.enabled) return "";
@@ -162,7 +178,7 @@ Outcome try_change(const Change& change, const Scenario& reference, const Servin
   Case c{*reference.deployment, *reference.workload};
   const Bytes planned = c.deployment.memory.cache;
   Outcome out;
-  const std::string what = change.apply(c, {comparison.run, predicted});
+  const std::string what = change.apply(c, {comparison.run, predicted, reference.serving.replicas});
   if (what.empty()) return out;
   if (c.deployment.memory.cache == planned) c.deployment.memory = plan_memory(c.deployment);
   if (c.deployment.memory.infeasible) return {std::nullopt, what};

@@ -71,6 +71,7 @@ TEST_CASE("comparison: a run that the prediction matches needs no explanation") 
 TEST_CASE("comparison: a planted cause is found, and its numbers are those of the run") {
   const std::vector<std::pair<Scenario, const char*>> planted{
       {scenario(host(), 64, ", max_num_batched_tokens: 2048"), "max_num_batched_tokens 2048"},
+      {scenario(host(), 64, ", max_num_seqs: 16"), "max_num_seqs 16"},
       {scenario(host(2)), "host time x2"}};
   for (const auto& [machine, cause] : planted) {
     const Comparison c = compare_with_run(scenario(), measured(machine));
