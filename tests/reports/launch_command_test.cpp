@@ -55,7 +55,7 @@ TEST_CASE("launch command: each engine is told the cache that was planned, in it
   PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
   auto d = std::make_shared<Deployment>(*p.candidate.scenario.deployment);
   d->memory.capacity = Bytes(100), d->memory.weights = Bytes(20), d->memory.activations = Bytes(5);
-  d->engine.reserved_memory = Bytes(5), d->memory.cache = Bytes(56);
+  d->engine.reserved_memory = Bytes(2), d->engine.collective_memory = Bytes(3), d->memory.cache = Bytes(56);
   p.candidate.scenario.deployment = d;
   d->engine.memory_rule = MemoryRule::kShareOfFree, d->engine.gpu_memory_utilization = 0.8;  // 56 of 100 - 20 - 5 - 5
   CHECK(has(launch_command(p, "trtllm", "x"), "--kv_cache_free_gpu_memory_fraction 0.8"));

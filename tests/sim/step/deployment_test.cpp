@@ -31,6 +31,18 @@ TEST_CASE("vLLM takes its share of the whole memory, TensorRT-LLM of what is fre
   CHECK(b.cache.base() == doctest::Approx(((85.0e9 - used(b, trtllm).base()) * 0.9)).epsilon(1e-9));
 }
 
+TEST_CASE("buffers of collectives are set aside where a replica has several GPUs") {
+  Deployment d = llama_8b("vllm");
+  d.engine.collective_memory = Bytes(1e9);
+  const MemoryPlan one = plan_memory(d);
+  CHECK(one.capacity.base() * 0.9 - (one.weights + one.activations + one.cache).base() ==
+        doctest::Approx(d.engine.reserved_memory.base()));
+  d.sharding.tp = 2;
+  const MemoryPlan two = plan_memory(d);
+  CHECK(two.capacity.base() * 0.9 - (two.weights + two.activations + two.cache).base() ==
+        doctest::Approx(d.engine.reserved_memory.base() + 1e9));
+}
+
 TEST_CASE("SGLang leaves room for metadata, a prefill chunk, graphs and collectives") {
   Deployment d = llama_8b("sglang");
   d.engine.reserved_memory = Bytes(0);

@@ -163,3 +163,26 @@ TEST_CASE("decode segments tile the contexts") {
     CHECK(decode_segment(s.high).index == s.index + 1);
   }
 }
+
+TEST_CASE("decode beside prefill takes a tile of 64 rows a head under FlashAttention-2") {
+  const auto beside = [](const std::shared_ptr<Deployment>& d, double context_each) {
+    StepBatch batch = decodes(128, context_each);
+    const std::vector<PrefillChunk> chunk{{512, 0, true}};
+    batch.prefills = chunk;
+    StepModel model(d);
+    return model.cost(batch).time.base();
+  };
+  // 2 x 64 rows x 32 heads x (128 + 128) x 32 layers x 128 sequences x 1024 tokens more = 4.4 TFLOP at 0.45 x 312
+  // TFLOP/s
+  const auto a100 = deploy("llama-3.1-8b", "a100-sxm");
+  CHECK(beside(a100, 3072) - beside(a100, 2048) == doctest::Approx(31.3e-3).epsilon(0.01));
+  // Half the heads, half the tiles; none where another kernel runs.
+  const auto two = deploy("llama-3.1-8b", "a100-sxm", 2);
+  CHECK(beside(two, 3072) - beside(two, 2048) == doctest::Approx(15.7e-3).epsilon(0.01));
+  for (const char* gpu : {"h100-sxm", "b200-sxm"}) {
+    const auto d = deploy("llama-3.1-8b", gpu);
+    StepModel model(d);
+    const double more = model.cost(decodes(128, 3072)).time.base() - model.cost(decodes(128, 2048)).time.base();
+    CHECK(beside(d, 3072) - beside(d, 2048) == doctest::Approx(more));
+  }
+}
