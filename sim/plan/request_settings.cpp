@@ -125,18 +125,36 @@ Entries engine_entries(const Settings& s) {
   return e;
 }
 
+/// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
+/// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
+std::string take_format(std::string& name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormats{
+      {{"-fp8-dynamic", "fp8"}, {"-fp8", "fp8"}, {"-nvfp4", "nvfp4"}, {"-fp4", "nvfp4"}}};
+  const std::string small = lower(name);
+  for (const auto& [suffix, format] : kFormats) {
+    if (!small.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
+    const bool blocks = suffix == "-fp8" && small.find("/qwen3") != std::string::npos;
+    return blocks ? "fp8_block" : std::string(format);
+  }
+  return "";
+}
+
 std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
                                                 Sharding sharding) {
   const Mark mark = s.mark();
   std::string name = model;
   if (name.empty()) name = s.text("/engine_kwargs/model");
   if (name.empty()) name = s.text("/model");
+  const std::string weights = model.empty() ? take_format(name) : std::string();
   if (model.empty()) name = library_model_name(name);
   const auto whole = [&](const char* key, int value) {
     return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
   };
   const std::string cache = s.text("/engine_kwargs/kv_cache_dtype");
   const bool wide = cache.empty() || cache == "auto" || cache.find("16") != std::string::npos;  // 16 bit are 16 bit
+  Entries precision{{"kv_cache", mark, make_scalar(wide ? "bf16" : "fp8", mark)}};
+  if (!weights.empty()) precision.push_back({"weights", mark, make_scalar(weights, mark)});
   Entries scenario{{"model", mark, make_scalar(name, mark)},
                    {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
                    {"engine", mark, make_map(engine_entries(s), mark)},
@@ -144,7 +162,7 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
                     make_map({whole("tp", sharding.tp), whole("pp", sharding.pp),
                               whole("attention_dp", sharding.attention_dp), whole("ep", sharding.ep)},
                              mark)},
-                   {"precision", mark, make_map({{"kv_cache", mark, make_scalar(wide ? "bf16" : "fp8", mark)}}, mark)}};
+                   {"precision", mark, make_map(std::move(precision), mark)}};
   ConfigReader reader(make_map(std::move(scenario), mark), "a measured run");
   return read_deployment(reader, Fidelity::kCalibrated);
 }

@@ -106,6 +106,9 @@ TEST_CASE("settings of a recorded run") {
   CHECK(told.deployment->engine.max_num_seqs == 9);
   CHECK_FALSE(told.deployment->engine.async_scheduling);
   CHECK(told.deployment->memory.cache == told.deployment->memory.layout.bytes_per_token() * 16000.0);
+  CHECK(read(R"(, "model": "Qwen/Qwen3-8B-FP8")").deployment->precision.weights == Dtype::kFp8Block);
+  CHECK(read(R"(, "model": "RedHatAI/Llama-3.1-8B-Instruct-FP8-dynamic")").deployment->precision.weights ==
+        Dtype::kFp8);
   // Nothing recorded: the file's name.
   CHECK(read(R"(, "model": "Qwen/Qwen3-8B")", R"(, "hardware": {})").deployment->gpu.name == "rtx-4090");
   CHECK_THROWS_WITH_AS(read(R"(, "max_num_seqs": 0)"), doctest::Contains("'engine_kwargs/max_num_seqs' must be"),
