@@ -37,6 +37,7 @@ struct LiveRequest {
   std::uint32_t epoch = 0;                ///< counts what makes entries in heaps stale
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
+  std::uint16_t rank = 0;  ///< of attention-DP, where its prompt waits for those of the other ranks
   std::uint8_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;

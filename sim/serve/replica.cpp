@@ -151,6 +151,7 @@ void Replica::take_arrivals(SimTime now) {
     const Slot slot = inbox_.front().slot;
     inbox_.pop_front();
     waiting_tokens_ += requests_[slot].target;
+    if (ranks_wait()) assign_rank(requests_[slot]);
     waiting_.push(slot, requests_[slot]);
   }
 }
@@ -184,7 +185,10 @@ std::int64_t Replica::run_length() {
   if (preempted_ || std::any_of(cancelled_.begin(), cancelled_.end(), leaves)) limit = 1;  // one leaves after this step
   limit =
       std::min(finishes_.next(requests_, counter_ + limit), level_ends_.next(requests_, counter_ + limit)) - counter_;
-  if (waiting_for_more_) limit = std::min(limit, engine_.prefill_wait_steps - held_steps_);
+  if (waiting_for_more_) {
+    const std::int64_t held = ranks_wait() ? rank_clock_ % engine_.prefill_wait_steps : held_steps_;
+    limit = std::min(limit, engine_.prefill_wait_steps - held);
+  }
   if (waiting_for_more_ && pool_.room() - growth_.bytes(counter_, limit + 1) < held_bytes_)
     limit = 1;  // may stop fitting
   limit = growth_.steps_in(counter_, pool_.room(), limit);
@@ -249,7 +253,8 @@ StepCost Replica::price_step() {
   StepCost cost = pricer_.cost({.decodes = engine_.kv_cache ? run_.rows : 0,
                                 .decode_context = engine_.kv_cache ? run_.context : 0.0,
                                 .query_len = query_len_,
-                                .prefills = priced_chunks_});
+                                .prefills = priced_chunks_,
+                                .rank_prefill_tokens = ranks_wait() ? fullest_rank_prefill() : 0.0});
   const SpeculationSpec& spec = options_.speculation;
   if (spec.active() && run_.rows > 0) {
     cost.time += spec.draft_time;

@@ -12,6 +12,7 @@
 #include "sim/serve/gap_recorder.h"
 #include "sim/serve/kv_pool.h"
 #include "sim/serve/replica_options.h"
+#include "sim/serve/replica_run.h"
 #include "sim/serve/scheduler.h"
 #include "sim/serve/step_heap.h"
 
@@ -70,27 +71,25 @@ class Replica {
   int index() const { return options_.index; }
 
  private:
-  struct Arrival {
-    SimTime ready;
-    Slot slot;
-  };
-  struct Chunk {
-    Slot slot;
-    int tokens;
-  };
-  struct Run {
-    SimTime start, end, last_start;
-    std::int64_t steps = 0;
-    int rows = 0;  ///< decoding sequences, and ended ones that a static batch still computes
-    double context = 0;
-    bool whole = false;  ///< a run of decode steps that an arrival may shorten
-    StepCost cost;
-  };
+  using Arrival = ReplicaArrival;
+  using Chunk = PlannedChunk;
+  using Run = StepRun;
 
   // replica_plan.cpp: who runs in the next step
   void plan(SimTime now);
   void plan_prefills(SimTime now, std::int64_t budget);
   bool hold_prefill(std::int64_t budget);
+  // replica_ranks.cpp: prompts of attention-DP ranks that wait for each other
+  bool ranks_wait() const {
+    return engine_.attention_dp_balance && engine_.prefill_wait_steps > 0 && !rules_.whole_batch &&
+           deployment_->sharding.attention_dp > 1;
+  }
+  struct RankLoad;
+  RankLoad rank_load() const;
+  void assign_rank(LiveRequest& request) const;
+  bool hold_for_ranks() const;
+  void admit_by_rank(SimTime now, std::int64_t budget);
+  double fullest_rank_prefill() const;
   void make_room_for_decodes();
   bool continue_prefills(std::int64_t& budget);
   void admit(SimTime now, std::int64_t& budget);
@@ -203,6 +202,7 @@ class Replica {
   bool preempted_ = false;         ///< by this plan, which then admits nothing
   bool waiting_for_more_ = false;  ///< prefill waits for more of it
   std::int64_t held_steps_ = 0;
+  std::int64_t rank_clock_ = 0;  ///< steps since ranks last prefilled together, or gave up waiting for it
   std::int64_t held_bytes_ = 0;  ///< that the first of the held prompts needs
   SimTime delivered_;            ///< tokens of the step that ends now
 };

@@ -50,6 +50,7 @@ void Replica::end_run(std::vector<Ended>& ended) {
 
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();
   steps_ += run_.steps;
+  rank_clock_ += run_.steps;
   held_steps_ = waiting_for_more_ ? held_steps_ + run_.steps : held_steps_;
   for (const Chunk& c : chunks_) finish_chunk(c, ended);
   pop_finished(ended);

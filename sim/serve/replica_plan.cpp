@@ -28,24 +28,23 @@ void Replica::plan(SimTime now) {
 
 void Replica::plan_prefills(SimTime now, std::int64_t budget) {
   const bool batch_open = !rules_.whole_batch || running_ == 0;
-  if (batch_open && hold_prefill(budget)) {
+  if (ranks_wait() ? hold_for_ranks() : batch_open && hold_prefill(budget)) {
     waiting_for_more_ = true;
     return;
   }
-  if (continue_prefills(budget) && batch_open && !preempted_) admit(now, budget);
+  if (!continue_prefills(budget) || !batch_open || preempted_) return;
+  ranks_wait() ? admit_by_rank(now, budget) : admit(now, budget);
+  if (!chunks_.empty()) rank_clock_ = 0;
 }
 
 /// TensorRT-LLM's batch waiting: while sequences decode, prefill is held until the tokens of the step reach a share
-/// of the budget or so many steps have passed. Of what waits, as many prompts count as there are free places. With
-/// attention_dp_balance (its attention_dp_config), as long as every attention-DP rank decodes, also until there is a
-/// prompt for each: a rank without one would only wait for the others' prefill.
+/// of the budget or so many steps have passed. Of what waits, as many prompts count as there are free places.
 bool Replica::hold_prefill(std::int64_t budget) {
-  const int ranks = engine_.attention_dp_balance ? deployment_->sharding.attention_dp : 1;
-  if (engine_.prefill_wait_steps <= 0 || decoding_ == 0) {
+  if (engine_.prefill_wait_ratio <= 0 || engine_.prefill_wait_steps <= 0 || decoding_ == 0) {
     held_steps_ = 0;
     return false;
   }
-  double tokens = 0, prompts = static_cast<double>(partial_.size());
+  double tokens = 0;
   held_bytes_ = 0;
   if (!rules_.mixed && !partial_.empty()) {
     const LiveRequest& r = requests_[partial_.front()];
@@ -61,12 +60,10 @@ bool Replica::hold_prefill(std::int64_t budget) {
     const double waiting = static_cast<double>(waiting_.size());
     const double placed = std::min<double>(waiting, max_seqs_ - running_);
     tokens += static_cast<double>(waiting_tokens_) * placed / waiting;
-    prompts += placed;
   }
   if (tokens <= 0) return false;
   tokens = std::min(tokens, static_cast<double>(budget)) + static_cast<double>(decoding_) * query_len_;
-  const bool enough =
-      tokens >= engine_.prefill_wait_ratio * static_cast<double>(budget_) && (prompts >= ranks || decoding_ < ranks);
+  const bool enough = tokens >= engine_.prefill_wait_ratio * static_cast<double>(budget_);
   if (enough || held_steps_ >= engine_.prefill_wait_steps) {
     held_steps_ = 0;
     return false;

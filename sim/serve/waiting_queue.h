@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/serve/live_request.h"
@@ -63,6 +64,28 @@ class WaitingQueue {
     heap_.erase(at);
     std::make_heap(heap_.begin(), heap_.end(), std::greater<>{});
     return true;
+  }
+  /// Offers in order all that wait, until `offer` says kStop; what it does not take stays where it was.
+  enum class Offer { kTaken, kSkipped, kStop };
+  template <class F>
+  void offer_all(F offer) {
+    std::deque<Slot> slots = std::exchange(queue_, {});
+    std::vector<Key> keys = std::exchange(heap_, {});
+    std::sort(keys.begin(), keys.end());
+    Offer answer = Offer::kSkipped;
+    for (const Slot slot : slots) {
+      if (answer != Offer::kStop) answer = offer(slot);
+      if (answer != Offer::kTaken) queue_.push_back(slot);
+    }
+    for (const Key& key : keys) {
+      if (answer != Offer::kStop) answer = offer(key.slot);
+      if (answer != Offer::kTaken) push_heap(key);
+    }
+  }
+  template <class F>
+  void for_each(F visit) const {
+    for (const Slot slot : queue_) visit(slot);
+    for (const Key& key : heap_) visit(key.slot);
   }
   std::size_t size() const { return policy_ == QueuePolicy::kFcfs ? queue_.size() : heap_.size(); }
   bool empty() const { return size() == 0; }

@@ -72,7 +72,8 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
     rows += chunk.last ? 1 : 0;
   }
   // A prompt stays on one rank; a pipeline can cut it into chunks.
-  rank.prefill_tokens = std::max(ranks > 1 ? longest : 0.0, total / ranks) / micro;
+  const double even = std::max(ranks > 1 ? longest : 0.0, total / ranks);
+  rank.prefill_tokens = std::max(even, batch.rank_prefill_tokens) / micro;
   rank.group_tokens = (static_cast<double>(batch.decodes) * batch.query_len + total) / micro;
   rank.logit_rows = rank.decodes * batch.query_len + std::ceil(rows / ranks / micro);
   return rank;

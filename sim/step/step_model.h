@@ -24,6 +24,7 @@ struct StepBatch {
   double decode_context = 0;  ///< sum over the decoding sequences of the tokens in their caches
   int query_len = 1;
   std::span<const PrefillChunk> prefills;
+  double rank_prefill_tokens = 0;  ///< of the fullest attention-DP rank; 0: the chunks are spread as evenly as they go
 };
 
 /// One line of a step's breakdown.

@@ -77,6 +77,10 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   fake::StepLaw law;
   law.launched = one_of(random, {0.0, 0.7e-3, 1e-3});
   s.options = fake::options(law);
+  if (random.uniform() < 0.3) {
+    s.deployment->sharding.attention_dp = 3;
+    s.deployment->engine.attention_dp_balance = true;
+  }
   if (random.uniform() < 0.4) {
     s.deployment->memory.layout.groups = {{Bytes(1), 0}, {Bytes(2), 40}, {Bytes(1), 100}};
     s.deployment->memory.cache = s.deployment->memory.cache * 3.0;
@@ -113,14 +117,15 @@ std::string describe(const Scenario& s) {
       "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} launches {} receive {} wait {} prefix "
       "{} "
       "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {} patience {} {} "
-      "queue {} offload {}",
+      "queue {} offload {} ranks {}",
       e.max_num_seqs, e.max_num_batched_tokens, e.chunked_prefill, e.block_size, e.watermark, e.preemption,
       e.stream_interval, e.async_scheduling, e.scheduler_launches, e.receive_interval, e.prefill_wait_steps,
       e.prefix_caching, e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
       s.workload.arrivals.concurrency, s.workload.warmup_requests, s.options.speculation.active(),
       s.deployment->memory.layout.groups.size(), s.options.replicas, s.options.router,
       s.options.disaggregation.has_value(), s.workload.patience.first_token.value_or(Seconds(0)).base(),
-      s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue, e.kv_offload.base());
+      s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue, e.kv_offload.base(),
+      s.deployment->sharding.attention_dp);
 }
 
 ServingMetrics play(const Scenario& s, fake::Recorder& seen, std::int64_t steps_per_event) {
@@ -133,13 +138,14 @@ ServingMetrics play(const Scenario& s, fake::Recorder& seen, std::int64_t steps_
 void check_steps(const Scenario& s, const fake::Recorder& seen) {
   std::map<int, Seconds> last;
   const EngineSpec& e = s.deployment->engine;
+  const int ranks = s.deployment->sharding.attention_dp;  // limits are a rank's
   for (const StepRecord& step : seen.steps) {
     REQUIRE(step.start >= last[step.replica]);
     REQUIRE(step.end > step.start);
-    REQUIRE(step.decodes <= e.max_num_seqs);
+    REQUIRE(step.decodes <= e.max_num_seqs * ranks);
     REQUIRE(step.decodes + step.prefills > 0);
     REQUIRE(step.kv_usage <= 1.0);
-    if (e.chunked_prefill) REQUIRE(step.prefill_tokens <= e.max_num_batched_tokens);
+    if (e.chunked_prefill) REQUIRE(step.prefill_tokens <= e.max_num_batched_tokens * ranks);
     last[step.replica] = step.end;
   }
 }

@@ -145,16 +145,36 @@ TEST_CASE("attention-DP balance: prompts are held until every rank has one, or s
   d->sharding.attention_dp = 2;
   d->engine.attention_dp_balance = true;
   d->engine.prefill_wait_steps = 10;
-  // Both ranks decode. One prompt waits ten steps; two go at once.
+  // Both ranks decode. One prompt waits for the tenth step since prompts last ran; two go at once.
   fake::Requests alone, pair;
   alone.add(0, 10, 40).add(0, 10, 40).add(1e-4, 10, 3);
-  CHECK(play(d, alone).starts_with("0+20x1 2+0x10 2+10x1 3+0x2 2+0x"));
+  CHECK(play(d, alone).starts_with("0+20x1 2+0x9 2+10x1 3+0x2 2+0x"));
   pair.add(0, 10, 40).add(0, 10, 40).add(1e-4, 10, 3).add(1e-4, 10, 3);
   CHECK(play(d, pair).starts_with("0+20x1 2+20x1 4+0x2 2+0x"));
+  // Those ten steps pass whether or not a prompt waits in them: one that comes after 25 is let in after 29.
+  fake::Requests late;
+  late.add(0, 10, 60).add(0, 10, 60).add(25.5e-3, 10, 3);
+  CHECK(play(d, late).find(" 2+10x1 ") != std::string::npos);
   // With one sequence a rank has nothing to decode: nothing is gained by waiting.
   fake::Requests idle;
   idle.add(0, 10, 40).add(1e-4, 10, 3);
   CHECK(play(d, idle).starts_with("0+10x1 1+10x1"));
+}
+
+TEST_CASE("attention-DP balance: a prompt stays on the rank that it came to, within that rank's budget") {
+  const auto d = engine("no_evict", 15);
+  d->sharding.attention_dp = 2;
+  d->engine.attention_dp_balance = true;
+  d->engine.chunked_prefill = false;
+  d->engine.prefill_wait_steps = 100;
+  // Two prompts a rank, and room for one of them in a step: the second ones run in the next.
+  fake::Requests source;
+  source.add(0, 10, 4).add(0, 10, 4).add(0, 10, 4).add(0, 10, 4);
+  CHECK(play(d, source).starts_with("0+20x1 2+20x1 4+0x"));
+  // A third prompt of 10 tokens belongs to the first rank; it waits for company while both ranks decode.
+  fake::Requests third;
+  third.add(0, 10, 8).add(0, 10, 20).add(0, 10, 8);
+  CHECK(play(d, third).starts_with("0+20x1 2+0x7 1+10x1"));  // the first rank has nothing left to decode then
 }
 
 TEST_CASE("asynchronous scheduling sees an arrival one step later") {

@@ -1,0 +1,31 @@
+#pragma once
+// What a replica has in hand: requests on their way, chunks of the step being planned, and the run under way.
+
+#include <cstdint>
+
+#include "sim/serve/live_request.h"
+#include "sim/serve/sim_time.h"
+#include "sim/step/step_model.h"
+
+namespace roofcast {
+
+struct ReplicaArrival {
+  SimTime ready;
+  Slot slot;
+};
+
+struct PlannedChunk {
+  Slot slot;
+  int tokens;
+};
+
+struct StepRun {
+  SimTime start, end, last_start;
+  std::int64_t steps = 0;
+  int rows = 0;  ///< decoding sequences, and ended ones that a static batch still computes
+  double context = 0;
+  bool whole = false;  ///< a run of decode steps that an arrival may shorten
+  StepCost cost;
+};
+
+}  // namespace roofcast
