@@ -160,8 +160,16 @@ void TokenPass::experts(const ExpertFeedForward& f, double count) {
   if (f.dense_inter > 0) activation("activation", f.dense_inter, f.gated, count);
 }
 
+/// Bytes of a value as ranks send it to the experts: quantized by the sender where that needs no scale of the
+/// receiver's (nvfp4, fp8 per tensor), else in 16 bit.
+double sent_bytes(const Precision& p) {
+  const bool narrow = p.expert_weights == Dtype::kNvfp4 || p.expert_weights == Dtype::kFp8;
+  return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalf;
+}
+
 /// Partial sums are reduced once a block. Attention-DP ranks first bring their tokens together: all-gather and
-/// reduce-scatter move every token to every rank, all-to-all sends a token to the ranks of its experts alone.
+/// reduce-scatter move every token to every rank, without padding where ranks hold unequally many; all-to-all sends a
+/// token to the ranks of its experts alone.
 void TokenPass::after_feed_forward(const LayerKind& kind) {
   if (std::holds_alternative<NoFeedForward>(kind.feed_forward) && !kind.parallel_block) return;
   const double count = kind.count;
@@ -181,8 +189,10 @@ void TokenPass::after_feed_forward(const LayerKind& kind) {
       }
       return;
     }
-    list_.exchange(Collective::kAllGather, "expert_gather", count, bytes, ranks);
-    list_.exchange(Collective::kReduceScatter, "expert_scatter", count, bytes * ranks, ranks);
+    const double values = group_tokens_ * width;
+    list_.exchange(Collective::kAllGather, "expert_gather", count, values / ranks * sent_bytes(context_.precision),
+                   ranks);
+    list_.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kHalf, ranks);
   }
   list_.exchange(Collective::kAllReduce, "all_reduce", count, message(), sharding_.tp);
 }
