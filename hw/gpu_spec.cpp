@@ -33,6 +33,7 @@ NodeSpec parse_node(ConfigReader in) {
   node.pcie_bandwidth = positive(in.bandwidth("pcie_bandwidth"), in, "pcie_bandwidth");
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
   node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});
+  node.launch_speed = in.number("launch_speed", node.launch_speed, Range{0.05, 20.0});
   in.finish();
   return node;
 }

@@ -18,7 +18,8 @@ struct NodeSpec {
   BytesPerSecond nvlink_bandwidth{};  ///< 0 without NVLink: the PCIe bandwidth counts
   BytesPerSecond pcie_bandwidth{};
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
-  double host_speed = 1.0;  ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
+  double host_speed = 1.0;         ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
+  double launch_speed = 1.0;       ///< of kernel launches, beyond that of the core: divides them too
 };
 
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).

@@ -264,6 +264,28 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   return cost;
 }
 
+/// time = launch + 2 h (2 latent + rope) a visible pair / (share x peak). The share on Blackwell is what serving runs
+/// of long prompts show (0.05 of a B300's bf16); on Hopper that of its absorbed decode kernels.
+Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
+  SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
+  const GpuSpec& gpu = *machine.gpu;
+  const double dims = 2 * heads.latent_dim + heads.rope_dim, context = shape.context_before + shape.query_len;
+  Cost cost;
+  cost.flops =
+      Flops(2 * shape.batch * heads.heads * attention::visible_pairs(shape.context_before, shape.query_len, 0) * dims);
+  cost.bytes = Bytes(shape.batch * (context * row_bytes(heads, gpu) + 2 * heads.heads * shape.query_len * dims));
+  if (machine.fidelity == Fidelity::kIdeal) {
+    const Chip chip = attention::chip_of(gpu, heads.compute);
+    return roofline(cost.flops, cost.bytes, chip.peak, chip.bandwidth);
+  }
+  const Chip chip = attention::chip_of(gpu, Dtype::kBf16);
+  const double share = gpu.architecture == "hopper" ? 0.6 : gpu.architecture == "blackwell" ? 0.055 : 0.4;
+  const Seconds products = cost.flops / (chip.peak * share), memory = cost.bytes / chip.bandwidth;
+  cost.time = attention::launch_in(machine.timing, 14.0 * kMicrosecond) + std::max(products, memory);
+  cost.bound = products > memory ? Bound::kCompute : Bound::kMemory;
+  return cost;
+}
+
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
   SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
   SIM_CHECK(heads.heads > 0, "attention without heads");

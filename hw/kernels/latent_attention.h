@@ -40,6 +40,9 @@ struct LatentDecodeParameters {
 
 /// Expanded to full heads; the expansion's GEMMs are operators of their own.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
+/// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
+/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
+Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
 /// Absorbed: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);
 

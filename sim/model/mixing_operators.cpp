@@ -141,6 +141,11 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
   const double new_tokens = shape.batch * shape.query_len;
   index_prefill(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
+  if (context_.absorbs_latents && !a.shared_vector && a.indexer_top_k <= 0) {
+    absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
+    list_.add("attention", count, LatentPrefillWork{shape, heads, true});
+    return;
+  }
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {
     const double expanded = heads.heads * (a.nope_dim + a.value_dim);
     list_.product("kv_b_proj", count, shape.batch * end, a.latent_dim, expanded, WeightRole::kMixer);

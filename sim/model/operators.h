@@ -34,6 +34,7 @@ struct DecodeWork {
 struct LatentPrefillWork {
   PrefillShape shape;
   LatentHeads heads;
+  bool absorbed = false;  ///< to the latents themselves, over the paged cache
 };
 struct LatentDecodeWork {
   DecodeShape shape;
@@ -80,6 +81,7 @@ struct OperatorContext {
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;  ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;        ///< EngineSpec's
+  bool absorbs_latents = false;      ///< in the prefill being priced: GraphSettings'
 };
 
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one

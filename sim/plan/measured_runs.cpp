@@ -225,6 +225,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
+  d->gpu.node.launch_speed = launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
@@ -273,11 +274,12 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
                    d->sharding.ep == 1;
   run.queues = kind == RunKind::kStatic && c.text(row, "source") != "trtllm_static_batch" && room < run.batch;
   run.deployment_key = fmt::format(
-      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
+      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
       d->sharding.pp, d->sharding.attention_dp, d->sharding.ep, name_of(d->precision.weights),
       name_of(d->precision.attention_weights), name_of(d->precision.expert_weights), name_of(d->precision.activations),
       name_of(d->precision.kv_cache), d->engine.max_num_batched_tokens, name_of(d->engine.moe_kernel),
-      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs, d->engine.shared_query_heads);
+      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs, d->engine.shared_query_heads,
+      d->gpu.node.launch_speed);
   run.deployment = std::move(d);
   return run;
 }

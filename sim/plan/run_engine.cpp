@@ -12,7 +12,8 @@ namespace {
 /// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
 bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
-  return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
+  return number < 99 ? number < 0.005010
+                     : !measured.empty() && measured < "2026-04";
 }
 
 /// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of
@@ -72,6 +73,8 @@ EngineSpec engine_of_run(const RunEngine& run) {
     engine.shared_query_heads = shared_query_heads(number, paged && run.kv_dtype != "fp8");
   }
   engine.prefix_caching = false;  // random tokens: nothing is shared
+  // enable_chunked_prefill is off in TensorRT-LLM unless asked for, and the budgets of these runs hold a prompt.
+  if (run.engine == "trtllm" && run.kind == RunKind::kAggregated) engine.chunked_prefill = false;
   if (run.kind == RunKind::kOffline) apply_offline_settings(engine, version);
   // The page does not give the engine's token budget. Gaps of 16 output tokens when every prompt is there at once tell
   // it: a request sees the prefill steps that follow its own, fewer and longer ones the larger the budget is.
@@ -124,6 +127,10 @@ void apply_generated_settings(EngineSpec& e, const RunShape& shape) {
 }
 
 }  // namespace
+
+double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol) {
+  return gpu == "b200-sxm" && engine != "trtllm" && protocol == "inferencex" ? 0.4 : 1.0;
+}
 
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape) {

@@ -37,6 +37,11 @@ std::int64_t offline_requests(const std::string& version, int tokens);
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
 
+/// How fast that machine launched kernels, over others: InferenceX runs vLLM and SGLang on other B200 machines than
+/// TensorRT-LLM (its .github/configs/runners.yaml: b200, b200-trt), and eager prefill on them takes two and a half
+/// times what the same build takes beside a B300.
+double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol);
+
 /// vLLM's V0 engine on AMD GPUs: its paged attention takes query heads one by one, and steps are launched kernel by
 /// kernel (a token takes 0.25 ms a layer whatever the GPUs it is split over).
 void use_rocm_kernels(EngineSpec& engine);

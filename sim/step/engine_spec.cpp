@@ -25,6 +25,7 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.enabled = in.boolean("enabled", true);
   graphs.max_batch = static_cast<int>(in.integer("max_batch", graphs.max_batch, {0, 1 << 20}));
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
+  graphs.absorbs_latents = in.boolean("absorbs_latents", graphs.absorbs_latents);
   for (double size : in.numbers("padded_sizes", kAtLeastOne)) graphs.padded_sizes.push_back(static_cast<int>(size));
   in.finish();
   return graphs;

@@ -22,7 +22,9 @@ Overloaded(F...) -> Overloaded<F...>;
 double expert_launches(const MoeShape& shape, const Machine& m) {
   const bool named = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
   const bool trtllm = m.efficiency != nullptr && m.efficiency->family == KernelFamily::kTrtllm;
-  if (trtllm) return named && shape.weights != Dtype::kFp8Block ? 4.0 : 30.0;
+  // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
+  const bool apart = shape.weights == Dtype::kFp8Block && shape.variant != MoeVariant::kLowLatency;
+  if (trtllm) return named && !apart ? 4.0 : 30.0;
   const bool own = shape.variant == MoeVariant::kDefault && m.gpu->architecture == "blackwell";
   return named || own ? 4.0 : 30.0;
 }
@@ -35,7 +37,9 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m); },
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
-                 [&](const LatentPrefillWork& w) { return latent_prefill(w.shape, w.heads, m); },
+                 [&](const LatentPrefillWork& w) {
+                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, m) : latent_prefill(w.shape, w.heads, m);
+                 },
                  [&](const LatentDecodeWork& w) { return latent_decode(w.shape, w.heads, m); },
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
@@ -48,18 +52,18 @@ Cost cost_of(const Work& work, const Machine& m) {
 bool is_collective(const Work& work) { return std::holds_alternative<CollectiveWork>(work); }
 
 double launches_of(const Work& work, const Machine& m) {
-  return std::visit(
-      Overloaded{// scales by blocks are padded and laid out anew for the GEMM
-                 [](const GemmShape& w) { return w.weights == Dtype::kFp8Block ? 3.0 : 1.0; },
-                 [&](const MoeShape& w) { return expert_launches(w, m); },
-                 [](const ElementwiseWork& w) { return w.launches; }, [](const PrefillWork&) { return 1.0; },
-                 [](const DecodeWork&) { return 1.0; },
-                 // splits and concatenations of latent and rotary parts around the kernel
-                 [](const LatentPrefillWork&) { return 12.0; }, [](const LatentDecodeWork&) { return 2.0; },
-                 // convolution, gates, chunk states, scan, output
-                 [](const StatePrefillWork&) { return 12.0; }, [](const StateDecodeWork&) { return 2.0; },
-                 [](const CollectiveWork&) { return 1.0; }},
-      work);
+  return std::visit(Overloaded{// scales by blocks are padded and laid out anew for the GEMM
+                               [](const GemmShape& w) { return w.weights == Dtype::kFp8Block ? 3.0 : 1.0; },
+                               [&](const MoeShape& w) { return expert_launches(w, m); },
+                               [](const ElementwiseWork& w) { return w.launches; },
+                               [](const PrefillWork&) { return 1.0; }, [](const DecodeWork&) { return 1.0; },
+                               // splits and concatenations of latent and rotary parts around the kernel
+                               [](const LatentPrefillWork& w) { return w.absorbed ? 2.0 : 12.0; },
+                               [](const LatentDecodeWork&) { return 2.0; },
+                               // convolution, gates, chunk states, scan, output
+                               [](const StatePrefillWork&) { return 12.0; }, [](const StateDecodeWork&) { return 2.0; },
+                               [](const CollectiveWork&) { return 1.0; }},
+                    work);
 }
 
 }  // namespace roofcast

@@ -199,14 +199,21 @@ struct StepModel::State {
   static PrefillShape prefill_shape(std::size_t chunks, double tokens, double context_before) {
     return {.batch = static_cast<double>(chunks), .query_len = tokens, .context_before = context_before};
   }
+  OperatorContext prefill_context(bool replayed) const {
+    OperatorContext c = context;
+    c.absorbs_latents = replayed && deployment->engine.graphs.absorbs_latents;
+    return c;
+  }
   /// All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
-  Sum prefill_sum(std::size_t chunks, double tokens, double context_before) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(chunks) << 52) ^ (static_cast<std::uint64_t>(tokens) << 26) ^
+  Sum prefill_sum(std::size_t chunks, double tokens, double context_before, bool replayed) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(replayed) << 63) ^
+                              (static_cast<std::uint64_t>(chunks) << 52) ^ (static_cast<std::uint64_t>(tokens) << 26) ^
                               static_cast<std::uint64_t>(context_before);
     if (prefills.size() > (1U << 18)) prefills.clear();
     auto [slot, fresh] = prefills.try_emplace(key);
     if (fresh) {
-      slot->second = sum_of(prefill_mixing(context, prefill_shape(chunks, tokens, context_before)), machine);
+      slot->second =
+          sum_of(prefill_mixing(prefill_context(replayed), prefill_shape(chunks, tokens, context_before)), machine);
     }
     return slot->second;
   }
@@ -235,7 +242,12 @@ struct StepModel::State {
                                              : rank.tokens(batch.query_len) <= graphs.prefill_tokens;
     return !ideal && (!graphs.enabled || !fits);
   }
+  bool replayed(const StepBatch& batch, const RankBatch& rank) const { return !ideal && !eager(batch, rank); }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
+  double seconds_a_launch() const {
+    const NodeSpec& node = deployment->gpu.node;
+    return deployment->engine.host.launch_time.base() / (node.host_speed * node.launch_speed);
+  }
   double host_seconds(double sequences, bool prefill) const {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
@@ -262,8 +274,7 @@ struct StepModel::State {
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
-    if (eager(batch, f.rank))
-      f.launch_floor = deployment->engine.host.launch_time.base() / deployment->gpu.node.host_speed;
+    if (eager(batch, f.rank)) f.launch_floor = seconds_a_launch();
     f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty());
     return f;
   }
@@ -286,11 +297,11 @@ StepCost StepModel::cost(const StepBatch& batch) {
   State& s = *state_;
   const State::Fixed fixed = s.fixed(batch);
   Sum sum = fixed.sum;
-  const auto add = [&](const Sum& more, double share) {
+  const auto add = [&](const Sum& more, double share, double launches) {
     sum.seconds += more.seconds * share;
     sum.flops += more.flops * share;
     sum.bytes += more.bytes * share;
-    sum.launches += more.launches;
+    sum.launches += more.launches * launches;
   };
   if (batch.decodes > 0) {
     const int rank_decodes = static_cast<int>(fixed.rank.decodes);
@@ -301,12 +312,13 @@ StepCost StepModel::cost(const StepBatch& batch) {
     if (s.tiles && !batch.prefills.empty())
       seconds = std::max(seconds,
                          tile_time(*s.deployment, fixed.rank.decodes, fixed.rank.mean_context, batch.query_len).base());
-    add({seconds, k.flops, k.bytes, k.launches}, 1.0);
+    add({seconds, k.flops, k.bytes, k.launches}, 1.0, 1.0);
   }
-  // The attention of every chunk, by the share of the prompts that the fullest rank holds.
-  const double share = prefill_share(batch, fixed.rank);
+  // The attention of every chunk, by the share of the prompts that the fullest rank holds; they start together.
+  const double share = prefill_share(batch, fixed.rank), start = 1.0 / static_cast<double>(batch.prefills.size());
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before), share);
+    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before, s.replayed(batch, fixed.rank)), share,
+        start);
   }
   const double gpu = std::max(sum.seconds, fixed.launch_floor * sum.launches);
   return {.time = Seconds(gpu + fixed.host),
@@ -390,12 +402,12 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   const State::Fixed fixed = s.fixed(batch);
   StepBreakdown out;
   double launches = 0;
-  const auto add = [&](const std::vector<Operator>& operators, double share) {
+  const auto add = [&](const std::vector<Operator>& operators, double share, double starts = 1.0) {
     for (const Operator& op : operators) {
       Cost cost = cost_of(op.work, s.machine);
       if (is_collective(op.work)) cost.time += Seconds(s.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, s.deployment->efficiency);
-      launches += op.count * launches_of(op.work, s.machine);
+      launches += op.count * starts * launches_of(op.work, s.machine);
     }
   };
   const double tokens = s.padded_tokens(batch, fixed.rank);
@@ -416,8 +428,9 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   }
   const double share = prefill_share(batch, fixed.rank);
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(prefill_mixing(s.context, State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
-        share);
+    add(prefill_mixing(s.prefill_context(s.replayed(batch, fixed.rank)),
+                       State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
+        share, 1.0 / static_cast<double>(batch.prefills.size()));
   }
   for (const OperatorTime& op : out.operators) {
     out.gpu_time += op.cost.time;

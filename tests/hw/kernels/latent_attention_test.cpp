@@ -54,6 +54,20 @@ TEST_CASE("latent attention: prefill over expanded heads") {
   CHECK(cost.bytes.base() == 2.0 * 16 * 320 * 2 * 1000 * 2);
 }
 
+TEST_CASE("latent attention: absorbed prefill over the paged cache") {
+  const GpuSpec gpu = round_gpu("blackwell");
+  const Machine machine{.gpu = &gpu};
+  const PrefillShape shape{.batch = 1, .query_len = 1000, .context_before = 0};
+  const LatentHeads heads{.heads = 16};
+  const Cost absorbed = latent_paged_prefill(shape, heads, machine), expanded = latent_prefill(shape, heads, machine);
+  // 16 heads x 1000 x 1001 / 2 pairs x (2 x 512 + 64) multiplications, 1088 / 320 of what expanded heads take.
+  CHECK(absorbed.flops.base() == doctest::Approx(2.0 * 16 * 500500 * 1088));
+  CHECK(absorbed.flops.base() == doctest::Approx(expanded.flops.base() * 3.4));
+  CHECK(absorbed.time > expanded.time);
+  const PrefillShape longer{.batch = 1, .query_len = 8000, .context_before = 0};
+  CHECK(latent_paged_prefill(longer, heads, machine).time / absorbed.time > 40);
+}
+
 TEST_CASE("latent attention: what eager benchmarks add is not served") {
   const GpuSpec gpu = round_gpu();
   LatentDecodeParameters p;

@@ -90,6 +90,56 @@ TEST_CASE("prefill is replayed from graphs up to its own limit, whatever decode'
   CHECK(StepModel(d).time(decodes(8, 500)).base() == decode);
 }
 
+TEST_CASE("prompts of one eager step are launched together") {
+  auto d = deploy("deepseek-v3", "b200-sxm", 8);
+  d->engine.graphs.enabled = false;
+  d->engine.host.launch_time = Seconds(1e-3);  // far above the kernels' times
+  d->engine.host.sequence_time = Seconds(0);
+  StepModel model(d);
+  const std::vector<PrefillChunk> one{{.tokens = 256, .context_before = 0, .last = true}};
+  const std::vector<PrefillChunk> four(4, {.tokens = 64, .context_before = 0, .last = true});
+  const auto time = [&](const std::vector<PrefillChunk>& chunks) {
+    return model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
+  };
+  CHECK(time(four) == doctest::Approx(time(one)).epsilon(1e-9));
+  CHECK(model.breakdown({.decodes = 0, .decode_context = 0, .prefills = four}).time.base() == time(four));
+  // A machine that launches at half the speed takes twice as long.
+  d->gpu.node.launch_speed = 0.5;
+  CHECK(time(one) == doctest::Approx(StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = four}).base()));
+  const double fast = time(one) / 2;
+  d->gpu.node.launch_speed = 1.0;
+  CHECK(time(one) == doctest::Approx(fast).epsilon(0.01));
+}
+
+TEST_CASE("replayed prefill attends to latents as its engine's graphs do") {
+  auto d = deploy("deepseek-v3", "b200-sxm", 8);
+  const PrefillChunk chunk{.tokens = 8000, .context_before = 0, .last = true};
+  const auto attention = [&](bool absorbs, int graph_tokens) {
+    d->engine.graphs.absorbs_latents = absorbs;
+    d->engine.graphs.prefill_tokens = graph_tokens;
+    const StepBreakdown b = StepModel(d).breakdown({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}});
+    for (const OperatorTime& op : b.operators)
+      if (op.name == "attention") return op.cost.time.base();
+    return 0.0;
+  };
+  CHECK(attention(true, 16384) > 10 * attention(false, 16384));
+  CHECK(attention(true, 4096) == attention(false, 4096));  // too long for a graph
+}
+
+TEST_CASE("the fullest attention-DP rank sets a step's prefill") {
+  auto d = deploy("deepseek-v3", "b200-sxm");
+  d->sharding.attention_dp = d->sharding.ep = 4;
+  StepModel model(d);
+  const std::vector<PrefillChunk> chunks(4, {.tokens = 1000, .context_before = 0, .last = true});
+  const auto time = [&](double fullest) {
+    return model
+        .time({.decodes = 0, .decode_context = 0, .query_len = 1, .prefills = chunks, .rank_prefill_tokens = fullest})
+        .base();
+  };
+  CHECK(time(1000) == time(0));
+  CHECK(time(4000) > 1.4 * time(0));
+}
+
 TEST_CASE("steps_within counts the steps that begin before the budget is spent") {
   StepModel model(deploy("llama-3.1-8b", "h100-sxm"));
   const double context = 16 * 1024.0;
