@@ -45,6 +45,10 @@ void Replica::assign_rank(LiveRequest& request) const {
 /// waited in them.
 bool Replica::hold_for_ranks() const {
   if (waiting_.empty() && partial_.empty()) return false;
+  if (!waiting_.empty()) {
+    const LiveRequest& head = requests_[waiting_.front()];
+    if (head.swapped || head.remote) return false;  // has no prompt to prefill
+  }
   const RankLoad load = rank_load();
   bool all = true, each_decodes = true;
   for (std::size_t i = 0; i < load.requests.size(); ++i) {
@@ -63,7 +67,8 @@ void Replica::admit_by_rank(SimTime now, std::int64_t budget) {
     if (running_ >= max_seqs_ || budget <= 0) return Offer::kStop;
     const LiveRequest& r = requests_[slot];
     std::int64_t& left = room[r.rank];
-    const bool fits = engine_.chunked_prefill ? left > 0 : r.target <= left;
+    const bool alone = chunks_.empty() && r.produced > 0;  // preempted, and longer than a step by now
+    const bool fits = engine_.chunked_prefill ? left > 0 : r.target <= left || alone || r.swapped || r.remote;
     if (!fits) {
       left = 0;
       return Offer::kSkipped;
