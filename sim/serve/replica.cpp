@@ -158,9 +158,9 @@ void Replica::take_arrivals(SimTime now) {
 
 /// Whether the plan could change when a request arrives during a run of decode steps. Memory and places only get
 /// fewer until a sequence ends, so a queue whose head was refused stays as it is. Where requests are looked for only
-/// now and then, the step that finds one must not pass unseen.
+/// now and then, or go to the attention-DP rank with the fewest, the step that finds one must not pass unseen.
 bool Replica::arrival_matters() const {
-  if (engine_.receive_interval > 1) return true;
+  if (engine_.receive_interval > 1 || ranks_wait()) return true;
   if (rules_.whole_batch || running_ >= max_seqs_) return false;
   if (engine_.prefill_wait_steps > 0) return true;
   return waiting_.empty() || !waiting_.first_come();
