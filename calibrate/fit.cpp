@@ -309,6 +309,37 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
   return solution;
 }
 
+ConfigTree kept_block(const FitOptions& options, std::string_view block) {
+  ConfigTree at = options.kept;
+  for (std::size_t from = 0; at && from <= block.size();) {
+    const std::size_t dot = std::min(block.find('.', from), block.size());
+    const ConfigTree* below =
+        at->kind == ConfigNode::Kind::kMap ? at->find(std::string(block.substr(from, dot - from))) : nullptr;
+    at = below ? *below : nullptr;
+    from = dot + 1;
+  }
+  if (!at) throw ConfigError(options.what + ": it has no constants to keep");
+  return at;
+}
+
+Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record) {
+  Solution solution{{values.begin(), values.end()}, {}};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const double error = i < record.standard_errors.size() ? record.standard_errors[i] : 0.0;
+    const FieldState state = error > 0.0 ? FieldState::kFitted : FieldState::kFixed;
+    solution.reports.push_back({fields[i].name, values[i], error, state});
+  }
+  return solution;
+}
+
+FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummary& own, double scatter) {
+  if (!options.source.empty()) record.source = options.source;
+  record.rows = static_cast<int>(own.rows);
+  record.mape = own.mape;
+  record.discrepancy = scatter;
+  return record;
+}
+
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter) {
   FitRecord record;
   record.standing = Standing::kMeasured;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config_node.h"
 #include "base/error.h"
 #include "base/error_summary.h"
 #include "base/units.h"
@@ -32,6 +33,9 @@ struct FitOptions {
   std::vector<std::string> fixed;  ///< fields that keep their priors
   /// Where it is set, a block with too few rows is named there and keeps its constants, instead of being refused.
   std::vector<std::string>* too_few = nullptr;
+  /// The efficiency map of a family. Where it is set, its constants, their standard errors, standing and source stay;
+  /// rows, mape and discrepancy are those of the rows given, the latter as of a fit, from folds that did not see them.
+  ConfigTree kept;
 };
 
 enum class FieldState { kFitted, kFixed, kAtBound, kNotIdentified };
@@ -92,8 +96,22 @@ P from_values(std::span<const double> values, P start) {
   return start;
 }
 
+template <class P>
+std::vector<double> values_of(const P& constants) {
+  std::vector<double> values;
+  for (const Parameter<P>& field : P::fields()) values.push_back(constants.*field.member);
+  return values;
+}
+
 /// Fewer rows than three a free constant, or 20, hold the constants near their priors more than they tell them.
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
+
+/// The block at a dotted place of `options.kept`. Throws ConfigError when it is not there.
+ConfigTree kept_block(const FitOptions& options, std::string_view block);
+/// Its constants as the answer of a fit. Those without a standard error were held fixed.
+Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record);
+/// `record` with rows, mape and discrepancy anew, and the source where one is given.
+FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummary& own, double scatter);
 
 double log_ratio(Seconds predicted, Seconds measured);  ///< a prediction that is no positive number counts as e^10 off
 
@@ -109,9 +127,11 @@ inline bool enough_rows(std::size_t rows, const FitOptions& options) {
 }
 
 /// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, from several
-/// starts), then leaves out folds of whole groups to see what the model is worth on shapes it never met.
+/// starts), then leaves out folds of whole groups to see what the model is worth on shapes it never met. `kept`, where
+/// given, stands for the minimum.
 template <class P, class Row, class Predict, class Group>
-FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {}) {
+FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
+                 const Fitted<P>* kept = nullptr) {
   using namespace fit_detail;
   const std::vector<Field> fields = fields_of(prior, options);
   if (const std::string few = few_rows(rows.size(), options); !few.empty()) throw ConfigError(few);
@@ -134,7 +154,8 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
 
   FitResult<P> result;
-  const Solution solution = solve(fields, all, residuals, options, true);
+  const Solution solution =
+      kept ? kept_solution(fields, values_of(kept->value), kept->record) : solve(fields, all, residuals, options, true);
   result.value = from_values(solution.values, prior);
   result.fields = solution.reports;
   std::vector<double> predicted, measured;
@@ -152,7 +173,8 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   result.left_out = summarize(predicted, measured);
   if (!predicted.empty()) scatter = std::max(scatter, log_scatter(predicted, measured));
   if (leans_on_priors(rows.size(), result.fields)) scatter = std::max(scatter, FitRecord{}.discrepancy);
-  result.record = make_record(options, solution, result.on_rows, scatter);
+  result.record = kept ? renewed(kept->record, options, result.on_rows, scatter)
+                       : make_record(options, solution, result.on_rows, scatter);
   return result;
 }
 

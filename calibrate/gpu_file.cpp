@@ -33,17 +33,16 @@ void write_text(const std::string& path, const std::string& text) {
   if (!out) throw ConfigError(path + ": cannot be written");
 }
 
-/// The constants that a GPU file holds inline, or names as a file beside it; null when it has neither.
-ConfigTree own_constants(const ConfigNode& gpu, const std::string& family) {
+}  // namespace
+
+ConfigTree constants_in(const ConfigNode& gpu, KernelFamily family) {
   const ConfigTree* efficiency = gpu.find("efficiency");
-  const ConfigTree* old = efficiency ? (*efficiency)->find(family) : nullptr;
+  const ConfigTree* old = efficiency ? (*efficiency)->find(std::string(name_of(family))) : nullptr;
   if (!old) return nullptr;
   if ((*old)->kind != ConfigNode::Kind::kScalar) return *old;
   const std::filesystem::path beside = std::filesystem::path((*old)->mark.path).parent_path() / (*old)->scalar;
   return std::filesystem::exists(beside) ? parse_config_file(beside.string()) : nullptr;
 }
-
-}  // namespace
 
 ConfigTree constants_tree(const FittedConstants& constants) {
   std::vector<ConfigNode::Entry> entries;
@@ -85,7 +84,7 @@ void write_efficiency_file(const std::string& path, const std::string& heading,
 void write_gpu_file(const std::string& path, const ConfigTree& gpu, KernelFamily family,
                     const std::vector<FittedConstants>& constants) {
   const std::string name = std::string(name_of(family));
-  const ConfigTree old = own_constants(*gpu, name);
+  const ConfigTree old = constants_in(*gpu, family);
   // Constants carried over from another GPU give way to measured ones.
   ConfigTree whole = with_value(gpu, "efficiency", make_map(), "calibrate");
   if (const ConfigTree* efficiency = gpu->find("efficiency"); efficiency && !(*efficiency)->find("carried_over_from")) {

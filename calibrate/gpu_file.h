@@ -29,6 +29,32 @@ FittedConstants constants_of(std::string block, const FitResult<P>& result) {
   return out;
 }
 
+/// The constants of a block as P holds them.
+template <class P>
+P held_by(const FittedConstants& block, P value = {}) {
+  std::size_t i = 0;
+  for (const Parameter<P>& field : P::fields()) value.*field.member = block.values[i++].second;
+  return value;
+}
+
+/// What a block is when it is kept.
+template <class P>
+Fitted<P> kept_constants(const FitOptions& options, const std::string& block) {
+  return read_fitted<P>(ConfigReader(fit_detail::kept_block(options, block), block));
+}
+
+/// The block fitted to `rows` or, where `options.kept` is set, kept and scored on them.
+template <class P, class Row, class Predict, class Group>
+FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predict predict, const FitOptions& options,
+                             Group group, const P& prior = {}) {
+  if (!options.kept) return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior));
+  const Fitted<P> kept = kept_constants<P>(options, block);
+  return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior, &kept));
+}
+
+/// The constants of one family that a GPU file holds inline, or names as a file beside it; null when it has neither.
+ConfigTree constants_in(const ConfigNode& gpu, KernelFamily family);
+
 /// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, standard_errors}}, as read_fitted reads it.
 ConfigTree constants_tree(const FittedConstants& constants);
 

@@ -134,8 +134,8 @@ std::vector<Input> read_inputs(const std::string& path, const Options& options, 
   return inputs;
 }
 
-std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const GpuSpec& gpu,
-                                       std::vector<std::string>* too_few) {
+std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigNode& tree,
+                                       const GpuSpec& gpu, std::vector<std::string>* too_few) {
   const CsvTable& table = input.table;
   FitOptions fit;
   fit.seed = static_cast<std::uint64_t>(options.integer("seed", 0, INT64_MAX));
@@ -148,8 +148,14 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
     fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name_of(family),
                table.rows());
     fit.source = input.source;
+    if (options.has("keep")) {
+      fit.kept = constants_in(tree, family);
+      if (!fit.kept)
+        throw ConfigError(fmt::format("--keep: {} has no constants of its own under {}", gpu.name, name_of(family)));
+    }
     if (!fit.source.empty()) fit.source += ", ";
-    fit.source += engines_of(table, family);
+    // Constants that stay keep their source, too, unless another is named.
+    if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, family);
     out.push_back({family, input.op->fit(table, gpu, family, fit)});
   }
   return out;
@@ -192,6 +198,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
       "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, keep the others")(
+      "keep", "leave the GPU's constants as they are; renew the rows, mape and discrepancy beside them")(
       "source", po::value<std::string>(), "where the measurements come from, for the record")(
       "starts", po::value<std::string>()->default_value("3"), "searches, the first from the priors")(
       "folds", po::value<std::string>()->default_value("2"),
@@ -211,7 +218,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
     const std::vector<Input> inputs = read_inputs(path, options, gpu);
     for (const Input& input : inputs) {
-      for (FamilyConstants& found : fit_table(input, options, gpu, &too_few)) all.push_back(std::move(found));
+      for (FamilyConstants& found : fit_table(input, options, *tree, gpu, &too_few)) all.push_back(std::move(found));
     }
   }
   report_too_few(too_few, all);

@@ -46,7 +46,7 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   for (const PrefillRow& row : read_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     times.push_back({attention_prefill(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->attention_prefill, row.heads.compute)});
+                     discrepancy_of(machine.efficiency->attention_prefill, prefill_products(row.heads, gpu.spec))});
   }
   return times;
 }
@@ -96,9 +96,7 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
         options_for(options, block, gpu, family, unused_prefill_fields(gpu, family, products), rows);
     const PrefillParameters prior = attention_prefill_prior(gpu, family, products);
     if (!enough_rows(rows.size(), mine)) continue;
-    const auto result =
-        fit<PrefillParameters>(std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior);
-    blocks.push_back(constants_of(block, result));
+    blocks.push_back(fit_block_of(block, std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior));
   }
   return blocks;
 }
@@ -121,8 +119,7 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     const FitOptions mine = options_for(options, block, gpu, family, unused_decode_fields(gpu, family, kv), rows);
     const DecodeParameters prior = attention_decode_prior(gpu, family, kv);
     if (!enough_rows(rows.size(), mine)) continue;
-    const auto result = fit<DecodeParameters>(std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior);
-    blocks.push_back(constants_of(block, result));
+    blocks.push_back(fit_block_of(block, std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior));
   }
   return blocks;
 }

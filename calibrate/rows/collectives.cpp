@@ -95,8 +95,7 @@ std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec
     return custom_all_reduce_time(row.bytes, row.group, p, library, gpu);
   };
   if (!enough_rows(rows.size(), mine)) return {};
-  return {constants_of("custom_all_reduce.bf16", fit<CustomAllReduceParameters>(std::span<const CollectiveRow>(rows),
-                                                                                predict, mine, size_of, prior))};
+  return {fit_block_of("custom_all_reduce.bf16", std::span<const CollectiveRow>(rows), predict, mine, size_of, prior)};
 }
 
 /// NCCL is nobody's own: the same constants go to the files of every family.
@@ -119,9 +118,8 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
     const auto predict = [&](const CollectiveRow& row, const NcclParameters& p) {
       return nccl_time(row.kind, row.bytes, row.group, p, gpu);
     };
-    blocks.push_back(
-        constants_of(fmt::format("nccl.{}.bf16", name_of(kind)),
-                     fit<NcclParameters>(std::span<const CollectiveRow>(rows), predict, mine, size_of, prior)));
+    blocks.push_back(fit_block_of(fmt::format("nccl.{}.bf16", name_of(kind)), std::span<const CollectiveRow>(rows),
+                                  predict, mine, size_of, prior));
   }
   return blocks;
 }

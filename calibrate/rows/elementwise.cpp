@@ -50,8 +50,8 @@ std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu
     efficiency.elementwise.put(Dtype::kBf16, {p, {}});
     return price(row, {.gpu = &gpu, .efficiency = &efficiency});
   };
-  const auto result = fit<ElementwiseParameters>(std::span<const ElementwiseRow>(rows), with, mine, size_of);
-  return {constants_of("elementwise.bf16", result)};
+  return {fit_block_of<ElementwiseParameters>("elementwise.bf16", std::span<const ElementwiseRow>(rows), with, mine,
+                                              size_of)};
 }
 
 }  // namespace

@@ -82,9 +82,8 @@ std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype 
   const auto predict_row = [&](const GemmRow& row, const GemmParameters& constants) {
     return gemm_with(row.shape, constants, gpu, family, row.header.timing).time;
   };
-  const auto result = fit<GemmParameters>(std::span<const GemmRow>(rows), predict_row, mine, site, prior);
-  blocks.push_back(constants_of(name, result));
-  return result.value;
+  blocks.push_back(fit_block_of(name, std::span<const GemmRow>(rows), predict_row, mine, site, prior));
+  return held_by<GemmParameters>(blocks.back());
 }
 
 std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,

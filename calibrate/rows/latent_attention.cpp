@@ -36,21 +36,20 @@ std::uint64_t layer(const Row& row) {
 
 template <class Row, class Price, class P>
 std::vector<Prediction> predict(const std::vector<Row>& rows, const BenchedGpu& gpu, Price price,
-                                ByDtype<P> Efficiency::*blocks, Dtype LatentHeads::*format) {
+                                ByDtype<P> Efficiency::*blocks) {
   std::vector<Prediction> times;
   for (const Row& row : rows) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back(
-        {price(row.shape, row.heads, machine).time, discrepancy_of(machine.efficiency->*blocks, row.heads.*format)});
+    times.push_back({price(row.shape, row.heads, machine).time,
+                     discrepancy_of(machine.efficiency->*blocks, block_of(row.heads, gpu.spec))});
   }
   return times;
 }
 std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_prefill_rows(table), gpu, latent_prefill, &Efficiency::latent_prefill,
-                 &LatentHeads::compute);
+  return predict(read_latent_prefill_rows(table), gpu, latent_prefill, &Efficiency::latent_prefill);
 }
 std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_decode_rows(table), gpu, latent_decode, &Efficiency::latent_decode, &LatentHeads::kv);
+  return predict(read_latent_decode_rows(table), gpu, latent_decode, &Efficiency::latent_decode);
 }
 
 /// A block a format of the cache.
@@ -73,8 +72,8 @@ std::vector<FittedConstants> fit_blocks(const std::string& name, const std::vect
       return price(row.shape, row.heads, constants, gpu, family, Timing::kBenchmark).time;
     };
     if (!enough_rows(rows.size(), mine)) continue;
-    const auto result = fit<P>(std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, kv));
-    blocks.push_back(constants_of(block, result));
+    blocks.push_back(
+        fit_block_of<P>(block, std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, kv)));
   }
   return blocks;
 }

@@ -246,13 +246,13 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
   quick.folds = 0;
   quick.starts = 1;
   quick.max_rows = std::min(quick.max_rows, 500);
-  for (int round = 0; untuned_cells && round < 2; ++round) {
+  for (int round = 0; untuned_cells && round < (options.kept ? 1 : 2); ++round) {
     const MoeParameters first =
-        fit<MoeParameters>(std::span<const MoeRow>(rows), predict, quick, family_of_shape, prior).value;
+        options.kept ? kept_constants<MoeParameters>(options, name).value
+                     : fit<MoeParameters>(std::span<const MoeRow>(rows), predict, quick, family_of_shape, prior).value;
     rows = tuned_only(rows, first, gpu);
   }
-  return constants_of(name,
-                      fit<MoeParameters>(std::span<const MoeRow>(rows), predict, options, family_of_shape, prior));
+  return fit_block_of(name, std::span<const MoeRow>(rows), predict, options, family_of_shape, prior);
 }
 
 std::optional<FittedConstants> fit_variant(MoeVariant variant, Dtype weights, std::vector<MoeRow> rows,
@@ -283,7 +283,7 @@ void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, KernelFam
       fit_variant(served.first, served.second, std::move(others[served]), gpu, KernelFamily::kTrtllm, options);
   if (!tuned) return;
   tuned->record.standing = Standing::kCarriedOver;
-  tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
+  if (!options.source.empty()) tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
   out.push_back(std::move(*tuned));
 }
 

@@ -110,7 +110,7 @@ void fit_part(const std::string& block, std::span<const StateRow> rows, const P&
   mine.fixed.insert(mine.fixed.end(), absent.begin(), absent.end());
   const auto predict_row = [&](const StateRow& row, const P& p) { return time_of(row, p, gpu); };
   if (!enough_rows(rows.size(), mine)) return;
-  out.push_back(constants_of(block, fit<P>(rows, predict_row, mine, size_of, prior)));
+  out.push_back(fit_block_of(block, rows, predict_row, mine, size_of, prior));
 }
 
 std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const std::string& convolution_block,

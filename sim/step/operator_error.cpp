@@ -10,15 +10,27 @@ const FitRecord* record(const ByDtype<P>& fits, Dtype dtype) {
   return nullptr;
 }
 
+/// The block that prices a prefill: fp8 caches are multiplied in fp8 where that was measured.
+template <class Heads>
+Dtype products(const Heads& heads) {
+  const bool narrow = element_bits(heads.compute) <= 8 || heads.kv == Dtype::kFp8 || heads.kv == Dtype::kFp8Block;
+  return narrow ? Dtype::kFp8 : Dtype::kBf16;
+}
+/// The block that prices a decode: caches of 8 bits or fewer are those of fp8.
+template <class Heads>
+Dtype cache(const Heads& heads) {
+  return element_bits(heads.kv) <= 8 ? Dtype::kFp8 : Dtype::kBf16;
+}
+
 struct RecordOf {
   const Efficiency& e;
   const FitRecord* operator()(const GemmShape& w) const { return record(e.gemm, w.weights); }
   const FitRecord* operator()(const MoeShape& w) const { return record(e.moe, w.weights); }
   const FitRecord* operator()(const ElementwiseWork&) const { return record(e.elementwise, Dtype::kBf16); }
-  const FitRecord* operator()(const PrefillWork& w) const { return record(e.attention_prefill, w.heads.compute); }
-  const FitRecord* operator()(const DecodeWork& w) const { return record(e.attention_decode, w.heads.kv); }
-  const FitRecord* operator()(const LatentPrefillWork& w) const { return record(e.latent_prefill, w.heads.compute); }
-  const FitRecord* operator()(const LatentDecodeWork& w) const { return record(e.latent_decode, w.heads.kv); }
+  const FitRecord* operator()(const PrefillWork& w) const { return record(e.attention_prefill, products(w.heads)); }
+  const FitRecord* operator()(const DecodeWork& w) const { return record(e.attention_decode, cache(w.heads)); }
+  const FitRecord* operator()(const LatentPrefillWork& w) const { return record(e.latent_prefill, products(w.heads)); }
+  const FitRecord* operator()(const LatentDecodeWork& w) const { return record(e.latent_decode, cache(w.heads)); }
   const FitRecord* operator()(const StatePrefillWork&) const { return record(e.state, Dtype::kBf16); }
   const FitRecord* operator()(const StateDecodeWork&) const { return record(e.state, Dtype::kBf16); }
   const FitRecord* operator()(const CollectiveWork& w) const {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/error_summary.h"
 #include "base/random.h"
 
 using namespace roofcast;
@@ -131,6 +132,47 @@ TEST_CASE("fit: refuses too few rows") {
     CHECK(std::string(error.what()) ==
           "stream of x100: 1 rows are too few to fit its constants; at least 2 are needed");
   }
+}
+
+TEST_CASE("fit: constants that are kept stay, and their discrepancy holds nine of ten rows") {
+  const std::vector<StreamRow> rows = rows_of({12.0, 0.85, 0.5}, 0.05, 0);
+  const Fitted<StreamParameters> kept{{12.5, 0.85, 0.25},
+                                      {.standing = Standing::kCarriedOver,
+                                       .source = "elsewhere",
+                                       .rows = 7,
+                                       .mape = 0.5,
+                                       .discrepancy = 0.3,
+                                       .standard_errors = {0.2, 0.01, 0.0}}};
+  FitOptions options;
+  options.folds = 0;
+  const auto each = [&](const StreamRow& row) { return static_cast<std::uint64_t>(&row - rows.data()); };
+  const std::span<const StreamRow> all(rows);
+  const auto result = fit<StreamParameters>(all, stream, options, each, {}, &kept);
+  CHECK(result.value.launch_us == 12.5);
+  CHECK(result.value.idle == 0.25);
+  CHECK(result.record.standing == Standing::kCarriedOver);
+  CHECK(result.record.source == "elsewhere");
+  CHECK(result.record.standard_errors == kept.record.standard_errors);
+  CHECK(result.fields[0].state == FieldState::kFitted);
+  CHECK(result.fields[2].state == FieldState::kFixed);
+  CHECK(result.record.rows == 300);
+  CHECK(result.record.mape == doctest::Approx(result.on_rows.mape));
+  std::size_t within = 0;
+  for (const StreamRow& row : rows) {
+    const double off = std::abs(std::log(stream(row, kept.value) / row.header.latency));
+    if (off <= kNinetyPercent * result.record.discrepancy) ++within;
+  }
+  CHECK(within == 270);
+
+  // Fits that did not see a fold score it; constants kept that are wrong for these rows count on all of them.
+  options.folds = 5, options.folds_run = 5, options.source = "a new table";
+  const auto folded = fit<StreamParameters>(all, stream, options, each, {}, &kept);
+  CHECK(folded.left_out.rows == 300);
+  CHECK(folded.record.discrepancy >= result.record.discrepancy);
+  CHECK(folded.record.source == "a new table");
+  Fitted<StreamParameters> wrong = kept;
+  wrong.value.launch_us = 50.0;
+  CHECK(fit<StreamParameters>(all, stream, options, each, {}, &wrong).record.discrepancy > 0.5);
 }
 
 TEST_CASE("fit: the scatter of errors is such that nine of ten lie within 1.645 of it, however wrong the tenth") {
