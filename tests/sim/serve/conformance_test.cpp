@@ -76,6 +76,7 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   s.deployment->engine.scheduler = scheduler;
   fake::StepLaw law;
   law.launched = one_of(random, {0.0, 0.7e-3, 1e-3});
+  law.prefill_launched = one_of(random, {0.0, 0.5e-3, 1e-3});
   s.options = fake::options(law);
   if (random.uniform() < 0.3) {
     s.deployment->sharding.attention_dp = 3;

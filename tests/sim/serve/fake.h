@@ -13,7 +13,8 @@ namespace roofcast::fake {
 /// step = 1000 us + 10 us a token + 0.01 us a cached token of the decoding sequences
 struct StepLaw {
   double fixed = 1e-3, token = 10e-6, context = 1e-8;
-  double launched = 0;  ///< s of a step until the host has launched its kernels, at most `fixed`
+  double launched = 0;          ///< s of a decode step until the host has launched its kernels, at most `fixed`
+  double prefill_launched = 0;  ///< of a step that holds prompts
 };
 
 class LinearPricer final : public StepPricer {
@@ -26,7 +27,7 @@ class LinearPricer final : public StepPricer {
     return {.time = Seconds(law_.fixed + law_.token * tokens + law_.context * b.decode_context),
             .flops = Flops(tokens),
             .bytes = Bytes(0),
-            .launched = Seconds(law_.launched)};
+            .launched = Seconds(b.prefills.empty() ? law_.launched : law_.prefill_launched)};
   }
   /// Contexts c, c + b q, c + 2 b q, ...: an arithmetic series.
   StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {

@@ -196,7 +196,7 @@ TEST_CASE("one thread plans and launches: what arrives before the last kernel is
     // The second decode step begins at 2.11 ms, 0.39 ms before the second request comes.
     source.add(0, 10, 10).add(2.5e-3, 10, 2);
     fake::StepLaw law;
-    law.launched = launched;
+    law.launched = law.prefill_launched = launched;
     CHECK(
         play(d, source, nullptr, law).starts_with(launched < 0.39e-3 ? "0+10x1 1+0x3 1+10x1" : "0+10x1 1+0x2 1+10x1"));
   }
