@@ -54,8 +54,8 @@ std::optional<Line> read_line(const Json& json, const std::string& where) {
   Line line;
   MeasuredRequest& r = line.request;
   r.prompt_tokens = tokens(json, "input_toks", where);
-  r.output_tokens = tokens(json, "output_toks", where);
   if (blank(json, "first_token_ts") && blank(json, "last_token_ts")) return std::nullopt;
+  r.output_tokens = tokens(json, "output_toks", where);
   r.arrival_s = number(json, "arrival_time", where);
   const auto id = json.find("request_id");
   if (id != json.end() && id->is_string()) r.id = id->get<std::string>();

@@ -24,18 +24,32 @@ using Entries = std::vector<ConfigNode::Entry>;
 
 /// vllm/config/scheduler.py: what an engine that no server starts takes.
 constexpr int kMaxNumSeqs = 128, kMaxNumBatchedTokens = 2048;
+constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
+constexpr int kMostRanks = 1 << 16;  // of a kind of parallelism, as in a scenario
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
-std::string letters_and_digits(const std::string& text) {
-  std::string out;
-  for (const char c : lower(text)) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
+/// Whether `text` holds `word`, and not as the beginning of a longer number ("l4" in "l40").
+bool names(const std::string& text, const std::string& word) {
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (end == text.size() || !digit(word.back()) || !digit(text[end])) return true;
   }
-  return out;
+  return false;
+}
+
+/// Whether `text` holds every part of "a100-sxm-40gb", whatever stands between them.
+bool names_all(const std::string& text, const std::string& key) {
+  for (std::size_t begin = 0; begin < key.size();) {
+    const std::size_t end = std::min(key.find('-', begin), key.size());
+    if (!names(text, key.substr(begin, end - begin))) return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 /// The recorded settings; what vLLM resolved goes before what it was told.
@@ -61,14 +75,14 @@ class Settings {
   std::optional<double> number(const char* pointer) const {
     const Json* value = find(pointer);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_number() || !(value->get<double>() > 0))
-      fail(fmt::format("'{}' must be a number above 0", std::string(pointer).substr(1)));
+    if (!value->is_number() || !(value->get<double>() > 0) || value->get<double>() > kMost)
+      fail(fmt::format("'{}' must be a number above 0, at most {:.0e}", std::string(pointer).substr(1), kMost));
     return value->get<double>();
   }
-  int count(const char* pointer, int otherwise) const {
+  int count(const char* pointer, int otherwise, int most = 1 << 24) const {
     const double value = number(pointer).value_or(otherwise);
-    if (value > 1e9 || value != std::floor(value))
-      fail(fmt::format("'{}' must be a whole number, 1 or more", std::string(pointer).substr(1)));
+    if (value > most || value != std::floor(value))
+      fail(fmt::format("'{}' must be a whole number from 1 to {}", std::string(pointer).substr(1), most));
     return static_cast<int>(value);
   }
   int resolved(const char* resolved_pointer, const char* told, int otherwise) const {
@@ -140,6 +154,13 @@ std::string take_format(std::string& name) {
   return "";
 }
 
+std::string cache_format(const Settings& s) {
+  const std::string told = s.text("/engine_kwargs/kv_cache_dtype");
+  if (told.empty() || told == "auto" || told.ends_with("16")) return "bf16";  // 16 bit are 16 bit
+  if (!told.starts_with("fp8")) s.fail(fmt::format("'kv_cache_dtype' {} is not known: auto, bfloat16 or fp8", told));
+  return "fp8";
+}
+
 std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
                                                 Sharding sharding) {
   const Mark mark = s.mark();
@@ -151,11 +172,10 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
   const auto whole = [&](const char* key, int value) {
     return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
   };
-  const std::string cache = s.text("/engine_kwargs/kv_cache_dtype");
-  const bool wide = cache.empty() || cache == "auto" || cache.find("16") != std::string::npos;  // 16 bit are 16 bit
-  Entries precision{{"kv_cache", mark, make_scalar(wide ? "bf16" : "fp8", mark)}};
+  Entries precision{{"kv_cache", mark, make_scalar(cache_format(s), mark)}};
   if (!weights.empty()) precision.push_back({"weights", mark, make_scalar(weights, mark)});
-  Entries scenario{{"model", mark, make_scalar(name, mark)},
+  const Mark model_mark = model.empty() ? mark : Mark{"--model", 0, 0};
+  Entries scenario{{"model", mark, make_scalar(name, model_mark)},
                    {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
                    {"engine", mark, make_map(engine_entries(s), mark)},
                    {"parallelism", mark,
@@ -206,14 +226,13 @@ std::string library_model_name(std::string name) {
 }
 
 std::string library_gpu_name(const std::string& text) {
-  const std::string whole = letters_and_digits(text);
+  const std::string whole = lower(text);
   std::string best;
   std::size_t longest = 0;
   for (const std::string& name : names_of("hardware")) {
     // A data sheet's plain name is the SXM part.
     for (const std::string& key : {name, name.ends_with("-sxm") ? name.substr(0, name.size() - 4) : name}) {
-      const std::string letters = letters_and_digits(key);
-      if (letters.size() > longest && whole.find(letters) != std::string::npos) best = name, longest = letters.size();
+      if (key.size() > longest && names_all(whole, key)) best = name, longest = key.size();
     }
   }
   return best;
@@ -223,9 +242,9 @@ RequestSettings read_request_settings(const std::string& path, const std::string
   const Settings s(path);
   const std::string on = gpu_of(s, gpu);
   Sharding sharding;
-  sharding.tp = s.count("/engine_kwargs/tensor_parallel_size", 1);
-  sharding.pp = s.count("/engine_kwargs/pipeline_parallel_size", 1);
-  const int ranks = s.count("/engine_kwargs/data_parallel_size", 1);
+  sharding.tp = s.count("/engine_kwargs/tensor_parallel_size", 1, kMostRanks);
+  sharding.pp = s.count("/engine_kwargs/pipeline_parallel_size", 1, kMostRanks);
+  const int ranks = s.count("/engine_kwargs/data_parallel_size", 1, kMostRanks);
   RequestSettings out{.deployment = deployment_of(s, on, model, sharding)};
   const bool experts = has_experts(out.deployment->model);
   const bool apart = experts && s.flag("/engine_kwargs/enable_expert_parallel", false);

@@ -70,7 +70,7 @@ TEST_CASE("what is not recorded: times of a request, the queue's time, the GPU")
       "{\"input_toks\": 9, \"output_toks\": 2, \"arrival_time\": 1, \"scheduled_ts\": 3, \"first_token_ts\": 4, "
       "\"last_token_ts\": 5}\n";
   const Run run(timed +
-                "{\"input_toks\": 9, \"output_toks\": 2, \"arrival_time\": null, \"queued_ts\": null, "
+                "{\"input_toks\": 9, \"output_toks\": 0, \"arrival_time\": null, \"queued_ts\": null, "
                 "\"first_token_ts\": null, \"last_token_ts\": null}\n");
   const RequestRun read = read_request_run(run.path, "h100-sxm");
   CHECK(read.requests.size() == 1);
@@ -114,6 +114,12 @@ TEST_CASE("settings of a recorded run") {
   CHECK_THROWS_WITH_AS(read(R"(, "max_num_seqs": 0)"), doctest::Contains("'engine_kwargs/max_num_seqs' must be"),
                        ConfigError);
   CHECK_THROWS_WITH_AS(read(R"(, "tensor_parallel_size": 1.5)"), doctest::Contains("whole number"), ConfigError);
+  CHECK_THROWS_WITH_AS(read(R"(, "data_parallel_size": 1000000)"), doctest::Contains("from 1 to 65536"), ConfigError);
+  CHECK_THROWS_WITH_AS(read("", R"(, "kv_cache": {"num_gpu_blocks": 1e30, "block_size": 16})"),
+                       doctest::Contains("'kv_cache/num_gpu_blocks' must be a number"), ConfigError);
+  CHECK(read(R"(, "kv_cache_dtype": "fp8_e4m3")").deployment->precision.kv_cache == Dtype::kFp8);
+  CHECK(read(R"(, "kv_cache_dtype": "bfloat16")").deployment->precision.kv_cache == Dtype::kBf16);
+  CHECK_THROWS_WITH_AS(read(R"(, "kv_cache_dtype": "int4")"), doctest::Contains("int4 is not known"), ConfigError);
   std::filesystem::remove_all(folder);
 }
 
@@ -124,6 +130,11 @@ TEST_CASE("names of models and GPUs as others write them") {
   CHECK(library_gpu_name("NVIDIA H100 80GB HBM3") == "h100-sxm");
   CHECK(library_gpu_name("NVIDIA H100 PCIe") == "h100-pcie");
   CHECK(library_gpu_name("NVIDIA L40S") == "l40s");
+  CHECK(library_gpu_name("NVIDIA L40") == "");
+  CHECK(library_gpu_name("NVIDIA A100-SXM4-80GB") == "a100-sxm");
+  CHECK(library_gpu_name("NVIDIA A100-SXM4-40GB") == "a100-sxm-40gb");
+  CHECK(library_gpu_name("NVIDIA A100 80GB PCIe") == "a100-pcie");
+  CHECK(library_gpu_name("NVIDIA GB200") == "gb200");
   CHECK(library_gpu_name("RTXPRO6000") == "rtx-pro-6000");
   CHECK(library_gpu_name("NVIDIA GeForce GTX 1080") == "");
 }
