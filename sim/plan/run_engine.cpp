@@ -12,8 +12,7 @@ namespace {
 /// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
 bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
-  return number < 99 ? number < 0.005010
-                     : !measured.empty() && measured < "2026-04";
+  return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
 /// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of

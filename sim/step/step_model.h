@@ -51,7 +51,7 @@ struct StepCost {
   Seconds time{};
   Flops flops{};
   Bytes bytes{};
-  Seconds launched{};  ///< from a step's start until the host has launched its last kernel, within it; 0 under CUDA graphs
+  Seconds launched{};  ///< of a step, until the host has launched its last kernel; 0 under CUDA graphs
 };
 
 /// Prices steps of one deployment and remembers what it priced; not thread-safe, one a thread.
