@@ -147,11 +147,12 @@ void Replica::take_arrivals(SimTime now) {
   if (engaged() && engine_.receive_interval > 1 && steps_ % engine_.receive_interval != 0) return;
   const bool ahead = engine_.async_scheduling && engaged();
   const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
+  std::vector<int> of_ranks;
   while (!inbox_.empty() && inbox_.front().ready <= seen) {
     const Slot slot = inbox_.front().slot;
     inbox_.pop_front();
     waiting_tokens_ += requests_[slot].target;
-    if (ranks_wait()) assign_rank(requests_[slot]);
+    if (ranks_wait()) assign_rank(requests_[slot], of_ranks);
     waiting_.push(slot, requests_[slot]);
   }
 }

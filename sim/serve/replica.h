@@ -86,7 +86,7 @@ class Replica {
   }
   struct RankLoad;
   RankLoad rank_load() const;
-  void assign_rank(LiveRequest& request) const;
+  void assign_rank(LiveRequest& request, std::vector<int>& requests) const;
   bool hold_for_ranks() const;
   void admit_by_rank(SimTime now, std::int64_t budget);
   double fullest_rank_prefill() const;

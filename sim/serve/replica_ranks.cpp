@@ -34,10 +34,12 @@ Replica::RankLoad Replica::rank_load() const {
   return load;
 }
 
-/// A request goes to the rank with the fewest, and stays there.
-void Replica::assign_rank(LiveRequest& request) const {
-  const std::vector<int> requests = rank_load().requests;
-  request.rank = static_cast<std::uint16_t>(std::min_element(requests.begin(), requests.end()) - requests.begin());
+/// A request goes to the rank with the fewest, and stays there. `requests` of each rank are counted where still empty.
+void Replica::assign_rank(LiveRequest& request, std::vector<int>& requests) const {
+  if (requests.empty()) requests = rank_load().requests;
+  const auto fewest = std::min_element(requests.begin(), requests.end());
+  request.rank = static_cast<std::uint16_t>(fewest - requests.begin());
+  ++*fewest;
 }
 
 /// While every rank decodes, prefill is held until every rank has a prompt: one without would only wait for the
