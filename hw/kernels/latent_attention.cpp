@@ -265,7 +265,7 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
 }
 
 /// time = launch + 2 h (2 latent + rope) a visible pair / (share x peak). The share on Blackwell is what serving runs
-/// of long prompts show (0.05 of a B300's bf16); on Hopper that of its absorbed decode kernels.
+/// of one model's long prompts show (docs/equations-attention.md); on Hopper that of its absorbed decode kernels.
 Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
   SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
   const GpuSpec& gpu = *machine.gpu;

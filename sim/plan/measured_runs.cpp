@@ -38,6 +38,12 @@ class Columns {
     }
     return static_cast<int>(value);
   }
+  /// Of what a run cannot be simulated without.
+  int needed(std::size_t row, std::string_view name) const {
+    const int value = count(row, name, 0);
+    if (value < 1) throw ConfigError(mark(row), fmt::format("'{}' must be a whole number, 1 or more", name));
+    return value;
+  }
   Mark mark(std::size_t row) const { return table_.mark(row, 0); }
 
  private:
@@ -107,7 +113,7 @@ LengthSpec widely_spread(int mean) {
 
 WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
   WorkloadSpec w;
-  const int isl = c.count(row, "isl", 1), osl = c.count(row, "osl", 1);
+  const int isl = c.needed(row, "isl"), osl = c.needed(row, "osl");
   const bool spread = c.text(row, "protocol") == "inferencex";
   w.prompt_tokens = length_of(isl, spread);
   w.output_tokens = length_of(osl, spread);
@@ -116,7 +122,7 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
     // Where it is blank the decode workers' batches are full.
     const int full =
         std::max(1, c.count(row, "decode_num_workers", 1)) * std::max(1, c.count(row, "decode_batch_size", 1));
-    w.arrivals.concurrency = std::max(1, c.count(row, "concurrency", full));
+    w.arrivals.concurrency = c.text(row, "concurrency").empty() ? full : c.needed(row, "concurrency");
     w.requests = 10LL * w.arrivals.concurrency;
     if (c.text(row, "warmed_up") != "0" && spread) w.warmup_requests = 2LL * w.arrivals.concurrency;
   } else if (kind == RunKind::kOnline) {

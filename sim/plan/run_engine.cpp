@@ -1,10 +1,13 @@
 #include "sim/plan/run_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/config_library.h"
+#include "base/error.h"
 
 namespace roofcast {
 namespace {
@@ -133,7 +136,12 @@ double launch_speed_of_run(const std::string& gpu, const std::string& engine, co
 
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape) {
-  const auto whole = [&](std::string_view name, int blank) { return static_cast<int>(number(name, blank)); };
+  const auto whole = [&](std::string_view name, int blank) {
+    const double value = number(name, blank);
+    if (!(value >= 0 && value <= 1 << 24))
+      throw ConfigError(fmt::format("'{}' must be from 0 to {}, got {}", name, 1 << 24, value));
+    return static_cast<int>(value);
+  };
   const auto flag = [&](std::string_view name, bool blank) { return text(name).empty() ? blank : text(name) != "0"; };
   if (shape.protocol == "nvidia" && e.kernels == KernelFamily::kTrtllm && shape.concurrency > 0)
     apply_generated_settings(e, shape);

@@ -70,6 +70,51 @@ TEST_CASE("measured runs: offline benchmarks queue what their version's page say
   CHECK(offline("v0.11.0", 128, 128).deployment->engine.shared_query_heads == 0);
 }
 
+TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX's machines were") {
+  const auto run = [](const std::string& row) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "max_num_seqs,ttft_ms,tpot_ms\n" +
+                                   row + ",1,1\n",
+                               "runs.csv"))
+        .runs.at(0);
+  };
+  // 512 sequences, or as many as there are; the budget holds a prompt of 1000, one token of each, and 1500 more.
+  const EngineSpec few = run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine;
+  CHECK(few.max_num_seqs == 512);
+  CHECK(few.max_num_batched_tokens == 3012);
+  CHECK_FALSE(few.chunked_prefill);
+  CHECK_FALSE(few.async_scheduling);
+  const EngineSpec many = run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,1024,1,").deployment->engine;
+  CHECK(many.max_num_seqs == 1024);
+  CHECK(many.async_scheduling);
+  CHECK(run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,8,1,16").deployment->engine.max_num_seqs == 16);
+  const auto launch_speed = [&](const std::string& gpu, const std::string& engine, const std::string& protocol) {
+    return run(fmt::format("llama-3.1-8b,{},{},,{},fp8,1000,64,8,1,", gpu, engine, protocol))
+        .deployment->gpu.node.launch_speed;
+  };
+  CHECK(launch_speed("b200-sxm", "vllm", "inferencex") == 0.4);
+  CHECK(launch_speed("b200-sxm", "trtllm", "inferencex") == 1.0);
+  CHECK(launch_speed("b200-sxm", "vllm", "nvidia") == 1.0);
+  CHECK(launch_speed("b300-sxm", "sglang", "inferencex") == 1.0);
+}
+
+TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
+  const auto note = [](const std::string& numbers) {
+    return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,ttft_ms,tpot_ms\n"
+                                              "llama-3.1-8b,h100-sxm,vllm," +
+                                                  numbers + ",1,1\n",
+                                              "runs.csv"))
+        .runs.at(0)
+        .note;
+  };
+  CHECK(note("1000,64,8,1,") == "");
+  CHECK(note(",64,8,1,") == "runs.csv:2:1: 'isl' must be a whole number, 1 or more");
+  CHECK(note("1000,0,8,1,") == "runs.csv:2:1: 'osl' must be a whole number, 1 or more");
+  CHECK(note("1000,64,0,1,") == "runs.csv:2:1: 'concurrency' must be a whole number, 1 or more");
+  CHECK(note("1000,64,8,1,1e12").find("'max_num_seqs' must be from 0 to 16777216") != std::string::npos);
+}
+
 TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
   const MeasuredRuns runs =
       read_measured_runs(CsvTable::parse("model,gpu,engine,version,tp,isl,osl,request_rate,metric,value\n"
