@@ -1,7 +1,8 @@
 // roofcast calibrate host: an engine's host costs from measured serving runs.
 
-#include <fmt/format.h>
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "cli/command.h"

@@ -12,6 +12,7 @@
 
 #include "base/config_library.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "sim/plan/json_file.h"
 #include "sim/plan/run_engine.h"
 #include "sim/plan/scenario.h"
@@ -26,11 +27,6 @@ using Entries = std::vector<ConfigNode::Entry>;
 constexpr int kMaxNumSeqs = 128, kMaxNumBatchedTokens = 2048;
 constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
 constexpr int kMostRanks = 1 << 16;  // of a kind of parallelism, as in a scenario
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// Whether `text` holds `word`, and not as the beginning of a longer number ("l4" in "l40").
 bool names(const std::string& text, const std::string& word) {

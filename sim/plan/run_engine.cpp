@@ -1,10 +1,10 @@
 #include "sim/plan/run_engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/error.h"

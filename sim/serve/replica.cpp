@@ -217,8 +217,10 @@ void Replica::start_run(SimTime now) {
   run_.start = now;
   run_.whole = chunks_.empty() && swapped_ == Bytes(0) && !options_.speculation.active() && engine_.kv_cache;
   if (run_.whole) {
-    if (engine_.scheduler_launches) run_.cost = pricer_.decode_run(run_.rows, run_.context, query_len_, 1);
-    return price_run(run_length());  // whose planning_lag is of this run's steps
+    // run_length() looks at what is on its way with the planning_lag() of this run's steps.
+    if (engine_.scheduler_launches && engine_.async_scheduling && !inbox_.empty())
+      run_.cost = pricer_.decode_run(run_.rows, run_.context, query_len_, 1);
+    return price_run(run_length());
   }
   run_.steps = 1;
   run_.cost = price_step();
