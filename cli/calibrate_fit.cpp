@@ -37,15 +37,15 @@ std::set<KernelFamily> families_of(const CsvTable& table) {
   return found;
 }
 
-/// Mean absolute error, its median, 90th percentile and the bias, in percent.
+/// Mean absolute error, its median, 90th percentile, the bias and the error weighted by time, in percent.
 std::string errors_of(const ErrorSummary& errors) {
   if (errors.rows == 0) return "-";
-  return fmt::format("{:.1f}, {:.1f}, {:.1f}, {:+.1f} %", 100 * errors.mape, 100 * errors.median, 100 * errors.p90,
-                     100 * errors.bias);
+  return fmt::format("{:.1f}, {:.1f}, {:.1f}, {:+.1f}, {:.1f} %", 100 * errors.mape, 100 * errors.median,
+                     100 * errors.p90, 100 * errors.bias, 100 * errors.time_weighted);
 }
 
 std::string summary(const std::vector<FamilyConstants>& all) {
-  Table table({"constants", "engine", "rows", "MAPE, median, p90, bias", "left out", "discrepancy"});
+  Table table({"constants", "engine", "rows", "MAPE, median, p90, bias, by time", "left out", "discrepancy"});
   for (const FamilyConstants& of : all) {
     for (const FittedConstants& block : of.blocks) {
       table.row({block.block, std::string(name_of(of.family)), std::to_string(block.record.rows),
