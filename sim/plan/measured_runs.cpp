@@ -228,6 +228,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
                              .measured = c.text(row, "measured"),
                              .kv_dtype = c.text(row, "kv_dtype")});
   d->model = specs.model(make_scalar(model, mark));
+  run.dense = !has_experts(d->model);
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
@@ -243,7 +244,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
        .isl = c.count(row, "isl", 1),
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
-       .batch = c.count(row, "batch", 1)});
+       .batch = c.count(row, "batch", 1),
+       .dense = run.dense});
   if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;
@@ -253,7 +255,6 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   d->memory = plan_memory(*d);
   // The one batch of a static benchmark passes the stages of a pipeline whole: the stages wait for each other.
   if (kind == RunKind::kStatic) d->sharding.pp = 1;
-  run.dense = !has_experts(d->model);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
     if (d->precision.expert_weights == Dtype::kNvfp4 && d->sharding.attention_dp == 1)

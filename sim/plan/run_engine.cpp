@@ -120,12 +120,15 @@ namespace {
 
 /// What NVIDIA aiconfigurator's generator writes for TensorRT-LLM (generator/rule_plugin/trtllm.rule): one deployment
 /// for all concurrencies, the token budget a prompt, the batch limit and 1500 more, no chunked prefill; the templates
-/// for 1.0 (extra_engine_args.1.0.0rc3.yaml.j2) also leave the overlap scheduler off.
+/// for 1.0 (extra_engine_args.1.0.0rc3.yaml.j2) also leave the overlap scheduler off. The sweeps of dense models under
+/// 1.0 show no more than one prompt of 1024 a step, at every tensor parallelism: their budget had no such margin.
 void apply_generated_settings(EngineSpec& e, const RunShape& shape) {
+  const bool first_release = e.name == "trtllm-1.0";
+  const int margin = first_release && shape.dense ? 0 : 1500;
   e.max_num_seqs = std::max(512, shape.concurrency);
-  e.max_num_batched_tokens = e.max_num_seqs + shape.isl + 1500;
+  e.max_num_batched_tokens = e.max_num_seqs + shape.isl + margin;
   e.chunked_prefill = false;
-  if (e.name == "trtllm-1.0") e.async_scheduling = false;
+  if (first_release) e.async_scheduling = false;
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ struct RunShape {
   RunKind kind;
   std::string protocol;
   int isl, osl, concurrency, batch;
+  bool dense;  ///< no experts
 };
 /// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations
 /// that NVIDIA aiconfigurator's generator writes.

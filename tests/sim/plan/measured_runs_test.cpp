@@ -79,14 +79,18 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
                                "runs.csv"))
         .runs.at(0);
   };
-  // 512 sequences, or as many as there are; the budget holds a prompt of 1000, one token of each, and 1500 more.
+  // 512 sequences, or as many as there are; the budget holds a prompt of 1000 and one token of each, and 1500 more
+  // under later releases or with experts.
   const EngineSpec few = run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine;
   CHECK(few.max_num_seqs == 512);
-  CHECK(few.max_num_batched_tokens == 3012);
+  CHECK(few.max_num_batched_tokens == 1512);
   CHECK_FALSE(few.chunked_prefill);
   CHECK_FALSE(few.async_scheduling);
   const EngineSpec many = run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,1024,1,").deployment->engine;
   CHECK(many.max_num_seqs == 1024);
+  CHECK(many.max_num_batched_tokens == 3524);
+  const EngineSpec experts = run("qwen3-235b-a22b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,4,").deployment->engine;
+  CHECK(experts.max_num_batched_tokens == 3012);
   CHECK(many.async_scheduling);
   CHECK(run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,8,1,16").deployment->engine.max_num_seqs == 16);
   const auto launch_speed = [&](const std::string& gpu, const std::string& engine, const std::string& protocol) {
