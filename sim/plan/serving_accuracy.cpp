@@ -129,10 +129,9 @@ std::vector<RowPrediction> predict_all(const MeasuredRuns& runs) {
       } catch (const ConfigError& error) {
         rows[i].note = error.what();
       }
-      if (rows[i].prediction &&
-          !std::isfinite(rows[i].prediction->ttft_ms + rows[i].prediction->tpot_ms + rows[i].prediction->value)) {
+      if (rows[i].prediction && !(rows[i].prediction->ttft_ms > 0)) {
         rows[i].prediction.reset();
-        rows[i].note = "no request completed: none fits the cache";
+        rows[i].note = "no request completed: all are longer than the cache or the model's context";
       }
     }
   });

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sim/plan/host_fit.h"
+#include "sim/plan/serving_accuracy.h"
 #include "sim/serve/step_pricer.h"
 #include "sim/step/step_model.h"
 
@@ -222,4 +223,17 @@ TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
     CHECK(left(cost));
   CHECK_FALSE(left("step_time"));
   CHECK(fit.host.request_latency > Seconds(0));
+}
+
+TEST_CASE("measured runs: a row whose requests never run has a note and no prediction") {
+  const CsvTable table = CsvTable::parse(
+      "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n"
+      "gpt-2,h100-sxm,vllm,1000,256,4,1,1,1\n"  // its context ends at 1024
+      "gpt-2,h100-sxm,vllm,500,256,4,1,1,1\n",
+      "runs.csv");
+  const std::vector<RowPrediction> rows = predict_all(read_measured_runs(table));
+  CHECK_FALSE(rows.at(0).prediction);
+  CHECK(rows.at(0).note.starts_with("no request completed"));
+  CHECK(rows.at(1).prediction);
+  CHECK(rows.at(1).note.empty());
 }
