@@ -25,7 +25,7 @@ struct NodeSpec {
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).
 struct GpuSpec {
   std::string name;
-  std::string architecture;  ///< ampere, ada, hopper, blackwell, blackwell-geforce, cdna3, cdna3-untuned
+  std::string architecture;  ///< ampere, ada, hopper, blackwell, blackwell-geforce, cdna3, cdna3-untuned, cdna4
   int sm_count = 0;          ///< streaming multiprocessors, or compute units
   Bytes memory_capacity{};   ///< as the driver shows it: 85.0e9 B for an "80 GB" H100
   BytesPerSecond memory_bandwidth{};

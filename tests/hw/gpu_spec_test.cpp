@@ -138,13 +138,14 @@ TEST_CASE("gpu: activations without a unit have no answer") {
   CHECK(shipped("h100-sxm").compute_dtype(Dtype::kInt2, Dtype::kInt2) == std::nullopt);
 }
 
-TEST_CASE("gpu: four-bit floating-point activations need a Blackwell") {
+TEST_CASE("gpu: four-bit floating-point activations need a Blackwell, or CDNA 4 for mxfp4") {
   for (const std::string& name : names_of("hardware")) {
     CAPTURE(name);
     const GpuSpec gpu = shipped(name);
     const bool blackwell = gpu.architecture.starts_with("blackwell");
     CHECK(gpu.compute_dtype(Dtype::kNvfp4, Dtype::kNvfp4).has_value() == blackwell);
-    CHECK(gpu.compute_dtype(Dtype::kMxfp4, Dtype::kMxfp4).has_value() == blackwell);
+    const bool mx = blackwell || gpu.architecture == "cdna4";
+    CHECK(gpu.compute_dtype(Dtype::kMxfp4, Dtype::kMxfp4).has_value() == mx);
   }
   CHECK(shipped("b200-sxm").compute_dtype(Dtype::kNvfp4, Dtype::kBf16) == Dtype::kBf16);
   CHECK(shipped("b200-sxm").compute_dtype(Dtype::kMxfp4, Dtype::kFp8) == Dtype::kFp8);
