@@ -245,7 +245,8 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
-       .dense = run.dense});
+       .dense = run.dense,
+       .begin_token = begins_prompts(d->model)});
   if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;

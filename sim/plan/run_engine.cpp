@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,9 @@
 
 namespace roofcast {
 namespace {
+
+/// Their published tokenizer_config.json files ask for one (add_bos_token, or the template of tokenizer.json).
+constexpr std::string_view kBeginFamilies[] = {"llama", "mistral", "mixtral", "gemma", "deepseek", "cohere"};
 
 /// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
 bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
@@ -90,6 +94,11 @@ bool has_experts(const ModelSpec& model) {
   });
 }
 
+bool begins_prompts(const ModelSpec& model) {
+  return std::any_of(std::begin(kBeginFamilies), std::end(kBeginFamilies),
+                     [&](std::string_view family) { return model.family.starts_with(family); });
+}
+
 HostCosts without_front_end(HostCosts host) {
   host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
   return host;
@@ -120,15 +129,17 @@ namespace {
 
 /// What NVIDIA aiconfigurator's generator writes for TensorRT-LLM (generator/rule_plugin/trtllm.rule): one deployment
 /// for all concurrencies, the token budget a prompt, the batch limit and 1500 more, no chunked prefill; the templates
-/// for 1.0 (extra_engine_args.1.0.0rc3.yaml.j2) also leave the overlap scheduler off. The sweeps of dense models under
-/// 1.0 show no more than one prompt of 1024 a step, at every tensor parallelism: their budget had no such margin.
+/// for 1.0 (extra_engine_args.1.0.0rc3.yaml.j2) also leave the overlap scheduler off.
 void apply_generated_settings(EngineSpec& e, const RunShape& shape) {
   const bool first_release = e.name == "trtllm-1.0";
-  const int margin = first_release && shape.dense ? 0 : 1500;
   e.max_num_seqs = std::max(512, shape.concurrency);
-  e.max_num_batched_tokens = e.max_num_seqs + shape.isl + margin;
+  e.max_num_batched_tokens = e.max_num_seqs + shape.isl + 1500;
   e.chunked_prefill = false;
   if (first_release) e.async_scheduling = false;
+  // The sweeps of dense models under 1.0 show the budget of aiconfigurator's own mixed step: one prompt and a token of
+  // every other request. A token that the tokenizer puts before the prompt does not fit beside all of them.
+  if (first_release && shape.dense)
+    e.max_num_batched_tokens = shape.isl + shape.concurrency - 1 - (shape.begin_token ? 1 : 0);
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ EngineSpec engine_of_run(const RunEngine& run);
 
 bool has_experts(const ModelSpec& model);
 
+/// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
+bool begins_prompts(const ModelSpec& model);
+
 /// Of an engine that is called in the caller's process, by token ids.
 HostCosts without_front_end(HostCosts host);
 
@@ -54,7 +57,8 @@ struct RunShape {
   RunKind kind;
   std::string protocol;
   int isl, osl, concurrency, batch;
-  bool dense;  ///< no experts
+  bool dense;        ///< no experts
+  bool begin_token;  ///< begins_prompts
 };
 /// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations
 /// that NVIDIA aiconfigurator's generator writes.

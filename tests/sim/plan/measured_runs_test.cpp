@@ -80,11 +80,16 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
                                "runs.csv"))
         .runs.at(0);
   };
-  // 512 sequences, or as many as there are; the budget holds a prompt of 1000 and one token of each, and 1500 more
-  // under later releases or with experts.
+  // 512 sequences, or as many as there are; the budget holds a prompt of 1000, one token of each, and 1500 more. Under
+  // 1.0 without experts it holds the prompt and the seven others, less Llama's begin-of-sequence token.
   const EngineSpec few = run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine;
   CHECK(few.max_num_seqs == 512);
-  CHECK(few.max_num_batched_tokens == 1512);
+  CHECK(few.max_num_batched_tokens == 1006);
+  CHECK(run("qwen3-32b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine.max_num_batched_tokens ==
+        1007);
+  CHECK(
+      run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,1,1,").deployment->engine.max_num_batched_tokens ==
+      1000);
   CHECK_FALSE(few.chunked_prefill);
   CHECK_FALSE(few.async_scheduling);
   const EngineSpec many = run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,1024,1,").deployment->engine;
