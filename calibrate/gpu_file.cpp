@@ -82,15 +82,17 @@ void write_efficiency_file(const std::string& path, const std::string& heading,
 }
 
 void write_gpu_file(const std::string& path, const ConfigTree& gpu, KernelFamily family,
-                    const std::vector<FittedConstants>& constants) {
-  const std::string name = std::string(name_of(family));
-  const ConfigTree old = constants_in(*gpu, family);
-  // Constants carried over from another GPU give way to measured ones.
-  ConfigTree whole = with_value(gpu, "efficiency", make_map(), "calibrate");
-  if (const ConfigTree* efficiency = gpu->find("efficiency"); efficiency && !(*efficiency)->find("carried_over_from")) {
-    whole = with_value(whole, "efficiency", *efficiency, "calibrate");
+                    const std::vector<FittedConstants>& blocks) {
+  const ConfigTree* stated = gpu->find("efficiency");
+  ConfigTree whole = stated && (*stated)->kind == ConfigNode::Kind::kMap
+                         ? gpu
+                         : with_value(gpu, "efficiency", make_map(), "calibrate");
+  // A file that was named beside `gpu` is not beside `path`.
+  for (const KernelFamily each : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
+    ConfigTree constants = constants_in(*gpu, each);
+    if (each == family) constants = with_constants(constants, blocks);
+    if (constants) whole = with_value(whole, fmt::format("efficiency.{}", name_of(each)), constants, "calibrate");
   }
-  whole = with_value(whole, "efficiency." + name, with_constants(old, constants), "calibrate");
   write_text(path, to_yaml(*whole));
 }
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/config_library.h"
+
 using namespace roofcast;
 
 namespace {
@@ -50,7 +52,7 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("gpu file: fitted constants go inline, beside what the file had; carried-over ones give way") {
+TEST_CASE("gpu file: fitted constants go inline, beside what the file had, above carried-over ones") {
   const std::string path = scratch("roofcast_gpu_test.yaml");
   const ConfigTree gpu = parse_config_text("name: x100\nefficiency: {trtllm: {gemm: {}}}\n", "x100.yaml");
   write_gpu_file(path, gpu, KernelFamily::kVllm, {block("gemm.bf16", 2.5)});
@@ -62,7 +64,29 @@ TEST_CASE("gpu file: fitted constants go inline, beside what the file had; carri
   const ConfigTree carried = parse_config_text("name: x100\nefficiency: {carried_over_from: x90}\n", "x100.yaml");
   write_gpu_file(path, carried, KernelFamily::kVllm, {block("gemm.bf16", 2.5)});
   written = parse_config_file(path);
-  CHECK((*written->find("efficiency"))->find("carried_over_from") == nullptr);
+  CHECK((*written->find("efficiency"))->find("carried_over_from") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wherever it is written") {
+  const std::string path = scratch("roofcast_gpu_anew_test.yaml");
+  for (const char* name : {"h100-sxm", "l40s"}) {
+    CAPTURE(name);
+    const ConfigTree gpu = load_named("hardware", name, Mark{"--gpu", 0, 0});
+    const Efficiency before = load_gpu(gpu, KernelFamily::kVllm).efficiency;
+    GemmParameters anew = before.gemm.find(Dtype::kBf16)->value;
+    anew.launch_us = 2.5;
+    FittedConstants fitted{"gemm.bf16", {}, before.gemm.find(Dtype::kBf16)->record, {}, {}, {}};
+    for (const Parameter<GemmParameters>& field : GemmParameters::fields())
+      fitted.values.emplace_back(field.name, anew.*field.member);
+    write_gpu_file(path, gpu, KernelFamily::kVllm, {fitted});
+    const ConfigTree written = parse_config_file(path);
+    const Efficiency after = load_gpu(written, KernelFamily::kVllm).efficiency;
+    CHECK(after.gemm.find(Dtype::kBf16)->value.launch_us == 2.5);
+    CHECK(after.attention_decode.find(Dtype::kBf16)->value.launch_us ==
+          doctest::Approx(before.attention_decode.find(Dtype::kBf16)->value.launch_us));
+    CHECK_NOTHROW(load_gpu(written, KernelFamily::kTrtllm));
+  }
   std::filesystem::remove(path);
 }
