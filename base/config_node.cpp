@@ -55,10 +55,11 @@ ConfigTree assign_in_list(const ConfigNode& list, const Assignment& what, std::s
 ConfigTree assign(const ConfigTree& tree, const Assignment& what, std::size_t depth) {
   if (depth == what.parts.size()) return what.value;
   if (is_nothing(tree)) return assign_in_map(*make_map({}, what.mark), what, depth);
+  if (depth == 0 && tree->kind != ConfigNode::Kind::kMap)
+    throw ConfigError(tree->mark, "the document is not a map of keys");
   if (tree->kind == ConfigNode::Kind::kList) return assign_in_list(*tree, what, depth);
   if (tree->kind == ConfigNode::Kind::kMap) return assign_in_map(*tree, what, depth);
   // `gpu: h100-sxm` is short for `gpu: {name: h100-sxm}`, so gpu.memory has a place to go.
-  if (depth == 0) throw ConfigError(what.mark, "the document is not a map of keys");
   return assign_in_map(*make_map({{"name", tree->mark, tree}}, tree->mark), what, depth);
 }
 

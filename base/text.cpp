@@ -29,6 +29,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 constexpr std::size_t kLongestWord = 200;  // the distance costs the product of the lengths
 
+/// A name for a message of one line: the columns of a file that is no table can be as long as the file.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kShown = 60;
+  return name.size() <= kShown ? name : name.substr(0, kShown) + "...";
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
@@ -47,7 +53,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
       found = candidate;
     }
   }
-  if (found.empty() && word.size() >= 2) {
+  if (best > 1 && word.size() >= 2) {
     const auto begins = [&](const std::string& name) { return lower(name).starts_with(wanted); };
     const auto first = std::find_if(candidates.begin(), candidates.end(), begins);
     if (first != candidates.end()) found = *first;
@@ -61,7 +67,9 @@ std::string nearest_and_valid(std::string_view word, std::span<const std::string
   std::string out;
   if (!nearest.empty()) out += fmt::format("; nearest is '{}'", nearest);
   if (valid.empty()) return out + " (there are none)";
-  out += fmt::format(" (valid: {}", join(valid.first(std::min(kListed, valid.size())), ", "));
+  std::vector<std::string> listed;
+  for (const std::string& name : valid.first(std::min(kListed, valid.size()))) listed.push_back(shortened(name));
+  out += fmt::format(" (valid: {}", join(listed, ", "));
   if (valid.size() > kListed) out += fmt::format(" and {} more", valid.size() - kListed);
   return out + ")";
 }

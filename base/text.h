@@ -6,9 +6,9 @@
 
 namespace roofcast {
 
-/// The candidate with the smallest Damerau-Levenshtein distance, if that is near
-/// (at most max(2, a third of the length)); else the first candidate that begins with the word.
-/// Case does not count. Empty when there is neither.
+/// The candidate one edit (Damerau-Levenshtein) away; else the first that begins with the word; else the one with the
+/// smallest distance, if that is near (at most max(2, a third of the length)). Case does not count. Empty when there
+/// is none of them.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 /// "unknown gpu 'h100'; nearest is 'h100-sxm' (valid: ...)" with at most 12 valid names listed.
 std::string unknown_name(std::string_view kind, std::string_view word, std::span<const std::string> valid);

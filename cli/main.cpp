@@ -1,7 +1,10 @@
 // The only place that catches and exits.
 
+#include <fcntl.h>
+
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -38,11 +41,32 @@ int run(const std::vector<std::string>& words) {
   throw roofcast::ConfigError(roofcast::unknown_name("command", words[0], names));
 }
 
+/// A standard stream that the caller has closed would be the next file to be opened: results would end up in it.
+void occupy_closed_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+  }
+}
+
+/// Whether all that was printed has left; a full disk shows only now.
+bool stdout_written() {
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  return flushed && std::ferror(stdout) == 0 && std::cout.good();
+}
+
+int lost_output() {
+  fmt::print(stderr, "stdout: cannot be written\n");
+  return roofcast::kBadInput;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_closed_streams();
   try {
-    return run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    return stdout_written() ? status : lost_output();
   } catch (const roofcast::ConfigError& error) {
     fmt::print(stderr, "{}\n", error.what());
     return roofcast::kBadInput;
@@ -50,6 +74,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", error.what());
     return roofcast::kNoAnswer;
   } catch (const std::exception& error) {
+    if (!stdout_written()) return lost_output();  // fmt::print throws
     fmt::print(stderr, "roofcast: internal error: {}\n", error.what());
     return roofcast::kBug;
   }

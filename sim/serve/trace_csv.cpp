@@ -113,7 +113,7 @@ Header read_header(std::string_view line, const CsvColumns& columns, const Place
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == wanted) return i;
     }
-    place.fail(fmt::format("no column '{}' (columns: {})", wanted, join(names, ", ")));
+    place.fail(fmt::format("no column '{}'{}", wanted, nearest_and_valid(wanted, names)));
   };
   Header header{column(columns.time), column(columns.prompt), column(columns.output), names.size(), {}};
   for (std::size_t i = 0; i < names.size(); ++i) {

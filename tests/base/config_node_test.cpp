@@ -233,7 +233,8 @@ TEST_CASE("with_assignment: errors name the flag") {
   std::string deep = "k";
   for (int i = 0; i < 100000; ++i) deep += ".k";
   CHECK(refuse(deep + "=1") != "");
-  CHECK(message_of([&] { with_assignment(parse("7"), "a=1", "--set"); }) == "--set: the document is not a map of keys");
+  CHECK(message_of([&] { with_assignment(parse("7"), "a=1", "--set"); }) ==
+        "c.yaml:1:1: the document is not a map of keys");
 }
 
 TEST_CASE("to_yaml: quotes what needs it and reads back the same") {

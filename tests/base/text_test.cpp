@@ -10,6 +10,7 @@ TEST_CASE("nearest_name: fewest edits, a swap of neighbours being one") {
   CHECK(nearest_name("mmeory", Names{"memories", "memory"}) == "memory");        // 1 swap against 3
   CHECK(nearest_name("H100-SXM", Names{"a100-sxm", "h100-sxm"}) == "h100-sxm");  // case does not count
   CHECK(nearest_name("vlm", Names{"sglang", "vllm"}) == "vllm");
+  CHECK(nearest_name("h100", Names{"a10g", "h100-sxm"}) == "h100-sxm");  // begins so, before two edits
 }
 
 TEST_CASE("nearest_name: nothing is near beyond two edits or a third of the word") {
@@ -31,6 +32,7 @@ TEST_CASE("unknown_name lists at most twelve") {
   for (int i = 10; i < 24; ++i) many.push_back(std::to_string(i));
   CHECK(unknown_name("n", "zzz", many) ==
         "unknown n 'zzz' (valid: 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21 and 2 more)");
+  CHECK(nearest_and_valid("zzz", Names{std::string(100000, '[')}) == " (valid: " + std::string(60, '[') + "...)");
 }
 
 TEST_CASE("split, trim, lower, join") {

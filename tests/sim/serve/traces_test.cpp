@@ -205,7 +205,7 @@ TEST_CASE("traces: a bad row is an error at its line") {
         std::string::npos);
   CHECK(error_of("arrival_s,prompt_tokens,output_tokens\n1,99999999999,3\n", "csv").find("t:2:") == 0);
   CHECK(error_of("arrival_s,prompt_tokens\n1,2\n", "csv") ==
-        "t:1: no column 'output_tokens' (columns: arrival_s, prompt_tokens)");
+        "t:1: no column 'output_tokens' (valid: arrival_s, prompt_tokens)");
   CHECK(error_of("{\"timestamp\": 0, \"input_length\"\n", "mooncake") == "t:1: is not a JSON object");
   CHECK(error_of("[1]\n", "mooncake") == "t:1: is not a JSON object");
   CHECK(error_of("{\"timestamp\": 0, \"input_length\": 5}\n", "mooncake") == "t:1: 'output_length' is missing");

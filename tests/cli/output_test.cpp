@@ -1,0 +1,33 @@
+// What becomes of results that cannot be written.
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/run_program.h"
+
+using roofcast::testing::run_roofcast;
+using roofcast::testing::run_shell;
+using roofcast::testing::Stream;
+
+TEST_CASE("a result that cannot be written is an error, not an empty success") {
+  for (const std::string command :
+       {"models", "gpus --format json", "estimate --model llama-3.1-8b --gpu h100-sxm", "--help", "simulate --help",
+        "simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=20"}) {
+    CAPTURE(command);
+    const auto full = run_shell("'" ROOFCAST_PROGRAM "' " + command + " 2>&1 >/dev/full");
+    CHECK(full.status == 2);
+    CHECK(full.out.find("stdout: cannot be written\n") != std::string::npos);
+    const auto closed = run_shell("'" ROOFCAST_PROGRAM "' " + command + " 2>&1 >&-");
+    CHECK(closed.status == 2);
+    CHECK(closed.out.find("stdout: cannot be written\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("a closed stdout does not send the result into another file") {
+  const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM
+                                "' simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3 "
+                                "--requests-out \"$f\" >&-; cat \"$f\"; rm \"$f\"");
+  CHECK(result.out.starts_with("request_id,arrival_s,"));
+  CHECK(result.out.find("throughput") == std::string::npos);
+}
