@@ -14,6 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Load generators send thousands; a comparison of a million takes the better part of a minute.
+constexpr double kMostRequests = 1e6;
+
 constexpr std::array<std::pair<std::string_view, LatencyKey::Latency>, 4> kLatencies{
     {{"ttft", LatencyKey::Latency::kTtft},
      {"tpot", LatencyKey::Latency::kTpot},
@@ -246,6 +249,9 @@ BenchRun read_bench_run(const std::string& path) {
   } else {
     read_flat(json, in, run);
   }
+  if (!(std::max(run.requests(), run.completed) <= kMostRequests))
+    in.fail(fmt::format("a run of {:.4g} requests; it is simulated many times over, so at most {:.0f} are read",
+                        std::max(run.requests(), run.completed), kMostRequests));
   if (run.completed == 0) in.fail("the run completed no request: there is nothing to compare");
   if (run.duration_s <= 0) in.fail("the run's duration must be more than 0");
   if (run.input_tokens <= 0 || run.output_tokens <= 0) in.fail("the run has no tokens in or none out");

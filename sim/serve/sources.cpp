@@ -13,6 +13,7 @@
 #include "sim/serve/arrivals.h"
 #include "sim/serve/servegen.h"
 #include "sim/serve/sessions.h"
+#include "sim/serve/sim_time.h"
 #include "sim/serve/traces.h"
 
 namespace roofcast {
@@ -258,9 +259,20 @@ class CutSource final : public RequestSource {
   std::int64_t most_, sent_ = 0;
 };
 
+/// What a simulation would find out only at the end of its 100 days. A trace or a mix of clients tells as it goes.
+void check_span(const WorkloadSpec& w) {
+  const bool paced = w.arrivals.process == Process::kPoisson || w.arrivals.process == Process::kGamma ||
+                     w.arrivals.process == Process::kConstant;
+  if (!paced || !w.clients.empty() || w.requests == 0) return;
+  const Seconds mean_span(static_cast<double>(most_requests(w)) / w.arrivals.rate.base());
+  const Seconds span = w.duration ? std::min(mean_span, *w.duration) : mean_span;
+  if (span.base() > 1.5 * SimTime::kLongest) static_cast<void>(SimTime::of(span));  // throws
+}
+
 }  // namespace
 
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed) {
+  check_span(workload);
   if (!workload.clients.empty()) return std::make_unique<MixSource>(workload, seed);
   if (workload.start > Seconds(0)) return std::make_unique<CutSource>(workload, seed);
   if (workload.arrivals.process == Process::kTrace) return std::make_unique<TraceSource>(workload, seed);
