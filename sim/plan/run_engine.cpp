@@ -170,9 +170,9 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   e.stream_interval = std::max(1, whole("stream_interval", e.stream_interval));
   e.chunked_prefill = flag("chunked_prefill", e.chunked_prefill);
   e.async_scheduling = flag("async_scheduling", e.async_scheduling);
-  const bool one_list = e.graphs.prefill_tokens == e.graphs.max_batch;  // vLLM captures prefill and decode alike
   e.graphs.max_batch = whole("cuda_graph_max_batch", e.graphs.max_batch);
-  if (one_list) e.graphs.prefill_tokens = e.graphs.max_batch;
+  // vLLM V1's max_cudagraph_capture_size counts tokens of steps of either kind; the others' limits are of decode alone.
+  if (e.name == "vllm") e.graphs.prefill_tokens = e.graphs.max_batch;
   e.prefill_wait_ratio = number("prefill_wait_ratio", e.prefill_wait_ratio);
   e.prefill_wait_steps = whole("prefill_wait_steps", e.prefill_wait_steps);
   // The recipes' attention_dp_config: enable_balance, timeout_iters 60.
