@@ -16,6 +16,7 @@
 #include "sim/plan/json_file.h"
 #include "sim/plan/run_engine.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/spec_cache.h"
 
 namespace roofcast {
 namespace {
@@ -23,8 +24,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Entries = std::vector<ConfigNode::Entry>;
 
-/// vllm/config/scheduler.py: what an engine that no server starts takes.
-constexpr int kMaxNumSeqs = 128, kMaxNumBatchedTokens = 2048;
+/// What an engine takes that no server starts: vllm/config/scheduler.py. Before 0.8 (vllm/config.py, SchedulerConfig;
+/// vllm/engine/arg_utils.py) a prompt was cut by default only where the context is longer than 32768 tokens, and the
+/// budget without chunks held the longest prompt.
+struct LaunchDefaults {
+  int max_num_seqs, max_num_batched_tokens;
+  bool chunked_prefill;
+};
+LaunchDefaults launch_defaults(double version, int context, std::optional<bool> chunks) {
+  constexpr int kBudget = 2048, kCutFrom = 32768;
+  if (version >= 0.008) return {128, kBudget, chunks.value_or(true)};
+  const bool chunked = chunks.value_or(context > kCutFrom);
+  return {256, chunked ? kBudget : std::max(context, kBudget), chunked};
+}
 constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
 constexpr int kMostRanks = 1 << 16;  // of a kind of parallelism, as in a scenario
 
@@ -64,10 +76,11 @@ class Settings {
     const Json* value = find(pointer);
     return value != nullptr && value->is_string() ? value->get<std::string>() : "";
   }
-  bool flag(const char* pointer, bool otherwise) const {
+  std::optional<bool> flag(const char* pointer) const {
     const Json* value = find(pointer);
-    return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
+    return value != nullptr && value->is_boolean() ? std::optional(value->get<bool>()) : std::nullopt;
   }
+  bool flag(const char* pointer, bool otherwise) const { return flag(pointer).value_or(otherwise); }
   std::optional<double> number(const char* pointer) const {
     const Json* value = find(pointer);
     if (value == nullptr) return std::nullopt;
@@ -105,23 +118,32 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   return named;
 }
 
-Entries engine_entries(const Settings& s) {
+/// `context`: the model's own.
+Entries engine_entries(const Settings& s, int context) {
   const Mark mark = s.mark();
   const double version = version_number(s.text("/vllm_version"));
   const auto whole = [&](const char* key, int value) {
     return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
   };
-  Entries e{{"name", mark, make_scalar(version < 0.008 ? "vllm-0" : "vllm", mark)},
+  const auto word = [&](const char* key, const char* value) {
+    return ConfigNode::Entry{key, mark, make_scalar(value, mark)};
+  };
+  const LaunchDefaults defaults = launch_defaults(version, s.count("/engine_kwargs/max_model_len", context),
+                                                  s.flag("/engine_kwargs/enable_chunked_prefill"));
+  Entries e{word("name", version < 0.008 ? "vllm-0" : "vllm"),
             whole("max_num_seqs", s.resolved("/resolved_config/scheduler_config/max_num_seqs",
-                                             "/engine_kwargs/max_num_seqs", kMaxNumSeqs)),
-            whole("max_num_batched_tokens", s.resolved("/resolved_config/scheduler_config/max_num_batched_tokens",
-                                                       "/engine_kwargs/max_num_batched_tokens", kMaxNumBatchedTokens))};
+                                             "/engine_kwargs/max_num_seqs", defaults.max_num_seqs)),
+            whole("max_num_batched_tokens",
+                  s.resolved("/resolved_config/scheduler_config/max_num_batched_tokens",
+                             "/engine_kwargs/max_num_batched_tokens", defaults.max_num_batched_tokens)),
+            word("chunked_prefill", defaults.chunked_prefill ? "true" : "false")};
+  if (version < 0.008 && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
   // Recorded prompts differ; what few share counts little.
-  e.push_back({"prefix_caching", mark, make_scalar("false", mark)});
+  e.push_back(word("prefix_caching", "false"));
   // The default from 0.14 on.
   if (version >= 0.008)
-    e.push_back({"async_scheduling", mark,
-                 make_scalar(s.flag("/engine_kwargs/async_scheduling", version >= 0.014) ? "true" : "false", mark)});
+    e.push_back(
+        word("async_scheduling", s.flag("/engine_kwargs/async_scheduling", version >= 0.014) ? "true" : "false"));
   if (s.find("/engine_kwargs/max_model_len") != nullptr)
     e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
   if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
@@ -160,20 +182,22 @@ std::string cache_format(const Settings& s) {
 std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
                                                 Sharding sharding) {
   const Mark mark = s.mark();
-  std::string name = model;
-  if (name.empty()) name = s.text("/engine_kwargs/model");
-  if (name.empty()) name = s.text("/model");
-  const std::string weights = model.empty() ? take_format(name) : std::string();
-  if (model.empty()) name = library_model_name(name);
+  std::string recorded = s.text("/engine_kwargs/model");
+  if (recorded.empty()) recorded = s.text("/model");
+  const std::string weights = take_format(recorded);
+  const std::string name = model.empty() ? library_model_name(recorded) : model;
   const auto whole = [&](const char* key, int value) {
     return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
   };
   Entries precision{{"kv_cache", mark, make_scalar(cache_format(s), mark)}};
   if (!weights.empty()) precision.push_back({"weights", mark, make_scalar(weights, mark)});
   const Mark model_mark = model.empty() ? mark : Mark{"--model", 0, 0};
-  Entries scenario{{"model", mark, make_scalar(name, model_mark)},
+  const ConfigTree model_tree = make_scalar(name, model_mark);
+  SpecCache specs;
+  const int context = static_cast<int>(std::min(specs.model(model_tree).max_context, 1e7));
+  Entries scenario{{"model", mark, model_tree},
                    {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
-                   {"engine", mark, make_map(engine_entries(s), mark)},
+                   {"engine", mark, make_map(engine_entries(s, context), mark)},
                    {"parallelism", mark,
                     make_map({whole("tp", sharding.tp), whole("pp", sharding.pp),
                               whole("attention_dp", sharding.attention_dp), whole("ep", sharding.ep)},

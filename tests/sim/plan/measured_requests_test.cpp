@@ -109,6 +109,22 @@ TEST_CASE("settings of a recorded run") {
   CHECK(read(R"(, "model": "Qwen/Qwen3-8B-FP8")").deployment->precision.weights == Dtype::kFp8Block);
   CHECK(read(R"(, "model": "RedHatAI/Llama-3.1-8B-Instruct-FP8-dynamic")").deployment->precision.weights ==
         Dtype::kFp8);
+  // Before 0.8 a budget without chunks holds the longest prompt: Llama 2's 4096 tokens, or what it was told.
+  const std::string v0 = R"(, "vllm_version": "0.6.6", "hardware": {"device_name": "NVIDIA H100 80GB HBM3"})";
+  const EngineSpec whole = read(R"(, "model": "meta-llama/Llama-2-7b-hf")", v0).deployment->engine;
+  CHECK(whole.max_num_batched_tokens == 4096);
+  CHECK_FALSE(whole.chunked_prefill);
+  CHECK(whole.max_num_seqs == 256);
+  CHECK(read(R"(, "model": "meta-llama/Llama-2-7b-hf", "max_model_len": 1024)", v0)
+            .deployment->engine.max_num_batched_tokens == 2048);
+  // A context beyond 32768 tokens is cut, decodes first.
+  const EngineSpec cut = read(R"(, "model": "meta-llama/Llama-3.1-8B")", v0).deployment->engine;
+  CHECK(cut.chunked_prefill);
+  CHECK(cut.max_num_batched_tokens == 2048);
+  CHECK(cut.scheduler == "decode_first");
+  // --model says which model it was; the checkpoint's format is still the recorded one's.
+  read(R"(, "model": "somebody/private-FP8")");
+  CHECK(read_request_settings(path, "h100-sxm", "llama-3.1-8b").deployment->precision.weights == Dtype::kFp8);
   // Nothing recorded: the file's name.
   CHECK(read(R"(, "model": "Qwen/Qwen3-8B")", R"(, "hardware": {})").deployment->gpu.name == "rtx-4090");
   CHECK_THROWS_WITH_AS(read(R"(, "max_num_seqs": 0)"), doctest::Contains("'engine_kwargs/max_num_seqs' must be"),
