@@ -40,6 +40,7 @@ struct Probe {
   Fleet fleet;
   double near = 0;
   bool of_fleet = false;
+  double most() const { return near * 2.0; }  ///< that is tried
 };
 
 /// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
@@ -54,7 +55,7 @@ double throughput_with(const PlannedDeployment& p, const Probe& probe, const Cha
         test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
     return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
   }
-  const LoadRange range{.low = probe.near * 0.8, .high = probe.near * 2.0, .tolerance = 0.005};
+  const LoadRange range{.low = probe.near * 0.8, .high = probe.most(), .tolerance = 0.005};
   return held_load(s, range, probe.fleet, pricers, tried).load;
 }
 
@@ -95,13 +96,26 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 }
 
 Sensitivities sensitivities(const PlannedDeployment& planned) {
+  constexpr int kDoublings = 10;
   std::array<double, kChanges.size()> throughput{};
-  const Probe probe = probe_of(planned);
-  parallel_for_each_index(kChanges.size(),
-                          [&](std::size_t i) { throughput[i] = throughput_with(planned, probe, kChanges[i]); });
+  Probe probe = probe_of(planned);
+  const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
+  const bool whole = kind == LoadKind::kWhole;
+  // The most that was tried says nothing of what limits the fleet: every change would seem to do nothing.
+  const auto capped = [&] {
+    const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
+    return !whole && throughput[0] >= most * (1 - 1e-9);
+  };
+  for (int i = 0; i <= kDoublings; ++i) {
+    if (i > 0) probe.near *= 2;
+    parallel_for_each_index(kChanges.size(),
+                            [&](std::size_t k) { throughput[k] = throughput_with(planned, probe, kChanges[k]); });
+    if (!capped()) break;
+  }
   Sensitivities out;
   out.of_fleet = probe.of_fleet;
-  if (load_kind(*planned.candidate.scenario.workload) != LoadKind::kWhole) out.held = throughput[0];
+  if (!whole) out.held = throughput[0];
+  if (capped()) return out;
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
     if (throughput[0] > 0 && throughput[i] > 0)
       out.changes.push_back({kChanges[i].what, throughput[i] / throughput[0] - 1.0});
