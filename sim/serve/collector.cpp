@@ -36,6 +36,12 @@ void Collector::step(const StepRecord& record) {
   if (observer_ != nullptr) observer_->on_step(record);
 }
 
+double Collector::measured_share(SimTime start, SimTime end) const {
+  if (!begun_ || end <= begin_) return 0.0;
+  if (start >= begin_) return 1.0;
+  return (end - begin_).seconds() / (end - start).seconds();
+}
+
 ServingMetrics Collector::finish() {
   if (end_ > begin_) metrics_.duration = (end_ - begin_).seconds();
   return std::move(metrics_);

@@ -25,6 +25,8 @@ class Collector {
   }
   void replied(SimTime at) { end_ = std::max(end_, at); }
   void step(const StepRecord& record);
+  /// How much of a run from `start` to `end` falls into the time that is measured: after the warm-up.
+  double measured_share(SimTime start, SimTime end) const;
   void transfer(const TransferRecord& record) {
     if (observer_ != nullptr) observer_->on_transfer(record);
   }

@@ -81,6 +81,7 @@ struct ServingMetrics {
   double cached_tokens = 0;
   /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: came back, went out.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
+  /// In `duration`: the work of the warm-up is left out.
   double gpu_busy_seconds = 0;  ///< summed over replicas
   double flops = 0, bytes = 0;  ///< of all GPUs
   /// Of these three, what replicas did that only prefill.

@@ -54,11 +54,8 @@ class Replica {
   /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
 
-  /// Caches that this replica began to fetch, by the time at which they are here.
-  struct Landing {
-    SimTime at;
-    Slot slot;
-  };
+  /// Caches that this replica began to fetch.
+  using Landing = CacheLanding;
   std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
@@ -72,6 +69,7 @@ class Replica {
 
  private:
   using Arrival = ReplicaArrival;
+  using Admission = PlannedAdmission;
   using Chunk = PlannedChunk;
   using Run = StepRun;
 
@@ -86,20 +84,15 @@ class Replica {
   }
   struct RankLoad;
   RankLoad rank_load() const;
+  std::vector<std::int64_t> rank_room() const;
   void assign_rank(LiveRequest& request, std::vector<int>& requests) const;
   bool hold_for_ranks() const;
+  void plan_prefills_by_rank(SimTime now, std::int64_t budget);
   void admit_by_rank(SimTime now, std::int64_t budget);
   double fullest_rank_prefill() const;
   void make_room_for_decodes();
   bool continue_prefills(std::int64_t& budget);
   void admit(SimTime now, std::int64_t& budget);
-  struct Admission {
-    KvPool::Hit hit;
-    int tokens = 0;          ///< of the first chunk
-    std::int64_t bytes = 0;  ///< to take now
-    std::int64_t reserve = 0;
-    bool possible = false;
-  };
   Admission admission(Slot slot, std::int64_t budget) const;
   bool admission_reserves(const LiveRequest& request, Admission& how) const;
   void enter(Slot slot, const Admission& how, SimTime now);
@@ -122,6 +115,9 @@ class Replica {
   StepCost price_step();
 
   // replica_end.cpp: what a step leaves behind
+  std::int64_t tokens_out();
+  void deliver(std::int64_t tokens);
+  void count_work();
   void advance_decodes();
   std::int64_t verify_decodes();
   bool first_step_matters() const;
@@ -135,6 +131,8 @@ class Replica {
   int output_of(const LiveRequest& r) const { return options_.prefill_only ? 1 : r.output; }
   void drop_cancelled(std::vector<Ended>& ended);
   bool landing(const LiveRequest& r) const { return r.phase == Phase::kPrefill && r.base == r.target; }
+  /// Waits for room for its whole cache, which is elsewhere: nothing of it is left to prefill.
+  bool comes_back(const LiveRequest& r) const { return (r.swapped || r.remote) && r.base == r.target; }
   void drop(Slot slot);
   void release(LiveRequest& request, Slot slot, bool keep_room);
   void share(LiveRequest& request, std::int64_t bytes);

@@ -12,23 +12,32 @@ constexpr std::int64_t kGapPieces = 8;
 
 }  // namespace
 
-void Replica::end_run(std::vector<Ended>& ended) {
-  const int decoding = run_.rows > 0 ? decoding_ : 0;
-  std::int64_t tokens = decoding;
+/// Caches grow by what was decoded and verified. Returns the tokens that come out: one of each decoding sequence and of
+/// each prompt that is done, and the drafts that were accepted.
+std::int64_t Replica::tokens_out() {
+  const bool decodes = run_.rows > 0 && decoding_ > 0;
+  std::int64_t tokens = decodes ? decoding_ : 0;
   for (const Chunk& c : chunks_) tokens += requests_[c.slot].base + c.tokens == requests_[c.slot].target ? 1 : 0;
-  if (decoding > 0 && options_.speculation.active()) {
-    tokens += verify_decodes() - decoding;
+  if (decodes && options_.speculation.active()) {
+    tokens += verify_decodes() - decoding_;
   } else if (run_.rows > 0) {
     advance_decodes();
   }
+  return tokens;
+}
+
+/// The tokens of the run pass the front end.
+void Replica::deliver(std::int64_t tokens) {
   SimTime first_end = run_.end;
   if (run_.steps > 1 && first_step_matters()) {
     first_end = run_.start + SimTime::of(pricer_.decode_run(run_.rows, run_.context, query_len_, 1).time);
   }
   const FrontEnd::Delivery delivery = front_end_.deliver(first_end, run_.end, run_.steps, tokens);
   delivered_ = delivery.last;
-  if (decoding > 0) record_gaps(delivery, decoding);
+  if (run_.rows > 0 && decoding_ > 0) record_gaps(delivery, decoding_);
+}
 
+void Replica::count_work() {
   StepRecord record{.replica = options_.index,
                     .start = run_.start.seconds(),
                     .end = run_.end.seconds(),
@@ -39,15 +48,19 @@ void Replica::end_run(std::vector<Ended>& ended) {
                     .waiting = static_cast<std::int64_t>(waiting_.size()),
                     .kv_usage = pool_.usage()};
   for (const Chunk& c : chunks_) record.prefill_tokens += c.tokens;
-  const double gpus = deployment_->sharding.gpus();
   ServingMetrics& m = collector_.metrics();
-  const double busy = (run_.end - run_.start).seconds().base(), flops = run_.cost.flops.base() * gpus,
+  const double share = collector_.measured_share(run_.start, run_.end), gpus = share * deployment_->sharding.gpus();
+  const double busy = share * (run_.end - run_.start).seconds().base(), flops = run_.cost.flops.base() * gpus,
                bytes = run_.cost.bytes.base() * gpus;
   m.offload_stored_bytes += static_cast<double>(pool_.take_stored());
   m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
   if (options_.prefill_only) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
   collector_.step(record);
+}
 
+void Replica::end_run(std::vector<Ended>& ended) {
+  deliver(tokens_out());
+  count_work();
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();
   steps_ += run_.steps;
   rank_clock_ += run_.steps;

@@ -27,14 +27,11 @@ void Replica::plan(SimTime now) {
 }
 
 void Replica::plan_prefills(SimTime now, std::int64_t budget) {
+  if (ranks_wait()) return plan_prefills_by_rank(now, budget);
   const bool batch_open = !rules_.whole_batch || running_ == 0;
-  if (ranks_wait() ? hold_for_ranks() : batch_open && hold_prefill(budget)) {
-    waiting_for_more_ = true;
-    return;
-  }
-  if (!continue_prefills(budget) || !batch_open || preempted_) return;
-  ranks_wait() ? admit_by_rank(now, budget) : admit(now, budget);
-  if (!chunks_.empty()) rank_clock_ = 0;
+  waiting_for_more_ = batch_open && hold_prefill(budget);
+  if (waiting_for_more_ || !continue_prefills(budget) || !batch_open || preempted_) return;
+  admit(now, budget);
 }
 
 /// TensorRT-LLM's batch waiting: while sequences decode, prefill is held until the tokens of the step reach a share
@@ -90,12 +87,17 @@ void Replica::make_room_for_decodes() {
   while (room() < 0) preempt(newest_);
 }
 
-/// Chunks of the prompts under way. False when one could not go on: then nothing younger may start either.
+/// Chunks of the prompts under way, each within what its rank has left where requests have ranks. False when one could
+/// not go on: then nothing younger may start either.
 bool Replica::continue_prefills(std::int64_t& budget) {
+  std::vector<std::int64_t> of_ranks;
+  if (ranks_wait() && !partial_.empty()) of_ranks = rank_room();
   for (std::size_t i = 0; i < partial_.size() && budget > 0; ++i) {
     const Slot slot = partial_[i];
     LiveRequest& r = requests_[slot];
-    const std::int64_t left = r.target - r.base, most = std::min(budget, rank_budget_);
+    const std::int64_t of_rank = of_ranks.empty() ? rank_budget_ : of_ranks[r.rank];
+    if (of_rank <= 0) continue;
+    const std::int64_t left = r.target - r.base, most = std::min(budget, of_rank);
     const std::int64_t tokens = engine_.chunked_prefill ? std::min(left, most) : left;
     const std::int64_t bytes = pool_.layout().bytes(r.base + tokens) - pool_.layout().bytes(r.base);
     while (bytes > room() && r.phase == Phase::kPrefill) {
@@ -106,6 +108,7 @@ bool Replica::continue_prefills(std::int64_t& budget) {
     pool_.take(bytes);
     chunks_.push_back({slot, static_cast<int>(tokens)});
     budget -= tokens;
+    if (!of_ranks.empty()) of_ranks[r.rank] -= tokens;
   }
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "sim/serve/kv_pool.h"
 #include "sim/serve/live_request.h"
 #include "sim/serve/sim_time.h"
 #include "sim/step/step_model.h"
@@ -14,9 +15,24 @@ struct ReplicaArrival {
   Slot slot;
 };
 
+/// A cache on its way, by the time at which it is here.
+struct CacheLanding {
+  SimTime at;
+  Slot slot;
+};
+
 struct PlannedChunk {
   Slot slot;
   int tokens;
+};
+
+/// What it takes to let a request in.
+struct PlannedAdmission {
+  KvPool::Hit hit;
+  int tokens = 0;          ///< of the first chunk
+  std::int64_t bytes = 0;  ///< to take now
+  std::int64_t reserve = 0;
+  bool possible = false;
 };
 
 struct StepRun {

@@ -177,6 +177,18 @@ TEST_CASE("attention-DP balance: a prompt stays on the rank that it came to, wit
   CHECK(play(d, third).starts_with("0+20x1 2+0x7 1+10x1"));  // the first rank has nothing left to decode then
 }
 
+TEST_CASE("attention-DP balance: what is left of a prompt has what its rank's decodes leave of the budget") {
+  const auto d = engine("no_evict", 10);
+  d->sharding.attention_dp = 2;
+  d->engine.attention_dp_balance = true;
+  d->engine.prefill_wait_steps = 1;  // no step is held
+  fake::Requests source;
+  // The first rank has prompts of 24 and 30 tokens, the second of 10 and 8. 10 + 10, 10 + 8, then 4 and 6 of the next;
+  // with the first of them decoding, 9 a step are left for the other 24 tokens.
+  source.add(0, 24, 9).add(0, 10, 9).add(0, 30, 9).add(0, 8, 9);
+  CHECK(play(d, source).starts_with("0+20x1 1+18x1 2+10x1 3+9x1 3+9x1 3+6x1 4+0x"));
+}
+
 TEST_CASE("asynchronous scheduling sees an arrival one step later") {
   for (const bool async : {false, true}) {
     const auto d = engine("decode_first", 1000);

@@ -44,6 +44,28 @@ TEST_CASE("simulation: a closed loop keeps its users busy") {
   CHECK(m.itl_ms.count() == 400);
 }
 
+TEST_CASE("simulation: the work of the warm-up is not in the measured time") {
+  const auto d = fake::deployment(10000);
+  fake::Requests source;
+  source.add(0, 100, 5).add(0.004, 50, 1).add(1, 100, 5);
+  WorkloadSpec w;
+  w.arrivals.process = ArrivalSpec::Process::kTrace;
+  w.warmup_requests = 2;
+  const ServingMetrics m = simulate(d, source, w, fake::options());
+  // The third request alone: 1 ms + 1 ms of prompt, four steps of 1.01 ms + 0.01 us * (100 101 102 103)
+  CHECK(m.completed == 1);
+  CHECK(m.gpu_busy_seconds * 1e3 == doctest::Approx(6.04406));
+  CHECK(m.gpu_busy_seconds == doctest::Approx(m.duration.base()));
+  CHECK(m.flops == doctest::Approx(104));  // a FLOP a token here
+  // Sent while the first one's prompt is computed, 0 to 2 ms: of that step a quarter is measured.
+  fake::Requests overlapping;
+  overlapping.add(0, 100, 1).add(0.0015, 100, 1);
+  w.warmup_requests = 1;
+  const ServingMetrics part = simulate(d, overlapping, w, fake::options());
+  CHECK(part.gpu_busy_seconds * 1e3 == doctest::Approx(0.5 + 2));
+  CHECK(part.flops == doctest::Approx(25 + 100));
+}
+
 TEST_CASE("simulation: what can never run is counted as failed, and the loop goes on") {
   const auto d = fake::deployment(1000);
   d->engine.max_model_len = 500;

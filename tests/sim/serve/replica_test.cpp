@@ -1,0 +1,56 @@
+// A replica by itself, driven event by event.
+#include "sim/serve/replica.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/serve/fake.h"
+
+using namespace roofcast;
+
+TEST_CASE("replica: a cache comes back past a prompt that waits for those of other ranks") {
+  const auto d = fake::deployment(10000);
+  d->engine.scheduler = "no_evict";
+  d->engine.max_num_batched_tokens = 100;
+  d->sharding.attention_dp = 2;
+  d->engine.attention_dp_balance = true;
+  d->engine.prefill_wait_steps = 1000;
+  fake::Recorder seen;
+  fake::LinearPricer pricer;
+  RequestTable requests;
+  Collector collector({}, &seen);
+  ReplicaOptions options;
+  options.transfer_bandwidth = BytesPerSecond(1e6);
+  Replica replica(d, options, pricer, nullptr, requests, collector);
+  const auto add = [&](std::int64_t id) {
+    Request request;
+    request.id = id;
+    request.prompt_tokens = 10;
+    request.output_tokens = 40;
+    const Slot slot = requests.add(request);
+    requests[slot].target = 10;
+    return slot;
+  };
+  const auto next_event = [&] {
+    const SimTime now = replica.due();
+    std::vector<Replica::Ended> ended;
+    if (replica.busy()) replica.end_run(ended);
+    replica.start_run(now);
+  };
+  replica.submit(add(0), SimTime(0));
+  replica.submit(add(1), SimTime(0));
+  next_event();                        // both ranks prefill
+  replica.submit(add(2), SimTime(0));  // the first rank's: held, for the second has none
+  const Slot prefilled = add(3);
+  requests[prefilled].base = 10;
+  requests[prefilled].produced = 1;
+  replica.submit_prefilled(prefilled, SimTime(0));
+  next_event();
+  CHECK(replica.take_fetches().size() == 1);
+  next_event();  // the cache is here
+  next_event();
+  REQUIRE(seen.steps.size() == 3);
+  CHECK(seen.steps[0].prefill_tokens == 20);
+  CHECK(seen.steps[1].decodes == 2);
+  CHECK(seen.steps[2].decodes == 3);
+  CHECK(seen.steps[1].prefill_tokens + seen.steps[2].prefill_tokens == 0);
+}
