@@ -113,6 +113,15 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
   }
 }
 
+/// From sending a batch to its last first token. Prompts pass two machines one after another, the front end and the
+/// GPU, n equal ones in a + b + (n - 1) max(a, b) (Johnson 1954): prefill hides the front end's work on all but the
+/// first, unless that takes longer.
+Seconds through_front_end(const HostCosts& host, const EstimateRequest& r, Seconds prefill) {
+  const Seconds intake = host.request_time + host.prompt_token_time * static_cast<double>(r.prompt_tokens);
+  const Seconds each = prefill / static_cast<double>(r.batch);
+  return host.request_latency + intake + each + std::max(intake, each) * (r.batch - 1.0);
+}
+
 }  // namespace
 
 double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cache) {
@@ -144,11 +153,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   }
   if (r.speculation.active() && d.engine.kv_cache) add_speculation(model, e, context);
   const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
-  const bool ideal = d.fidelity == Fidelity::kIdeal;
-  const Seconds front_end = ideal ? Seconds(0)
-                                  : d.engine.host.request_latency + d.engine.host.request_time +
-                                        d.engine.host.prompt_token_time * static_cast<double>(r.prompt_tokens);
-  e.ttft = e.prefill.time + front_end;
+  e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 0));
   e.ttft_interval = interval_of(e.ttft, relative_spread(e.prefill, d, e.ttft));
   e.tpot_interval = interval_of(e.tpot, relative_spread(e.decode, d, e.decode.time));

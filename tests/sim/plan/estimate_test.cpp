@@ -1,0 +1,25 @@
+#include "sim/plan/estimate.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/plan/scenario.h"
+
+using namespace roofcast;
+
+TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one after another") {
+  auto d = std::make_shared<Deployment>(
+      *read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+           .deployment);
+  const EstimateRequest batch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
+  d->engine.host.request_latency = Seconds(5e-3);
+  d->engine.host.prompt_token_time = Seconds(1e-6);
+  // 1 ms + 1000 us = 2 ms a prompt, less than the 10 ms or more that its prefill takes: hidden but for the first.
+  d->engine.host.request_time = Seconds(1e-3);
+  const Estimate hidden = estimate(d, batch);
+  CHECK(hidden.prefill.time > Seconds(100e-3));
+  CHECK(hidden.ttft.base() == doctest::Approx(5e-3 + 2e-3 + hidden.prefill.time.base()));
+  // 200 ms a prompt: the GPU waits for each, and computes the last one after all have come.
+  d->engine.host.request_time = Seconds(199e-3);
+  const Estimate late = estimate(d, batch);
+  CHECK(late.ttft.base() == doctest::Approx(5e-3 + 10 * 200e-3 + late.prefill.time.base() / 10));
+}
