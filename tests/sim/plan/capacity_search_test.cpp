@@ -159,6 +159,17 @@ TEST_CASE("plan: an offline batch is ranked by tokens a second; more of everythi
   for (const Sensitivity& s : sensitivities(r.ranked[0]).changes) CHECK(s.throughput_change > -0.02);
 }
 
+TEST_CASE("plan: what would help is asked at the load that is held, however far it is from where the search begins") {
+  PlannedDeployment p =
+      search_capacity(plan_of(kChat + "search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}")).ranked.at(0);
+  const double held = sensitivities(p).held;
+  p.held = held / 7;
+  const Sensitivities from_below = sensitivities(p);
+  CHECK(from_below.held == doctest::Approx(held).epsilon(0.02));
+  REQUIRE(!from_below.changes.empty());
+  CHECK(from_below.changes.front().throughput_change > 0.01);
+}
+
 TEST_CASE("plan: what it does not know is refused") {
   CHECK_THROWS_AS(plan_of(kChat), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {max_gpus: 2}"), ConfigError);

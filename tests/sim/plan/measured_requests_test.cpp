@@ -123,7 +123,7 @@ TEST_CASE("settings of a recorded run") {
   CHECK(cut.max_num_batched_tokens == 2048);
   CHECK(cut.scheduler == "decode_first");
   // --model says which model it was; the checkpoint's format is still the recorded one's.
-  read(R"(, "model": "somebody/private-FP8")");
+  CHECK_THROWS_WITH_AS(read(R"(, "model": "somebody/private-FP8")"), doctest::Contains("private"), ConfigError);
   CHECK(read_request_settings(path, "h100-sxm", "llama-3.1-8b").deployment->precision.weights == Dtype::kFp8);
   // Nothing recorded: the file's name.
   CHECK(read(R"(, "model": "Qwen/Qwen3-8B")", R"(, "hardware": {})").deployment->gpu.name == "rtx-4090");
