@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/run_engine.h"
-#include "sim/plan/shared_pricer.h"
 #include "sim/plan/spec_cache.h"
 #include "sim/plan/speculation.h"
 
@@ -211,33 +210,16 @@ DecodeLimits decode_limits(const CsvTable& table, const Columns& c) {
   return limits;
 }
 
-MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits, SpecCache& specs) {
-  MeasuredRun run;
-  run.row = row;
-  const std::string model = c.text(row, "model"), gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
-  run.group = model + " " + gpu + " " + engine;
-  run.scored =
-      (c.text(row, "speculation").empty() || c.text(row, "speculation") == "none") && c.text(row, "suspect") != "1";
-  run.metric = c.text(row, "metric");
-  const Mark mark = c.mark(row);
-  auto d = std::make_shared<Deployment>();
-  d->engine = engine_of_run({.kind = kind,
-                             .engine = engine,
-                             .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
-                             .source = c.text(row, "source"),
-                             .measured = c.text(row, "measured"),
-                             .kv_dtype = c.text(row, "kv_dtype")});
-  d->model = specs.model(make_scalar(model, mark));
-  run.dense = !has_experts(d->model);
-  const CalibratedGpu& calibrated =
-      specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
-  d->gpu = calibrated.spec;
-  d->gpu.node.launch_speed = launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
-  d->efficiency = calibrated.efficiency;
-  d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
-  check_sharding(d->model, d->sharding, mark);
+/// Launch settings in the row's columns over the profile of its engine and version.
+EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const ModelSpec& model) {
+  EngineSpec engine = engine_of_run({.kind = kind,
+                                     .engine = c.text(row, "engine"),
+                                     .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
+                                     .source = c.text(row, "source"),
+                                     .measured = c.text(row, "measured"),
+                                     .kv_dtype = c.text(row, "kv_dtype")});
   apply_launch_settings(
-      d->engine, [&](std::string_view name) { return c.text(row, name); },
+      engine, [&](std::string_view name) { return c.text(row, name); },
       [&](std::string_view name, double blank) { return c.number(row, name, blank); },
       {.kind = kind,
        .protocol = c.text(row, "protocol"),
@@ -245,8 +227,26 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
-       .dense = run.dense,
-       .begin_token = begins_prompts(d->model)});
+       .dense = !has_experts(model),
+       .begin_token = begins_prompts(model)});
+  return engine;
+}
+
+/// Of the decode workers where prefill is apart.
+std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits,
+                                          SpecCache& specs) {
+  const Mark mark = c.mark(row);
+  const std::string gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
+  auto d = std::make_shared<Deployment>();
+  d->model = specs.model(make_scalar(c.text(row, "model"), mark));
+  d->engine = engine_of_row(kind, c, row, d->model);
+  const CalibratedGpu& calibrated =
+      specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
+  d->gpu = calibrated.spec;
+  d->gpu.node.launch_speed = launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
+  d->efficiency = calibrated.efficiency;
+  d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
+  check_sharding(d->model, d->sharding, mark);
   if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;
@@ -256,22 +256,54 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   d->memory = plan_memory(*d);
   // The one batch of a static benchmark passes the stages of a pipeline whole: the stages wait for each other.
   if (kind == RunKind::kStatic) d->sharding.pp = 1;
+  return d;
+}
+
+/// The drafts of the row's multi-token prediction, and room for them. Which of them were accepted nobody recorded.
+void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t row) {
+  const Mark mark = c.mark(row);
+  ConfigReader drafts(make_map({{"method", mark, make_scalar("mtp", mark)},
+                                {"num_speculative_tokens", mark,
+                                 make_scalar(std::to_string(c.count(row, "num_speculative_tokens", 1)), mark)}},
+                               mark),
+                      "speculation");
+  run.speculation = parse_speculation(std::move(drafts), d);
+  run.speculation.acceptance.clear();
+  reserve_draft(d, run.speculation);
+}
+
+/// What prices of steps depend on.
+std::string pricing_key(const Deployment& d, const std::string& model) {
+  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}", model, d.gpu.name, d.engine.name,
+                     d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(d.precision.weights),
+                     name_of(d.precision.attention_weights), name_of(d.precision.expert_weights),
+                     name_of(d.precision.activations), name_of(d.precision.kv_cache), d.engine.max_num_batched_tokens,
+                     name_of(d.engine.moe_kernel), d.engine.graphs.max_batch, d.engine.graphs.enabled,
+                     d.engine.max_num_seqs, d.engine.shared_query_heads, d.gpu.node.launch_speed);
+}
+
+/// A row that is not predicted yet: whose it is, and whether its error counts.
+MeasuredRun describe(const Columns& c, std::size_t row) {
+  MeasuredRun run;
+  run.row = row;
+  run.group = c.text(row, "model") + " " + c.text(row, "gpu") + " " + c.text(row, "engine");
+  const std::string speculation = c.text(row, "speculation");
+  run.scored = (speculation.empty() || speculation == "none") && c.text(row, "suspect") != "1";
+  run.metric = c.text(row, "metric");
+  return run;
+}
+
+MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits, SpecCache& specs) {
+  MeasuredRun run = describe(c, row);
+  std::shared_ptr<Deployment> d = deployment_of(kind, c, row, limits, specs);
+  run.dense = !has_experts(d->model);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
     if (d->precision.expert_weights == Dtype::kNvfp4 && d->sharding.attention_dp == 1)
       d->engine.moe_kernel = MoeVariant::kLowLatency;
     disaggregate(run, *d, c, row);
   }
-  if (c.text(row, "speculation") == "mtp" && closed_loop(kind)) {
-    ConfigReader drafts(make_map({{"method", mark, make_scalar("mtp", mark)},
-                                  {"num_speculative_tokens", mark,
-                                   make_scalar(std::to_string(c.count(row, "num_speculative_tokens", 1)), mark)}},
-                                 mark),
-                        "speculation");
-    run.speculation = parse_speculation(std::move(drafts), *d);
-    run.speculation.acceptance.clear();
-    reserve_draft(*d, run.speculation);
-  }
+  if (c.text(row, "speculation") == "mtp" && closed_loop(kind)) add_drafts(run, *d, c, row);
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
   run.workload = workload_of(kind, c, row);
   run.batch = std::max(1, c.count(row, "batch", 1));
@@ -281,63 +313,9 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   run.one_prompt = c.text(row, "source") == "argonne_llm_inference_bench" && c.text(row, "engine") == "trtllm" &&
                    d->sharding.ep == 1;
   run.queues = kind == RunKind::kStatic && c.text(row, "source") != "trtllm_static_batch" && room < run.batch;
-  run.deployment_key = fmt::format(
-      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}", model, d->gpu.name, d->engine.name, d->sharding.tp,
-      d->sharding.pp, d->sharding.attention_dp, d->sharding.ep, name_of(d->precision.weights),
-      name_of(d->precision.attention_weights), name_of(d->precision.expert_weights), name_of(d->precision.activations),
-      name_of(d->precision.kv_cache), d->engine.max_num_batched_tokens, name_of(d->engine.moe_kernel),
-      d->engine.graphs.max_batch, d->engine.graphs.enabled, d->engine.max_num_seqs, d->engine.shared_query_heads,
-      d->gpu.node.launch_speed);
+  run.deployment_key = pricing_key(*d, c.text(row, "model"));
   run.deployment = std::move(d);
   return run;
-}
-
-double metric_value(const std::string& metric, const MeasuredRun& run, double output_tokens, double seconds) {
-  const double per_second = output_tokens / seconds;
-  if (metric == "output_tokens_per_s") return per_second;
-  if (metric == "tokens_per_s_per_gpu") return per_second / run.deployment->sharding.gpus();
-  return 0;
-}
-
-/// Steps of sequences that all say the same: every token meets the top_k experts of one.
-std::unique_ptr<StepPricer> one_prompt_pricer(const Deployment& deployment) {
-  auto same = std::make_shared<Deployment>(deployment);
-  for (LayerKind& kind : same->model.layers) {
-    if (auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward)) experts->experts = experts->top_k;
-  }
-  return make_model_pricer(same);
-}
-
-/// One batch of equal requests, without a front end: what gptSessionBenchmark, generate() and their like time.
-RunPrediction predict_static(const MeasuredRun& run, StepPricer& pricer) {
-  const EngineSpec& engine = run.deployment->engine;
-  const int isl = run.workload.prompt_tokens.longest(), osl = run.workload.output_tokens.longest();
-  const double room = run.queues ? std::max(1.0, run.deployment->memory.max_batch(isl + osl, engine.block_size)) : 1e9;
-  const int together = static_cast<int>(std::min<double>(std::min(run.batch, engine.max_num_seqs), room));
-  double prefill = 0;
-  for (std::int64_t done = 0, total = std::int64_t{together} * isl; done < total;) {
-    std::vector<PrefillChunk> chunks;
-    std::int64_t left = std::min<std::int64_t>(std::max(engine.max_num_batched_tokens, isl), total - done);
-    while (left > 0) {
-      const int before = static_cast<int>(done % isl),
-                tokens = static_cast<int>(std::min<std::int64_t>(left, isl - before));
-      chunks.push_back({tokens, before, before + tokens == isl});
-      left -= tokens, done += tokens;
-    }
-    prefill += pricer.cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
-  }
-  const std::unique_ptr<StepPricer> same =
-      run.one_prompt && !run.dense && together > 1 ? one_prompt_pricer(*run.deployment) : nullptr;
-  StepPricer& decoding = same ? *same : pricer;
-  const double decode = osl > 1 ? decoding.decode_run(together, (isl + 1.0) * together, 1, osl - 1).time.base() : 0.0;
-  const double waves = std::ceil(static_cast<double>(run.batch) / together);
-  const double seconds = waves * (prefill + decode);
-  RunPrediction p{.ttft_ms = prefill * 1e3, .tpot_ms = osl > 1 ? decode / (osl - 1) * 1e3 : 0.0, .value = 0};
-  p.value = run.metric == "ttft_ms"   ? p.ttft_ms
-            : run.metric == "tpot_ms" ? p.tpot_ms
-            : run.metric == "e2e_ms"  ? seconds * 1e3
-                                      : metric_value(run.metric, run, static_cast<double>(osl) * run.batch, seconds);
-  return p;
 }
 
 }  // namespace
@@ -351,45 +329,12 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
     try {
       out.runs.push_back(read_run(out.kind, columns, row, limits, specs));
     } catch (const ConfigError& error) {
-      MeasuredRun run;
-      run.row = row;
-      run.group = columns.text(row, "model") + " " + columns.text(row, "gpu") + " " + columns.text(row, "engine");
+      MeasuredRun run = describe(columns, row);
       run.note = error.what();
       out.runs.push_back(std::move(run));
     }
   }
   return out;
-}
-
-RunPrediction predict_run(RunKind kind, const MeasuredRun& run, StepPricer& pricer) {
-  SIM_CHECK(run.note.empty(), "a run with a note cannot be predicted");
-  // The first token of a batch that queues is that of the part which is let in first.
-  const bool at_once = !run.queues || run.metric == "ttft_ms";
-  if (kind == RunKind::kStatic && at_once) return predict_static(run, pricer);
-  ServingOptions options = run.serving;
-  options.replicas = run.replicas;
-  options.disaggregation = run.disaggregation;
-  if (!run.speculation.acceptance.empty()) options.speculation = run.speculation;
-  options.pricer = [&](const std::shared_ptr<const Deployment>& deployment) -> std::unique_ptr<StepPricer> {
-    if (deployment != run.deployment) return make_model_pricer(deployment);
-    return std::make_unique<SharedPricer>(pricer);
-  };
-  const ServingMetrics m = simulate(run.deployment, run.workload, options);
-  RunPrediction p{.ttft_ms = m.ttft_ms.mean(), .tpot_ms = m.tpot_ms.mean(), .value = 0};
-  if (run.metric == "ttft_ms") {
-    p.value = p.ttft_ms;
-  } else if (run.metric == "itl_ms") {
-    p.value = m.itl_ms.mean();
-  } else if (run.metric == "tpot_ms") {
-    p.value = p.tpot_ms;
-  } else if (run.metric == "e2e_ms") {
-    p.value = m.duration.base() * 1e3;
-  } else if (run.metric == "total_tokens_per_s") {
-    p.value = (m.input_tokens + m.output_tokens) / m.duration.base();
-  } else if (!run.metric.empty()) {
-    p.value = metric_value(run.metric, run, m.output_tokens, m.duration.base());
-  }
-  return p;
 }
 
 }  // namespace roofcast
