@@ -37,24 +37,24 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
   return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
 }
 
-}  // namespace
-
-EngineSpec parse_engine_spec(ConfigReader in) {
-  static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
-  static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
-  static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
-  static constexpr std::array<std::string_view, 3> kAttention{"flash", "naive", "flash_unsplit"};
-  static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
-  EngineSpec e;
-  e.name = in.text("name");
-  e.version = in.text("version", "");
-  in.ignore("source");
-  in.ignore("help");
-  e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
+void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.scheduler = in.text("scheduler", e.scheduler);
   e.max_num_seqs = small_integer(in, "max_num_seqs", e.max_num_seqs, 1);
   e.max_num_batched_tokens = small_integer(in, "max_num_batched_tokens", e.max_num_batched_tokens, 1);
   e.chunked_prefill = in.boolean("chunked_prefill", e.chunked_prefill);
+  e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
+  e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
+  e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
+  e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
+  e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
+  e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
+  e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
+  e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);
+}
+
+void parse_cache(ConfigReader& in, EngineSpec& e) {
+  static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
+  static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
   e.block_size = small_integer(in, "block_size", e.block_size, 0);
   e.max_model_len = small_integer(in, "max_model_len", e.max_model_len, 0);
   e.memory_rule = static_cast<MemoryRule>(in.choice("memory_rule", kRules, 0));
@@ -63,35 +63,47 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
-  e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
+  e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
+  e.kv_cache = in.boolean("kv_cache", e.kv_cache);
+  e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
+  e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.kv_offload = in.bytes("kv_offload", e.kv_offload);
   if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
   if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB a GPU");
   if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
     in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
   }
-  e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
-  e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
-  e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
-  e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
-  e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
-  e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
-  e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
-  e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
-  e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);
+}
+
+void parse_kernels(ConfigReader& in, EngineSpec& e) {
+  static constexpr std::array<std::string_view, 3> kAttention{"flash", "naive", "flash_unsplit"};
+  static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
+  std::vector<std::string_view> experts;
+  for (std::size_t i = 0; i < kMoeVariantCount; ++i) experts.push_back(name_of(static_cast<MoeVariant>(i)));
+  e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
+  e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
+  e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
+}
+
+}  // namespace
+
+EngineSpec parse_engine_spec(ConfigReader in) {
+  static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
+  EngineSpec e;
+  e.name = in.text("name");
+  e.version = in.text("version", "");
+  in.ignore("source");
+  in.ignore("help");
+  e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
+  parse_batching(in, e);
+  parse_cache(in, e);
+  parse_kernels(in, e);
   if (auto graphs = in.optional_child("cuda_graphs")) e.graphs = parse_graphs(std::move(*graphs));
   if (auto host = in.optional_child("host")) e.host = parse_host(std::move(*host));
-  std::vector<std::string_view> kernels;
-  for (std::size_t i = 0; i < kMoeVariantCount; ++i) kernels.push_back(name_of(static_cast<MoeVariant>(i)));
-  e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", kernels, 0));
   e.start_time = in.time("start_time", e.start_time);
   e.handover_time = in.time("handover_time", e.handover_time);
-  e.kv_cache = in.boolean("kv_cache", e.kv_cache);
-  e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
-  e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
-  e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
-  e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   in.finish();
   return e;
 }
