@@ -64,6 +64,28 @@ Table slice_table(const FleetPlan& plan) {
   return table;
 }
 
+Json autoscaling_json(const AutoscalingSpec& a) {
+  return {{"min", a.min},
+          {"max", a.max},
+          {"policy", scaling_policies()[static_cast<std::size_t>(a.policy)].name},
+          {"target", a.target},
+          {"interval_s", a.interval.base()},
+          {"scale_up_delay_s", a.scale_up_delay.base()},
+          {"scale_down_delay_s", a.scale_down_delay.base()}};
+}
+
+Json hour_json(const FleetSlice& s, bool recorded) {
+  Json out{{"start_s", s.from.base()}, {"end_s", s.to.base()},
+           {"request_rate", s.rate},   {"replicas_needed", s.needed},
+           {"replicas", s.mean},       {"replicas_most", s.most},
+           {"completed", s.completed}, {"p99_ttft_ms", s.ttft_ms.percentile(99)}};
+  if (recorded) {
+    out["mean_prompt_tokens"] = s.prompt_tokens;
+    out["mean_output_tokens"] = s.output_tokens;
+  }
+  return out;
+}
+
 }  // namespace
 
 Json fleet_plan_json(const FleetPlan& plan) {
@@ -74,14 +96,7 @@ Json fleet_plan_json(const FleetPlan& plan) {
            {"static", day_json(plan.fixed, plan.fixed)},
            {"scheduled", day_json(plan.scheduled, plan.fixed)},
            {"autoscaled", day_json(plan.scaled, plan.fixed)}};
-  const AutoscalingSpec& a = plan.scaling;
-  out["autoscaling"] = {{"min", a.min},
-                        {"max", a.max},
-                        {"policy", scaling_policies()[static_cast<std::size_t>(a.policy)].name},
-                        {"target", a.target},
-                        {"interval_s", a.interval.base()},
-                        {"scale_up_delay_s", a.scale_up_delay.base()},
-                        {"scale_down_delay_s", a.scale_down_delay.base()}};
+  out["autoscaling"] = autoscaling_json(plan.scaling);
   out["objectives_met"] = plan.met;
   out["completed"] = plan.metrics.completed;
   out["failed"] = plan.metrics.failed;
@@ -96,19 +111,7 @@ Json fleet_plan_json(const FleetPlan& plan) {
   if (plan.recorded)
     out["prefix_cache_hit_rate"] = plan.metrics.cached_tokens / std::max(plan.metrics.input_tokens, 1.0);
   out["hours"] = Json::array();
-  for (const FleetSlice& s : plan.slices) {
-    out["hours"].push_back({{"start_s", s.from.base()},
-                            {"end_s", s.to.base()},
-                            {"request_rate", s.rate},
-                            {"replicas_needed", s.needed},
-                            {"replicas", s.mean},
-                            {"replicas_most", s.most},
-                            {"completed", s.completed},
-                            {"p99_ttft_ms", s.ttft_ms.percentile(99)}});
-    if (!plan.recorded) continue;
-    out["hours"].back()["mean_prompt_tokens"] = s.prompt_tokens;
-    out["hours"].back()["mean_output_tokens"] = s.output_tokens;
-  }
+  for (const FleetSlice& s : plan.slices) out["hours"].push_back(hour_json(s, plan.recorded));
   return out;
 }
 

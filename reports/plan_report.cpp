@@ -67,10 +67,9 @@ Json verdict_json(const Verdict& v) {
           {"met", v.met}};
 }
 
-Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
+/// What would be run.
+Json layout_json(const PlannedDeployment& p) {
   const Deployment& d = *p.candidate.scenario.deployment;
-  const ServingMetrics& m = p.result.metrics;
-  const TokenPrice price = token_price(p, a.plan);
   Json out = deployment_json(d);
   out["mode"] = p.candidate.disaggregated() ? "disaggregated" : "aggregated";
   out["gpus"] = p.gpus();
@@ -84,6 +83,12 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   out["spare_replicas"] = p.spare;
   out["max_num_seqs"] = d.engine.max_num_seqs;
   out["max_num_batched_tokens"] = d.engine.max_num_batched_tokens;
+  return out;
+}
+
+/// What the load on it was simulated to see.
+void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
+  const ServingMetrics& m = p.result.metrics;
   out["load"] = p.load;
   for (const auto& [name, values] :
        {std::pair{"ttft", &m.ttft_ms}, {"tpot", &m.tpot_ms}, {"itl", &m.itl_ms}, {"e2el", &m.e2el_ms}}) {
@@ -107,6 +112,10 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   if (const SpeculationSpec& s = p.candidate.scenario.serving.speculation; s.active())
     out["speculation"] = {{"method", name_of(s.method)}, {"num_speculative_tokens", s.num_speculative_tokens}};
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
+}
+
+void add_price(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
+  const TokenPrice price = token_price(p, a.plan);
   out["usd_per_hour"] = p.usd_per_hour();
   out["usd_per_million_input_tokens"] = price.usd_per_million_input;
   out["usd_per_million_output_tokens"] = price.usd_per_million_output;
@@ -114,7 +123,13 @@ Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   out["input_share_of_cost"] = price.input_share;
   out["joules_per_output_token"] = price.joules_per_output_token;
   if (a.plan.grams_co2_per_kwh > 0) out["grams_co2_per_million_output_tokens"] = price.grams_co2_per_million_output;
-  out["provenance"] = provenance_json(d);
+}
+
+Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
+  Json out = layout_json(p);
+  add_prediction(p, a, out);
+  add_price(p, a, out);
+  out["provenance"] = provenance_json(*p.candidate.scenario.deployment);
   return out;
 }
 
@@ -200,22 +215,27 @@ Table ranking(const PlanAnswer& a, std::size_t most) {
   return table;
 }
 
-std::string winner_text(const PlanAnswer& a) {
-  const PlannedDeployment& w = a.result.ranked.front();
+/// The fleet, and what it costs.
+std::string fleet_text(const PlannedDeployment& w) {
   const Deployment& d = *w.candidate.scenario.deployment;
   const bool apart = w.candidate.disaggregated();
-  std::string out =
+  const std::string what =
       apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
             : deployment_line(d) + ", ";
-  out += fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
-                     w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
-                     significant(w.usd_per_hour(), 3));
-  if (a.plan.goodput > 0)
+  return what + fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
+                            w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "",
+                            w.gpus(), significant(w.usd_per_hour(), 3));
+}
+
+/// Each objective and limit, and how far it is met.
+std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
+  std::string out;
+  if (plan.goodput > 0)
     out += fmt::format(
         "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
-        100 * w.result.goodput, 100 * w.result.goodput_low, 100 * a.plan.goodput);
+        100 * w.result.goodput, 100 * w.result.goodput_low, 100 * plan.goodput);
   for (const Verdict& v : w.result.verdicts) {
-    if (a.plan.goodput > 0) {
+    if (plan.goodput > 0) {
       out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
                          human_time(v.objective.limit.base()));
       continue;
@@ -227,12 +247,19 @@ std::string winner_text(const PlanAnswer& a) {
   const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
   if (drafts.active())
     out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
-  if (a.plan.max_power.value > 0)
+  if (plan.max_power.value > 0)
     out += fmt::format("  power        {} W in the mean, limit {} W\n", significant(w.power().value, 3),
-                       significant(a.plan.max_power.value, 3));
-  if (a.plan.max_cost.value > 0)
+                       significant(plan.max_power.value, 3));
+  if (plan.max_cost.value > 0)
     out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
-                       significant(a.plan.max_cost.value, 3));
+                       significant(plan.max_cost.value, 3));
+  return out;
+}
+
+/// What it holds, and what would let it hold more.
+std::string reserve_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  std::string out;
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
                        a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
@@ -247,7 +274,13 @@ std::string winner_text(const PlanAnswer& a) {
                        bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
-  return out + fmt::format("  standing: {}\n", provenance_line(d));
+  return out;
+}
+
+std::string winner_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  return fleet_text(w) + verdicts_text(w, a.plan) + reserve_text(a) +
+         fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
 }
 
 std::string frontier_text(const PlanResult& r) {

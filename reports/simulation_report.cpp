@@ -76,9 +76,8 @@ Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-Json to_json(const ServingMetrics& m, const Scenario& s) {
-  const double seconds = m.duration.base();
-  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+/// What ran, and what was asked of it.
+Json setup_json(const Scenario& s, const FleetCost& cost) {
   Json out = deployment_json(*s.deployment);
   out["replicas"] = s.serving.replicas;
   if (s.serving.disaggregation) {
@@ -90,6 +89,12 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["gpus"] = cost.gpus;
   out["workload"] = s.workload ? s.workload->name : "";
   out["seed"] = s.serving.seed;
+  return out;
+}
+
+/// What clients saw, under the keys of `vllm bench serve`.
+void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
+  const double seconds = m.duration.base();
   out["duration"] = seconds;
   out["completed"] = m.completed;
   out["failed"] = m.failed;
@@ -114,6 +119,10 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   }
   out["mean_queue_ms"] = m.queue_ms.mean();
   out["p99_queue_ms"] = m.queue_ms.percentile(99);
+}
+
+/// What the GPUs and their caches did.
+void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   out["preemptions"] = m.preemptions;
@@ -129,10 +138,17 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
     out["spec_decode_acceptance_rate"] = m.accepted_tokens / m.drafted_tokens;
   }
   out["energy_joules"] = cost.energy.value;
+}
+
+Json to_json(const ServingMetrics& m, const Scenario& s) {
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  Json out = setup_json(s, cost);
+  add_client_metrics(m, s, out);
+  add_engine_metrics(m, s, cost, out);
   if (!m.clients.empty()) out["clients"] = clients_json(m, s);
   if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
-                 {"usd", cost.usd_per_hour * seconds / 3600.0},
+                 {"usd", cost.usd_per_hour * m.duration.in(kHour)},
                  {"usd_per_million_output_tokens", cost.usd_per_million_output_tokens},
                  {"usd_per_million_total_tokens", cost.usd_per_million_total_tokens},
                  {"joules_per_output_token", cost.joules_per_output_token}};
@@ -163,60 +179,94 @@ std::string clients_text(const ServingMetrics& m, const Scenario& s) {
   return table.text() + (more > 0 ? fmt::format("and {} kinds of clients with fewer requests\n", more) : std::string());
 }
 
-std::string to_text(const ServingMetrics& m, const Scenario& s) {
-  const Json json = to_json(m, s);
-  std::string out = deployment_line(*s.deployment);
-  if (const auto& split = s.serving.disaggregation) {
-    out = fmt::format("decode: {} x {}\nprefill: {} x {}", s.serving.replicas, out, split->prefill_replicas,
-                      deployment_line(*split->prefill));
-  } else if (s.serving.replicas > 1)
-    out += fmt::format(", {} replicas", s.serving.replicas);
-  out += "\n\n";
-  const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<24}{}\n", name, value); };
-  const auto number = [&](const char* key, int digits = 4) { return significant(json[key].get<double>(), digits); };
-  line("requests", fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
+/// Lines of a name and what it stands for.
+class Lines {
+ public:
+  void add(const char* name, const std::string& value) { text_ += fmt::format("{:<24}{}\n", name, value); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string setup_text(const Scenario& s) {
+  const std::string line = deployment_line(*s.deployment);
+  if (const auto& split = s.serving.disaggregation)
+    return fmt::format("decode: {} x {}\nprefill: {} x {}\n", s.serving.replicas, line, split->prefill_replicas,
+                       deployment_line(*split->prefill));
+  return s.serving.replicas > 1 ? fmt::format("{}, {} replicas\n", line, s.serving.replicas) : line + "\n";
+}
+
+void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& json, Lines& lines) {
+  const auto number = [&](const char* key) { return significant(json[key].get<double>(), 4); };
+  lines.add("requests",
+            fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
   if (m.cancelled + m.rejected > 0) {
-    line("failed",
-         fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue",
-                     m.cancelled, human_count(m.cancelled_tokens), m.rejected));
+    lines.add("failed",
+              fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue",
+                          m.cancelled, human_count(m.cancelled_tokens), m.rejected));
   }
-  line("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
-  line("throughput", fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
-                                 number("output_throughput"), number("total_token_throughput")));
-  if (!s.objectives.empty()) line("goodput", fmt::format("{} requests/s", number("request_goodput")));
-  line("KV cache",
-       fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached",
-                   100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>()));
+  lines.add("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
+  lines.add("throughput",
+            fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
+                        number("output_throughput"), number("total_token_throughput")));
+  if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
+}
+
+void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& json, Lines& lines) {
+  lines.add("KV cache",
+            fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached",
+                        100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>()));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
-    line("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out a GPU",
-                                    100 * json["kv_offload"]["hit_rate"].get<double>(), m.offload_loaded_bytes / 1e9,
-                                    m.offload_stored_bytes / 1e9));
+    lines.add("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out a GPU",
+                                         100 * json["kv_offload"]["hit_rate"].get<double>(),
+                                         m.offload_loaded_bytes / 1e9, m.offload_stored_bytes / 1e9));
   }
+}
+
+void add_fleet_lines(const ServingMetrics& m, const Scenario& s, Lines& lines) {
   if (s.serving.fleet.autoscaling) {
-    line("replicas", fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}",
-                                 significant(paid_replicas(m, s.serving.replicas), 3), m.most_replicas,
-                                 significant(m.replica_seconds / 3600.0, 4), m.replica_starts,
-                                 human_time(s.serving.fleet.cold_start.base())));
+    lines.add("replicas", fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}",
+                                      significant(paid_replicas(m, s.serving.replicas), 3), m.most_replicas,
+                                      significant(m.replica_seconds / 3600.0, 4), m.replica_starts,
+                                      human_time(s.serving.fleet.cold_start.base())));
   }
   if (s.serving.fleet.failures) {
-    line("failures",
-         fmt::format("{} of replicas; {} requests moved to others, {} lost", m.replica_failures, m.requeued, m.lost));
+    lines.add("failures", fmt::format("{} of replicas; {} requests moved to others, {} lost", m.replica_failures,
+                                      m.requeued, m.lost));
   }
-  line("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", 100 * json["gpu_utilization"].get<double>(),
-                           100 * json["mfu"].get<double>(), 100 * json["mbu"].get<double>()));
-  line("cost", fmt::format("{} USD/h, {} USD per million output tokens, {} J an output token",
-                           significant(json["cost"]["usd_per_hour"].get<double>(), 3),
-                           significant(json["cost"]["usd_per_million_output_tokens"].get<double>(), 3),
-                           significant(json["cost"]["joules_per_output_token"].get<double>(), 3)));
-  line("steps", std::to_string(m.iterations));
-  line("standing", provenance_line(*s.deployment));
+}
+
+void add_gpu_lines(const Json& json, Lines& lines) {
+  const auto percent = [&](const char* key) { return 100 * json[key].get<double>(); };
+  const auto cost = [&](const char* key) { return significant(json["cost"][key].get<double>(), 3); };
+  lines.add("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", percent("gpu_utilization"), percent("mfu"),
+                                percent("mbu")));
+  lines.add("cost",
+            fmt::format("{} USD/h, {} USD per million output tokens, {} J an output token", cost("usd_per_hour"),
+                        cost("usd_per_million_output_tokens"), cost("joules_per_output_token")));
+}
+
+std::string latency_text(const ServingMetrics& m) {
   Table table({"ms", "mean", "median", "p90", "p99"});
   for (const Named& l : latencies(m)) {
     const Distribution& d = *l.values;
     table.row({l.name, significant(d.mean()), significant(d.percentile(50)), significant(d.percentile(90)),
                significant(d.percentile(99))});
   }
-  out += "\n" + table.text();
+  return table.text();
+}
+
+std::string to_text(const ServingMetrics& m, const Scenario& s) {
+  const Json json = to_json(m, s);
+  Lines lines;
+  add_request_lines(m, s, json, lines);
+  add_cache_lines(m, s, json, lines);
+  add_fleet_lines(m, s, lines);
+  add_gpu_lines(json, lines);
+  lines.add("steps", std::to_string(m.iterations));
+  lines.add("standing", provenance_line(*s.deployment));
+  std::string out = setup_text(s) + "\n" + lines.text() + "\n" + latency_text(m);
   if (!m.clients.empty()) out += "\n" + clients_text(m, s);
   for (const Objective& o : s.objectives) {
     const Seconds value = observed(o, m);
