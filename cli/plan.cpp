@@ -28,6 +28,27 @@ std::string repository_of(const PlanAnswer& answer) {
                                  : text.substr(at + kHub.size(), text.find(' ', at) - at - kHub.size());
 }
 
+ConfigTree plan_tree(const Options& options) {
+  if (!options.has("plan")) throw ConfigError("plan: which file? roofcast plan PLAN.yaml");
+  ConfigTree tree = load_named("plans", options.value<std::vector<std::string>>("plan").front(), Mark{"plan", 0, 0});
+  tree = options.scenario(tree);
+  if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
+  return tree;
+}
+
+/// The day of a load that changes: as its profile says, or as it was recorded.
+std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
+  if (diurnal && plan.disaggregated) {
+    throw ConfigError(tree->mark,
+                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
+                      "or the arrivals' 'profile'");
+  }
+  if (!diurnal) diurnal = recorded_day(plan);
+  if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
+    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
+  return diurnal;
+}
+
 }  // namespace
 
 int run_plan(std::span<const std::string> arguments) {
@@ -42,22 +63,12 @@ int run_plan(std::span<const std::string> arguments) {
                                                          "simulate every candidate, whatever the bounds say");
   options.positional("plan", 1);
   if (!options.parse(arguments)) return kDone;
-  if (!options.has("plan")) throw ConfigError("plan: which file? roofcast plan PLAN.yaml");
-  ConfigTree tree = load_named("plans", options.value<std::vector<std::string>>("plan").front(), Mark{"plan", 0, 0});
-  tree = options.scenario(tree);
-  if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
+  const ConfigTree tree = plan_tree(options);
   if (options.has("emit")) check_launch_engine(options.text("emit"));
   const auto start = std::chrono::steady_clock::now();
-  std::optional<DiurnalPlan> diurnal = diurnal_plan(tree);
-  PlanAnswer answer{.plan = parse_plan(diurnal ? diurnal->peak : tree), .result = {}, .sensitivities = {}};
-  if (diurnal && answer.plan.disaggregated) {
-    throw ConfigError(tree->mark,
-                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
-                      "or the arrivals' 'profile'");
-  }
-  if (!diurnal) diurnal = recorded_day(answer.plan);
-  if (answer.plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
-    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
+  const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
+  PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}, .sensitivities = {}};
+  const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan,
                       {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});

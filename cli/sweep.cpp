@@ -62,6 +62,23 @@ std::string store_path(const Options& options) {
   return std::filesystem::path(options.value<std::vector<std::string>>("sweep").front()).stem().string() + ".sqlite";
 }
 
+/// Ctrl-C and a full disk end a sweep with what is finished in the store.
+void end_in_good_order() {
+  std::signal(SIGINT, stop_on_signal);
+  std::signal(SIGTERM, stop_on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
+}
+
+void tell(const SweepOutcome& outcome, double seconds, const Ranks* ranks, int lost) {
+  if (!outcome.errors.empty()) {
+    fmt::print(stderr, "{} combinations cannot be; the first: {}\n", outcome.errors.size(),
+               outcome.errors.begin()->second);
+  }
+  fmt::print(stderr, "{} points: {} run in {:.3f} s{}, {} from the store\n", outcome.points.size(), outcome.computed,
+             seconds, ranks != nullptr ? fmt::format(" by {} ranks", ranks->size()) : "", outcome.found);
+  if (lost > 0) fmt::print(stderr, "{} ranks fell silent; the others did their work\n", lost);
+}
+
 }  // namespace
 
 int run_sweep_command(std::span<const std::string> arguments) {
@@ -85,9 +102,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
   if (ranks) crew.emplace(*ranks);
   const SweepSpec sweep = read_sweep(options);
   SweepStore store(store_path(options));
-  std::signal(SIGINT, stop_on_signal);
-  std::signal(SIGTERM, stop_on_signal);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
+  end_in_good_order();
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   SweepProgress progress;
@@ -100,13 +115,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
     return kInterrupted;
   }
   options.write(sweep_report(sweep, outcome, store, options.format()));
-  if (!outcome.errors.empty()) {
-    fmt::print(stderr, "{} combinations cannot be; the first: {}\n", outcome.errors.size(),
-               outcome.errors.begin()->second);
-  }
-  fmt::print(stderr, "{} points: {} run in {:.3f} s{}, {} from the store\n", outcome.points.size(), outcome.computed,
-             wall.count(), ranks ? fmt::format(" by {} ranks", ranks->size()) : "", outcome.found);
-  if (crew && crew->lost() > 0) fmt::print(stderr, "{} ranks fell silent; the others did their work\n", crew->lost());
+  tell(outcome, wall.count(), ranks.get(), crew ? crew->lost() : 0);
   return kDone;
 }
 

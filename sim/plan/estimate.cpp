@@ -122,6 +122,36 @@ Seconds through_front_end(const HostCosts& host, const EstimateRequest& r, Secon
   return host.request_latency + intake + each + std::max(intake, each) * (r.batch - 1.0);
 }
 
+/// The decode step, and the mean time of a token over the output.
+void add_decode(StepModel& model, Estimate& e, int context) {
+  const EstimateRequest& r = e.request;
+  const std::int64_t gaps = std::max(r.output_tokens - 1, 1);
+  if (model.deployment().engine.kv_cache) {
+    e.decode =
+        model.breakdown({.decodes = r.batch, .decode_context = static_cast<double>(context) * r.batch, .prefills = {}});
+    e.tpot = r.context ? e.decode.time
+                       : model.decode_run(r.batch, (r.prompt_tokens + 1.0) * r.batch, 1, gaps).time /
+                             static_cast<double>(gaps);
+  } else {
+    const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch), PrefillChunk{context, 0, true});
+    e.decode = model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
+    e.tpot = r.context ? e.decode.time : naive_generation(model, r) / static_cast<double>(gaps);
+  }
+  if (r.speculation.active() && model.deployment().engine.kv_cache) add_speculation(model, e, context);
+}
+
+void add_cost(const Deployment& d, Estimate& e) {
+  const EstimateRequest& r = e.request;
+  e.cost.usd_per_hour = d.gpu.price.value * d.sharding.gpus() * r.replicas;
+  e.cost.usd_per_million_output_tokens = e.cost.usd_per_hour / 3600.0 / e.request_tokens_per_s * 1e6;
+  const Utilization prefill = utilization_of(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
+  const Utilization decode = utilization_of(d, e.decode.time, e.decode.flops, e.decode.bytes);
+  const Joules joules = power_of(d.gpu, prefill) * e.prefill.time;
+  const Joules decoding = power_of(d.gpu, decode) * (e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 1)));
+  e.cost.joules_per_output_token =
+      (joules.value + decoding.value) * d.sharding.gpus() / (static_cast<double>(r.batch) * r.output_tokens);
+}
+
 }  // namespace
 
 double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cache) {
@@ -136,38 +166,15 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.request = r;
   e.memory = memory_of(d, r);
   e.prefill = prefill_all(model, r, e.prefill_steps);
-  const int context = r.context.value_or(r.prompt_tokens + r.output_tokens / 2);
-  const double gaps = std::max(r.output_tokens - 1, 1);
-  if (d.engine.kv_cache) {
-    e.decode =
-        model.breakdown({.decodes = r.batch, .decode_context = static_cast<double>(context) * r.batch, .prefills = {}});
-    e.tpot =
-        r.context
-            ? e.decode.time
-            : model.decode_run(r.batch, (r.prompt_tokens + 1.0) * r.batch, 1, static_cast<std::int64_t>(gaps)).time /
-                  gaps;
-  } else {
-    const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch), PrefillChunk{context, 0, true});
-    e.decode = model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
-    e.tpot = r.context ? e.decode.time : naive_generation(model, r) / gaps;
-  }
-  if (r.speculation.active() && d.engine.kv_cache) add_speculation(model, e, context);
-  const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
+  add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
   e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 0));
   e.ttft_interval = interval_of(e.ttft, relative_spread(e.prefill, d, e.ttft));
   e.tpot_interval = interval_of(e.tpot, relative_spread(e.decode, d, e.decode.time));
+  const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();
-  const double gpus = d.sharding.gpus() * r.replicas;
-  e.cost.usd_per_hour = d.gpu.price.value * gpus;
-  e.cost.usd_per_million_output_tokens = e.cost.usd_per_hour / 3600.0 / e.request_tokens_per_s * 1e6;
-  const Utilization prefill = utilization_of(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
-  const Utilization decode = utilization_of(d, e.decode.time, e.decode.flops, e.decode.bytes);
-  const Joules joules = power_of(d.gpu, prefill) * e.prefill.time;
-  const Joules decoding = power_of(d.gpu, decode) * (e.tpot * gaps);
-  e.cost.joules_per_output_token =
-      (joules.value + decoding.value) * d.sharding.gpus() / (static_cast<double>(r.batch) * r.output_tokens);
+  add_cost(d, e);
   return e;
 }
 

@@ -110,6 +110,8 @@ LengthSpec widely_spread(int mean) {
   return {LengthSpec::Lognormal{std::log(1.02 * mean) - kSigma * kSigma / 2, kSigma, 4, 1024}};
 }
 
+constexpr std::int64_t kMostRequests = 1'000'000;  ///< of one run: a slip in a column must not run for hours
+
 WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
   WorkloadSpec w;
   const int isl = c.needed(row, "isl"), osl = c.needed(row, "osl");
@@ -136,6 +138,9 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
     w.requests = kind == RunKind::kStatic ? std::max(1, c.count(row, "batch", 1))
                                           : offline_requests(c.text(row, "version"), isl + osl);
   }
+  if (w.requests > kMostRequests)
+    throw ConfigError(c.mark(row),
+                      fmt::format("a run of {} requests; at most {} are simulated", w.requests, kMostRequests));
   return w;
 }
 

@@ -150,52 +150,69 @@ SweepCrew::~SweepCrew() {
 
 int SweepCrew::lost() const { return lost_; }
 
+void SweepCrew::call(State& state) {
+  for (int r = 1; r < ranks_.size(); ++r) {
+    ranks_.send(r, packed(kGo, {}));
+    state.heard[r] = Clock::now();
+  }
+}
+
+/// What the ranks have said since. True when nobody said anything.
+bool SweepCrew::listen(State& state, const OnResult& on_result) {
+  bool quiet = true;
+  while (const std::optional<RankMessage> m = ranks_.poll()) {
+    quiet = false;
+    if (state.heard.count(m->from) == 0) continue;  // given up
+    state.heard[m->from] = Clock::now();
+    if (m->text[0] == kAlive) continue;
+    if (m->text[0] == kResults) state.accept(results_of(m->text), on_result);
+    state.given.erase(m->from);
+    state.free.insert(m->from);
+  }
+  return quiet;
+}
+
+void SweepCrew::hand_out(State& state, int rank) {
+  const std::vector<std::uint64_t> chunk = state.take(options_.chunk_seconds);
+  if (chunk.empty()) return;
+  std::vector<std::string> fields;
+  for (std::uint64_t point : chunk) fields.push_back(std::to_string(point));
+  ranks_.send(rank, packed(kWork, fields));
+  state.given[rank] = chunk;
+  state.free.erase(rank);
+}
+
+/// Points of ranks that were silent for too long wait again.
+void SweepCrew::give_up_silent(State& state) {
+  const auto now = Clock::now();
+  for (auto at = state.heard.begin(); at != state.heard.end();) {
+    if (now - at->second <= options_.silence) {
+      ++at;
+      continue;
+    }
+    for (std::uint64_t point : state.given[at->first]) state.waiting.push_back(point);
+    state.given.erase(at->first);
+    state.free.erase(at->first);
+    at = state.heard.erase(at);
+    ++lost_;
+  }
+}
+
 void SweepCrew::run(const std::vector<std::uint64_t>& points, const Compute& compute, const OnResult& on_result,
                     const std::atomic<bool>& stop) {
   State state;
   state.waiting.assign(points.begin(), points.end());
   state.open.insert(points.begin(), points.end());
   state.workers = static_cast<std::size_t>(ranks_.size());
-  if (!points.empty()) {
-    for (int r = 1; r < ranks_.size(); ++r) {
-      ranks_.send(r, packed(kGo, {}));
-      state.heard[r] = Clock::now();
-    }
-  }
+  if (!points.empty()) call(state);
   Bench bench(compute);
-  const auto hand_out = [&](int r) {
-    const std::vector<std::uint64_t> chunk = state.take(options_.chunk_seconds);
-    if (chunk.empty()) return;
-    std::vector<std::string> fields;
-    for (std::uint64_t point : chunk) fields.push_back(std::to_string(point));
-    ranks_.send(r, packed(kWork, fields));
-    state.given[r] = chunk;
-    state.free.erase(r);
-  };
   while (!state.open.empty() && !(stop && bench.idle())) {
-    bool quiet = true;
-    while (const std::optional<RankMessage> m = ranks_.poll()) {
-      quiet = false;
-      if (state.heard.count(m->from) == 0) continue;  // given up
-      state.heard[m->from] = Clock::now();
-      if (m->text[0] == kAlive) continue;
-      if (m->text[0] == kResults) state.accept(results_of(m->text), on_result);
-      state.given.erase(m->from);
-      state.free.insert(m->from);
-    }
+    const bool quiet = listen(state, on_result);
     if (auto results = bench.finished()) state.accept(std::move(*results), on_result);
-    const auto now = Clock::now();
-    for (auto at = state.heard.begin(); at != state.heard.end();) {
-      if (now - at->second <= options_.silence) {
-        if (!stop && state.free.count(at->first) > 0) hand_out(at->first);
-        ++at;
-        continue;
-      }
-      for (std::uint64_t point : state.given[at->first]) state.waiting.push_back(point);
-      state.given.erase(at->first);
-      state.free.erase(at->first);
-      at = state.heard.erase(at);
-      ++lost_;
+    give_up_silent(state);
+    const std::vector<int> free(state.free.begin(), state.free.end());
+    for (const int rank : free) {
+      if (!stop) hand_out(state, rank);
     }
     if (bench.idle() && !stop) {
       if (std::vector<std::uint64_t> chunk = state.take(options_.chunk_seconds); !chunk.empty())

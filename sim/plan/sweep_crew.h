@@ -44,6 +44,11 @@ class SweepCrew {
 
  private:
   struct State;
+  void call(State& state);
+  bool listen(State& state, const OnResult& on_result);
+  void hand_out(State& state, int rank);
+  void give_up_silent(State& state);
+
   Ranks& ranks_;
   CrewOptions options_;
   int lost_ = 0;

@@ -58,6 +58,12 @@ TEST_CASE("measured runs: a sweep that overfills its decode workers shows their 
   CHECK(runs.runs[0].disaggregation->prefill->engine.max_num_seqs == 8192 / 256);
 }
 
+TEST_CASE("measured runs: a slip in a column is a note, not a run of hours") {
+  const MeasuredRuns runs = sweep({16, 100'000'000});
+  CHECK(runs.runs.at(0).note == "");
+  CHECK(runs.runs.at(1).note == "runs.csv:3:1: a run of 1000000000 requests; at most 1000000 are simulated");
+}
+
 TEST_CASE("measured runs: offline benchmarks queue what their version's page says, without a front end") {
   CHECK(offline("v0.10.0", 128, 128).workload.requests == 2000);
   CHECK(offline("v0.10.0", 128, 128).deployment->engine.max_num_batched_tokens == 2048);
