@@ -301,6 +301,7 @@ void ConfigReader::ignore_rest() {
 void ConfigReader::finish() {
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (read_.contains(entry.key)) continue;
+    if (asked_.contains(entry.key) && value_of(entry.key) == nullptr) continue;  // null: as if it were not there
     std::set<std::string> known(read_.begin(), read_.end());
     known.insert(asked_.begin(), asked_.end());
     known.erase(entry.key);  // asked for, but of no use beside the others

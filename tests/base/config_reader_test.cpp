@@ -239,6 +239,14 @@ TEST_CASE("reader: has does not count as read, ignore does") {
   CHECK_NOTHROW(in.finish());
 }
 
+TEST_CASE("reader: a null that was asked for is as if it were not there") {
+  ConfigReader in = reader("a: null\nb:\n");
+  CHECK_FALSE(in.has("a"));
+  CHECK(message_of([&] { in.finish(); }) == "g.yaml:2:1: unknown key 'b' of a GPU (valid: a)");
+  CHECK_FALSE(in.has("b"));
+  in.finish();
+}
+
 TEST_CASE("reader: fail stands at the value, and names the key once") {
   const ConfigReader in = reader("a: 1\nb: 2\n");
   CHECK(message_of([&] { in.fail("b", "must divide the heads"); }) == "g.yaml:2:4: 'b': must divide the heads");
