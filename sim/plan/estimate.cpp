@@ -152,6 +152,19 @@ void add_cost(const Deployment& d, Estimate& e) {
       (joules.value + decoding.value) * d.sharding.gpus() / (static_cast<double>(r.batch) * r.output_tokens);
 }
 
+/// A prefill is priced step by step, and a step sequence by sequence.
+void check_size(const Deployment& d, const EstimateRequest& r) {
+  constexpr double kMostTokens = 1e10, kMostSteps = 2.5e5;
+  const double tokens = static_cast<double>(r.batch) * r.prompt_tokens;
+  const double budget =
+      d.fidelity == Fidelity::kIdeal ? tokens : 1.0 * d.engine.max_num_batched_tokens * d.sharding.attention_dp;
+  if (tokens > kMostTokens || tokens / budget > kMostSteps)
+    throw ConfigError(
+        fmt::format("{} prompts of {} tokens take {:.0f} prefill steps; at most {:.0f} steps and {:.0e} "
+                    "tokens are estimated",
+                    r.batch, r.prompt_tokens, std::ceil(tokens / budget), kMostSteps, kMostTokens));
+}
+
 }  // namespace
 
 double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cache) {
@@ -161,6 +174,7 @@ double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cach
 
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& r) {
   const Deployment& d = *deployment;
+  check_size(d, r);
   StepModel model(deployment);
   Estimate e;
   e.request = r;
