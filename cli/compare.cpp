@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/comparison_report.h"
@@ -29,10 +28,8 @@ int run_compare(std::span<const std::string> arguments) {
   if (!options.has("bench")) throw ConfigError("--bench: missing; the JSON of the measured run");
   const auto start = std::chrono::steady_clock::now();
   BenchRun run = read_bench_run(options.text("bench"));
-  const std::string& name = options.value<std::vector<std::string>>("scenario").front();
-  ConfigTree tree = options.scenario(load_named("scenarios", name, Mark{"compare", 0, 0}));
-  if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
-  const Scenario scenario = read_scenario(tree, options.fidelity());
+  const Scenario scenario =
+      read_scenario(options.scenario(options.document("scenario", "scenarios")), options.fidelity());
   if (!scenario.workload) throw ConfigError("compare: the scenario has no 'workload'");
   const Comparison comparison = compare_with_run(scenario, std::move(run));
   options.write(comparison_report(comparison, scenario, options.format()));

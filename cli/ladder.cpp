@@ -1,7 +1,6 @@
 // roofcast ladder: the techniques one after another.
 
 #include "sim/plan/ladder.h"
-#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/ladder_report.h"
@@ -21,13 +20,11 @@ int run_ladder(std::span<const std::string> arguments) {
       "requests", po::value<std::string>()->default_value("0"), "requests of a simulated rung (0: four a user)");
   options.positional("scenario", 1);
   if (!options.parse(arguments)) return kDone;
-  ConfigTree tree = make_map({}, Mark{"command line", 0, 0});
-  if (options.has("scenario")) {
-    tree = load_named("scenarios", options.value<std::vector<std::string>>("scenario").front(), Mark{"ladder", 0, 0});
-  }
   const LadderOptions ladder{.concurrency = static_cast<int>(options.integer("concurrency", 1, 100000)),
                              .requests = static_cast<int>(options.integer("requests", 0, 100000000))};
-  options.write(ladder_report(climb(options.scenario(tree), options.fidelity(), ladder), options.format()));
+  options.write(
+      ladder_report(climb(options.scenario(options.document("scenario", "scenarios")), options.fidelity(), ladder),
+                    options.format()));
   return kDone;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -97,6 +98,12 @@ std::int64_t Options::integer(const std::string& flag, std::int64_t low, std::in
   return value;
 }
 
+ConfigTree Options::document(const std::string& positional, const std::string& folder) const {
+  if (!has(positional)) return make_map({}, Mark{"command line", 0, 0});
+  const std::string command = split(usage_, ' ').at(1);  // "roofcast COMMAND ..."
+  return load_named(folder, value<std::vector<std::string>>(positional).front(), Mark{command, 0, 0});
+}
+
 ConfigTree Options::scenario(ConfigTree tree) const {
   for (const KeyFlag& f : kKeyFlags) {
     if (!values_.count(f.flag)) continue;
@@ -108,6 +115,7 @@ ConfigTree Options::scenario(ConfigTree tree) const {
       tree = with_assignment(tree, assignment, "--set");
     }
   }
+  if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");
   return tree;
 }
 

@@ -18,7 +18,7 @@ class Options {
   Options(std::string usage, std::string help);
 
   boost::program_options::options_description& add() { return description_; }
-  /// --model, --gpu, --engine, parallelism, precision, --set, --fidelity, --seed.
+  /// --model, --gpu, --engine, parallelism, precision, --set, --fidelity.
   void add_deployment_flags();
   /// --format table|json|csv and --out.
   void add_output_flags();
@@ -37,7 +37,9 @@ class Options {
   /// An integer flag within bounds.
   std::int64_t integer(const std::string& flag, std::int64_t low, std::int64_t high) const;
 
-  /// `scenario` with the deployment flags and --set laid over it.
+  /// What the positional argument names: a file, or a name in configs/`folder`. An empty document without one.
+  ConfigTree document(const std::string& positional, const std::string& folder) const;
+  /// `scenario` with the deployment flags, --set and --seed laid over it.
   ConfigTree scenario(ConfigTree scenario) const;
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv

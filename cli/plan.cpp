@@ -30,10 +30,7 @@ std::string repository_of(const PlanAnswer& answer) {
 
 ConfigTree plan_tree(const Options& options) {
   if (!options.has("plan")) throw ConfigError("plan: which file? roofcast plan PLAN.yaml");
-  ConfigTree tree = load_named("plans", options.value<std::vector<std::string>>("plan").front(), Mark{"plan", 0, 0});
-  tree = options.scenario(tree);
-  if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
-  return tree;
+  return options.scenario(options.document("plan", "plans"));
 }
 
 /// The day of a load that changes: as its profile says, or as it was recorded.

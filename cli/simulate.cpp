@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/openmetrics.h"
@@ -76,10 +75,7 @@ void write_file(const char* flag, const std::string& path, const std::string& te
 }
 
 ConfigTree scenario_tree(const Options& options) {
-  ConfigTree tree = make_map({}, Mark{"command line", 0, 0});
-  if (options.has("scenario")) {
-    tree = load_named("scenarios", options.value<std::vector<std::string>>("scenario").front(), Mark{"simulate", 0, 0});
-  }
+  ConfigTree tree = options.document("scenario", "scenarios");
   if (options.has("trace")) {  // the whole trace, in place of whatever workload the scenario has
     const std::string format = options.has("trace-format") ? options.text("trace-format") : "azure";
     tree = with_value(tree, "workload", make_map({}, Mark{"--trace", 0, 0}), "--trace");
@@ -89,9 +85,7 @@ ConfigTree scenario_tree(const Options& options) {
     tree = with_value(tree, "workload.arrivals.format", make_scalar(format, Mark{"--trace-format", 0, 0}),
                       "--trace-format");
   }
-  tree = options.scenario(tree);
-  if (options.has("seed")) tree = with_assignment(tree, "seed=" + options.text("seed"), "--seed");
-  return tree;
+  return options.scenario(tree);
 }
 
 void write_extras(const Options& options, const Scenario& scenario, const ServingMetrics& metrics,

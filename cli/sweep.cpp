@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/mpi_ranks.h"
 #include "cli/options.h"
@@ -45,8 +44,7 @@ class ProgressBar {
 
 SweepSpec read_sweep(const Options& options) {
   if (!options.has("sweep")) throw ConfigError("sweep: which file? roofcast sweep SWEEP.yaml");
-  SweepSpec sweep =
-      parse_sweep(load_named("sweeps", options.value<std::vector<std::string>>("sweep").front(), Mark{"sweep", 0, 0}));
+  SweepSpec sweep = parse_sweep(options.document("sweep", "sweeps"));
   sweep.scenario = options.scenario(sweep.scenario);
   if (sweep.grid_points() > kManyPoints && !options.has("yes")) {
     throw ConfigError(fmt::format("sweep: the grid has {:.3g} points, more than {:.0f}; --yes runs it all the same",
