@@ -89,7 +89,9 @@ Cost convolution_cost(double batch, double tokens, const StateMixer& m, Seconds 
 }
 
 void check(double batch, const StateMixer& m) {
-  SIM_CHECK(batch >= 0.0 && m.heads >= 1.0 && m.key_dim >= 1.0 && m.value_dim >= 1.0, "a state mixer without a state");
+  const bool recurrent = m.key_dim >= 1.0 && m.value_dim >= 1.0;
+  const bool convolves = m.kind == StateMixer::Kind::kConvolution && m.conv_channels >= 1.0;
+  SIM_CHECK(batch >= 0.0 && m.heads >= 1.0 && (recurrent || convolves), "a state mixer without a state");
 }
 
 }  // namespace
@@ -214,9 +216,12 @@ Cost state_prefill(double batch, double query_len, const StateMixer& m, const Ma
   if (batch == 0.0 || query_len <= 0.0) return {};
   const GpuSpec& gpu = *machine.gpu;
   const bool real = machine.fidelity == Fidelity::kCalibrated;
-  const Seconds scan =
-      real ? scan_prefill_time(batch, query_len, m, state_parameters(machine.efficiency), gpu) : Seconds{};
-  Cost cost = mixing_cost(batch, query_len, m, scan, gpu);
+  Cost cost;
+  if (m.kind != StateMixer::Kind::kConvolution) {
+    const Seconds scan =
+        real ? scan_prefill_time(batch, query_len, m, state_parameters(machine.efficiency), gpu) : Seconds{};
+    cost = mixing_cost(batch, query_len, m, scan, gpu);
+  }
   if (m.conv_channels <= 0.0) return cost;
   const Seconds convolution = real ? convolution_prefill_time(batch, query_len, m.conv_channels,
                                                               convolution_parameters(m.kind, machine.efficiency), gpu)
@@ -229,9 +234,12 @@ Cost state_decode(double batch, const StateMixer& m, const Machine& machine) {
   if (batch == 0.0) return {};
   const GpuSpec& gpu = *machine.gpu;
   const bool real = machine.fidelity == Fidelity::kCalibrated;
-  const Seconds update =
-      real ? recurrence_decode_time(batch, m, state_parameters(machine.efficiency), gpu, machine.timing) : Seconds{};
-  Cost cost = mixing_cost(batch, 1.0, m, update, gpu);
+  Cost cost;
+  if (m.kind != StateMixer::Kind::kConvolution) {
+    const Seconds update =
+        real ? recurrence_decode_time(batch, m, state_parameters(machine.efficiency), gpu, machine.timing) : Seconds{};
+    cost = mixing_cost(batch, 1.0, m, update, gpu);
+  }
   if (m.conv_channels <= 0.0) return cost;
   const Seconds convolution =
       real ? convolution_decode_time(batch, m.conv_channels, convolution_parameters(m.kind, machine.efficiency), gpu)

@@ -1,5 +1,5 @@
 #pragma once
-// Mixers with a constant state a sequence: Mamba-1, Mamba-2, gated delta net, lightning attention.
+// Mixers with a constant state a sequence: Mamba-1, Mamba-2, gated delta net, lightning attention, short convolutions.
 
 #include <span>
 
@@ -10,11 +10,11 @@
 namespace roofcast {
 
 /// The recurrent state is heads x key_dim x value_dim values; the convolution keeps conv_width - 1
-/// values of conv_channels.
+/// values of conv_channels. A short convolution has nothing else: key_dim and value_dim are 0.
 struct StateMixer {
-  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning };
+  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning, kConvolution };
   Kind kind = Kind::kMamba2;
-  double heads = 0;       ///< value heads of one GPU (Mamba-1: channels)
+  double heads = 0;       ///< value heads of one GPU (Mamba-1, convolution: channels)
   double key_heads = 0;   ///< groups that share keys and queries (B and C)
   double key_dim = 128;   ///< Mamba: state size
   double value_dim = 64;  ///< Mamba-1: 1

@@ -97,6 +97,7 @@ const std::vector<Family>& families() {
       {"nemotron_h", {"nemotron_h"}, "Mamba-2, attention, feed-forward and experts by a pattern", read_nemotron_h},
       {"granite_hybrid", {"granitemoehybrid", "bamba"}, "Mamba-2 between attention layers", read_granite_hybrid},
       {"falcon_h1", {"falcon_h1"}, "Mamba-2 and attention side by side in every layer", read_falcon_h1},
+      {"lfm2", {"lfm2", "lfm2_moe"}, "short convolutions between attention layers", read_lfm2},
       {"jamba", {"jamba"}, "Mamba-1, one attention layer in eight, experts in every other", read_jamba},
       {"mamba", {"mamba", "falcon_mamba"}, "state-space layers alone", read_mamba1},
       {"mamba2", {"mamba2"}, "state-space layers with scalar decay", read_mamba2},

@@ -74,6 +74,7 @@ ModelSpec read_falcon_h1(HfConfig& in);
 ModelSpec read_nemotron_h(HfConfig& in);
 ModelSpec read_granite_hybrid(HfConfig& in);
 ModelSpec read_qwen3_next(HfConfig& in);
+ModelSpec read_lfm2(HfConfig& in);
 ModelSpec read_minimax_01(HfConfig& in);
 
 }  // namespace roofcast

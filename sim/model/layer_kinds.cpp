@@ -47,6 +47,8 @@ std::string name_of(const StateMixer& mixer) {
       return "gated delta net";
     case StateMixer::Kind::kLightning:
       return "lightning attention";
+    case StateMixer::Kind::kConvolution:
+      return "short convolution";
   }
   return "state";
 }

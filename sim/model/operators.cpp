@@ -126,9 +126,11 @@ void TokenPass::around(const LatentAttention& a, double count) {
   if (a.output_gate) list_.stream("output_gate", count, tokens_ * heads * a.value_dim * 3.0 * kHalf);
 }
 
-/// The scan's output is normed under a gate.
+/// The scan's output is normed under a gate; a short convolution has one gate before it and one after.
 void TokenPass::around(const StateLayer& a, double count) {
-  list_.stream("gated_norm", count, tokens_ * a.out_features / sharding_.tp * 3.0 * kHalf);
+  const double bytes = tokens_ * a.out_features / sharding_.tp * 3.0 * kHalf;
+  if (a.mixer.kind == StateMixer::Kind::kConvolution) return list_.stream("gates", 2.0 * count, bytes);
+  list_.stream("gated_norm", count, bytes);
 }
 
 void TokenPass::activation(const std::string& name, double inter, bool gated, double count) {

@@ -1,6 +1,7 @@
 // Models whose mixers keep a constant state, alone or between attention layers.
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/model/families.h"
 #include "sim/model/families/state_layers.h"
@@ -128,6 +129,44 @@ ModelSpec read_qwen3_next(HfConfig& in) {
     const FeedForward block = sparse[i] ? FeedForward(read_experts(in, traits)) : FeedForward(read_dense(in, traits));
     append_layer(
         model, make_layer(full ? Mixer(read_attention(in, traits)) : Mixer(read_gated_delta_layer(in)), block, traits));
+  }
+  return model;
+}
+
+/// The width of LFM2's dense blocks: two thirds of what is written, times a factor, rounded up to a multiple.
+double lfm2_inter(HfConfig& in) {
+  double inter = in.number({"block_ff_dim", "intermediate_size"});
+  if (!in.flag({"block_auto_adjust_ff_dim"}, true)) return inter;
+  const double multiple = std::max(1.0, in.number({"block_multiple_of"}, 256));
+  inter = std::floor(in.number({"block_ffn_dim_multiplier"}, 1) * std::floor(2 * inter / 3));
+  return multiple * std::ceil(inter / multiple);
+}
+
+/// LFM2 (Liquid AI 2025, arXiv:2511.23404): short convolutions between attention layers; in LFM2-MoE experts after the
+/// first layers.
+ModelSpec read_lfm2(HfConfig& in) {
+  const Traits traits{.tied = true, .qk_norm = true};
+  ModelSpec model = start_model(in, traits);
+  const int layers = layer_count(in);
+  const bool routed = in.has({"num_experts"});
+  const int dense_layers = routed ? in.integer({"num_dense_layers"}, 2) : layers;
+  const DenseFeedForward dense{.inter = routed ? in.number({"intermediate_size"}) : lfm2_inter(in)};
+  const std::vector<std::string> types = in.texts({"layer_types"});
+  const std::vector<double> attends = in.numbers({"full_attn_idxs"});
+  if (types.size() < static_cast<std::size_t>(layers) && attends.empty())
+    in.fail("layer_types", "must say of every layer whether it is conv or full_attention");
+  for (int i = 0; i < layers; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool attention = at < types.size() ? types[at] == "full_attention"
+                                             : std::find(attends.begin(), attends.end(), i) != attends.end();
+    FeedForward block = dense;
+    if (i >= dense_layers) {
+      ExpertFeedForward experts = read_experts(in, traits);
+      experts.router_bias = in.flag({"use_expert_bias"}, true);
+      block = experts;
+    }
+    append_layer(model, make_layer(attention ? Mixer(read_attention(in, traits)) : Mixer(read_convolution_layer(in)),
+                                   block, traits));
   }
   return model;
 }

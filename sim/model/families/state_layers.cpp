@@ -96,6 +96,23 @@ StateLayer read_gated_delta_layer(HfConfig& in) {
   return layer;
 }
 
+/// Gated short convolution (LFM2): in_proj h -> 3 h gives two gates and x; a convolution of the first gate times x, a
+/// channel by itself; its output under the second gate; out_proj h -> h. State: the convolution's window.
+StateLayer read_convolution_layer(HfConfig& in) {
+  const double hidden = hidden_of(in);
+  const double width = in.number({"conv_L_cache"}, 3);
+  StateLayer layer;
+  layer.mixer.kind = StateMixer::Kind::kConvolution;
+  layer.mixer.heads = hidden;
+  layer.mixer.key_dim = layer.mixer.value_dim = 0;
+  layer.mixer.conv_width = width;
+  layer.mixer.conv_channels = hidden;
+  layer.in_features = 3 * hidden;
+  layer.out_features = hidden;
+  layer.extra_parameters = hidden * (width + (in.flag({"conv_bias"}, false) ? 5 : 0));  // of all three
+  return layer;
+}
+
 /// Lightning attention (Qin et al. 2024): linear attention with a fixed decay a head; q, k, v and an output gate are
 /// all heads x head_dim wide; the output is normed. State: head_dim x head_dim a head, in fp32.
 StateLayer lightning_layer(const GroupedAttention& attention) {

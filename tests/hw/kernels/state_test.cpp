@@ -130,7 +130,7 @@ TEST_CASE("state: every kind grows with batch and length, and bandwidth helps") 
   const Efficiency priors;
   const Machine machine{.gpu = &gpu, .efficiency = &priors}, better{.gpu = &faster, .efficiency = &priors};
   for (const auto kind : {StateMixer::Kind::kMamba1, StateMixer::Kind::kMamba2, StateMixer::Kind::kGatedDelta,
-                          StateMixer::Kind::kLightning}) {
+                          StateMixer::Kind::kLightning, StateMixer::Kind::kConvolution}) {
     StateMixer mixer = delta();
     mixer.kind = kind;
     if (kind == StateMixer::Kind::kMamba1) {
@@ -138,6 +138,12 @@ TEST_CASE("state: every kind grows with batch and length, and bandwidth helps") 
       mixer.key_heads = 1;
       mixer.key_dim = 16;
       mixer.value_dim = 1;
+    }
+    if (kind == StateMixer::Kind::kConvolution) {
+      mixer.key_dim = mixer.value_dim = 0;
+      // 2 x 8 tokens, a multiply and an add a tap
+      CHECK(state_prefill(2, 8, mixer, machine).flops.base() == 2 * 16 * mixer.conv_channels * mixer.conv_width);
+      CHECK(state_bytes(mixer) == Bytes(2 * (mixer.conv_width - 1) * mixer.conv_channels));
     }
     Seconds before{};
     for (double n = 1; n < 3e5; n *= 3) {

@@ -86,6 +86,8 @@ const Published kPublished[] = {
     {"falcon-mamba-7b", 7.27, 0, Published::kBoth, kExact, "huggingface.co/tiiuae/falcon-mamba-7b, safetensors"},
     {"jamba-1.5-mini", 51.6, 12, Published::kBoth, 0.0125, "huggingface.co/ai21labs/AI21-Jamba-1.5-Mini, safetensors"},
     {"jamba-1.5-large", 398, 94, Published::kBoth, kExact, "arXiv 2408.12570"},
+    {"lfm2-1.2b", 1.170340608, 0, Published::kBoth, 1e-9, "huggingface.co/LiquidAI/LFM2-1.2B, model card"},
+    {"lfm2-8b-a1b", 8.34, 1.5, Published::kHead, 0.04, "huggingface.co/LiquidAI/LFM2-8B-A1B, safetensors; model card"},
     {"nemotron-h-8b", 8.1, 0, Published::kBoth, kExact, "huggingface.co/nvidia/Nemotron-H-8B-Base-8K, safetensors"},
     {"nemotron-3-nano-30b-a3b", 31.6, 3.6, Published::kBoth, kExact,
      "NVIDIA Nemotron 3 Nano report (31.6 B, 3.6 B with embeddings)"},
