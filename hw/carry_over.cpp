@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 
+#include "hw/kernels/attention_math.h"
 #include "hw/kernels/gemm_tiles.h"
 
 namespace roofcast {
@@ -14,11 +16,15 @@ struct Ratios {
   double l2 = 1.0;         ///< L2 bandwidth, SMs x clock
   double memory = 1.0;     ///< DRAM bandwidth
   double intensity = 1.0;  ///< operations a cycle and SM, in the format of the block
+  double exponential = 1.0;  ///< time of one on an SM
+  double host = 1.0;         ///< time of a launch from the host
 };
+
+bool is_of_host(std::string_view name) { return name.starts_with("eager_") || name.starts_with("host_"); }
 
 /// Is it a time that the GPU takes? The unit stands in the name: launch_us, us_per_expert, token_ns, issue_ns_per_kb.
 bool in_cycles(std::string_view name) {
-  if (name.starts_with("eager_") || name.starts_with("host_") || name.starts_with("network_")) return false;
+  if (name.starts_with("network_")) return false;
   for (std::size_t from = 0; from < name.size();) {
     const std::size_t end = std::min(name.find('_', from), name.size());
     const std::string_view word = name.substr(from, end - from);
@@ -29,12 +35,30 @@ bool in_cycles(std::string_view name) {
 }
 
 double factor_of(std::string_view name, const Ratios& r) {
+  if (is_of_host(name)) return in_cycles(name) ? r.host : 1.0;
+  if (name == "score_ns") return r.exponential;
   if (in_cycles(name)) return r.time;
   if (name == "l2_bandwidth_tb_per_s") return r.l2;
   if (name == "l2_bandwidth_ratio" || name == "quantization_l2_ratio") return r.l2 / r.memory;  // held over DRAM's
   if (name == "tile_intensity") return r.intensity;
   return 1.0;
 }
+
+/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs' clock.
+template <class P>
+double staying_us(std::string_view name) {
+  constexpr bool kAttention = std::is_same_v<P, PrefillParameters> || std::is_same_v<P, DecodeParameters> ||
+                              std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
+  return kAttention && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
+}
+
+/// Latent prefill has one head dimension, so one share of the peak stands for products and exponentials: what it is
+/// below 1 goes with the exponentials, per operation of the products.
+void follow_exponentials(LatentPrefillParameters& p, double slower) {
+  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * slower);
+}
+template <class P>
+void follow_exponentials(P&, double) {}
 
 double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
   return gpu.peak(dtype).base() / gpu.sm_count / gpu.boost_clock.base();
@@ -44,9 +68,12 @@ double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
 bool shares_loads(const GpuSpec& gpu) { return !has_mma_sync_only(gpu); }
 
 Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
-  Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth};
+  Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
+           .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
+           .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
   if (from.boost_clock.base() <= 0.0 || to.boost_clock.base() <= 0.0) return r;
   r.time = from.boost_clock / to.boost_clock;
+  r.exponential *= r.time;
   r.l2 = static_cast<double>(to.sm_count) / from.sm_count / r.time;
   const double before = operations_per_cycle(from, dtype), now = operations_per_cycle(to, dtype);
   if (!shares_loads(to) && before > 0.0 && now > 0.0) r.intensity = now / before;
@@ -72,8 +99,10 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     const Ratios ratios = ratios_of(from, to, dtype);
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;
-      value = std::clamp(value * factor_of(field.name, ratios), field.low, field.high);
+      const double stays = std::min(value, staying_us<P>(field.name));
+      value = std::clamp(stays + (value - stays) * factor_of(field.name, ratios), field.low, field.high);
     }
+    follow_exponentials(fitted.value, from.exponentials_per_clock / to.exponentials_per_clock);
     limit(fitted.value, how.matrix_limit);
     fitted.record.standing = Standing::kCarriedOver;
     fitted.record.discrepancy *= how.widening;

@@ -73,6 +73,7 @@ GpuSpec parse_gpu_spec(ConfigReader in) {
   gpu.l2_cache = positive(in.bytes("l2_cache"), in, "l2_cache");
   gpu.shared_memory_per_sm = positive(in.bytes("shared_memory_per_sm"), in, "shared_memory_per_sm");
   gpu.boost_clock = in.clock("boost_clock", PerSecond{});
+  gpu.exponentials_per_clock = in.number("exponentials_per_clock", gpu.exponentials_per_clock, Range{1.0, 1024.0});
   gpu.board_power = in.power("board_power", Watts{});
   gpu.idle_power = in.power("idle_power", Watts{});
   if (gpu.idle_power > gpu.board_power) in.fail("idle_power", "must not be above 'board_power'");

@@ -32,6 +32,7 @@ struct GpuSpec {
   Bytes l2_cache{};
   Bytes shared_memory_per_sm{};
   PerSecond boost_clock{};  ///< highest SM clock; 0: not known
+  double exponentials_per_clock = 16;  ///< of an SM's special function units: what softmax waits for
   Watts board_power{};
   Watts idle_power{};
   UsdPerHour price{};  ///< on demand; the user overrides it
