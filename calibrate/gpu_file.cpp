@@ -60,6 +60,9 @@ ConfigTree constants_tree(const FittedConstants& constants) {
   fit.push_back(entry("rows", make_scalar(std::to_string(record.rows))));
   fit.push_back(entry("mape", make_scalar(fmt::format("{:.3g}", record.mape))));
   fit.push_back(entry("discrepancy", make_scalar(fmt::format("{:.3g}", record.discrepancy))));
+  if (record.discrepancy_elsewhere > 0.0) {
+    fit.push_back(entry("discrepancy_elsewhere", make_scalar(fmt::format("{:.3g}", record.discrepancy_elsewhere))));
+  }
   fit.push_back(entry("standard_errors", make_map(std::move(errors))));
   entries.push_back(entry("fit", make_map(std::move(fit))));
   return make_map(std::move(entries));

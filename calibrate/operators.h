@@ -37,12 +37,13 @@ struct Prediction {
   Seconds time{};
   double discrepancy = 0;
 };
-/// What the constants of `dtype` leave unexplained, or those of bf16, or what is assumed of a block without a fit.
+/// What the constants of `dtype` leave unexplained, or those of bf16, or what is assumed of a block without a fit; of
+/// shapes of their own kernel or of another.
 template <class P>
-double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype) {
+double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype, bool other_kernel = false) {
   const Fitted<P>* fitted = blocks.find(dtype);
   if (fitted == nullptr) fitted = blocks.find(Dtype::kBf16);
-  return fitted != nullptr ? fitted->record.discrepancy : FitRecord{}.discrepancy;
+  return fitted != nullptr ? fitted->record.discrepancy_of(other_kernel) : kDiscrepancyOfPriors;
 }
 
 /// One operator with measurements.

@@ -1,6 +1,7 @@
 #include "hw/carry_over.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <type_traits>
 
@@ -80,6 +81,32 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   return r;
 }
 
+/// What carrying over adds to the relative standard deviation of a time, within a generation and from one to another:
+/// such that nine of ten rows lie within the interval where H100 and H200 are predicted from each other, A100 and H100
+/// from each other and B200 from H100. docs/equations.md#gpus-without-measurements.
+struct Transfer {
+  double same, other;
+};
+template <class P>
+constexpr Transfer kTransfer{0.05, 0.25};
+template <>
+constexpr Transfer kTransfer<GemmParameters>{0.05, 0.18};
+template <>
+constexpr Transfer kTransfer<LatentDecodeParameters>{0.1, 0.45};
+template <>
+constexpr Transfer kTransfer<MoeParameters>{0.05, 0.35};
+template <>
+constexpr Transfer kTransfer<StateParameters>{0.1, 0.25};
+template <>
+constexpr Transfer kTransfer<CustomAllReduceParameters>{0.05, 0.35};
+
+template <class P>
+void widen(FitRecord& record, bool another_generation) {
+  const double added = another_generation ? kTransfer<P>.other : kTransfer<P>.same;
+  record.discrepancy = std::hypot(record.discrepancy, added);
+  if (record.discrepancy_elsewhere > 0.0) record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
+}
+
 /// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere.
 void limit(GemmParameters& p, double most) {
   p.compute_efficiency = std::min(most / p.sustained_clock, p.compute_efficiency);
@@ -105,7 +132,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     follow_exponentials(fitted.value, from.exponentials_per_clock / to.exponentials_per_clock);
     limit(fitted.value, how.matrix_limit);
     fitted.record.standing = Standing::kCarriedOver;
-    fitted.record.discrepancy *= how.widening;
+    widen<P>(fitted.record, how.another_generation);
     blocks.put(dtype, std::move(fitted));
   }
 }

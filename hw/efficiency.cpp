@@ -13,10 +13,6 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kCollectiveCount = 5;
-/// Constants of another GPU leave more unexplained. Within a generation hardly more: H100 to H200 and B200 to
-/// GB200 GEMMs err 1.0-1.5x as much as with constants of their own. Across generations far more: Hopper's on an L40S
-/// 4-5x (28-32 % in the mean), so those files set `widening: 4`.
-constexpr double kCarriedOverWidening = 1.5;
 constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
 
 /// No constants: every kernel falls back on the priors of its parameters.
@@ -99,7 +95,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   const ConfigTree others = in.tree(name_of(other));
   const std::string source = in.text("carried_over_from", "");
   const std::string ampere = in.text("ampere_kernels_from", "");
-  const CarryOver how{.widening = in.number("widening", kCarriedOverWidening, kAtLeastOne),
+  const CarryOver how{.another_generation = in.boolean("another_generation", false),
                       .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0})};
   in.finish();
   if (!source.empty()) {
@@ -115,7 +111,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     if (own) mine.family = family;  // whose kernels its own constants are of
     return own ? read_constants(own, std::move(mine)) : mine;
   }
-  for (const char* key : {"ampere_kernels_from", "matrix_limit", "widening"}) {
+  for (const char* key : {"ampere_kernels_from", "matrix_limit", "another_generation"}) {
     if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
   if (own) return read_constants(own, priors(family));

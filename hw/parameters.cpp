@@ -47,6 +47,7 @@ FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> pa
   record.rows = static_cast<int>(fit->integer("rows", 0, Range{0, 1e9}));
   record.mape = fit->number("mape", 0.0, kAtLeastZero);
   record.discrepancy = fit->number("discrepancy", record.discrepancy, kAtLeastZero);
+  record.discrepancy_elsewhere = fit->number("discrepancy_elsewhere", 0.0, kAtLeastZero);
   record.standard_errors = read_standard_errors(*fit, parameter_names);
   fit->finish();
   return record;

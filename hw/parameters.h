@@ -28,13 +28,21 @@ struct Parameter {
 enum class Standing { kMeasured, kCarriedOver, kDatasheet };
 std::string_view name_of(Standing standing);
 
+/// Relative standard deviation where there is no fit.
+inline constexpr double kDiscrepancyOfPriors = 0.3;
+
 struct FitRecord {
   Standing standing = Standing::kDatasheet;
   std::string source;  ///< data set, engine version, date
   int rows = 0;
   double mape = 0.0;          ///< of the fit on its own rows, a fraction
   double discrepancy = 0.15;  ///< relative standard deviation that the model leaves unexplained on shapes left out
+  double discrepancy_elsewhere = 0;  ///< the same of shapes that the engine runs by another kernel; 0 = as the others
   std::vector<double> standard_errors;  ///< in the order of the fields; empty = unknown
+
+  double discrepancy_of(bool other_kernel) const {
+    return other_kernel && discrepancy_elsewhere > 0.0 ? discrepancy_elsewhere : discrepancy;
+  }
 };
 
 template <class P>
@@ -65,7 +73,7 @@ class ByDtype {
 
 FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> parameter_names);
 
-/// {parameter: value, ..., fit: {standing, source, rows, mape, discrepancy, standard_errors}}
+/// {parameter: value, ..., fit: {standing, source, rows, mape, discrepancy, discrepancy_elsewhere, standard_errors}}
 template <class P>
 Fitted<P> read_fitted(ConfigReader in) {
   Fitted<P> fitted;

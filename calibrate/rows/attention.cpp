@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace roofcast {
@@ -45,8 +46,13 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   std::vector<Prediction> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({attention_prefill(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->attention_prefill, prefill_products(row.heads, gpu.spec))});
+    const Efficiency& e = *machine.efficiency;
+    const bool other = is_other_kernel(row.heads, gpu.spec, e.family);
+    const double discrepancy =
+        runs_as_decode(row.shape, row.heads, e.family)
+            ? discrepancy_of(e.attention_decode, row.heads.kv, other)
+            : discrepancy_of(e.attention_prefill, prefill_products(row.heads, gpu.spec, e.family), other);
+    times.push_back({attention_prefill(row.shape, row.heads, machine).time, discrepancy});
   }
   return times;
 }
@@ -56,7 +62,8 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   for (const DecodeRow& row : read_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     times.push_back({attention_decode(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->attention_decode, row.heads.kv)});
+                     discrepancy_of(machine.efficiency->attention_decode, row.heads.kv,
+                                    is_other_kernel(row.heads, gpu.spec, machine.efficiency->family))});
   }
   return times;
 }
@@ -76,16 +83,30 @@ FitOptions options_for(const FitOptions& options, const std::string& block, cons
   return mine;
 }
 
+/// What the constants of the main kernel leave unexplained of rows of other kernels.
+template <class P, class Row, class Predict>
+void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
+  if (others.empty()) return;
+  const P constants = held_by<P>(block);
+  std::vector<double> predicted, measured;
+  for (const Row& row : others) {
+    predicted.push_back(predict(row, constants).base());
+    measured.push_back(row.header.latency.base());
+  }
+  block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
+}
+
 /// Blocks by the format of the products. Prompts of one token tell nothing of the tiles.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                          const FitOptions& options) {
   std::vector<FittedConstants> blocks;
   const std::vector<PrefillRow> all = read_prefill_rows(table);
   for (const Dtype products : {Dtype::kBf16, Dtype::kFp8}) {
-    std::vector<PrefillRow> rows;
+    std::vector<PrefillRow> rows, others;
     for (const PrefillRow& row : all) {
-      const bool mine = row.header.belongs_to(family) && is_main(row.header.kernel) && row.shape.query_len > 1;
-      if (mine && prefill_products(row.heads, gpu) == products) rows.push_back(row);
+      const bool mine = row.header.belongs_to(family) && row.shape.query_len > 1;
+      if (!mine || prefill_products(row.heads, gpu, family) != products) continue;
+      (is_main(row.header.kernel) ? rows : others).push_back(row);
     }
     if (rows.empty()) continue;
     const std::string block = "attention_prefill." + std::string(name_of(products));
@@ -97,6 +118,7 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const PrefillParameters prior = attention_prefill_prior(gpu, family, products);
     if (!enough_rows(rows.size(), mine)) continue;
     blocks.push_back(fit_block_of(block, std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior));
+    score_elsewhere<PrefillParameters>(others, predict, blocks.back());
   }
   return blocks;
 }
@@ -107,9 +129,10 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
   std::vector<FittedConstants> blocks;
   const std::vector<DecodeRow> all = read_decode_rows(table);
   for (const Dtype kv : {Dtype::kBf16, Dtype::kFp8}) {
-    std::vector<DecodeRow> rows;
+    std::vector<DecodeRow> rows, others;
     for (const DecodeRow& row : all) {
-      if (row.header.belongs_to(family) && is_main(row.header.kernel) && row.heads.kv == kv) rows.push_back(row);
+      if (!row.header.belongs_to(family) || row.heads.kv != kv) continue;
+      (is_main(row.header.kernel) ? rows : others).push_back(row);
     }
     if (rows.empty()) continue;
     const std::string block = "attention_decode." + std::string(name_of(kv));
@@ -120,6 +143,7 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     const DecodeParameters prior = attention_decode_prior(gpu, family, kv);
     if (!enough_rows(rows.size(), mine)) continue;
     blocks.push_back(fit_block_of(block, std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior));
+    score_elsewhere<DecodeParameters>(others, predict, blocks.back());
   }
   return blocks;
 }

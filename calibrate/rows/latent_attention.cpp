@@ -34,22 +34,26 @@ std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(row.heads.heads * 100003 + row.shape.batch);
 }
 
-template <class Row, class Price, class P>
-std::vector<Prediction> predict(const std::vector<Row>& rows, const BenchedGpu& gpu, Price price,
-                                ByDtype<P> Efficiency::*blocks) {
+std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
-  for (const Row& row : rows) {
+  for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({price(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->*blocks, block_of(row.heads, gpu.spec))});
+    const Efficiency& e = *machine.efficiency;
+    const Dtype block = block_of(row.heads, gpu.spec);
+    const bool decodes = runs_as_decode(row.shape, row.heads, gpu.spec, e.family);
+    times.push_back({latent_prefill(row.shape, row.heads, machine).time,
+                     decodes ? discrepancy_of(e.latent_decode, block) : discrepancy_of(e.latent_prefill, block)});
   }
   return times;
 }
-std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_prefill_rows(table), gpu, latent_prefill, &Efficiency::latent_prefill);
-}
 std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
-  return predict(read_latent_decode_rows(table), gpu, latent_decode, &Efficiency::latent_decode);
+  std::vector<Prediction> times;
+  for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
+    const Machine machine = gpu.machine(row.header);
+    times.push_back({latent_decode(row.shape, row.heads, machine).time,
+                     discrepancy_of(machine.efficiency->latent_decode, block_of(row.heads, gpu.spec))});
+  }
+  return times;
 }
 
 /// A block a format of the cache.

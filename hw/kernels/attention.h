@@ -90,7 +90,14 @@ DecodeParameters attention_decode_prior(const GpuSpec& gpu, KernelFamily family,
 /// Constants that the library's kernels do not have.
 std::vector<std::string_view> unused_prefill_fields(const GpuSpec& gpu, KernelFamily family, Dtype products);
 std::vector<std::string_view> unused_decode_fields(const GpuSpec& gpu, KernelFamily family, Dtype kv);
-/// The format that the products of a prefill run in: fp8 caches are multiplied in fp8 where the GPU can.
-Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu);
+/// Does the engine run these heads by another kernel than the one that the constants describe? vLLM on Hopper heads
+/// wider than 256 (FlashAttention-4) and on Blackwell those that trtllm-gen lacks (Triton); TensorRT-LLM on Blackwell
+/// heads of 512 and windows over heads of 256 (FlashInfer). Source: the kernels named in aiconfigurator's tables.
+bool is_other_kernel(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family);
+/// vLLM runs a prompt of one token, and a short chunk whose packed query rows fit one tile of the decode kernel, which
+/// splits the context, as decode; TensorRT-LLM tells prompts from generated tokens and has no such path.
+bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, KernelFamily family);
+/// The format that the products of a prefill run in: fp8 caches are multiplied in fp8 where GPU and kernels can.
+Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family);
 
 }  // namespace roofcast

@@ -342,7 +342,7 @@ Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec
 /// T = launch + (path^p + memory^p)^(1/p) + combine.
 Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads, const DecodeParameters& p,
                            const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const Dtype products = attention::product_dtype(gpu, heads.compute, heads.kv);
+  const Dtype products = attention::product_dtype(gpu, family, heads.compute, heads.kv);
   const Chip chip = attention::chip_of(gpu, products);
   Cost cost = work_of(shape, heads);
   const DecodeTime time = dispatch(call_of(shape, heads, products == Dtype::kFp8), p, chip, gpu, family);

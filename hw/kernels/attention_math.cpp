@@ -22,7 +22,8 @@ Chip chip_of(const GpuSpec& gpu, Dtype compute) {
   return {static_cast<double>(gpu.sm_count), peak, gpu.memory_bandwidth, gpu.l2_cache};
 }
 
-Dtype product_dtype(const GpuSpec& gpu, Dtype compute, Dtype kv) {
+Dtype product_dtype(const GpuSpec& gpu, KernelFamily family, Dtype compute, Dtype kv) {
+  if (library_of(gpu, family) == Library::kFa2) return Dtype::kBf16;
   const bool narrow = element_bits(compute) <= 8 || kv == Dtype::kFp8 || kv == Dtype::kFp8Block;
   return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? Dtype::kFp8 : Dtype::kBf16;
 }

@@ -73,8 +73,9 @@ inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fract
   return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
 }
 
-/// fp8 caches are multiplied in fp8 by these kernels where the GPU can: the query is quantized to match.
-Dtype product_dtype(const GpuSpec& gpu, Dtype compute, Dtype kv);
+/// fp8 caches are multiplied in fp8 where the GPU can, the query quantized to match; not by what vLLM runs without wgmma
+/// and tcgen05: FlashInfer's form of FlashAttention-2 and Triton unpack such caches to 16 bit.
+Dtype product_dtype(const GpuSpec& gpu, KernelFamily family, Dtype compute, Dtype kv);
 
 /// Keys and values of one cached token, all heads of the GPU, with their scales.
 double cached_row_bytes(const AttentionHeads& heads);

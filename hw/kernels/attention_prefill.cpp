@@ -32,9 +32,7 @@ namespace {
 using attention::Chip;
 using attention::Library;
 
-/// vLLM runs a short chunk whose packed query rows fit one tile in the decode kernel, which splits the context;
-/// TensorRT-LLM tells prompts from generated tokens and has no such path.
-constexpr double kDecodeRows = 64;
+constexpr double kDecodeRows = 64;  ///< of a tile of the decode kernel
 
 /// Work and traffic of any implementation; the naive one computes the whole N x N matrix and moves it four times
 /// (scores written, read by the softmax, written, read by the second product; Dao et al., 2022, arXiv:2205.14135).
@@ -107,8 +105,20 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
 
 }  // namespace
 
-Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu) {
-  return attention::product_dtype(gpu, heads.compute, heads.kv);
+bool is_other_kernel(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family) {
+  if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) return true;
+  if (family == KernelFamily::kVllm) return gpu.architecture == "hopper" && heads.head_dim > 256;
+  return gpu.architecture == "blackwell" && (heads.head_dim > 256 || (heads.head_dim == 256 && heads.window > 0));
+}
+
+bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, KernelFamily family) {
+  if (family != KernelFamily::kVllm) return false;
+  const double rows = shape.query_len * heads.heads / heads.kv_heads;
+  return shape.query_len == 1 || (rows <= kDecodeRows && shape.context_before > 0);
+}
+
+Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family) {
+  return attention::product_dtype(gpu, family, heads.compute, heads.kv);
 }
 
 /// e = score_ns + 2 (d_k + d_v) / (compute_fraction F / SMs): the exponential unit (16 a clock and SM) is not hidden
@@ -116,7 +126,7 @@ Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu) {
 Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads, const PrefillParameters& p,
                             const GpuSpec& gpu, KernelFamily family, Timing timing) {
   const Library library = attention::library_of(gpu, family);
-  const Dtype products = prefill_products(heads, gpu);
+  const Dtype products = prefill_products(heads, gpu, family);
   const Chip chip = attention::chip_of(gpu, products);
   const bool fp8 = products == Dtype::kFp8;
   const double dims = heads.head_dim + heads.value_dim, wide = fp8 && heads.head_dim >= 256 ? p.wide_head_penalty : 0.0;
@@ -154,13 +164,11 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
     return cost;
   }
   const KernelFamily family = attention::family_of(machine);
-  const double rows = shape.query_len * heads.heads / heads.kv_heads;
-  const bool short_chunk = shape.query_len == 1 || (rows <= kDecodeRows && shape.context_before > 0);
-  if (short_chunk && family == KernelFamily::kVllm) {
+  if (runs_as_decode(shape, heads, family)) {
     const double context = shape.context_before + shape.query_len;
     return attention_decode({shape.batch, context, context, shape.query_len}, heads, machine);
   }
-  const Dtype products = prefill_products(heads, gpu);
+  const Dtype products = prefill_products(heads, gpu, family);
   if (const auto* p = attention::measured(machine.efficiency, &Efficiency::attention_prefill, products)) {
     return attention_prefill_with(shape, heads, *p, gpu, family, machine.timing);
   }

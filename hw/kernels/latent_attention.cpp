@@ -203,10 +203,15 @@ double attention::absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtyp
   return element_bits(kv) <= 8 ? 128 : 512;
 }
 
+bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
+  const Dtype narrow = attention::product_dtype(gpu, family, heads.compute, heads.kv);
+  return shape.query_len <= attention::absorbed_queries(gpu, family, narrow);
+}
+
 Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
                         const GpuSpec& gpu, KernelFamily family, Timing timing) {
   const LatentKernel kernel = kernel_of(gpu, family, heads.kv);
-  const Chip chip = attention::chip_of(gpu, attention::product_dtype(gpu, heads.compute, heads.kv));
+  const Chip chip = attention::chip_of(gpu, attention::product_dtype(gpu, family, heads.compute, heads.kv));
   const double token = row_bytes(heads, gpu);
   Cost cost = decode_work(shape, heads, token);
   const LatentPath path = path_of(shape, heads, p, chip, kernel);
@@ -243,7 +248,7 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
                          const GpuSpec& gpu, KernelFamily family, Timing timing) {
   const bool trtllm = family == KernelFamily::kTrtllm;
-  const Dtype narrow = attention::product_dtype(gpu, heads.compute, heads.kv);
+  const Dtype narrow = attention::product_dtype(gpu, family, heads.compute, heads.kv);
   const Chip chip = attention::chip_of(gpu, trtllm ? narrow : Dtype::kBf16);
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
   attention::PrefillTileCosts costs;
@@ -296,8 +301,8 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
   const KernelFamily family = attention::family_of(machine);
-  const Dtype narrow = attention::product_dtype(gpu, heads.compute, heads.kv);
-  if (shape.query_len <= attention::absorbed_queries(gpu, family, narrow)) {
+  const Dtype narrow = attention::product_dtype(gpu, family, heads.compute, heads.kv);
+  if (runs_as_decode(shape, heads, gpu, family)) {
     const double context = shape.context_before + shape.query_len;
     return latent_decode({shape.batch, context, context, shape.query_len}, heads, machine);
   }

@@ -59,9 +59,13 @@ const FitRecord* record_of(const Work& work, const Efficiency& efficiency) {
   return std::visit(RecordOf{efficiency}, work);
 }
 
-double discrepancy_of(const Work& work, const Efficiency& efficiency) {
+double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
   const FitRecord* record = record_of(work, efficiency);
-  return record != nullptr ? record->discrepancy : 0.3;
+  if (record == nullptr) return kDiscrepancyOfPriors;
+  const AttentionHeads* heads = nullptr;
+  if (const auto* prefill = std::get_if<PrefillWork>(&work)) heads = &prefill->heads;
+  if (const auto* decode = std::get_if<DecodeWork>(&work)) heads = &decode->heads;
+  return record->discrepancy_of(heads != nullptr && is_other_kernel(*heads, gpu, efficiency.family));
 }
 
 }  // namespace roofcast

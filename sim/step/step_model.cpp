@@ -331,14 +331,14 @@ namespace {
 
 /// Calls of one name are one line; its bound is that of the slowest.
 void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Cost& cost, double count,
-                  const Efficiency& efficiency) {
+                  const Deployment& d) {
   if (count <= 0) return;
   auto line = std::find_if(lines.begin(), lines.end(), [&](const OperatorTime& l) { return l.name == op.name; });
   if (line == lines.end())
     line = lines.insert(lines.end(), OperatorTime{.name = op.name,
                                                   .cost = {.bound = cost.bound},
                                                   .family = family_of(op.work),
-                                                  .discrepancy = discrepancy_of(op.work, efficiency)});
+                                                  .discrepancy = discrepancy_of(op.work, d.efficiency, d.gpu)});
   if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
   line->count += count;
   line->cost.time += cost.time * count;
@@ -406,7 +406,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     for (const Operator& op : operators) {
       Cost cost = cost_of(op.work, s.machine);
       if (is_collective(op.work)) cost.time += Seconds(s.rank_skew());
-      add_operator(out.operators, op, cost, op.count * share, s.deployment->efficiency);
+      add_operator(out.operators, op, cost, op.count * share, *s.deployment);
       launches += op.count * starts * launches_of(op.work, s.machine);
     }
   };
