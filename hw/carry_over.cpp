@@ -13,10 +13,10 @@ namespace {
 
 /// New over old.
 struct Ratios {
-  double time = 1.0;       ///< of a cycle
-  double l2 = 1.0;         ///< L2 bandwidth, SMs x clock
-  double memory = 1.0;     ///< DRAM bandwidth
-  double intensity = 1.0;  ///< operations a cycle and SM, in the format of the block
+  double time = 1.0;         ///< of a cycle
+  double l2 = 1.0;           ///< L2 bandwidth, SMs x clock
+  double memory = 1.0;       ///< DRAM bandwidth
+  double intensity = 1.0;    ///< operations a cycle and SM, in the format of the block
   double exponential = 1.0;  ///< time of one on an SM
   double host = 1.0;         ///< time of a launch from the host
 };
@@ -45,7 +45,8 @@ double factor_of(std::string_view name, const Ratios& r) {
   return 1.0;
 }
 
-/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs' clock.
+/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs'
+/// clock.
 template <class P>
 double staying_us(std::string_view name) {
   constexpr bool kAttention = std::is_same_v<P, PrefillParameters> || std::is_same_v<P, DecodeParameters> ||
@@ -104,7 +105,8 @@ template <class P>
 void widen(FitRecord& record, bool another_generation) {
   const double added = another_generation ? kTransfer<P>.other : kTransfer<P>.same;
   record.discrepancy = std::hypot(record.discrepancy, added);
-  if (record.discrepancy_elsewhere > 0.0) record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
+  if (record.discrepancy_elsewhere > 0.0)
+    record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
 }
 
 /// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere.

@@ -69,8 +69,8 @@ Efficiency parse_efficiency(ConfigReader in, Efficiency beneath);
 /// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
 /// it (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or another GPU's
 /// (`efficiency: {carried_over_from: h100-sxm, another_generation: true}`), whose fractions of peak then apply
-/// to this GPU's peaks, while what they leave unexplained grows, more so from another generation (hw/carry_over.h). Own constants win over those carried over,
-/// format by format, and those over the other family's.
+/// to this GPU's peaks, while what they leave unexplained grows, more so from another generation (hw/carry_over.h). Own
+/// constants win over those carried over, format by format, and those over the other family's.
 struct CalibratedGpu {
   GpuSpec spec;
   Efficiency efficiency;

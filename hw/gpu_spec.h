@@ -31,7 +31,7 @@ struct GpuSpec {
   BytesPerSecond memory_bandwidth{};
   Bytes l2_cache{};
   Bytes shared_memory_per_sm{};
-  PerSecond boost_clock{};  ///< highest SM clock; 0: not known
+  PerSecond boost_clock{};             ///< highest SM clock; 0: not known
   double exponentials_per_clock = 16;  ///< of an SM's special function units: what softmax waits for
   Watts board_power{};
   Watts idle_power{};

@@ -73,8 +73,8 @@ inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fract
   return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
 }
 
-/// fp8 caches are multiplied in fp8 where the GPU can, the query quantized to match; not by what vLLM runs without wgmma
-/// and tcgen05: FlashInfer's form of FlashAttention-2 and Triton unpack such caches to 16 bit.
+/// fp8 caches are multiplied in fp8 where the GPU can, the query quantized to match; not by what vLLM runs without
+/// wgmma and tcgen05: FlashInfer's form of FlashAttention-2 and Triton unpack such caches to 16 bit.
 Dtype product_dtype(const GpuSpec& gpu, KernelFamily family, Dtype compute, Dtype kv);
 
 /// Keys and values of one cached token, all heads of the GPU, with their scales.

@@ -133,8 +133,8 @@ double visible_latents(const LatentAttention& a, double context) {
   return std::min(context, a.window) + (a.compression > 1 ? compressed : 0.0);
 }
 
-/// Dense prefill expands every visible latent to full heads. A sparse one past its top_k attends absorbed, token by
-/// token, to the chosen latents, as does a model whose cached vector needs no expansion.
+/// Dense prefill expands every visible latent to full heads, unless it runs as decode. A sparse one past its top_k
+/// attends absorbed, token by token, to the chosen latents, as does a model whose cached vector needs no expansion.
 void Mixing::latent_prefill_of(const LatentAttention& a, double count, const PrefillShape& shape) {
   const LatentHeads heads = latent_on_gpu(context_, a);
   const double end = shape.context_before + shape.query_len;
@@ -147,6 +147,11 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
     return;
   }
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {
+    if (shape.query_len <= context_.decoded_tokens) {
+      absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
+      list_.add("attention", count, LatentPrefillWork{shape, heads});
+      return;
+    }
     const double expanded = heads.heads * (a.nope_dim + a.value_dim);
     list_.product("kv_b_proj", count, shape.batch * end, a.latent_dim, expanded, WeightRole::kMixer);
     list_.add("attention", count, LatentPrefillWork{shape, heads});

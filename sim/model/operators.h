@@ -82,6 +82,7 @@ struct OperatorContext {
   bool rotary_in_attention = false;  ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;        ///< EngineSpec's
   bool absorbs_latents = false;      ///< in the prefill being priced: GraphSettings'
+  double decoded_tokens = 0;         ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };
 
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "hw/kernels/attention_math.h"
+
 namespace roofcast {
 namespace {
 
@@ -27,6 +29,8 @@ AttentionKernel kernel_named(const std::string& name) {
 }  // namespace
 
 OperatorContext Deployment::operator_context() const {
+  const double decoded =
+      fidelity == Fidelity::kIdeal ? 0.0 : attention::absorbed_queries(gpu, efficiency.family, precision.kv_cache);
   return {.model = &model,
           .precision = precision,
           .sharding = sharding,
@@ -35,7 +39,8 @@ OperatorContext Deployment::operator_context() const {
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
-          .shared_query_heads = engine.shared_query_heads};
+          .shared_query_heads = engine.shared_query_heads,
+          .decoded_tokens = decoded};
 }
 
 Bytes Deployment::reserved_memory() const {

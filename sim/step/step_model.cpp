@@ -97,9 +97,11 @@ Seconds tile_time(const Deployment& d, double decodes, double mean_context, int 
   return Flops(flops * rows * decodes) / (d.gpu.peak(Dtype::kBf16) * kShareOfPeak);
 }
 
-/// vLLM runs FlashAttention-2 where a GPU has the kernels of an Ampere one.
+/// vLLM runs FlashAttention-2 where a GPU has the kernels of an Ampere one, but over caches of 8 bits FlashInfer, which
+/// decodes in a launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
-  return d.engine.kernels == KernelFamily::kVllm && (d.gpu.architecture == "ampere" || d.efficiency.ampere_kernels);
+  return element_bits(d.precision.kv_cache) > 8 && d.engine.kernels == KernelFamily::kVllm &&
+         (d.gpu.architecture == "ampere" || d.efficiency.ampere_kernels);
 }
 
 /// The part of the launch over all chunks that one chunk takes on the fullest rank.
@@ -165,14 +167,21 @@ struct StepModel::State {
                  [&] { return sum_of(head_operators(context, whole), machine); });
   }
 
-  Sum decode_sum_at(double decodes, int query_len, double context_tokens) const {
+  std::vector<Operator> decode_operators(double decodes, int query_len, double context_tokens) const {
     const double mean_context =
         std::max<double>(context_tokens, query_len);  // the step's own tokens are cached before they attend
-    return sum_of(decode_mixing(context, {.batch = decodes,
-                                          .mean_context = mean_context,
-                                          .max_context = mean_context,
-                                          .query_len = static_cast<double>(query_len)}),
-                  machine);
+    return decode_mixing(context, {.batch = decodes,
+                                   .mean_context = mean_context,
+                                   .max_context = mean_context,
+                                   .query_len = static_cast<double>(query_len)});
+  }
+  Sum decode_sum_at(double decodes, int query_len, double context_tokens) const {
+    return sum_of(decode_operators(decodes, query_len, context_tokens), machine);
+  }
+  /// Of decode's mixers that take `alone` seconds without prefill.
+  double beside_prefill(double alone, const StepBatch& batch, const RankBatch& rank) const {
+    if (!tiles || batch.prefills.empty()) return alone;
+    return std::max(alone, tile_time(*deployment, rank.decodes, rank.mean_context, batch.query_len).base());
   }
 
   DecodeCurve& curve(int decodes, int query_len) {
@@ -308,11 +317,7 @@ StepCost StepModel::cost(const StepBatch& batch) {
     DecodeCurve& curve = s.curve(rank_decodes, batch.query_len);
     const DecodeKnot k = curve.interpolate(
         fixed.rank.mean_context, [&](double context) { return s.knot(curve, rank_decodes, batch.query_len, context); });
-    double seconds = k.seconds;
-    if (s.tiles && !batch.prefills.empty())
-      seconds = std::max(seconds,
-                         tile_time(*s.deployment, fixed.rank.decodes, fixed.rank.mean_context, batch.query_len).base());
-    add({seconds, k.flops, k.bytes, k.launches}, 1.0, 1.0);
+    add({s.beside_prefill(k.seconds, batch, fixed.rank), k.flops, k.bytes, k.launches}, 1.0, 1.0);
   }
   // The attention of every chunk, by the share of the prompts that the fullest rank holds; they start together.
   const double share = prefill_share(batch, fixed.rank), start = 1.0 / static_cast<double>(batch.prefills.size());
@@ -402,9 +407,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   const State::Fixed fixed = s.fixed(batch);
   StepBreakdown out;
   double launches = 0;
-  const auto add = [&](const std::vector<Operator>& operators, double share, double starts = 1.0) {
+  const auto add = [&](const std::vector<Operator>& operators, double share, double starts = 1.0, double slower = 1.0) {
     for (const Operator& op : operators) {
       Cost cost = cost_of(op.work, s.machine);
+      cost.time *= slower;
       if (is_collective(op.work)) cost.time += Seconds(s.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, *s.deployment);
       launches += op.count * starts * launches_of(op.work, s.machine);
@@ -419,12 +425,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   }
   add(head_operators(s.context, std::max(1.0, fixed.rank.logit_rows)), fixed.rank.logit_rows > 0 ? 1.0 : 0.0);
   if (batch.decodes > 0) {
-    const double mean_context = std::max<double>(fixed.rank.mean_context, batch.query_len);
-    add(decode_mixing(s.context, {.batch = fixed.rank.decodes,
-                                  .mean_context = mean_context,
-                                  .max_context = mean_context,
-                                  .query_len = static_cast<double>(batch.query_len)}),
-        1.0);
+    const std::vector<Operator> mixing =
+        s.decode_operators(fixed.rank.decodes, batch.query_len, fixed.rank.mean_context);
+    const double alone = sum_of(mixing, s.machine).seconds;
+    add(mixing, 1.0, 1.0, s.beside_prefill(alone, batch, fixed.rank) / alone);
   }
   const double share = prefill_share(batch, fixed.rank);
   for (const PrefillChunk& chunk : batch.prefills) {

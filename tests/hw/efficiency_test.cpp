@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -100,7 +101,7 @@ TEST_CASE("efficiency: a file stands beside the GPU file, and only the family as
   CHECK_THROWS_AS(load_gpu(parse_config_file(file), KernelFamily::kTrtllm), ConfigError);
 }
 
-TEST_CASE("efficiency: constants carried over say so and leave half as much again unexplained") {
+TEST_CASE("efficiency: constants carried over say so and leave more unexplained") {
   const Folder folder;
   const std::string measured =
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
@@ -111,18 +112,18 @@ TEST_CASE("efficiency: constants carried over say so and leave half as much agai
   REQUIRE(gemm != nullptr);
   CHECK(gemm->record.source == "v");
   CHECK(gemm->record.standing == Standing::kCarriedOver);
-  CHECK(gemm->record.discrepancy == doctest::Approx(0.15).epsilon(1e-12));  // 1.5 x 0.1
+  CHECK(gemm->record.discrepancy == doctest::Approx(std::hypot(0.1, 0.05)).epsilon(1e-12));
 }
 
-TEST_CASE("efficiency: a GPU of another generation widens by what its file says") {
+TEST_CASE("efficiency: constants of another generation leave far more unexplained") {
   const Folder folder;
   const std::string measured =
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const CalibratedGpu gpu =
-      load_text("efficiency: {carried_over_from: " + measured + ", widening: 4}\n", KernelFamily::kVllm);
-  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy == doctest::Approx(0.4).epsilon(1e-12));
-  CHECK(error_of("efficiency: {carried_over_from: " + measured + ", widening: 0.5}\n").find("widening") !=
-        std::string::npos);
+      load_text("efficiency: {carried_over_from: " + measured + ", another_generation: true}\n", KernelFamily::kVllm);
+  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy ==
+        doctest::Approx(std::hypot(0.1, 0.18)).epsilon(1e-12));
+  CHECK(error_of("efficiency: {another_generation: true}\n").find("needs 'carried_over_from'") != std::string::npos);
 }
 
 TEST_CASE("efficiency: what says how constants are carried over is refused where none are") {
@@ -166,6 +167,29 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   const Efficiency same =
       load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
   CHECK(same.gemm.find(Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
+}
+
+TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials follow their units, the host its speed") {
+  const Folder folder;
+  const std::string constants =
+      "efficiency: {vllm: {attention_prefill: {bf16: {launch_us: 11, score_ns: 0.032, fit: {discrepancy: 0.1, "
+      "discrepancy_elsewhere: 0.3}}}, latent_prefill: {bf16: {launch_us: 2, compute_fraction: 0.5, eager_host_us: "
+      "200}}}}\n";
+  const std::string measured = folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + constants);
+  std::string spec = kSpec;
+  spec.replace(spec.find("node: {"), 7, "node: {host_speed: 0.5, launch_speed: 0.8, ");
+  const std::string text = "name: x\nboost_clock: 2 GHz\nexponentials_per_clock: 32\n" + spec +
+                           "efficiency: {carried_over_from: " + measured + "}\n";
+  const Efficiency e = load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency;
+  const auto& prefill = *e.attention_prefill.find(Dtype::kBf16);
+  CHECK(prefill.value.launch_us == doctest::Approx(3.0 + 8.0 / 2));
+  CHECK(prefill.value.score_ns == doctest::Approx(0.008));  // half the cycles, each half as long
+  CHECK(prefill.record.discrepancy_of(false) == doctest::Approx(std::hypot(0.1, 0.05)));
+  CHECK(prefill.record.discrepancy_of(true) == doctest::Approx(std::hypot(0.3, 0.05)));
+  const LatentPrefillParameters& latent = e.latent_prefill.find(Dtype::kBf16)->value;
+  CHECK(latent.launch_us == doctest::Approx(2.0));               // less than the gap
+  CHECK(latent.compute_fraction == doctest::Approx(1.0 / 1.5));  // products 1, exponentials 1 -> 0.5
+  CHECK(latent.eager_host_us == doctest::Approx(500.0));
 }
 
 TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it lacks from the first") {

@@ -126,6 +126,23 @@ TEST_CASE("replayed prefill attends to latents as its engine's graphs do") {
   CHECK(attention(true, 4096) == attention(false, 4096));  // too long for a graph
 }
 
+TEST_CASE("a short prompt that runs as latent decode expands nothing") {
+  auto d = deploy("deepseek-v3", "h200-sxm", 8);
+  const auto has = [&](int tokens, std::string_view name) {
+    const PrefillChunk chunk{.tokens = tokens, .context_before = 0, .last = true};
+    for (const OperatorTime& op :
+         StepModel(d).breakdown({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).operators)
+      if (op.name == name) return true;
+    return false;
+  };
+  CHECK(has(512, "absorb_q"));
+  CHECK_FALSE(has(512, "kv_b_proj"));
+  CHECK(has(513, "kv_b_proj"));
+  CHECK_FALSE(has(513, "absorb_q"));
+  d->fidelity = Fidelity::kIdeal;
+  CHECK(has(512, "kv_b_proj"));
+}
+
 TEST_CASE("the fullest attention-DP rank sets a step's prefill") {
   auto d = deploy("deepseek-v3", "b200-sxm");
   d->sharding.attention_dp = d->sharding.ep = 4;
@@ -235,4 +252,14 @@ TEST_CASE("decode beside prefill takes a tile of 64 rows a head under FlashAtten
     const double more = model.cost(decodes(128, 3072)).time.base() - model.cost(decodes(128, 2048)).time.base();
     CHECK(beside(d, 3072) - beside(d, 2048) == doctest::Approx(more));
   }
+  // A breakdown has it, too; caches of 8 bits are FlashInfer's.
+  StepBatch batch = decodes(128, 3072);
+  const std::vector<PrefillChunk> chunk{{512, 0, true}};
+  batch.prefills = chunk;
+  StepModel model(a100);
+  const StepBreakdown breakdown = model.breakdown(batch);
+  CHECK((breakdown.gpu_time + breakdown.host_time).base() == doctest::Approx(breakdown.time.base()).epsilon(1e-9));
+  CHECK(breakdown.gpu_time.base() == doctest::Approx(breakdown.time.base()).epsilon(0.1));
+  a100->precision.kv_cache = Dtype::kFp8;
+  CHECK(beside(a100, 3072) - beside(a100, 2048) < 20e-3);
 }
