@@ -12,6 +12,7 @@
 #include "calibrate/kernel_rows.h"
 #include "calibrate/operators.h"
 #include "calibrate/record_tables.h"
+#include "calibrate/shared_kernels.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
@@ -19,12 +20,6 @@
 namespace roofcast {
 namespace po = boost::program_options;
 namespace {
-
-/// Constants by the family of engines they belong to.
-struct FamilyConstants {
-  KernelFamily family;
-  std::vector<FittedConstants> blocks;
-};
 
 std::set<KernelFamily> families_of(const CsvTable& table) {
   std::set<KernelFamily> found;
@@ -222,6 +217,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
     }
   }
   report_too_few(too_few, all);
+  for (FamilyConstants& shared : shared_constants(all, gpu)) all.push_back(std::move(shared));
   write_constants(all, options, tree, gpu);
   fmt::print("{}", summary(all));
   const std::string doubtful = doubts(all);

@@ -139,6 +139,8 @@ Fa3Cut fa3_cut(double context, double visible, double keys, double share, bool c
 
 /// FlashAttention-3, paged. Query rows are packed into tiles of M and paid for in full. With up to 512 sequences
 /// (graph-captured) a context is cut so that at most 1.1 x blocks / SMs fall to a split, in at most 32.
+/// FlashAttention-4, which runs heads wider than 256, starts all 32 for every sequence: those without keys load queries
+/// and write a tile.
 DecodeTime fa3(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
   const double d = c.dim, width = d / 128, sms = chip.sms;
   const double tile_rows = d <= 64 ? 192 : 128;
@@ -147,7 +149,8 @@ DecodeTime fa3(const DecodeCall& c, const DecodeParameters& p, const Chip& chip)
   const bool captured = c.batch <= 512;
   const Fa3Cut mean = fa3_cut(c.context, c.visible, keys, share, captured, c.has_window);
   const Fa3Cut longest = fa3_cut(c.longest, c.longest_visible, keys, share, captured, c.has_window);
-  const double waves = ceil_div(c.units * ceil_div(c.rows, tile_rows) * mean.splits, sms);
+  const double tiles = c.units * ceil_div(c.rows, tile_rows), waves = ceil_div(tiles * mean.splits, sms);
+  const double started = captured && d > 256 ? ceil_div(tiles * 32, sms) : waves;
   Seconds row = Flops(2 * tile_rows * c.dims) / (chip.per_sm() * p.compute_fraction);
   if (c.fp8) row += (p.convert_ns + (d > 128 ? p.convert_wide_ns : 0.0)) * width * 1e-3 * kMicrosecond;
   const Seconds border = (c.has_window ? p.window_us : 0.0) * kMicrosecond;
@@ -155,7 +158,7 @@ DecodeTime fa3(const DecodeCall& c, const DecodeParameters& p, const Chip& chip)
       (p.tile_us * (1 + p.tile_growth * (d - 64) / 64) + p.tile_row_us * c.rows * width) * kMicrosecond + border;
   const double scans = captured ? 2 : 1;
   return {.launch = launch_of(p, d) + c.batch * scans * p.sequence_ns * 1e-3 * kMicrosecond,
-          .path = std::max(waves * mean.rows, longest.rows) * row + (waves - 1) * tile + border,
+          .path = std::max(waves * mean.rows, longest.rows) * row + (started - 1) * tile + border,
           .combine = (longest.splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
           .overlap = 3,
           .filled = c.units * mean.splits >= sms};

@@ -1,0 +1,50 @@
+#include "calibrate/shared_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace roofcast {
+namespace {
+
+struct Shared {
+  KernelFamily from, to;
+  std::string_view block, as;
+};
+constexpr KernelFamily kTrt = KernelFamily::kTrtllm, kVllm = KernelFamily::kVllm;
+constexpr std::array<Shared, 6> kSharedOnBlackwell{{
+    {kTrt, kVllm, "latent_prefill.bf16", "latent_prefill.bf16"},
+    {kTrt, kVllm, "latent_prefill.fp8", "latent_prefill.fp8"},
+    {kTrt, kVllm, "latent_decode.bf16", "latent_decode.bf16"},
+    {kTrt, kVllm, "latent_decode.fp8", "latent_decode.fp8"},
+    {kVllm, kTrt, "gemm.nvfp4", "gemm_tuned.nvfp4"},
+    {kVllm, kTrt, "moe.fp8_block", "moe_variants.low_latency.fp8_block"},
+}};
+
+const FittedConstants* find(const std::vector<FamilyConstants>& fitted, KernelFamily family, std::string_view block) {
+  for (const FamilyConstants& of : fitted) {
+    if (of.family != family) continue;
+    const auto found =
+        std::find_if(of.blocks.begin(), of.blocks.end(), [&](const FittedConstants& b) { return b.block == block; });
+    if (found != of.blocks.end()) return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu) {
+  std::vector<FamilyConstants> out;
+  if (gpu.architecture != "blackwell") return out;
+  for (const Shared& shared : kSharedOnBlackwell) {
+    const FittedConstants* source = find(fitted, shared.from, shared.block);
+    if (source == nullptr || find(fitted, shared.to, shared.as) != nullptr) continue;
+    FittedConstants copy = *source;
+    copy.block = shared.as;
+    copy.record.standing = Standing::kCarriedOver;
+    out.push_back({shared.to, {std::move(copy)}});
+  }
+  return out;
+}
+
+}  // namespace roofcast

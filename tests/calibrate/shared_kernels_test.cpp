@@ -1,0 +1,32 @@
+#include "calibrate/shared_kernels.h"
+
+#include <doctest/doctest.h>
+
+using namespace roofcast;
+
+TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other where it has no rows of its own") {
+  const auto block = [](std::string name, int rows) {
+    FittedConstants made;
+    made.block = std::move(name);
+    made.values = {{"launch_us", 5.0}};
+    made.record.standing = Standing::kMeasured;
+    made.record.rows = rows;
+    return made;
+  };
+  const std::vector<FamilyConstants> fitted{
+      {KernelFamily::kTrtllm, {block("latent_prefill.bf16", 1), block("latent_decode.fp8", 2)}},
+      {KernelFamily::kVllm, {block("latent_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
+  GpuSpec gpu;
+  gpu.architecture = "blackwell";
+  const std::vector<FamilyConstants> shared = shared_constants(fitted, gpu);
+  REQUIRE(shared.size() == 2);
+  CHECK(shared[0].family == KernelFamily::kVllm);
+  CHECK(shared[0].blocks[0].block == "latent_prefill.bf16");
+  CHECK(shared[0].blocks[0].record.standing == Standing::kCarriedOver);
+  CHECK(shared[0].blocks[0].record.rows == 1);
+  CHECK(shared[1].family == KernelFamily::kTrtllm);
+  CHECK(shared[1].blocks[0].block == "gemm_tuned.nvfp4");
+  CHECK(shared[1].blocks[0].values == fitted[1].blocks[1].values);
+  gpu.architecture = "hopper";
+  CHECK(shared_constants(fitted, gpu).empty());
+}
