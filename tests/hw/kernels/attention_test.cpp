@@ -173,6 +173,24 @@ TEST_CASE("attention: FlashAttention-3's decode by hand") {
   CHECK(us(cost) - us(served) == doctest::Approx(3).epsilon(1e-9));
 }
 
+TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a graph, keys or not") {
+  const GpuSpec gpu = round_gpu();
+  DecodeParameters p;
+  p.launch_us = 10, p.launch_head_dim_us = 0, p.sequence_ns = 0;
+  p.tile_us = 2, p.tile_growth = 0, p.tile_row_us = 0, p.compute_fraction = 1, p.bandwidth_fraction = 0.8;
+  const AttentionHeads wide{.heads = 1, .kv_heads = 1, .head_dim = 512, .value_dim = 512};
+  const auto time = [&](double sequences) {
+    const DecodeShape shape{.batch = sequences, .mean_context = 1, .max_context = 1};
+    return us(attention_decode_with(shape, wide, p, gpu, KernelFamily::kVllm, Timing::kBenchmark));
+  };
+  // 100 SMs: 2048 blocks are 21 turns, one more than 20 turns of 2 us; 16384 are 164
+  CHECK(time(64) == doctest::Approx(10 + 20 * 2).epsilon(0.02));
+  CHECK(time(512) == doctest::Approx(10 + 163 * 2).epsilon(0.02));
+  CHECK(time(513) < 30);  // beyond the graphs nothing is cut
+  CHECK(is_other_kernel(wide, gpu, KernelFamily::kVllm));
+  CHECK_FALSE(is_other_kernel(kGrouped, gpu, KernelFamily::kVllm));
+}
+
 TEST_CASE("attention: without a kernel that shares reads, a group's heads are decoded one by one") {
   const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
   const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};

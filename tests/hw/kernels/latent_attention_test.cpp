@@ -80,6 +80,18 @@ TEST_CASE("latent attention: what eager benchmarks add is not served") {
   CHECK(time(Timing::kServed) < 12);                                      // 12 - 3 us of launch and a short path
 }
 
+TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
+  const GpuSpec gpu = round_gpu("ampere");
+  LatentDecodeParameters p;
+  p.launch_us = 2, p.launch_heads_us = 0, p.sequence_ns = 0, p.combine_us = 0, p.compute_fraction = 0.1;
+  const auto time = [&](double heads) {
+    const DecodeShape shape{.batch = 1, .mean_context = 65536, .max_context = 65536};
+    return latent_decode_with(shape, {.heads = heads}, p, gpu, KernelFamily::kVllm, Timing::kServed)
+        .time.in(kMicrosecond);
+  };
+  CHECK((time(1) - 2) / (time(2) - 2) == doctest::Approx(4.6).epsilon(0.02));
+}
+
 TEST_CASE("latent attention: more bandwidth or compute is never slower, more work never faster") {
   for (const char* architecture : {"ampere", "hopper", "blackwell"}) {
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
