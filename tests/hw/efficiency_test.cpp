@@ -216,7 +216,8 @@ TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const CalibratedGpu gpu =
       load_text("efficiency: {carried_over_from: " + folder.at("b.yaml") + "}\n", KernelFamily::kVllm);
   CHECK(gpu.efficiency.carried_over_from == "a");
-  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy == doctest::Approx(std::hypot(0.1, 0.05, 0.05)).epsilon(1e-12));
+  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy ==
+        doctest::Approx(std::hypot(0.1, 0.05, 0.05)).epsilon(1e-12));
 }
 
 TEST_CASE("efficiency: a circle of GPUs is an error of the files") {
