@@ -66,8 +66,11 @@ double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
   return gpu.peak(dtype).base() / gpu.sm_count / gpu.boost_clock.base();
 }
 
-/// From Hopper on, clusters load a tile's operands once for several SMs, and the tile that feeds them follows no rule.
-bool shares_loads(const GpuSpec& gpu) { return !has_mma_sync_only(gpu); }
+/// Does the tile that feeds the matrix units grow with their rate? From Hopper on, clusters load a tile's operands once
+/// for several SMs, and between two such generations it follows no rule.
+bool feeds_alike(const GpuSpec& from, const GpuSpec& to) {
+  return has_mma_sync_only(to) || from.architecture == to.architecture;
+}
 
 Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
@@ -78,7 +81,7 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   r.exponential *= r.time;
   r.l2 = static_cast<double>(to.sm_count) / from.sm_count / r.time;
   const double before = operations_per_cycle(from, dtype), now = operations_per_cycle(to, dtype);
-  if (!shares_loads(to) && before > 0.0 && now > 0.0) r.intensity = now / before;
+  if (feeds_alike(from, to) && before > 0.0 && now > 0.0) r.intensity = now / before;
   return r;
 }
 

@@ -169,6 +169,17 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   CHECK(same.gemm.find(Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
 }
 
+TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller tiles, within an architecture") {
+  const auto intensity = [](const char* gpu) {
+    return load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), KernelFamily::kVllm)
+        .efficiency.gemm.find(Dtype::kBf16)
+        ->value.tile_intensity;
+  };
+  const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock
+  CHECK(intensity("h20") == doctest::Approx(std::max(10.0, rate * intensity("h200-sxm"))));
+  CHECK(intensity("h100-pcie") == doctest::Approx(intensity("h100-sxm")).epsilon(0.01));
+}
+
 TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials follow their units, the host its speed") {
   const Folder folder;
   const std::string constants =
