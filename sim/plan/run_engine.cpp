@@ -164,6 +164,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);
   else if (shape.kind == RunKind::kStatic)
     e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
+  if (shape.kind == RunKind::kStatic && e.compiled) e.max_num_seqs = std::max(1, shape.batch);  // built for the batch
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   e.max_num_seqs = std::max(1, whole("max_num_seqs", e.max_num_seqs));
   e.max_num_batched_tokens = std::max(1, whole("max_num_tokens", e.max_num_batched_tokens));

@@ -47,6 +47,11 @@ Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
 }
 
+Bytes Deployment::activations(double tokens, double logit_rows) const {
+  return engine.compiled ? compiled_activation_bytes(model, sharding, tokens, logit_rows)
+                         : activation_bytes(model, precision, sharding, tokens, logit_rows);
+}
+
 double MemoryPlan::max_batch(double tokens, double block) const {
   const Bytes each = layout.paged_bytes(tokens, std::max(block, 1.0));
   return each > Bytes(0) ? std::floor(std::max(cache.base(), 0.0) / each.base()) : 1e9;
@@ -79,8 +84,8 @@ MemoryPlan plan_memory(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {
-    plan.activations = activation_bytes(d.model, d.precision, d.sharding, d.engine.max_num_batched_tokens,
-                                        std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
+    plan.activations = d.activations(d.engine.max_num_batched_tokens,
+                                     std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
     plan.cache = d.engine.memory_rule == MemoryRule::kShareOfFree ? (plan.capacity - used) * share

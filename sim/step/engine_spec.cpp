@@ -61,6 +61,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   if (e.memory_rule == MemoryRule::kStaticShare) e.gpu_memory_utilization = 0.0;
   e.gpu_memory_utilization = in.number("gpu_memory_utilization", e.gpu_memory_utilization, {0.01, 1.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
+  e.compiled = in.boolean("compiled", e.compiled);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);

@@ -53,6 +53,7 @@ struct EngineSpec {
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
   double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
   Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
+  bool compiled = false;                ///< a TensorRT engine: its activations are planned as one graph
   Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
