@@ -252,7 +252,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
-  if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
+  if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;
   d->precision =

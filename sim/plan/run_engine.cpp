@@ -115,9 +115,14 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
-void use_rocm_kernels(EngineSpec& engine) {
-  engine.shared_query_heads = 1;
-  engine.graphs.enabled = false;
+void choose_v0_attention(EngineSpec& engine, const ModelSpec& model, const GpuSpec& gpu, const std::string& kv_dtype) {
+  const bool amd = gpu.architecture.starts_with("cdna");
+  const bool windowed = std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    const auto* attention = std::get_if<GroupedAttention>(&layer.mixer);
+    return attention != nullptr && attention->window > 0;
+  });
+  if (amd || kv_dtype == "fp8" || (windowed && gpu.architecture == "hopper")) engine.shared_query_heads = 1;
+  if (amd) engine.graphs.enabled = false;
 }
 
 std::string gpu_of_run(const std::string& gpu, const std::string& source) {
