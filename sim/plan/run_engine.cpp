@@ -122,7 +122,7 @@ void choose_v0_attention(EngineSpec& engine, const ModelSpec& model, const GpuSp
     return attention != nullptr && attention->window > 0;
   });
   if (amd || kv_dtype == "fp8" || (windowed && gpu.architecture == "hopper")) engine.shared_query_heads = 1;
-  if (amd) engine.graphs.enabled = false;
+  if (amd && !has_experts(model)) engine.graphs.enabled = false;
 }
 
 std::string gpu_of_run(const std::string& gpu, const std::string& source) {
