@@ -22,6 +22,12 @@ bool before_sglang_0_5_10(const std::string& version, const std::string& measure
   return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
+/// vLLM 0.11 is of October 2025; the recipes of InferenceX took 0.10.2 until November.
+bool before_vllm_0_11(const std::string& version, const std::string& measured) {
+  const double number = version_number(version);
+  return number < 99 ? number < 0.011 : !measured.empty() && measured < "2025-11";
+}
+
 /// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of
 /// models of either group at saturation shows: none before 0.7; groups of eight until 0.10, not over paged 16-bit
 /// caches; other groups with 0.11, and groups of eight over paged 16-bit caches with 0.12.
@@ -68,6 +74,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
   else if (run.engine == "trtllm" && version < 1.001 && run.kind != RunKind::kDisaggregated)
     profile = "trtllm-1.0";
   if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
+  if (run.engine == "vllm" && before_vllm_0_11(run.version, run.measured)) profile = "vllm-0.10";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
@@ -198,7 +205,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
 
 std::string cache_format_of_run(const std::string& column, const std::string& weights, const Deployment& d) {
   const bool vllm_family = d.engine.name.rfind("trtllm", 0) != 0;
-  if (d.engine.name == "vllm" && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
+  const bool vllm = d.engine.name.rfind("vllm", 0) == 0;
+  if (vllm && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
   if (!column.empty()) return column;
   if (weights == "nvfp4") return "fp8";
   if (!vllm_family && weights.rfind("fp8", 0) == 0) return "fp8";

@@ -49,7 +49,8 @@ double launch_speed_of_run(const std::string& gpu, const std::string& engine, co
 /// decode had no kernel: on AMD GPUs, for fp8 caches, and for sliding windows (vllm/attention/selector.py, 0.4.1 to
 /// 0.6: "Cannot use FlashAttention-2 backend due to sliding window"). Argonne's H100 runs of mistral-7b step up at the
 /// 512 heads where that kernel stops cutting contexts; its A100 runs do not, and are taken for another version's. On
-/// AMD GPUs steps are launched kernel by kernel (a token takes 0.25 ms a layer whatever the GPUs it is split over).
+/// AMD GPUs dense models' steps were launched kernel by kernel (a token takes 0.25 ms a layer whatever the GPUs it is
+/// split over), mixtral's replayed: on eight GPUs a token takes 9 ms, what the kernels themselves need.
 void choose_v0_attention(EngineSpec& engine, const ModelSpec& model, const GpuSpec& gpu, const std::string& kv_dtype);
 
 /// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size

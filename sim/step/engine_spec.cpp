@@ -9,12 +9,14 @@ HostCosts parse_host(ConfigReader in) {
   const Seconds none{};
   HostCosts host{.step_time = in.time("step_time", none),
                  .sequence_time = in.time("sequence_time", none),
+                 .worker_time = in.time("worker_time", none),
                  .prefill_step_time = in.time("prefill_step_time", none),
                  .launch_time = in.time("launch_time", none),
                  .request_time = in.time("request_time", none),
                  .request_latency = in.time("request_latency", none),
                  .token_time = in.time("token_time", none),
                  .prompt_token_time = in.time("prompt_token_time", none),
+                 .piece_time = in.time("piece_time", none),
                  .rank_skew = in.time("rank_skew", none)};
   in.finish();
   return host;

@@ -21,6 +21,7 @@ enum class MemoryRule {
 struct HostCosts {
   Seconds step_time{};          ///< scheduling and input preparation of a step that the GPU waits for
   Seconds sequence_time{};      ///< the same, a running sequence
+  Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
   Seconds
       launch_time{};  ///< launching one kernel without a CUDA graph; an eager step is never faster than its launches
@@ -28,6 +29,8 @@ struct HostCosts {
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
   Seconds token_time{};         ///< front end, serial an output token: detokenization and streaming
   Seconds prompt_token_time{};  ///< front end, serial a prompt token
+  Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
+                         ///< each doubling of the ranks, which launch by themselves and wait for the last
   Seconds rank_skew{};          ///< what ranks wait for each other at a collective, beyond its benchmark
 };
 
