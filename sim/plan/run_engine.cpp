@@ -22,6 +22,12 @@ bool before_sglang_0_5_10(const std::string& version, const std::string& measure
   return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
+/// Workers apart carry NVIDIA Dynamo's version, and count by their day: Dynamo took TensorRT-LLM 1.3 in March 2026.
+bool from_trtllm_1_3(const RunEngine& run) {
+  const double number = version_number(run.version);
+  return run.kind == RunKind::kDisaggregated || number >= 99 ? run.measured >= "2026-03" : number >= 1.003;
+}
+
 /// vLLM 0.11 is of October 2025; the recipes of InferenceX took 0.10.2 until November.
 bool before_vllm_0_11(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
@@ -73,6 +79,8 @@ EngineSpec engine_of_run(const RunEngine& run) {
     profile = "trtllm-0";
   else if (run.engine == "trtllm" && version < 1.001 && run.kind != RunKind::kDisaggregated)
     profile = "trtllm-1.0";
+  else if (run.engine == "trtllm" && from_trtllm_1_3(run))
+    profile = "trtllm-1.3";
   if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
   if (run.engine == "vllm" && before_vllm_0_11(run.version, run.measured)) profile = "vllm-0.10";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";

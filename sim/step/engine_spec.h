@@ -31,7 +31,7 @@ struct HostCosts {
   Seconds prompt_token_time{};  ///< front end, serial a prompt token
   Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
                          ///< each doubling of the ranks, which launch by themselves and wait for the last
-  Seconds rank_skew{};          ///< what ranks wait for each other at a collective, beyond its benchmark
+  Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
 };
 
 /// How CUDA graphs are used in decode.

@@ -39,6 +39,22 @@ TEST_CASE("ideal decode of Llama-2-13B reads its weights and its cache once") {
   CHECK(cost.time.in(kMillisecond) == doctest::Approx(23.8).epsilon(0.02));
 }
 
+TEST_CASE("launching a graph in pieces and sending steps to workers cost by ranks and by GPUs") {
+  const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm", tp);
+    d->engine.host.piece_time = piece_us * kMicrosecond;
+    d->engine.host.worker_time = worker_us * kMicrosecond;
+    d->engine.graphs.enabled = graphs;
+    return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
+  };
+  // 32 layers, a gap each and again for each doubling of the ranks
+  CHECK(step(1, 5, 0) - step(1, 0, 0) == doctest::Approx(32 * 5.0));
+  CHECK(step(4, 5, 0) - step(4, 0, 0) == doctest::Approx(32 * 5.0 * 3));
+  CHECK(step(4, 5, 0, false) == step(4, 0, 0, false));  // an eager step has no pieces
+  CHECK(step(1, 0, 1000) == step(1, 0, 0));
+  CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
+}
+
 TEST_CASE("a run of decode steps in closed form equals its steps one by one") {
   for (const Fidelity fidelity : {Fidelity::kIdeal, Fidelity::kCalibrated}) {
     for (const char* name : {"llama-3.1-8b", "mixtral-8x7b"}) {
