@@ -213,8 +213,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
 
 std::string cache_format_of_run(const std::string& column, const std::string& weights, const Deployment& d) {
   const bool vllm_family = d.engine.name.rfind("trtllm", 0) != 0;
-  const bool vllm = d.engine.name.rfind("vllm", 0) == 0;
-  if (vllm && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
+  const bool v1 = d.engine.name == "vllm" || d.engine.name == "vllm-0.10";
+  if (v1 && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
   if (!column.empty()) return column;
   if (weights == "nvfp4") return "fp8";
   if (!vllm_family && weights.rfind("fp8", 0) == 0) return "fp8";

@@ -83,6 +83,8 @@ TEST_CASE("measured runs: vLLM's V0 engine decodes with its paged kernel where F
   };
   CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
   CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp8").shared_query_heads == 1);
+  CHECK(batch("argonne_llm_inference_bench,repo,llama-3.1-8b,h100-sxm,vllm,fp16,fp8,1,1,128,128,16,e2e_ms,1")
+            .deployment->precision.kv_cache == Dtype::kFp8);
   CHECK(engine("mistral-7b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 1);
   CHECK(engine("mistral-7b,a100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
   CHECK_FALSE(engine("llama-2-7b,mi300x,vllm,fp16,fp16").graphs.enabled);
