@@ -40,6 +40,7 @@ OperatorContext Deployment::operator_context() const {
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads,
+          .own_all_reduce = engine.own_all_reduce,
           .decoded_tokens = decoded};
 }
 

@@ -87,6 +87,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 

@@ -1,5 +1,7 @@
 #include "sim/step/step_model.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
@@ -53,6 +55,24 @@ TEST_CASE("launching a graph in pieces and sending steps to workers cost by rank
   CHECK(step(4, 5, 0, false) == step(4, 0, 0, false));  // an eager step has no pieces
   CHECK(step(1, 0, 1000) == step(1, 0, 0));
   CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
+}
+
+TEST_CASE("an engine without its own all-reduce calls NCCL") {
+  const auto all_reduce = [](bool own) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm", 4);
+    d->engine.own_all_reduce = own;
+    const StepBreakdown step = StepModel(d).breakdown(decodes(8, 500));
+    const auto line = std::find_if(step.operators.begin(), step.operators.end(),
+                                   [](const OperatorTime& op) { return op.name == "all_reduce"; });
+    REQUIRE(line != step.operators.end());
+    return line->cost.time / line->count;
+  };
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kVllm);
+  const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
+  const Seconds library = nccl(Collective::kAllReduce, Bytes(8 * 4096 * 2.0), {4, 4}, machine).time;
+  const Seconds skew = deploy("llama-3.1-8b", "h100-sxm", 4)->engine.host.rank_skew;
+  CHECK((all_reduce(false) - skew).in(kMicrosecond) == doctest::Approx(library.in(kMicrosecond)));
+  CHECK(all_reduce(true) < all_reduce(false));
 }
 
 TEST_CASE("a run of decode steps in closed form equals its steps one by one") {
