@@ -94,7 +94,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
     engine.shared_query_heads = shared_query_heads(number, paged && run.kv_dtype != "fp8");
     // Until 0.12 an option of trtllm-build, off unless asked for (github.com/NVIDIA/TensorRT-LLM/pull/2008,
     // issues/1601).
-    engine.own_all_reduce = number >= 0.012;
+    engine.own_all_reduce = profile != "trtllm-0" || number >= 0.012;
   }
   engine.prefix_caching = false;  // random tokens: nothing is shared
   // enable_chunked_prefill is off in TensorRT-LLM unless asked for, and the budgets of these runs hold a prompt.

@@ -91,6 +91,11 @@ TEST_CASE("measured runs: vLLM's V0 engine decodes with its paged kernel where F
   CHECK(engine("mixtral-8x7b,mi300x,vllm,fp16,fp16").graphs.enabled);
   // Built for its batch.
   CHECK(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").max_num_seqs == 16);
+  // Its own all-reduce was an option of the build until 0.12; a version of Dynamo says nothing about it.
+  CHECK_FALSE(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").own_all_reduce);
+  CHECK_FALSE(offline("v0.11.0", 128, 128).deployment->engine.own_all_reduce);
+  CHECK(offline("v0.12.0", 128, 128).deployment->engine.own_all_reduce);
+  CHECK(sweep({5}).runs.at(0).deployment->engine.own_all_reduce);
 }
 
 TEST_CASE("measured runs: the profile of a version, or of the day where none is given") {
