@@ -38,6 +38,12 @@ Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu) {
   return Flops(3.0 * cached_values) / gpu.peak(Dtype::kFp32);
 }
 
+Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu) {
+  const bool by_hand = (kv == Dtype::kFp8 || kv == Dtype::kFp8Block) && gpu.peak(Dtype::kFp8) <= FlopsPerSecond{};
+  if (!by_hand || gpu.peak(Dtype::kFp32) <= FlopsPerSecond{}) return Seconds{};
+  return Flops(2.0 * operations * read_values) / gpu.peak(Dtype::kFp32);  // a fused multiply-add counts two
+}
+
 namespace {
 
 /// Key blocks of the first m query tiles of a causal triangle whose tiles hold r positions and whose blocks hold N

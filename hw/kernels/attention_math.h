@@ -86,6 +86,11 @@ double cached_row_bytes(const AttentionHeads& heads);
 /// them on an A100.
 Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu);
 
+/// Kernels on CUDA cores that read the cache for each query head by itself convert an fp8 value whenever they read it:
+/// in hardware where the GPU has fp8, else by `operations` on single values (mask, shift, add to the exponent; by way
+/// of fp32 and back where a kernel's library does it so).
+Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu);
+
 /// The measured constants of the width that `dtype` has: 8 bits or less counts as fp8, and bf16 stands in for it.
 template <class P>
 const P* measured(const Efficiency* efficiency, ByDtype<P> Efficiency::*family, Dtype dtype) {

@@ -55,6 +55,7 @@ DecodeParameters attention_decode_prior(const GpuSpec& gpu, KernelFamily family,
   switch (attention::library_of(gpu, family)) {
     case Library::kFa3:
       p.launch_us = 9.8, p.launch_head_dim_us = fp8 ? 3.0 : 1.1, p.tile_growth = 0.33, p.compute_fraction = 1.0;
+      p.ungrouped_slowdown = 1.0;
       p.l2_bandwidth_tb_per_s = fp8 ? 2.5 : 7.5, p.bandwidth_fraction = fp8 ? 0.8 : 0.94;
       break;
     case Library::kFa2:

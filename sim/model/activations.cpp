@@ -59,4 +59,17 @@ Bytes activation_bytes(const ModelSpec& model, const Precision&, const Sharding&
   return Bytes(stream + std::max(block, logits));
 }
 
+Bytes compiled_activation_bytes(const ModelSpec& model, const Sharding& sharding, double tokens, double logit_rows) {
+  double block = 0, workspace = 0;
+  for (const LayerKind& kind : model.layers) {
+    double bytes = feed_forward_bytes(model, kind.feed_forward, sharding, tokens);
+    if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward))
+      bytes = tokens * (dense->gated ? 2.0 : 1.0) * dense->inter / sharding.tp * kHalf;
+    block = std::max(block, bytes);
+    workspace = std::max(workspace, tokens * mixer_values(kind.mixer, sharding) * kHalf);
+  }
+  const double stream = tokens * model.hidden * 2.0 * kHalf;  // residual and its norm
+  return Bytes(stream + block + workspace + logit_rows * model.vocabulary * 4.0);
+}
+
 }  // namespace roofcast

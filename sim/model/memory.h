@@ -34,4 +34,9 @@ CacheLayout cache_layout(const ModelSpec& model, const Precision& precision, con
 Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const Sharding& sharding, double tokens,
                        double logit_rows);
 
+/// The same of an engine compiled for at most so many tokens: memory planned once for the whole graph. The product of
+/// gate and up takes the place of one of them, and the workspace of the attention plugin (q, k, v and its output) is
+/// set aside beside the graph's buffers.
+Bytes compiled_activation_bytes(const ModelSpec& model, const Sharding& sharding, double tokens, double logit_rows);
+
 }  // namespace roofcast

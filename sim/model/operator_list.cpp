@@ -18,7 +18,7 @@ bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
   return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches;
 }
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus;
+  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library;
 }
 bool same(const MoeShape& a, const MoeShape& b) {
   return a.tokens == b.tokens && a.hidden == b.hidden && a.inter == b.inter && a.top_k == b.top_k &&
@@ -63,7 +63,7 @@ void OperatorList::stream(const std::string& name, double count, double bytes, d
 }
 
 void OperatorList::exchange(Collective kind, const std::string& name, double count, double bytes, int gpus) {
-  if (gpus > 1) add(name, count, CollectiveWork{kind, Bytes(bytes), gpus});
+  if (gpus > 1) add(name, count, CollectiveWork{kind, Bytes(bytes), gpus, !context_.own_all_reduce});
 }
 
 /// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns apart, in 16 bit. Around the two

@@ -52,6 +52,7 @@ struct CollectiveWork {
   Collective kind;
   Bytes bytes;
   int gpus;
+  bool library = false;  ///< an all-reduce by NCCL at every size, not by the engine's own kernel
 };
 
 using Work = std::variant<GemmShape, MoeShape, ElementwiseWork, PrefillWork, DecodeWork, LatentPrefillWork,
@@ -81,6 +82,7 @@ struct OperatorContext {
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;  ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;        ///< EngineSpec's
+  bool own_all_reduce = true;        ///< EngineSpec's
   bool absorbs_latents = false;      ///< in the prefill being priced: GraphSettings'
   double decoded_tokens = 0;         ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };

@@ -20,8 +20,7 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
                    .cache_per_token = plan.layout.bytes_per_token(),
                    .state_per_sequence = plan.layout.state_per_sequence,
                    .cache = d.engine.kv_cache ? plan.layout.sequence_bytes(tokens) * sequences : Bytes(0),
-                   .activations = activation_bytes(
-                       d.model, d.precision, d.sharding,
+                   .activations = d.activations(
                        std::min<double>(d.engine.max_num_batched_tokens, sequences * r.prompt_tokens), sequences),
                    .capacity = plan.capacity,
                    .reason = {}};

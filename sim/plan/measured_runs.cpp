@@ -252,7 +252,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
-  if (d->gpu.architecture.starts_with("cdna") && d->engine.name == "vllm-0") use_rocm_kernels(d->engine);
+  if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;
   d->precision =
@@ -279,12 +279,13 @@ void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t r
 
 /// What prices of steps depend on.
 std::string pricing_key(const Deployment& d, const std::string& model) {
-  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}", model, d.gpu.name, d.engine.name,
+  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}.{}", model, d.gpu.name, d.engine.name,
                      d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(d.precision.weights),
                      name_of(d.precision.attention_weights), name_of(d.precision.expert_weights),
                      name_of(d.precision.activations), name_of(d.precision.kv_cache), d.engine.max_num_batched_tokens,
                      name_of(d.engine.moe_kernel), d.engine.graphs.max_batch, d.engine.graphs.enabled,
-                     d.engine.max_num_seqs, d.engine.shared_query_heads, d.gpu.node.launch_speed);
+                     d.engine.max_num_seqs, d.engine.shared_query_heads, d.engine.own_all_reduce,
+                     d.gpu.node.launch_speed);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.

@@ -22,6 +22,18 @@ bool before_sglang_0_5_10(const std::string& version, const std::string& measure
   return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
 }
 
+/// Workers apart carry NVIDIA Dynamo's version, and count by their day: Dynamo took TensorRT-LLM 1.3 in March 2026.
+bool from_trtllm_1_3(const RunEngine& run) {
+  const double number = version_number(run.version);
+  return run.kind == RunKind::kDisaggregated || number >= 99 ? run.measured >= "2026-03" : number >= 1.003;
+}
+
+/// vLLM 0.11 is of October 2025; the recipes of InferenceX took 0.10.2 until November.
+bool before_vllm_0_11(const std::string& version, const std::string& measured) {
+  const double number = version_number(version);
+  return number < 99 ? number < 0.011 : !measured.empty() && measured < "2025-11";
+}
+
 /// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of
 /// models of either group at saturation shows: none before 0.7; groups of eight until 0.10, not over paged 16-bit
 /// caches; other groups with 0.11, and groups of eight over paged 16-bit caches with 0.12.
@@ -67,7 +79,10 @@ EngineSpec engine_of_run(const RunEngine& run) {
     profile = "trtllm-0";
   else if (run.engine == "trtllm" && version < 1.001 && run.kind != RunKind::kDisaggregated)
     profile = "trtllm-1.0";
+  else if (run.engine == "trtllm" && from_trtllm_1_3(run))
+    profile = "trtllm-1.3";
   if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
+  if (run.engine == "vllm" && before_vllm_0_11(run.version, run.measured)) profile = "vllm-0.10";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
@@ -77,6 +92,9 @@ EngineSpec engine_of_run(const RunEngine& run) {
     // Argonne's runs are of 2024 and name no version: their models of either group show no sharing.
     const double number = run.source == "argonne_llm_inference_bench" ? 0.010 : version;
     engine.shared_query_heads = shared_query_heads(number, paged && run.kv_dtype != "fp8");
+    // Until 0.12 an option of trtllm-build, off unless asked for (github.com/NVIDIA/TensorRT-LLM/pull/2008,
+    // issues/1601).
+    engine.own_all_reduce = profile != "trtllm-0" || number >= 0.012;
   }
   engine.prefix_caching = false;  // random tokens: nothing is shared
   // enable_chunked_prefill is off in TensorRT-LLM unless asked for, and the budgets of these runs hold a prompt.
@@ -115,9 +133,14 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
-void use_rocm_kernels(EngineSpec& engine) {
-  engine.shared_query_heads = 1;
-  engine.graphs.enabled = false;
+void choose_v0_attention(EngineSpec& engine, const ModelSpec& model, const GpuSpec& gpu, const std::string& kv_dtype) {
+  const bool amd = gpu.architecture.starts_with("cdna");
+  const bool windowed = std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    const auto* attention = std::get_if<GroupedAttention>(&layer.mixer);
+    return attention != nullptr && attention->window > 0;
+  });
+  if (amd || kv_dtype == "fp8" || (windowed && gpu.architecture == "hopper")) engine.shared_query_heads = 1;
+  if (amd && !has_experts(model)) engine.graphs.enabled = false;
 }
 
 std::string gpu_of_run(const std::string& gpu, const std::string& source) {
@@ -164,6 +187,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);
   else if (shape.kind == RunKind::kStatic)
     e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
+  if (shape.kind == RunKind::kStatic && e.compiled) e.max_num_seqs = std::max(1, shape.batch);  // built for the batch
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   e.max_num_seqs = std::max(1, whole("max_num_seqs", e.max_num_seqs));
   e.max_num_batched_tokens = std::max(1, whole("max_num_tokens", e.max_num_batched_tokens));
@@ -192,7 +216,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
 
 std::string cache_format_of_run(const std::string& column, const std::string& weights, const Deployment& d) {
   const bool vllm_family = d.engine.name.rfind("trtllm", 0) != 0;
-  if (d.engine.name == "vllm" && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
+  const bool v1 = d.engine.name == "vllm" || d.engine.name == "vllm-0.10";
+  if (v1 && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
   if (!column.empty()) return column;
   if (weights == "nvfp4") return "fp8";
   if (!vllm_family && weights.rfind("fp8", 0) == 0) return "fp8";

@@ -45,9 +45,13 @@ std::string gpu_of_run(const std::string& gpu, const std::string& source);
 /// times what the same build takes beside a B300.
 double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol);
 
-/// vLLM's V0 engine on AMD GPUs: its paged attention takes query heads one by one, and steps are launched kernel by
-/// kernel (a token takes 0.25 ms a layer whatever the GPUs it is split over).
-void use_rocm_kernels(EngineSpec& engine);
+/// vLLM's V0 engine: its own paged attention, which takes query heads one by one, stood in where FlashAttention's
+/// decode had no kernel: on AMD GPUs, for fp8 caches, and for sliding windows (vllm/attention/selector.py, 0.4.1 to
+/// 0.6: "Cannot use FlashAttention-2 backend due to sliding window"). Argonne's H100 runs of mistral-7b step up at the
+/// 512 heads where that kernel stops cutting contexts; its A100 runs do not, and are taken for another version's. On
+/// AMD GPUs dense models' steps were launched kernel by kernel (a token takes 0.25 ms a layer whatever the GPUs it is
+/// split over), mixtral's replayed: on eight GPUs a token takes 9 ms, what the kernels themselves need.
+void choose_v0_attention(EngineSpec& engine, const ModelSpec& model, const GpuSpec& gpu, const std::string& kv_dtype);
 
 /// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size
 /// of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later) is fp8_block.

@@ -40,11 +40,17 @@ OperatorContext Deployment::operator_context() const {
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads,
+          .own_all_reduce = engine.own_all_reduce,
           .decoded_tokens = decoded};
 }
 
 Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
+}
+
+Bytes Deployment::activations(double tokens, double logit_rows) const {
+  return engine.compiled ? compiled_activation_bytes(model, sharding, tokens, logit_rows)
+                         : activation_bytes(model, precision, sharding, tokens, logit_rows);
 }
 
 double MemoryPlan::max_batch(double tokens, double block) const {
@@ -79,8 +85,8 @@ MemoryPlan plan_memory(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {
-    plan.activations = activation_bytes(d.model, d.precision, d.sharding, d.engine.max_num_batched_tokens,
-                                        std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
+    plan.activations = d.activations(d.engine.max_num_batched_tokens,
+                                     std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
     plan.cache = d.engine.memory_rule == MemoryRule::kShareOfFree ? (plan.capacity - used) * share

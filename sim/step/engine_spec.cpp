@@ -9,12 +9,14 @@ HostCosts parse_host(ConfigReader in) {
   const Seconds none{};
   HostCosts host{.step_time = in.time("step_time", none),
                  .sequence_time = in.time("sequence_time", none),
+                 .worker_time = in.time("worker_time", none),
                  .prefill_step_time = in.time("prefill_step_time", none),
                  .launch_time = in.time("launch_time", none),
                  .request_time = in.time("request_time", none),
                  .request_latency = in.time("request_latency", none),
                  .token_time = in.time("token_time", none),
                  .prompt_token_time = in.time("prompt_token_time", none),
+                 .piece_time = in.time("piece_time", none),
                  .rank_skew = in.time("rank_skew", none)};
   in.finish();
   return host;
@@ -61,6 +63,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   if (e.memory_rule == MemoryRule::kStaticShare) e.gpu_memory_utilization = 0.0;
   e.gpu_memory_utilization = in.number("gpu_memory_utilization", e.gpu_memory_utilization, {0.01, 1.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
+  e.compiled = in.boolean("compiled", e.compiled);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
@@ -84,6 +87,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 

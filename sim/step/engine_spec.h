@@ -21,6 +21,7 @@ enum class MemoryRule {
 struct HostCosts {
   Seconds step_time{};          ///< scheduling and input preparation of a step that the GPU waits for
   Seconds sequence_time{};      ///< the same, a running sequence
+  Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
   Seconds
       launch_time{};  ///< launching one kernel without a CUDA graph; an eager step is never faster than its launches
@@ -28,7 +29,9 @@ struct HostCosts {
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
   Seconds token_time{};         ///< front end, serial an output token: detokenization and streaming
   Seconds prompt_token_time{};  ///< front end, serial a prompt token
-  Seconds rank_skew{};          ///< what ranks wait for each other at a collective, beyond its benchmark
+  Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
+                         ///< each doubling of the ranks, which launch by themselves and wait for the last
+  Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
 };
 
 /// How CUDA graphs are used in decode.
@@ -53,6 +56,7 @@ struct EngineSpec {
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
   double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
   Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
+  bool compiled = false;                ///< a TensorRT engine: its activations are planned as one graph
   Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;
@@ -80,6 +84,7 @@ struct EngineSpec {
   /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
   /// part in 16 bit: 656 bytes a token for 512 + 64 values.
   bool scaled_latents = false;
+  bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 

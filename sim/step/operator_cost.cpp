@@ -44,7 +44,8 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {
-                   return collective(w.kind, w.bytes, {w.gpus, std::min(w.gpus, m.gpu->node.nvlink_domain)}, m);
+                   const Group group{w.gpus, std::min(w.gpus, m.gpu->node.nvlink_domain)};
+                   return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);
                  }},
       work);
 }

@@ -257,10 +257,16 @@ struct StepModel::State {
     const NodeSpec& node = deployment->gpu.node;
     return deployment->engine.host.launch_time.base() / (node.host_speed * node.launch_speed);
   }
+  /// Of the pieces that a replayed step is launched in.
+  double piece_seconds() const {
+    const double doublings = std::log2(static_cast<double>(deployment->sharding.tp));
+    return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings);
+  }
   double host_seconds(double sequences, bool prefill) const {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
-    return (host.step_time.base() + host.sequence_time.base() * sequences +
+    const double workers = deployment->sharding.gpus() > 1 ? host.worker_time.base() : 0.0;
+    return (host.step_time.base() + workers + host.sequence_time.base() * sequences +
             (prefill ? host.prefill_step_time.base() : 0.0)) /
            deployment->gpu.node.host_speed;
   }
@@ -283,7 +289,11 @@ struct StepModel::State {
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
-    if (eager(batch, f.rank)) f.launch_floor = seconds_a_launch();
+    if (eager(batch, f.rank)) {
+      f.launch_floor = seconds_a_launch();
+    } else if (!ideal) {
+      f.sum.seconds += piece_seconds();
+    }
     f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty());
     return f;
   }

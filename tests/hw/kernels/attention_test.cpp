@@ -317,6 +317,31 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
   CHECK(time(32) / time(16) == doctest::Approx(6).epsilon(0.02));
   const double alone = 512.0 * 2048 / 100 * 10 * std::pow(2, 0.7) * 1e-3;
   CHECK(time(16) == doctest::Approx(alone).epsilon(0.02));
+  // Not cut, every query head reads the cache from memory: 32 x 2048 tokens x 8 heads x 512 B, 4 times.
+  p.scalar_row_ns = 0, p.bandwidth_fraction = 0.5;
+  const double read = 32 * 2048.0 * 8 * 512 / (gpu.memory_bandwidth.base() * 0.5) * 1e6;
+  CHECK(time(32) == doctest::Approx(4 * read).epsilon(0.02));
+  CHECK(time(16) == doctest::Approx(read / 2).epsilon(0.02));
+}
+
+TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by hand, for each query head") {
+  GpuSpec gpu = round_gpu("ampere");
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(20e12);
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp8)] = FlopsPerSecond{};
+  // 1e9 values x 24 operations x 2 FLOP / 20e12
+  CHECK(attention::scalar_fp8_time(1e9, 24, Dtype::kFp8, gpu).in(kMicrosecond) == doctest::Approx(2400));
+  CHECK(attention::scalar_fp8_time(1e9, 24, Dtype::kInt8, gpu) == Seconds{});
+  AttentionHeads narrow = kGrouped;
+  narrow.shared_reads = false;
+  AttentionHeads wide = narrow;
+  narrow.kv = Dtype::kFp8;
+  const Machine machine{.gpu = &gpu};
+  const DecodeShape shape{.batch = 8, .mean_context = 4000, .max_context = 4000};
+  const double conversions = 8 * 4000.0 * 32 * 256 * 50 * 2 / 20e12 * 1e6;
+  CHECK(us(attention_decode(shape, narrow, machine)) > conversions);
+  gpu.dense[static_cast<std::size_t>(Dtype::kFp8)] = FlopsPerSecond(600e12);
+  CHECK(us(attention_decode(shape, narrow, machine)) < us(attention_decode(shape, wide, machine)) + 1);
+  CHECK(attention::scalar_fp8_time(1e9, 24, Dtype::kFp8, gpu) == Seconds{});
 }
 
 TEST_CASE("attention: masked multi-head attention runs in waves of blocks as large as still fill the GPU") {

@@ -162,3 +162,13 @@ TEST_CASE("activations grow with tokens and rows of logits") {
   // 8192 tokens: three 4096-wide vectors and gate, up and their product, 14336 each, in 16 bit
   CHECK(bytes(8192, 1) == Bytes(8192 * 2.0 * (3 * 4096 + 3 * 14336)));
 }
+
+TEST_CASE("a compiled engine plans its buffers as one graph") {
+  const ModelSpec model = shipped("llama-3.1-8b");
+  // Two vectors of 4096, gate and up of 14336; q and the output of 32 heads, k and v of 8, of 128 each; fp32 logits.
+  CHECK(compiled_activation_bytes(model, {}, 8192, 64) ==
+        Bytes(8192 * 2.0 * (2 * 4096 + 2 * 14336 + 2 * 4096 + 2 * 1024) + 64 * 128256 * 4.0));
+  // BLOOM's feed-forward block has one wide vector.
+  CHECK(compiled_activation_bytes(shipped("bloom-176b"), {.tp = 8}, 100, 0) ==
+        Bytes(100 * 2.0 * (2 * 14336 + 4 * 14336 / 8 + 4 * 14336 / 8)));
+}

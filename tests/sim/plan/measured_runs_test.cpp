@@ -77,6 +77,47 @@ TEST_CASE("measured runs: offline benchmarks queue what their version's page say
   CHECK(offline("v0.11.0", 128, 128).deployment->engine.shared_query_heads == 0);
 }
 
+TEST_CASE("measured runs: vLLM's V0 engine decodes with its paged kernel where FlashAttention has none") {
+  const auto engine = [](const std::string& what) {
+    return batch("argonne_llm_inference_bench,repo," + what + ",1,1,128,128,16,e2e_ms,1").deployment->engine;
+  };
+  CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
+  CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp8").shared_query_heads == 1);
+  CHECK(batch("argonne_llm_inference_bench,repo,llama-3.1-8b,h100-sxm,vllm,fp16,fp8,1,1,128,128,16,e2e_ms,1")
+            .deployment->precision.kv_cache == Dtype::kFp8);
+  CHECK(engine("mistral-7b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 1);
+  CHECK(engine("mistral-7b,a100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
+  CHECK_FALSE(engine("llama-2-7b,mi300x,vllm,fp16,fp16").graphs.enabled);
+  CHECK(engine("mixtral-8x7b,mi300x,vllm,fp16,fp16").graphs.enabled);
+  // Built for its batch.
+  CHECK(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").max_num_seqs == 16);
+  // Its own all-reduce was an option of the build until 0.12; a version of Dynamo says nothing about it.
+  CHECK_FALSE(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").own_all_reduce);
+  CHECK_FALSE(offline("v0.11.0", 128, 128).deployment->engine.own_all_reduce);
+  CHECK(offline("v0.12.0", 128, 128).deployment->engine.own_all_reduce);
+  CHECK(sweep({5}).runs.at(0).deployment->engine.own_all_reduce);
+}
+
+TEST_CASE("measured runs: the profile of a version, or of the day where none is given") {
+  const auto profile = [](const std::string& engine, const std::string& version, const std::string& day) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,measured,weight_dtype,isl,osl,concurrency,tp,ttft_ms,"
+                               "tpot_ms\nllama-3.1-8b,h100-sxm," +
+                                   engine + "," + version + "," + day + ",bf16,128,64,8,1,1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.name;
+  };
+  CHECK(profile("vllm", "0.10.2", "") == "vllm-0.10");
+  CHECK(profile("vllm", "", "2025-10-05") == "vllm-0.10");
+  CHECK(profile("vllm", "", "2025-11-05") == "vllm");
+  CHECK(profile("vllm", "0.7.3", "") == "vllm-0");
+  CHECK(profile("trtllm", "1.2.0rc6", "2026-04-01") == "trtllm");
+  CHECK(profile("trtllm", "1.3.0rc5", "") == "trtllm-1.3");
+  CHECK(profile("trtllm", "", "2026-04-01") == "trtllm-1.3");
+  CHECK(profile("trtllm", "", "") == "trtllm");
+}
+
 TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX's machines were") {
   const auto run = [](const std::string& row) {
     return read_measured_runs(

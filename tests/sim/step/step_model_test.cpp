@@ -1,5 +1,7 @@
 #include "sim/step/step_model.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
@@ -37,6 +39,40 @@ TEST_CASE("ideal decode of Llama-2-13B reads its weights and its cache once") {
   const StepCost cost = model.cost(decodes(64, 1024));
   CHECK(cost.bytes.in(kGigabyte) == doctest::Approx(79.4).epsilon(0.015));
   CHECK(cost.time.in(kMillisecond) == doctest::Approx(23.8).epsilon(0.02));
+}
+
+TEST_CASE("launching a graph in pieces and sending steps to workers cost by ranks and by GPUs") {
+  const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm", tp);
+    d->engine.host.piece_time = piece_us * kMicrosecond;
+    d->engine.host.worker_time = worker_us * kMicrosecond;
+    d->engine.graphs.enabled = graphs;
+    return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
+  };
+  // 32 layers, a gap each and again for each doubling of the ranks
+  CHECK(step(1, 5, 0) - step(1, 0, 0) == doctest::Approx(32 * 5.0));
+  CHECK(step(4, 5, 0) - step(4, 0, 0) == doctest::Approx(32 * 5.0 * 3));
+  CHECK(step(4, 5, 0, false) == step(4, 0, 0, false));  // an eager step has no pieces
+  CHECK(step(1, 0, 1000) == step(1, 0, 0));
+  CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
+}
+
+TEST_CASE("an engine without its own all-reduce calls NCCL") {
+  const auto all_reduce = [](bool own) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm", 4);
+    d->engine.own_all_reduce = own;
+    const StepBreakdown step = StepModel(d).breakdown(decodes(8, 500));
+    const auto line = std::find_if(step.operators.begin(), step.operators.end(),
+                                   [](const OperatorTime& op) { return op.name == "all_reduce"; });
+    REQUIRE(line != step.operators.end());
+    return line->cost.time / line->count;
+  };
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kVllm);
+  const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
+  const Seconds library = nccl(Collective::kAllReduce, Bytes(8 * 4096 * 2.0), {4, 4}, machine).time;
+  const Seconds skew = deploy("llama-3.1-8b", "h100-sxm", 4)->engine.host.rank_skew;
+  CHECK((all_reduce(false) - skew).in(kMicrosecond) == doctest::Approx(library.in(kMicrosecond)));
+  CHECK(all_reduce(true) < all_reduce(false));
 }
 
 TEST_CASE("a run of decode steps in closed form equals its steps one by one") {
