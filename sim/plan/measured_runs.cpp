@@ -86,6 +86,10 @@ Precision precision_of(const Columns& c, std::size_t row, const Deployment& d, c
   } else if (!weights.empty()) {
     p.expert_weights = p.weights;
   }
+  // NVIDIA's nvfp4 checkpoints of models with experts leave the mixers' projections in 16 bit, those of dense ones do
+  // not (hf_quant_config.json, exclude_modules, of nvidia/MiniMax-M2.5-NVFP4 and GLM-4.7-NVFP4; SGLang's pull request
+  // 31220 on Qwen3.5-397B-A17B-NVFP4).
+  if (p.weights == Dtype::kNvfp4 && has_experts(d.model)) p.attention_weights = Dtype::kBf16;
   if (!kv.empty()) p.kv_cache = format_of(kv, mark);
   choose_activations(p, d.gpu);
   // Published checkpoints in fp8 per tensor carry the scales of their inputs (NVIDIA ModelOpt).
