@@ -31,6 +31,7 @@ class TokenPass {
   void around_mixer(const Mixer& mixer, double count);
   void around(const GroupedAttention& a, double count);
   void around(const LatentAttention& a, double count);
+  void indexer(double heads, double dim, double count);
   void around(const StateLayer& a, double count);
   void experts(const ExpertFeedForward& f, double count);
   void after_feed_forward(const LayerKind& kind);
@@ -108,9 +109,15 @@ void TokenPass::around(const GroupedAttention& a, double count) {
   }
   if (a.rotary && !context_.rotary_in_attention) list_.stream("rotary", count, rotated);
   if (a.index_heads > 0) {
-    list_.stream("indexer_rotary", count, tokens_ * (a.index_heads + 1) * a.index_dim * (kHalf + 1.0));
+    indexer(a.index_heads, a.index_dim, count);
   }
   if (a.output_gate) list_.stream("output_gate", count, tokens_ * heads * a.value_dim * 3.0 * kHalf);
+}
+
+/// Norm of the key, rotation, quantization of queries and key apart, the key's cache write, scaling of the heads'
+/// weights: six kernels (vllm/model_executor/models/deepseek_v2.py, sglang/srt/layers/attention/nsa/nsa_indexer.py).
+void TokenPass::indexer(double heads, double dim, double count) {
+  list_.stream("indexer_inputs", count, tokens_ * (heads + 1) * dim * (3.0 * kHalf + 1.0), 6.0);
 }
 
 /// Norms of the two latents in one kernel, rotation of the rotary parts.
@@ -121,7 +128,7 @@ void TokenPass::around(const LatentAttention& a, double count) {
     list_.stream("rotary", count, tokens_ * (heads + 1) * a.rope_dim * 2.0 * kHalf);
   }
   if (a.indexer_heads > 0) {
-    list_.stream("indexer_rotary", count, tokens_ * (a.indexer_heads + 1) * a.indexer_dim * (kHalf + 1.0));
+    indexer(a.indexer_heads, a.indexer_dim, count);
   }
   if (a.output_gate) list_.stream("output_gate", count, tokens_ * heads * a.value_dim * 3.0 * kHalf);
 }
