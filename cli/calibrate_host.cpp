@@ -68,14 +68,15 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "data", po::value<std::string>(), "FILE.csv")("scenario", po::value<std::string>(),
                                                     "FILE or name: what --bench measured")(
       "bench", po::value<std::vector<std::string>>()->composing(),
-      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")(
-      "cross-validate", "leave every group out once")("evaluations", po::value<std::string>()->default_value("160"),
-                                                      "N, of the loss in one descent, at most")(
+      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")("cross-validate",
+                                                                                    "leave every group out once")(
+      "sibling", po::value<std::string>(), "NAME of a profile whose costs are expected where the runs leave one open")(
+      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
       "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
       "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {
-    for (const char* flag : {"engine", "data", "cross-validate"}) {
+    for (const char* flag : {"engine", "data", "cross-validate", "sibling"}) {
       if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --bench", flag));
     }
     if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
@@ -91,7 +92,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                                {.max_evaluations = static_cast<int>(options.integer("evaluations", 1, 100000)),
                                 .starts = static_cast<int>(options.integer("starts", 1, 1000)),
                                 .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
-                                .cross_validate = options.has("cross-validate")});
+                                .cross_validate = options.has("cross-validate"),
+                                .sibling = options.has("sibling") ? options.text("sibling") : ""});
   print_fit(fit, false);
   return kDone;
 }

@@ -247,11 +247,11 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts&
   return host_of(x);
 }
 
-/// The best of descents from `prior` and from seeded points that take each cost down to between 1 and 100 % of its
+/// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
 /// bound.
-HostCosts minimize(HostProblem& problem, const HostCosts& prior, const std::string& except,
+HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const std::string& except,
                    const HostFitOptions& options, double& loss) {
-  HostCosts best = descend(problem, prior, prior, except, options, loss);
+  HostCosts best = descend(problem, start, prior, except, options, loss);
   Random random(options.seed);
   for (int i = 1; i < options.starts; ++i) {
     std::vector<double> x;
@@ -265,12 +265,38 @@ HostCosts minimize(HostProblem& problem, const HostCosts& prior, const std::stri
 
 }  // namespace
 
+namespace {
+
+constexpr double kLeastPull = 0.005;
+
+/// A tenth of every bound: not the profile's costs, which have seen every group.
+HostCosts neutral_costs() { return host_of(std::vector<double>(kParameters.size(), 0.1)); }
+
+/// What is expected of costs that are fitted without `group`.
+HostCosts expected_without(const std::string& group, MeasuredRuns& runs, const CsvTable& table,
+                           const HostFitOptions& options) {
+  if (options.sibling.empty()) return neutral_costs();
+  const bool seen = std::any_of(runs.runs.begin(), runs.runs.end(), [&](const MeasuredRun& run) {
+    return run.scored && run.note.empty() && run.group == group && run.deployment->engine.name == options.sibling;
+  });
+  if (!seen) return profile_host(options.sibling);
+  HostProblem sibling(runs, table, options.sibling, options.smallest_group);
+  double loss = 0;
+  return minimize(sibling, neutral_costs(), neutral_costs(), group, options, loss);
+}
+
+}  // namespace
+
 std::span<const HostParameter> host_parameters() { return kParameters; }
 
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options) {
   HostProblem problem(runs, table, engine, options.smallest_group);
+  HostFitOptions pulled = options;
+  pulled.pull = std::max(options.pull, kLeastPull);
   HostFit fit;
-  fit.host = minimize(problem, problem.own(), "", options, fit.loss);
+  const bool sibling = !options.sibling.empty();
+  fit.host = minimize(problem, problem.own(), sibling ? profile_host(options.sibling) : problem.own(), "",
+                      sibling ? pulled : options, fit.loss);
   for (const HostParameter* cost : problem.unexercised()) {
     fit.host.*cost->member = problem.own().*cost->member;
     fit.unexercised.push_back(cost->name);
@@ -282,13 +308,10 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
     fit.groups.push_back(group);
   }
   if (!options.cross_validate) return fit;
-  // Not from the profile's costs, which have seen the group; a cost that the other groups leave open stays neutral.
-  const HostCosts neutral = host_of(std::vector<double>(kParameters.size(), 0.1));
-  HostFitOptions held_out = options;
-  held_out.pull = std::max(options.pull, 0.005);
   for (HostFitGroup& group : fit.groups) {
+    const HostCosts expected = expected_without(group.group, runs, table, pulled);
     double loss = 0;
-    const HostCosts host = minimize(problem, neutral, group.group, held_out, loss);
+    const HostCosts host = minimize(problem, expected, expected, group.group, pulled, loss);
     problem.predict(host, "");
     group.held_out = problem.errors(group.group);
   }
