@@ -126,7 +126,8 @@ void HfConfig::finish(bool ours) {
   }
   for (std::string_view key : kTextParts) whole_.ignore(key);
   if (!nested_) {  // one map under two readers: what the outer one takes, the inner one need not
-    for (std::string_view key : {"name", "source", "quantization_config", "_name_or_path"}) text_.ignore(key);
+    for (std::string_view key : {"name", "source", "quantization_config", "_name_or_path", "multimodal"})
+      text_.ignore(key);
   }
   // Every config has these, though some architectures have no use for them.
   for (std::string_view key : {"num_key_value_heads", "intermediate_size", "head_dim", "attention_bias", "hidden_act",

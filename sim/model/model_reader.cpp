@@ -117,6 +117,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   ModelSpec model = family != nullptr ? family->read(in) : read_unknown(in);
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
   in.outer().ignore("source");
+  model.multimodal = in.outer().boolean("multimodal", in.nested() || in.outer().has("vision_config"));
   model.name = ours ? in.outer().text("name") : name_from(tree, in);
   model.precision = read_checkpoint_precision(in, model);
   if (const double vision = vision_parameters(in); vision > 0) {

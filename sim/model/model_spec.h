@@ -17,6 +17,7 @@ struct ModelSpec {
   double embedding_dim = 0;        ///< columns of the embedding, hidden unless it is factored
   double position_embeddings = 0;  ///< learned positions, 0 = none
   double max_context = 0;          ///< of the checkpoint, 0 = not stated
+  bool multimodal = false;         ///< the text part of a model that also sees or hears
   bool tied_embedding = false;
   bool head_bias = false;
   double final_norms = 1;

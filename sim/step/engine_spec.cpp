@@ -28,6 +28,7 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.max_batch = static_cast<int>(in.integer("max_batch", graphs.max_batch, {0, 1 << 20}));
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
   graphs.absorbs_latents = in.boolean("absorbs_latents", graphs.absorbs_latents);
+  graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
   for (double size : in.numbers("padded_sizes", kAtLeastOne)) graphs.padded_sizes.push_back(static_cast<int>(size));
   in.finish();
   return graphs;

@@ -40,6 +40,7 @@ struct GraphSettings {
   int max_batch = 512;            ///< sequences; larger decode steps run eagerly
   int prefill_tokens = 0;         ///< steps that hold prefill are replayed piece by piece up to so many tokens
   bool absorbs_latents = false;   ///< prefill replayed from graphs attends to latents absorbed, over the paged cache
+  bool plain_prefill = false;     ///< ... only of models without states, indexers and vision towers
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 

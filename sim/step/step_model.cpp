@@ -104,6 +104,21 @@ bool runs_flash_attention_2(const Deployment& d) {
          (d.gpu.architecture == "ampere" || d.efficiency.ampere_kernels);
 }
 
+/// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
+/// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
+/// multimodal models, and layers of linear attention or with an indexer.
+int prefill_graph_tokens(const Deployment& d) {
+  if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
+  const auto plain = [](const LayerKind& kind) {
+    const auto* latent = std::get_if<LatentAttention>(&kind.mixer);
+    const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
+    return !std::holds_alternative<StateLayer>(kind.mixer) && (latent == nullptr || latent->indexer_top_k <= 0) &&
+           (grouped == nullptr || grouped->sparse_tokens <= 0);
+  };
+  const bool captured = !d.model.multimodal && std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
+  return captured ? d.engine.graphs.prefill_tokens : 0;
+}
+
 /// The part of the launch over all chunks that one chunk takes on the fullest rank.
 double prefill_share(const StepBatch& batch, const RankBatch& rank) {
   double tokens = 0;
@@ -119,6 +134,7 @@ struct StepModel::State {
   Machine machine;
   bool ideal = false;
   bool tiles = false;  ///< decode beside prefill takes tile_time
+  int prefill_graph_tokens = 0;
   std::vector<Sum> tokens_exact, tokens_knots, head;
   std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
@@ -243,12 +259,12 @@ struct StepModel::State {
   double padded_tokens(const StepBatch& batch, const RankBatch& rank) const {
     const GraphSettings& graphs = deployment->engine.graphs;
     return batch.prefills.empty() ? padded(rank.decodes, graphs.max_batch) * batch.query_len
-                                  : padded(rank.tokens(batch.query_len), graphs.prefill_tokens);
+                                  : padded(rank.tokens(batch.query_len), prefill_graph_tokens);
   }
   bool eager(const StepBatch& batch, const RankBatch& rank) const {
     const GraphSettings& graphs = deployment->engine.graphs;
     const bool fits = batch.prefills.empty() ? rank.decodes <= graphs.max_batch
-                                             : rank.tokens(batch.query_len) <= graphs.prefill_tokens;
+                                             : rank.tokens(batch.query_len) <= prefill_graph_tokens;
     return !ideal && (!graphs.enabled || !fits);
   }
   bool replayed(const StepBatch& batch, const RankBatch& rank) const { return !ideal && !eager(batch, rank); }
@@ -262,13 +278,16 @@ struct StepModel::State {
     const double doublings = std::log2(static_cast<double>(deployment->sharding.tp));
     return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings);
   }
-  double host_seconds(double sequences, bool prefill) const {
+  /// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
+  double host_seconds(double sequences, bool prefill, bool launching) const {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
+    const NodeSpec& node = deployment->gpu.node;
+    const double pace = launching && deployment->engine.scheduler_launches ? node.launch_speed : 1.0;
     const double workers = deployment->sharding.gpus() > 1 ? host.worker_time.base() : 0.0;
     return (host.step_time.base() + workers + host.sequence_time.base() * sequences +
-            (prefill ? host.prefill_step_time.base() : 0.0)) /
-           deployment->gpu.node.host_speed;
+            (prefill ? host.prefill_step_time.base() / pace : 0.0)) /
+           node.host_speed;
   }
 
   /// The parts of a step that do not depend on contexts.
@@ -294,7 +313,8 @@ struct StepModel::State {
     } else if (!ideal) {
       f.sum.seconds += piece_seconds();
     }
-    f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty());
+    f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty(),
+                          f.launch_floor > 0);
     return f;
   }
 };
@@ -304,6 +324,7 @@ StepModel::StepModel(std::shared_ptr<const Deployment> deployment) : state_(std:
   state_->context = state_->deployment->operator_context();
   state_->machine = state_->deployment->machine();
   state_->ideal = state_->deployment->fidelity == Fidelity::kIdeal;
+  state_->prefill_graph_tokens = prefill_graph_tokens(*state_->deployment);
   state_->tiles = !state_->ideal && runs_flash_attention_2(*state_->deployment);
 }
 StepModel::~StepModel() = default;

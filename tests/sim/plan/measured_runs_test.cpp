@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/config_library.h"
 #include "sim/plan/host_fit.h"
 #include "sim/plan/serving_accuracy.h"
 #include "sim/serve/step_pricer.h"
@@ -195,6 +196,19 @@ TEST_CASE("measured runs: one prompt, repeated, decodes with the experts of one 
   CHECK(e2e("trtllm_static_batch", 16) > 1.5 * same);
 }
 
+TEST_CASE("measured runs: nvfp4 checkpoints of models with experts leave their mixers in 16 bit") {
+  const auto precision = [](const char* model, const char* gpu, const char* weights) {
+    return batch(fmt::format("x,1.1.0,{},{},trtllm,{},fp8,4,1,128,16,1,e2e_ms,1", model, gpu, weights))
+        .deployment->precision;
+  };
+  const Precision experts = precision("minimax-m2.5", "b200-sxm", "nvfp4");
+  CHECK(experts.attention_weights == Dtype::kBf16);
+  CHECK(experts.expert_weights == Dtype::kNvfp4);
+  CHECK(experts.weights == Dtype::kNvfp4);
+  CHECK(precision("llama-3.1-70b", "b200-sxm", "nvfp4").attention_weights == Dtype::kNvfp4);
+  CHECK(precision("mixtral-8x7b", "h100-sxm", "fp8").attention_weights == Dtype::kFp8);
+}
+
 TEST_CASE("measured runs: static batches queue where they do not fit, and pass a pipeline whole") {
   const std::string argonne = "argonne_llm_inference_bench,repo,llama-2-7b,a100-sxm,vllm,fp16,fp16,1,";
   const MeasuredRun fits = batch(argonne + "1,1024,64,16,e2e_ms,1"), queues = batch(argonne + "1,1024,64,96,e2e_ms,1");
@@ -258,6 +272,25 @@ TEST_CASE("host fit: a group that is far off for another reason does not count")
     CHECK(fit.groups[0].counted);
     CHECK(fit.groups[1].counted == (off < 2));
   }
+}
+
+TEST_CASE("host fit: a sibling's costs are expected") {
+  const auto costs = [](const char* profile) {
+    return parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"test", 0, 0}), "an engine")).host;
+  };
+  const Seconds own = costs("vllm").step_time, sibling = costs("vllm-0").step_time;
+  REQUIRE(sibling > 2 * own);
+  const CsvTable table = CsvTable::parse(closed_loop_runs(1), "runs.csv");
+  MeasuredRuns runs = read_measured_runs(table);
+  // So strong a pull leaves the runs, which are the profile's own predictions, nothing to say.
+  const HostFit pulled =
+      fit_host(runs, table, "vllm",
+               {.max_evaluations = 150, .starts = 1, .cross_validate = true, .pull = 1000, .sibling = "vllm-0"});
+  CHECK(pulled.host.step_time / sibling == doctest::Approx(1).epsilon(0.1));
+  CHECK(pulled.groups[0].held_out.tpot == doctest::Approx(pulled.groups[0].fitted.tpot).epsilon(0.1));
+  const HostFit free = fit_host(runs, table, "vllm", {.max_evaluations = 50, .starts = 1});
+  CHECK(free.host.step_time < 0.5 * sibling);
+  CHECK(pulled.groups[0].fitted.tpot > free.groups[0].fitted.tpot);
 }
 
 TEST_CASE("host fit: costs that no run shows stay as the profile has them") {

@@ -179,6 +179,46 @@ TEST_CASE("a short prompt that runs as latent decode expands nothing") {
   CHECK(has(512, "kv_b_proj"));
 }
 
+TEST_CASE("graphs of plain prefill leave out states, indexers and models that also see") {
+  const PrefillChunk chunk{.tokens = 256, .context_before = 0, .last = true};
+  const auto gain = [&](const char* model) {
+    auto d = deploy(model, "b200-sxm", 8);
+    d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
+    d->engine.graphs.prefill_tokens = 4096;
+    const auto time = [&](bool plain) {
+      d->engine.graphs.plain_prefill = plain;
+      return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).base();
+    };
+    return time(true) / time(false);
+  };
+  CHECK(gain("deepseek-v3") == 1.0);
+  CHECK(gain("qwen3-32b") == 1.0);
+  CHECK(gain("glm-5") > 2.0);               // chooses what it attends to
+  CHECK(gain("qwen3-next-80b-a3b") > 2.0);  // gated delta nets
+  CHECK(gain("kimi-k2.5") > 2.0);           // images
+}
+
+TEST_CASE("a machine that launches slowly prepares eager prefill slowly, replayed prefill as others do") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->engine.scheduler_launches = true;
+  const PrefillChunk chunk{.tokens = 256, .context_before = 0, .last = true};
+  const auto host = [&](double launch_time, int graph_tokens, double launch_speed) {
+    d->engine.graphs.prefill_tokens = graph_tokens;
+    d->engine.host.launch_time = Seconds(launch_time);
+    d->gpu.node.launch_speed = launch_speed;
+    const auto time = [&](double prefill_step_time) {
+      d->engine.host.prefill_step_time = Seconds(prefill_step_time);
+      return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).base();
+    };
+    return time(0.01) - time(0);
+  };
+  CHECK(host(1e-6, 0, 1.0) == doctest::Approx(0.01));
+  CHECK(host(1e-6, 0, 0.5) == doctest::Approx(0.02));
+  CHECK(host(1e-6, 4096, 0.5) == doctest::Approx(0.01));
+  d->engine.scheduler_launches = false;  // another thread prepares
+  CHECK(host(1e-6, 0, 0.5) == doctest::Approx(0.01));
+}
+
 TEST_CASE("the fullest attention-DP rank sets a step's prefill") {
   auto d = deploy("deepseek-v3", "b200-sxm");
   d->sharding.attention_dp = d->sharding.ep = 4;
