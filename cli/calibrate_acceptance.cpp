@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
-#include "sim/plan/acceptance_fit.h"
+#include "sim/plan/measured/acceptance_fit.h"
 
 namespace roofcast {
 namespace po = boost::program_options;

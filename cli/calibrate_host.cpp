@@ -8,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
-#include "sim/plan/comparison.h"
-#include "sim/plan/host_fit.h"
+#include "sim/plan/measured/comparison.h"
+#include "sim/plan/measured/host_fit.h"
 
 namespace roofcast {
 namespace po = boost::program_options;

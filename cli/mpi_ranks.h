@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "sim/plan/ranks.h"
+#include "sim/plan/search/ranks.h"
 
 namespace roofcast {
 

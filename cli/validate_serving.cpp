@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
-#include "sim/plan/measured_requests.h"
-#include "sim/plan/serving_accuracy.h"
+#include "sim/plan/measured/measured_requests.h"
+#include "sim/plan/measured/serving_accuracy.h"
 
 namespace roofcast {
 namespace po = boost::program_options;

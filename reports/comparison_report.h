@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "sim/plan/comparison.h"
+#include "sim/plan/measured/comparison.h"
 
 namespace roofcast {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/plan/fleet_plan.h"
+#include "sim/plan/search/fleet_plan.h"
 
 namespace roofcast {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "sim/plan/capacity_search.h"
+#include "sim/plan/search/capacity_search.h"
 
 namespace roofcast {
 

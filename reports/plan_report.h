@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
 
-#include "sim/plan/fleet_plan.h"
-#include "sim/plan/sensitivity.h"
+#include "sim/plan/search/fleet_plan.h"
+#include "sim/plan/search/sensitivity.h"
 
 namespace roofcast {
 

@@ -15,7 +15,7 @@
 #include "reports/html_text.h"
 #include "reports/sweep_report.h"
 #include "reports/table.h"
-#include "sim/plan/json_file.h"
+#include "sim/plan/measured/json_file.h"
 
 namespace roofcast {
 namespace {

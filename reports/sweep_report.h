@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "sim/plan/sweep_run.h"
+#include "sim/plan/search/sweep_run.h"
 
 namespace roofcast {
 

@@ -1,0 +1,227 @@
+#include "sim/plan/measured/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/plan/what_fits.h"
+
+namespace roofcast {
+namespace {
+
+/// A change that takes away less than this share of the distance explains nothing.
+constexpr double kTelling = 0.3;
+
+ServingMetrics run_scenario(const Scenario& s) {
+  ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+  if (m.completed == 0)
+    throw Unavailable(
+        fmt::format("none of {} requests can be served: longer than the model's context or the cache", m.failed));
+  return m;
+}
+
+/// Mean sequences decoding on one replica: Little's law over the time between first and last token.
+double decoding_together(double output_throughput, double tpot_ms, int replicas) {
+  return output_throughput * tpot_ms / 1e3 / std::max(1, replicas);
+}
+
+/// A pure decode step of `batch` sequences of a mean request, half answered.
+StepBreakdown decode_step(StepModel& model, double batch, double context) {
+  const int sequences = std::clamp(static_cast<int>(std::lround(batch)), 1, 1 << 20);
+  return model.breakdown({.decodes = sequences, .decode_context = context * sequences, .query_len = 1, .prefills = {}});
+}
+
+/// One mean prompt alone, in chunks of the token budget.
+double prefill_ms(StepModel& model, double prompt) {
+  const EngineSpec& engine = model.deployment().engine;
+  const int whole = std::max(1, static_cast<int>(std::lround(prompt)));
+  const int chunk = engine.chunked_prefill ? std::min(whole, engine.max_num_batched_tokens) : whole;
+  double ms = 0;
+  for (int done = 0; done < whole; done += chunk) {
+    const PrefillChunk part{std::min(chunk, whole - done), done, done + chunk >= whole};
+    ms += model.time({.decodes = 0, .decode_context = 0, .query_len = 1, .prefills = {&part, 1}}).in(kMillisecond);
+  }
+  return ms;
+}
+
+TimeShares shares_of(const Scenario& s, const ServingMetrics& m, const BenchRun& run) {
+  TimeShares t;
+  StepModel model(s.deployment);
+  const double n = static_cast<double>(m.completed), seconds = m.duration.base();
+  const double prompt = m.input_tokens / n, output = m.output_tokens / n, tpot = m.tpot_ms.mean();
+  t.batch = decoding_together(m.output_tokens / seconds, tpot, s.serving.replicas);
+  t.context = prompt + output / 2;
+  const StepBreakdown step = decode_step(model, t.batch, t.context);
+  const double step_ms = step.time.in(kMillisecond);
+  t.step_gpu_ms = std::min(step.gpu_time.in(kMillisecond), step_ms);
+  t.step_host_ms = step_ms - t.step_gpu_ms;
+  t.tpot_others_ms = tpot - step_ms;
+  const HostCosts& host = s.deployment->engine.host;
+  t.queue_ms = m.queue_ms.mean();
+  t.front_end_ms = (host.request_latency + host.request_time + host.prompt_token_time * prompt).in(kMillisecond);
+  t.queue_ms = std::max(0.0, t.queue_ms - t.front_end_ms);
+  t.prefill_ms = prefill_ms(model, prompt - m.cached_tokens / n);
+  t.ttft_others_ms = m.ttft_ms.mean() - t.queue_ms - t.front_end_ms - t.prefill_ms;
+  t.in_flight = n * m.e2el_ms.mean() / 1e3 / seconds;
+  t.measured_in_flight = run.mean_in_flight();
+  if (const auto measured = run.value("mean_tpot_ms")) {
+    t.measured_batch = decoding_together(run.output_tokens / run.duration_s, *measured, s.serving.replicas);
+    t.measured_batch_step_ms = decode_step(model, *t.measured_batch, t.context).time.in(kMillisecond);
+  }
+  t.kv_peak_usage = m.kv_peak_usage;
+  t.preemptions = m.preemptions;
+  return t;
+}
+
+std::string ratios(const RunFigures& predicted, const RunFigures& measured) {
+  std::string out;
+  const auto add = [&](const char* name, double p, double m) {
+    if (p > 0 && m > 0) out += fmt::format("{}{} {:.2f}", out.empty() ? "" : ", ", name, p / m);
+  };
+  add("TTFT", predicted.ttft_ms, measured.ttft_ms);
+  add("TPOT", predicted.tpot_ms, measured.tpot_ms);
+  add("throughput", predicted.output_throughput, measured.output_throughput);
+  return out;
+}
+
+void find_load(Comparison& c) {
+  if (c.run.failed > 0) {
+    c.findings.push_back(
+        fmt::format("{:.0f} of {:.0f} requests failed in the run: its figures are of the others, under a "
+                    "lighter load",
+                    c.run.failed, c.run.completed + c.run.failed));
+  }
+  for (const LoadMismatch& m : c.mismatches) {
+    c.findings.push_back(fmt::format("{}: the scenario has {}, the run {}{}", m.what, m.scenario, m.run,
+                                     m.adopted ? "" : " (the prediction keeps the scenario's)"));
+  }
+  if (std::none_of(c.mismatches.begin(), c.mismatches.end(), [](const LoadMismatch& m) { return m.adopted; })) return;
+  c.findings.push_back(fmt::format("with the run's own load: {} (predicted / measured), as written {}",
+                                   ratios(c.predicted, c.measured), ratios(c.as_written, c.measured)));
+}
+
+void find_state(Comparison& c) {
+  const TimeShares& t = c.shares;
+  if (t.preemptions > 0 || t.kv_peak_usage > 0.98) {
+    c.findings.push_back(
+        fmt::format("the prediction is limited by its KV cache: {:.0f} % of it in use at the peak, {} "
+                    "preemptions",
+                    100 * t.kv_peak_usage, t.preemptions));
+  }
+  if (t.measured_in_flight && *t.measured_in_flight > 0 &&
+      std::abs(std::log(t.in_flight / *t.measured_in_flight)) > 0.1) {
+    c.findings.push_back(fmt::format("requests in flight on average: {:.1f} predicted, {:.1f} measured (Little's law)",
+                                     t.in_flight, *t.measured_in_flight));
+  }
+}
+
+void find_cause(Comparison& c) {
+  if (c.distance <= kAgreement) {
+    c.findings.push_back(fmt::format("they agree within {:.1f} %: nothing is left to explain", 100 * c.distance));
+    return;
+  }
+  if (c.assumptions.empty() || c.assumptions.front().explains < kTelling) {
+    c.findings.push_back(
+        fmt::format("none of the changed assumptions explains {:.0f} % of the difference or more", 100 * kTelling));
+    return;
+  }
+  const Assumption& best = c.assumptions.front();
+  c.findings.push_back(
+      fmt::format("likeliest: {}. It takes away {:.0f} % of the difference: {} (predicted / measured) in "
+                  "place of {}. Check: {}",
+                  best.change, 100 * best.explains, ratios(best.predicted, c.measured), ratios(c.predicted, c.measured),
+                  best.check));
+}
+
+void list_metrics(Comparison& c, const ServingMetrics& as_written, const ServingMetrics& predicted) {
+  const auto add = [&](const std::string& name, double measured, std::optional<double> first,
+                       std::optional<double> second) {
+    if (second) c.metrics.push_back({name, measured, first, *second});
+  };
+  const BenchRun& r = c.run;
+  const auto count = [](std::int64_t n) { return static_cast<double>(n); };
+  add("duration", r.duration_s, as_written.duration.base(), predicted.duration.base());
+  add("completed", r.completed, count(as_written.completed), count(predicted.completed));
+  add("failed", r.failed, count(as_written.failed), count(predicted.failed));
+  add("total_input_tokens", r.input_tokens, as_written.input_tokens, predicted.input_tokens);
+  add("total_output_tokens", r.output_tokens, as_written.output_tokens, predicted.output_tokens);
+  for (const auto& [name, value] : r.values)
+    add(name, value, predicted_value(as_written, name), predicted_value(predicted, name));
+}
+
+/// What the tails of two equal runs may differ by.
+constexpr double kTail = 1.5;
+
+/// The highest percentile of TTFT, p90 or more.
+std::optional<std::string> tail_key(const BenchRun& run) {
+  std::optional<std::string> best;
+  double highest = 90;
+  for (const auto& [name, value] : run.values) {
+    const auto key = parse_latency_key(name);
+    if (!key || key->latency != LatencyKey::Latency::kTtft || key->statistic != LatencyKey::Statistic::kPercentile ||
+        key->percentile < highest || value <= 0)
+      continue;
+    best = name, highest = key->percentile;
+  }
+  return best;
+}
+
+}  // namespace
+
+RunFigures figures_of(const BenchRun& run) {
+  const auto latency = [&](const char* name) {
+    const auto mean = run.value(fmt::format("mean_{}_ms", name));
+    return mean ? *mean : run.value(fmt::format("median_{}_ms", name)).value_or(0);
+  };
+  const auto tail = tail_key(run);
+  return {latency("ttft"), latency("tpot"), run.output_tokens / run.duration_s, tail ? *run.value(*tail) : 0.0};
+}
+
+RunFigures figures_of(const ServingMetrics& m, const BenchRun& run) {
+  return {run.value("mean_ttft_ms") ? m.ttft_ms.mean() : m.ttft_ms.percentile(50),
+          run.value("mean_tpot_ms") ? m.tpot_ms.mean() : m.tpot_ms.percentile(50),
+          m.output_tokens / std::max(m.duration.base(), 1e-12),
+          tail_key(run) ? predicted_value(m, *tail_key(run)).value_or(0) : 0.0};
+}
+
+double distance_of(const RunFigures& predicted, const RunFigures& measured) {
+  double sum = 0, figures = 0;
+  for (double RunFigures::*figure : {&RunFigures::ttft_ms, &RunFigures::tpot_ms, &RunFigures::output_throughput}) {
+    if (measured.*figure <= 0) continue;
+    sum += predicted.*figure > 0 ? std::abs(std::log(predicted.*figure / measured.*figure)) : 1.0;
+    figures += 1;
+  }
+  if (measured.ttft_tail_ms > 0 && predicted.ttft_tail_ms > 0) {
+    sum += std::max(0.0, std::abs(std::log(predicted.ttft_tail_ms / measured.ttft_tail_ms)) - std::log(kTail));
+    figures += 1;
+  }
+  return figures > 0 ? sum / figures : 0;
+}
+
+Comparison compare_with_run(const Scenario& scenario, BenchRun run) {
+  if (scenario.deployment->memory.infeasible)
+    throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
+  Comparison c;
+  c.run = std::move(run);
+  c.measured = figures_of(c.run);
+  const ServingMetrics as_written = run_scenario(scenario);
+  Scenario reference = scenario;
+  reference.workload = workload_of_run(scenario, c.run, as_written, c.mismatches);
+  const bool changed = std::any_of(c.mismatches.begin(), c.mismatches.end(), [](const auto& m) { return m.adopted; }) ||
+                       c.run.prompt_lengths.size() > 1 || c.run.output_lengths.size() > 1;
+  const ServingMetrics predicted = changed ? run_scenario(reference) : as_written;
+  c.as_written = figures_of(as_written, c.run);
+  c.predicted = figures_of(predicted, c.run);
+  c.distance_as_written = distance_of(c.as_written, c.measured);
+  c.distance = distance_of(c.predicted, c.measured);
+  list_metrics(c, as_written, predicted);
+  c.shares = shares_of(reference, predicted, c.run);
+  if (c.distance > kAgreement) try_assumptions(reference, predicted, c);
+  find_cause(c);
+  find_load(c);
+  find_state(c);
+  return c;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,140 @@
+// The load of a measured run against the scenario's.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "sim/plan/measured/comparison.h"
+
+namespace roofcast {
+namespace {
+
+using Process = ArrivalSpec::Process;
+
+/// Means may differ by this much before they are another load: lengths are drawn.
+constexpr double kSameMean = 0.02;
+
+std::string count(double value) { return fmt::format("{:.0f}", value); }
+
+std::string words_of(const ArrivalSpec& a) {
+  switch (a.process) {
+    case Process::kClosedLoop:
+      return fmt::format("closed loop, concurrency {}", a.concurrency);
+    case Process::kAllAtOnce:
+      return "all at once";
+    case Process::kTrace:
+      return "a trace";
+    case Process::kConstant:
+      return fmt::format("constant, {:.4g}/s", a.rate.base());
+    case Process::kPoisson:
+      return fmt::format("poisson, {:.4g}/s", a.rate.base());
+    case Process::kGamma:
+      return fmt::format("gamma, {:.4g}/s, cv {:.3g}", a.rate.base(), a.cv);
+  }
+  return "";
+}
+
+/// As the run says it sent its requests; nothing when it does not say. A rate under a cap of requests in flight is
+/// taken as the rate.
+std::optional<ArrivalSpec> arrivals_of(const BenchRun& run) {
+  ArrivalSpec a;
+  if (run.request_rate) {
+    a.rate = PerSecond(*run.request_rate);
+    a.process = Process::kPoisson;
+    if (run.burstiness && *run.burstiness > 0 && *run.burstiness != 1) {
+      a.process = Process::kGamma;
+      a.cv = 1 / std::sqrt(*run.burstiness);
+    }
+    return a;
+  }
+  if (!run.unlimited_rate && !run.max_concurrency) return std::nullopt;
+  const bool capped = run.max_concurrency && *run.max_concurrency >= 1 && *run.max_concurrency < run.requests();
+  a.process = capped ? Process::kClosedLoop : Process::kAllAtOnce;
+  if (capped) a.concurrency = static_cast<int>(std::min(*run.max_concurrency, 1e7));
+  return a;
+}
+
+bool same(const ArrivalSpec& a, const ArrivalSpec& b, double requests) {
+  const auto all_at_once = [&](const ArrivalSpec& s) {
+    return s.process == Process::kAllAtOnce || (s.process == Process::kClosedLoop && s.concurrency >= requests);
+  };
+  if (all_at_once(a) && all_at_once(b)) return true;
+  if (a.process != b.process) return false;
+  if (a.process == Process::kClosedLoop) return a.concurrency == b.concurrency;
+  return std::abs(a.rate.base() / b.rate.base() - 1) < 0.01 && std::abs(a.cv - b.cv) < 0.05;
+}
+
+/// The law with every length times `factor`.
+LengthSpec scaled(const LengthSpec& spec, double factor) {
+  const auto times = [&](int tokens) {
+    return std::max(1, static_cast<int>(std::lround(std::min(tokens * factor, 1e7))));
+  };
+  LengthSpec out = spec;
+  if (auto* law = std::get_if<LengthSpec::Fixed>(&out.law)) law->value = times(law->value);
+  if (auto* law = std::get_if<LengthSpec::Uniform>(&out.law)) law->min = times(law->min), law->max = times(law->max);
+  if (auto* law = std::get_if<LengthSpec::Lognormal>(&out.law))
+    law->mu += std::log(factor), law->min = times(law->min), law->max = times(law->max);
+  if (auto* law = std::get_if<LengthSpec::Empirical>(&out.law)) {
+    for (int& tokens : law->values) tokens = times(tokens);
+  }
+  return out;
+}
+
+void check_lengths(const char* what, double run_mean, double own_mean, const std::vector<int>& singles, bool adoptable,
+                   LengthSpec& spec, std::vector<LoadMismatch>& out) {
+  const bool differs = std::abs(run_mean / own_mean - 1) > kSameMean;
+  if (differs)
+    out.push_back({what, fmt::format("{:.1f} on average", own_mean), fmt::format("{:.1f}", run_mean), adoptable});
+  if (!adoptable) return;
+  if (singles.size() > 1) {
+    spec = {LengthSpec::Empirical{singles}};
+  } else if (differs) {
+    spec = scaled(spec, run_mean / own_mean);
+  }
+}
+
+/// The part of a model's name that its repositories carry: letters and digits.
+std::string plain(const std::string& name) {
+  std::string out;
+  for (const char c : lower(name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1))) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
+  }
+  return out;
+}
+
+void check_model(const BenchRun& run, const std::string& model, std::vector<LoadMismatch>& out) {
+  const std::string ours = plain(model), theirs = plain(run.model);
+  if (theirs.empty() || theirs.find(ours) != std::string::npos || ours.find(theirs) != std::string::npos) return;
+  out.push_back({"model", model, run.model, false});
+}
+
+}  // namespace
+
+WorkloadSpec workload_of_run(const Scenario& scenario, const BenchRun& run, const ServingMetrics& predicted,
+                             std::vector<LoadMismatch>& mismatches) {
+  WorkloadSpec w = *scenario.workload;
+  const bool trace = w.arrivals.process == Process::kTrace, sessions = w.turns > 1;
+  check_model(run, scenario.deployment->model.name, mismatches);
+  if (const auto arrivals = arrivals_of(run); arrivals && !same(*arrivals, w.arrivals, run.requests())) {
+    mismatches.push_back({"arrivals", words_of(w.arrivals), words_of(*arrivals), !trace});
+    if (!trace) w.arrivals = *arrivals;
+  }
+  const double sent = static_cast<double>(predicted.completed + predicted.failed);
+  if (std::abs(sent - run.requests()) > 0.5) {
+    mismatches.push_back({"requests", count(sent), count(run.requests()), true});
+    w.requests = static_cast<std::int64_t>(std::clamp(run.requests(), 1.0, 1e9));
+    w.duration.reset();
+  }
+  const double completed = std::max(1.0, static_cast<double>(predicted.completed));
+  check_lengths("prompt tokens", run.mean_prompt(), predicted.input_tokens / completed, run.prompt_lengths,
+                !trace && !sessions, w.prompt_tokens, mismatches);
+  check_lengths("output tokens", run.mean_output(), predicted.output_tokens / completed, run.output_lengths,
+                !trace && !sessions, w.output_tokens, mismatches);
+  w.shared_prefix_tokens =
+      sessions ? w.shared_prefix_tokens : std::min(w.shared_prefix_tokens, w.prompt_tokens.longest());
+  return w;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,52 @@
+#include "sim/plan/measured/json_file.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/read_file.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kFileLimit = std::size_t{1} << 30;
+
+Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return {path, static_cast<int>(line + 1), static_cast<int>(std::max<std::size_t>(1, before.size() - start))};
+}
+
+/// Python writes NaN and Infinity, which JSON has not.
+bool python_number(const std::string& text, std::size_t byte) {
+  const std::size_t begin = byte < 2 ? 0 : byte - 2;
+  const std::string_view here = std::string_view(text).substr(begin, 4);
+  return here.find("Na") != std::string_view::npos || here.find("In") != std::string_view::npos;
+}
+
+}  // namespace
+
+nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected) {
+  try {
+    return nlohmann::ordered_json::parse(text);
+  } catch (const nlohmann::json::parse_error& e) {
+    const Mark mark = mark_at(path, text, e.byte);
+    if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written to its end?");
+    if (python_number(text, e.byte)) throw ConfigError(mark, "NaN and Infinity are no numbers of JSON");
+    throw ConfigError(mark, fmt::format("not valid JSON here; expected {}", expected));
+  } catch (const nlohmann::json::exception&) {
+    throw ConfigError(Mark{path, 0, 0}, "not valid JSON: a number is out of range");
+  }
+}
+
+nlohmann::ordered_json read_json(const std::string& path, const std::string& expected) {
+  const std::string text = read_file(path, kFileLimit);
+  if (text.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == std::string::npos)
+    throw ConfigError(Mark{path, 0, 0}, "the file is empty");
+  return parse_json(path, text, expected);
+}
+
+}  // namespace roofcast

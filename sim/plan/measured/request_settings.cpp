@@ -1,0 +1,285 @@
+#include "sim/plan/measured/request_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config_library.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "sim/plan/measured/json_file.h"
+#include "sim/plan/measured/run_engine.h"
+#include "sim/plan/scenario.h"
+#include "sim/plan/spec_cache.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Entries = std::vector<ConfigNode::Entry>;
+
+/// What an engine takes that no server starts: vllm/config/scheduler.py. Before 0.8 (vllm/config.py, SchedulerConfig;
+/// vllm/engine/arg_utils.py) a prompt was cut by default only where the context is longer than 32768 tokens, and the
+/// budget without chunks held the longest prompt.
+struct LaunchDefaults {
+  int max_num_seqs, max_num_batched_tokens;
+  bool chunked_prefill;
+};
+LaunchDefaults launch_defaults(double version, int context, std::optional<bool> chunks) {
+  constexpr int kBudget = 2048, kCutFrom = 32768;
+  if (version >= 0.008) return {128, kBudget, chunks.value_or(true)};
+  const bool chunked = chunks.value_or(context > kCutFrom);
+  return {256, chunked ? kBudget : std::max(context, kBudget), chunked};
+}
+constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
+constexpr int kMostRanks = 1 << 16;  // of a kind of parallelism, as in a scenario
+
+/// Whether `text` holds `word`, and not as the beginning of a longer number ("l4" in "l40").
+bool names(const std::string& text, const std::string& word) {
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (end == text.size() || !digit(word.back()) || !digit(text[end])) return true;
+  }
+  return false;
+}
+
+/// Whether `text` holds every part of "a100-sxm-40gb", whatever stands between them.
+bool names_all(const std::string& text, const std::string& key) {
+  for (std::size_t begin = 0; begin < key.size();) {
+    const std::size_t end = std::min(key.find('-', begin), key.size());
+    if (!names(text, key.substr(begin, end - begin))) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+/// The recorded settings; what vLLM resolved goes before what it was told.
+class Settings {
+ public:
+  explicit Settings(std::string where) : where_(std::move(where)), meta_(read_json(where_, "a run's settings")) {
+    if (!meta_.is_object() || !meta_.contains("engine_kwargs") || !meta_["engine_kwargs"].is_object())
+      fail("'engine_kwargs' must be an object");
+  }
+
+  const Json* find(const char* pointer) const {
+    const Json::json_pointer at(pointer);
+    return meta_.contains(at) && !meta_.at(at).is_null() ? &meta_.at(at) : nullptr;
+  }
+  std::string text(const char* pointer) const {
+    const Json* value = find(pointer);
+    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+  }
+  std::optional<bool> flag(const char* pointer) const {
+    const Json* value = find(pointer);
+    return value != nullptr && value->is_boolean() ? std::optional(value->get<bool>()) : std::nullopt;
+  }
+  bool flag(const char* pointer, bool otherwise) const { return flag(pointer).value_or(otherwise); }
+  std::optional<double> number(const char* pointer) const {
+    const Json* value = find(pointer);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number() || !(value->get<double>() > 0) || value->get<double>() > kMost)
+      fail(fmt::format("'{}' must be a number above 0, at most {:.0e}", std::string(pointer).substr(1), kMost));
+    return value->get<double>();
+  }
+  int count(const char* pointer, int otherwise, int most = 1 << 24) const {
+    const double value = number(pointer).value_or(otherwise);
+    if (value > most || value != std::floor(value))
+      fail(fmt::format("'{}' must be a whole number from 1 to {}", std::string(pointer).substr(1), most));
+    return static_cast<int>(value);
+  }
+  int resolved(const char* resolved_pointer, const char* told, int otherwise) const {
+    return count(resolved_pointer, count(told, otherwise));
+  }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw ConfigError(fmt::format("{}: {}", where_, message));
+  }
+  Mark mark() const { return {where_, 0, 0}; }
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+  Json meta_;
+};
+
+std::string gpu_of(const Settings& s, const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const std::string told = library_gpu_name(s.text("/hardware/device_name"));
+  if (!told.empty()) return told;
+  const std::string file = std::filesystem::path(s.where()).filename().string();
+  const std::string named = library_gpu_name(file.substr(0, file.find('_')));
+  if (named.empty()) throw ConfigError("--gpu: missing; neither the run's settings nor its name say what it ran on");
+  return named;
+}
+
+/// `context`: the model's own.
+Entries engine_entries(const Settings& s, int context) {
+  const Mark mark = s.mark();
+  const double version = version_number(s.text("/vllm_version"));
+  const auto whole = [&](const char* key, int value) {
+    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+  };
+  const auto word = [&](const char* key, const char* value) {
+    return ConfigNode::Entry{key, mark, make_scalar(value, mark)};
+  };
+  const LaunchDefaults defaults = launch_defaults(version, s.count("/engine_kwargs/max_model_len", context),
+                                                  s.flag("/engine_kwargs/enable_chunked_prefill"));
+  Entries e{word("name", version < 0.008 ? "vllm-0" : "vllm"),
+            whole("max_num_seqs", s.resolved("/resolved_config/scheduler_config/max_num_seqs",
+                                             "/engine_kwargs/max_num_seqs", defaults.max_num_seqs)),
+            whole("max_num_batched_tokens",
+                  s.resolved("/resolved_config/scheduler_config/max_num_batched_tokens",
+                             "/engine_kwargs/max_num_batched_tokens", defaults.max_num_batched_tokens)),
+            word("chunked_prefill", defaults.chunked_prefill ? "true" : "false")};
+  if (version < 0.008 && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
+  // Recorded prompts differ; what few share counts little.
+  e.push_back(word("prefix_caching", "false"));
+  // The default from 0.14 on.
+  if (version >= 0.008)
+    e.push_back(
+        word("async_scheduling", s.flag("/engine_kwargs/async_scheduling", version >= 0.014) ? "true" : "false"));
+  if (s.find("/engine_kwargs/max_model_len") != nullptr)
+    e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
+  if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
+    e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
+  if (s.flag("/engine_kwargs/enforce_eager", false))
+    e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
+  for (const char* key : {"quantization", "speculative_config"}) {
+    if (s.find(fmt::format("/engine_kwargs/{}", key).c_str()) != nullptr)
+      s.fail(fmt::format("'{}' is not taken from a run's settings yet", key));
+  }
+  return e;
+}
+
+/// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
+/// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
+std::string take_format(std::string& name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormats{
+      {{"-fp8-dynamic", "fp8"}, {"-fp8", "fp8"}, {"-nvfp4", "nvfp4"}, {"-fp4", "nvfp4"}}};
+  const std::string small = lower(name);
+  for (const auto& [suffix, format] : kFormats) {
+    if (!small.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
+    const bool blocks = suffix == "-fp8" && small.find("/qwen3") != std::string::npos;
+    return blocks ? "fp8_block" : std::string(format);
+  }
+  return "";
+}
+
+std::string cache_format(const Settings& s) {
+  const std::string told = s.text("/engine_kwargs/kv_cache_dtype");
+  if (told.empty() || told == "auto" || told.ends_with("16")) return "bf16";  // 16 bit are 16 bit
+  if (!told.starts_with("fp8")) s.fail(fmt::format("'kv_cache_dtype' {} is not known: auto, bfloat16 or fp8", told));
+  return "fp8";
+}
+
+std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
+                                                Sharding sharding) {
+  const Mark mark = s.mark();
+  std::string recorded = s.text("/engine_kwargs/model");
+  if (recorded.empty()) recorded = s.text("/model");
+  const std::string weights = take_format(recorded);
+  const std::string name = model.empty() ? library_model_name(recorded) : model;
+  const auto whole = [&](const char* key, int value) {
+    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+  };
+  Entries precision{{"kv_cache", mark, make_scalar(cache_format(s), mark)}};
+  if (!weights.empty()) precision.push_back({"weights", mark, make_scalar(weights, mark)});
+  const Mark model_mark = model.empty() ? mark : Mark{"--model", 0, 0};
+  const ConfigTree model_tree = make_scalar(name, model_mark);
+  SpecCache specs;
+  const int context = static_cast<int>(std::min(specs.model(model_tree).max_context, 1e7));
+  Entries scenario{{"model", mark, model_tree},
+                   {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
+                   {"engine", mark, make_map(engine_entries(s, context), mark)},
+                   {"parallelism", mark,
+                    make_map({whole("tp", sharding.tp), whole("pp", sharding.pp),
+                              whole("attention_dp", sharding.attention_dp), whole("ep", sharding.ep)},
+                             mark)},
+                   {"precision", mark, make_map(std::move(precision), mark)}};
+  ConfigReader reader(make_map(std::move(scenario), mark), "a measured run");
+  return read_deployment(reader, Fidelity::kCalibrated);
+}
+
+/// The cache that the engine found room for, where it was recorded.
+void set_cache(const Settings& s, MemoryPlan& memory) {
+  const auto blocks = s.number("/kv_cache/num_gpu_blocks"), size = s.number("/kv_cache/block_size");
+  if (blocks && size) {
+    memory.cache = memory.layout.bytes_per_token() * (*blocks * *size);
+  } else if (const auto bytes = s.number("/engine_kwargs/kv_cache_memory_bytes")) {
+    memory.cache = Bytes(*bytes);
+  } else {
+    return;
+  }
+  memory.infeasible.reset();
+}
+
+}  // namespace
+
+std::string library_model_name(std::string name) {
+  name = lower(name.substr(name.rfind('/') + 1));
+  static constexpr std::array<std::string_view, 7> kTuned{"-hf",   "-instruct", "-thinking", "-chat",
+                                                          "-base", "-it",       "-exp"};
+  const auto drop = [&] {
+    const auto dash = name.rfind('-');  // a date: -2507, -0528
+    const bool date = dash != std::string::npos && name.size() == dash + 5 &&
+                      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(),
+                                  [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (date) name.resize(dash);
+    bool found = date;
+    for (const std::string_view tuned : kTuned) {
+      if (!name.ends_with(tuned)) continue;
+      name.resize(name.size() - tuned.size());
+      found = true;
+    }
+    return found;
+  };
+  while (drop()) {
+  }
+  return name;
+}
+
+std::string library_gpu_name(const std::string& text) {
+  const std::string whole = lower(text);
+  std::string best;
+  std::size_t longest = 0;
+  for (const std::string& name : names_of("hardware")) {
+    // A data sheet's plain name is the SXM part.
+    for (const std::string& key : {name, name.ends_with("-sxm") ? name.substr(0, name.size() - 4) : name}) {
+      if (key.size() > longest && names_all(whole, key)) best = name, longest = key.size();
+    }
+  }
+  return best;
+}
+
+RequestSettings read_request_settings(const std::string& path, const std::string& gpu, const std::string& model) {
+  const Settings s(path);
+  const std::string on = gpu_of(s, gpu);
+  Sharding sharding;
+  sharding.tp = s.count("/engine_kwargs/tensor_parallel_size", 1, kMostRanks);
+  sharding.pp = s.count("/engine_kwargs/pipeline_parallel_size", 1, kMostRanks);
+  const int ranks = s.count("/engine_kwargs/data_parallel_size", 1, kMostRanks);
+  RequestSettings out{.deployment = deployment_of(s, on, model, sharding)};
+  const bool experts = has_experts(out.deployment->model);
+  const bool apart = experts && s.flag("/engine_kwargs/enable_expert_parallel", false);
+  if (experts && (ranks > 1 || apart)) {
+    sharding.attention_dp = ranks;
+    if (apart) sharding.ep = sharding.tp * ranks;
+    out.deployment = deployment_of(s, on, model, sharding);
+  } else {
+    out.replicas = ranks;
+  }
+  auto d = std::make_shared<Deployment>(*out.deployment);
+  d->engine.host = without_front_end(d->engine.host);
+  set_cache(s, d->memory);
+  out.deployment = std::move(d);
+  return out;
+}
+
+}  // namespace roofcast

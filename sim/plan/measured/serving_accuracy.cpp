@@ -1,0 +1,160 @@
+#include "sim/plan/measured/serving_accuracy.h"
+#include "sim/plan/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+namespace roofcast {
+namespace {
+
+/// Pairs of one group and metric.
+struct Sample {
+  std::vector<double> predicted, measured;
+  bool dense = true;
+};
+using Samples = std::map<std::pair<std::string, std::string>, Sample>;
+using GroupOf = std::function<std::string(const MeasuredRun&, std::size_t row)>;
+
+void add(Samples& samples, const std::string& group, const std::string& metric, bool dense, double predicted,
+         double measured) {
+  if (!(measured > 0) || !(predicted > 0)) return;
+  Sample& s = samples[{group, metric}];
+  s.predicted.push_back(predicted);
+  s.measured.push_back(measured);
+  s.dense = dense;
+}
+
+double measured_value(const CsvTable& table, std::size_t row, std::string_view column) {
+  const auto at = table.find(column);
+  return at ? table.number(row, *at, 0.0) : 0.0;
+}
+
+Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vector<RowPrediction>& rows,
+                const GroupOf& group_of) {
+  Samples samples;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MeasuredRun& run = runs.runs[i];
+    if (!run.scored || !rows[i].prediction) continue;
+    const std::string group = group_of(run, i);
+    const RunPrediction& p = *rows[i].prediction;
+    if (closed_loop(runs.kind)) {
+      add(samples, group, "tpot_ms", run.dense, p.tpot_ms, measured_value(table, i, "tpot_ms"));
+      add(samples, group, "ttft_ms", run.dense, p.ttft_ms, measured_value(table, i, "ttft_ms"));
+    } else {
+      add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, "value"));
+    }
+  }
+  return samples;
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> rank(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
+  return rank;
+}
+
+double spearman(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() < 3) return 1.0;
+  const std::vector<double> ra = ranks(a), rb = ranks(b);
+  const double n = static_cast<double>(a.size());
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += (ra[i] - rb[i]) * (ra[i] - rb[i]);
+  return 1.0 - 6.0 * squares / (n * (n * n - 1.0));
+}
+
+/// Every group counts once, whatever its rows.
+void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only) {
+  std::map<std::string, std::vector<const AccuracyLine*>> by_metric;
+  for (const AccuracyLine& line : lines) {
+    if (line.errors.rows >= 5 && (line.dense || !dense_only)) by_metric[line.metric].push_back(&line);
+  }
+  std::vector<AccuracyLine> means;
+  for (const auto& [metric, of] : by_metric) {
+    AccuracyLine mean{.group = name, .metric = metric, .errors = {}};
+    const double n = static_cast<double>(of.size());
+    for (const AccuracyLine* line : of) {
+      mean.errors.rows += line->errors.rows;
+      mean.errors.mape += line->errors.mape / n;
+      mean.errors.median += line->errors.median / n;
+      mean.errors.p90 += line->errors.p90 / n;
+      mean.errors.bias += line->errors.bias / n;
+      mean.spearman += line->spearman / n;
+    }
+    means.push_back(mean);
+  }
+  lines.insert(lines.end(), means.begin(), means.end());
+}
+
+std::vector<AccuracyLine> lines_of(const Samples& samples) {
+  std::vector<AccuracyLine> lines;
+  for (const auto& [key, s] : samples) {
+    lines.push_back(
+        {key.first, key.second, summarize(s.predicted, s.measured), spearman(s.predicted, s.measured), s.dense});
+  }
+  return lines;
+}
+
+/// A run whose requests do not all fit the cache at their mean length waits for memory.
+std::string load_of(RunKind kind, const MeasuredRun& run) {
+  const Deployment& d = *run.deployment;
+  const double tokens = run.workload.prompt_tokens.mean() + run.workload.output_tokens.mean();
+  const double in_flight = closed_loop(kind) ? run.workload.arrivals.concurrency : run.batch;
+  const double room = d.memory.max_batch(tokens, d.engine.block_size) * d.sharding.attention_dp;
+  if (room < in_flight) return "KV-limited";
+  return in_flight <= 4.0 * d.sharding.gpus() ? "light load" : "loaded";
+}
+
+}  // namespace
+
+std::vector<RowPrediction> predict_all(const MeasuredRuns& runs) {
+  std::map<std::string, std::vector<std::size_t>> by_deployment;
+  std::vector<RowPrediction> rows(runs.runs.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].note = runs.runs[i].note;
+    if (rows[i].note.empty()) by_deployment[runs.runs[i].deployment_key].push_back(i);
+  }
+  std::vector<std::vector<std::size_t>> tasks;
+  for (auto& [key, members] : by_deployment) tasks.push_back(std::move(members));
+  parallel_for_each_index(tasks.size(), [&](std::size_t t) {
+    const auto pricer = make_model_pricer(runs.runs[tasks[t].front()].deployment);
+    for (std::size_t i : tasks[t]) {
+      try {
+        rows[i].prediction = predict_run(runs.kind, runs.runs[i], *pricer);
+      } catch (const ConfigError& error) {
+        rows[i].note = error.what();
+      }
+      if (rows[i].prediction && !(rows[i].prediction->ttft_ms > 0)) {
+        rows[i].prediction.reset();
+        rows[i].note = "no request completed: all are longer than the cache or the model's context";
+      }
+    }
+  });
+  return rows;
+}
+
+std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvTable& table,
+                                            const std::vector<RowPrediction>& rows) {
+  std::vector<AccuracyLine> lines =
+      lines_of(collect(runs, table, rows, [](const MeasuredRun& run, std::size_t) { return run.group; }));
+  std::vector<AccuracyLine> dense = lines;
+  add_means(dense, "dense groups", true);
+  add_means(lines, "all groups", false);
+  for (const AccuracyLine& line : dense) {
+    if (line.group == "dense groups") lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<AccuracyLine> accuracy_by_load(const MeasuredRuns& runs, const CsvTable& table,
+                                           const std::vector<RowPrediction>& rows) {
+  return lines_of(
+      collect(runs, table, rows, [&](const MeasuredRun& run, std::size_t) { return load_of(runs.kind, run); }));
+}
+
+}  // namespace roofcast

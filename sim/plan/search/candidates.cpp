@@ -1,0 +1,217 @@
+// The points of a plan's space as deployments, and pairs of them.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "sim/plan/search/plan_spec.h"
+
+namespace roofcast {
+namespace {
+
+std::string precision_of(const Deployment& d) {
+  std::string out(name_of(d.precision.weights));
+  if (!d.precision.recipe.empty()) out = d.precision.recipe;
+  return out + ", " + std::string(name_of(d.precision.kv_cache)) + " KV";
+}
+
+/// Tokens of a request of the mean length: all of them, or only those a prefill worker keeps.
+bool holds_one(const Scenario& s, bool prefill_only) {
+  if (load_kind(*s.workload) == LoadKind::kPace) return true;
+  const double tokens = s.workload->prompt_tokens.mean() + (prefill_only ? 0.0 : s.workload->output_tokens.mean());
+  return s.deployment->memory.max_context(s.deployment->engine.block_size) >= tokens;
+}
+
+template <class T>
+bool among(const std::vector<T>& allowed, const T& value) {
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end();
+}
+
+/// Position on each axis of the space, as text; the axes named in `without` left out, or all but those `within`.
+std::string positions(const SweepSpec& space, std::uint64_t point, std::span<const std::string_view> without,
+                      std::span<const std::string_view> within = {}) {
+  std::string out;
+  for (std::size_t a = space.axes.size(); a-- > 0;) {  // the last runs fastest
+    const std::uint64_t size = space.axes[a].values.size(), at = point % size;
+    point /= size;
+    const auto named = [&](std::span<const std::string_view> names) {
+      return std::find(names.begin(), names.end(), space.axes[a].keys.front()) != names.end();
+    };
+    if (!named(without) && (within.empty() || named(within))) out += std::to_string(at) + ".";
+  }
+  return out;
+}
+
+constexpr std::array<std::string_view, 1> kNoPrefillKey{"engine.max_num_seqs"},
+    kNoDecodeKey{"engine.max_num_batched_tokens"};
+/// What both workers of a pair share.
+constexpr std::array<std::string_view, 5> kCommon{"engine", "precision", "precision.weights", "precision.kv_cache",
+                                                  "speculation"};
+
+class Reader {
+ public:
+  Reader(const PlanSpec& plan, Fidelity fidelity) : plan_(plan), fidelity_(fidelity) {}
+
+  Candidates read() {
+    out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
+    for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
+    if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
+    pair_up();
+    return std::move(out_);
+  }
+
+ private:
+  void read_point(std::uint64_t i) {
+    Candidate c{.index = i, .point = i, .scenario = {}, .gpu = {}, .precision = {}, .most_gpus = plan_.max_gpus};
+    try {
+      c.scenario = read_scenario(point_scenario(plan_.space, i), fidelity_, specs_);
+    } catch (const ConfigError& error) {
+      if (first_error_.empty()) first_error_ = error.what();
+      ++out_.unsplittable;
+      return;
+    }
+    if (!c.scenario.workload) throw ConfigError(plan_.space.scenario->mark, "a plan needs a 'workload'");
+    if (c.disaggregated()) {
+      throw ConfigError(plan_.space.scenario->mark,
+                        "a plan finds prefill workers itself: 'modes: [disaggregated]' in place of 'disaggregation'");
+    }
+    if (c.scenario.objectives.empty() && c.scenario.workload->objectives)
+      c.scenario.objectives = parse_objectives(ConfigReader(c.scenario.workload->objectives, "objectives"));
+    judge_together(c.scenario);
+    c.gpu = c.scenario.deployment->gpu.name;
+    c.precision = precision_of(*c.scenario.deployment);
+    c.most_of_kind = plan_.max_gpus;
+    if (plan_.max_cost.value > 0) c.most_usd_per_hour = plan_.max_cost.value;
+    for (const auto& [gpu, count] : plan_.available) {
+      if (gpu == c.gpu) c.most_of_kind = std::min(c.most_of_kind, count);
+    }
+    sort_in(std::move(c));
+  }
+
+  /// Under a goodput the objectives limit single requests.
+  void judge_together(Scenario& s) const {
+    s.serving.objectives = goodput_limits(s.objectives);
+    s.goodput = plan_.goodput;
+    const Mark& mark = plan_.space.scenario->mark;
+    if (s.goodput > 0 && s.objectives.empty())
+      throw ConfigError(mark, "'goodput' needs 'objectives': the limits that a request must meet");
+    for (const Objective& o : s.objectives) {
+      if (s.goodput > 0 && o.percentile < 0)
+        throw ConfigError(
+            mark, fmt::format("'goodput' limits each request: '{}' in place of '{}'", name_of(o.metric), o.name()));
+      if (s.goodput > 0 && o.metric == LatencyMetric::kItl)
+        throw ConfigError(mark,
+                          "'goodput' judges a request by its TTFT, TPOT and E2E latency, not by single gaps: 'tpot' in "
+                          "place of 'itl'");
+    }
+  }
+
+  /// As a whole deployment, as a prefill worker and as a decode worker.
+  void sort_in(Candidate c) {
+    const Deployment& d = *c.scenario.deployment;
+    const auto& infeasible = d.memory.infeasible;
+    if (infeasible || !holds_one(c.scenario, true)) return refuse(c);
+    const bool whole = holds_one(c.scenario, false);
+    if (plan_.disaggregated && plan_.prefill.allows(d))
+      add_worker(prefill_, positions(plan_.space, c.point, kNoPrefillKey), c,
+                 [](const EngineSpec& e) { return e.max_num_seqs; });
+    if (!whole) return refuse(c);
+    if (plan_.disaggregated && plan_.decode.allows(d))
+      add_worker(decode_, positions(plan_.space, c.point, kNoDecodeKey), c,
+                 [](const EngineSpec& e) { return e.max_num_batched_tokens; });
+    if (c.most_replicas(plan_.spare_replicas) < 1) {
+      ++out_.unsplittable;
+    } else if (plan_.aggregated) {
+      out_.kept.push_back(std::move(c));
+    }
+  }
+
+  void refuse(const Candidate& c) {
+    ++out_.too_large;
+    if (!out_.first_reason.empty()) return;
+    const auto& infeasible = c.scenario.deployment->memory.infeasible;
+    out_.first_reason =
+        infeasible ? infeasible->reason
+                   : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
+  }
+
+  template <class Setting>
+  void add_worker(std::map<std::string, Candidate>& workers, const std::string& key, const Candidate& c,
+                  Setting setting) {
+    const auto [at, added] = workers.emplace(key, c);
+    if (!added && setting(c.scenario.deployment->engine) > setting(at->second.scenario.deployment->engine))
+      at->second = c;
+  }
+
+  void pair_up() {
+    std::uint64_t index = out_.considered;
+    for (const auto& [prefill_key, p] : prefill_) {
+      for (const auto& [decode_key, d] : decode_) {
+        if (positions(plan_.space, p.point, {}, kCommon) != positions(plan_.space, d.point, {}, kCommon)) continue;
+        if (p.scenario.deployment->precision.kv_cache != d.scenario.deployment->precision.kv_cache) continue;
+        Candidate pair = d;
+        pair.index = index++;
+        const Seconds latency = plan_.transfer_latency.value_or(d.scenario.deployment->engine.handover_time);
+        pair.scenario.serving.disaggregation = Disaggregation{.prefill = p.scenario.deployment,
+                                                              .prefill_replicas = 1,
+                                                              .bandwidth = plan_.transfer_bandwidth,
+                                                              .latency = latency};
+        pair.most_prefill_gpus = p.most_of_kind;
+        if (p.gpu != d.gpu) pair.gpu = p.gpu + " > " + d.gpu;
+        if (!pair.affords({1, 1}, plan_.spare_replicas)) continue;
+        out_.kept.push_back(std::move(pair));
+        ++out_.pairs;
+      }
+    }
+  }
+
+  const PlanSpec& plan_;
+  Fidelity fidelity_;
+  SpecCache specs_;
+  Candidates out_;
+  std::string first_error_;
+  std::map<std::string, Candidate> prefill_, decode_;
+};
+
+}  // namespace
+
+bool RoleSpace::allows(const Deployment& d) const {
+  return among(gpus, d.gpu.name) && among(tp, d.sharding.tp) && among(pp, d.sharding.pp) && among(ep, d.sharding.ep) &&
+         among(attention_dp, d.sharding.attention_dp) && among(max_num_seqs, d.engine.max_num_seqs) &&
+         among(max_num_batched_tokens, d.engine.max_num_batched_tokens);
+}
+bool RoleSpace::allows_count(int count) const { return among(workers, count); }
+
+double Candidate::usd_per_hour(const Fleet& fleet) const {
+  double usd = gpus() * fleet.replicas * scenario.deployment->gpu.price.value;
+  if (disaggregated()) usd += prefill_gpus() * fleet.prefill_replicas * prefill().gpu.price.value;
+  return usd;
+}
+
+int Candidate::most_replicas(int spare) const {
+  int most = std::min(most_gpus, most_of_kind) / gpus();
+  const double each = usd_per_hour({1, 0});
+  if (each * most > most_usd_per_hour) most = static_cast<int>(most_usd_per_hour / each + 1e-9);
+  return most - spare;
+}
+
+int Candidate::most_prefill_workers(int spare) const {
+  return std::min(most_gpus, most_prefill_gpus) / std::max(prefill_gpus(), 1) - spare;
+}
+
+bool Candidate::affords(const Fleet& fleet, int spare) const {
+  const int decoding = gpus() * (fleet.replicas + spare),
+            prefilling = disaggregated() ? prefill_gpus() * (fleet.prefill_replicas + spare) : 0;
+  if (decoding + prefilling > most_gpus || decoding > most_of_kind) return false;
+  const Fleet all{fleet.replicas + spare, disaggregated() ? fleet.prefill_replicas + spare : 0};
+  if (usd_per_hour(all) > most_usd_per_hour * (1 + 1e-9)) return false;
+  if (!disaggregated()) return true;
+  const bool one_kind = prefill().gpu.name == scenario.deployment->gpu.name;
+  return prefilling + (one_kind ? decoding : 0) <= most_prefill_gpus;
+}
+
+Candidates read_candidates(const PlanSpec& plan, Fidelity fidelity) { return Reader(plan, fidelity).read(); }
+
+}  // namespace roofcast

@@ -1,0 +1,310 @@
+#include "sim/plan/search/capacity_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/plan/parallel.h"
+#include "sim/plan/search/pair_search.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kWave = 4;        // fixed: what is pruned must not depend on the machine
+constexpr double kWorthShowing = 1.25;  // times the best score
+constexpr double kPairWorthShowing = 1.1;
+
+/// A candidate on its way through the search.
+struct Entry {
+  const Candidate* candidate = nullptr;
+  LoadBounds bounds;      ///< of a replica
+  PairBounds pair;        ///< of a disaggregated candidate
+  double best_score = 0;  ///< no simulation can find a smaller one
+  double expected = 0;    ///< the order of the search
+  Evaluation evaluation;
+  bool simulated = false;
+};
+
+/// From the bound of its throughput: of a cost the fewest replicas, of a throughput the highest.
+double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds) {
+  const WorkloadSpec& w = *c.scenario.workload;
+  if (plan.goal == PlanGoal::kThroughput) return -bounds.requests_per_s * w.output_tokens.mean() / c.gpus();
+  double replicas = 1;
+  if (load_kind(w) == LoadKind::kRate)
+    replicas = std::max(1.0, std::ceil(offered_load(w) / bounds.requests_per_s - 1e-9));
+  const double gpus = c.gpus() * (replicas + plan.spare_replicas);
+  if (plan.goal == PlanGoal::kCost && load_kind(w) == LoadKind::kWhole) {
+    return c.gpus() * c.scenario.deployment->gpu.price.value / 3600.0 * static_cast<double>(w.requests) /
+           bounds.requests_per_s;
+  }
+  return plan.goal == PlanGoal::kGpus ? gpus : gpus * c.scenario.deployment->gpu.price.value;
+}
+
+std::vector<Entry> bounded_entries(const std::vector<Candidate>& candidates, const PlanSpec& plan,
+                                   PricerPool& pricers) {
+  std::vector<Entry> entries(candidates.size());
+  parallel_for_each_index(entries.size(), [&](std::size_t i) {
+    Entry& e = entries[i];
+    const Candidate& c = candidates[i];
+    e.candidate = &c;
+    if (c.disaggregated()) {
+      e.pair = pair_bounds(c, pricers);
+      e.bounds = e.pair.latencies();
+      const PairScores scores = best_scores(c, plan, e.pair);
+      e.best_score = scores.bound, e.expected = scores.expected;
+    } else {
+      e.bounds = load_bounds(c.scenario, *pricers.lend(c.scenario.deployment));
+      e.best_score = e.expected = bound_score(c, plan, e.bounds);
+    }
+  });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.expected < b.expected; });
+  return entries;
+}
+
+Evaluation evaluate_entry(const Entry& e, const PlanSpec& plan, const PairSearch& search, PricerPool& pricers) {
+  return e.candidate->disaggregated() ? evaluate_pair(*e.candidate, plan, e.pair, search, pricers)
+                                      : evaluate(*e.candidate, plan, e.bounds, pricers);
+}
+
+/// Whether the entry's bound is out of reach of the best score.
+bool beaten(double bound, double best) {
+  if (!std::isfinite(best)) return false;
+  return best > 0 ? bound > best * kWorthShowing : bound > best / kWorthShowing;
+}
+
+void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool prune, PricerPool& pricers) {
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t begin = 0; begin < entries.size();) {
+    std::vector<Entry*> wave;
+    for (; begin < entries.size() && wave.size() < kWave; ++begin) {
+      Entry& e = entries[begin];
+      if (!prune || (!beaten(e.best_score, best) && may_hold(e.bounds, e.candidate->scenario.objectives)))
+        wave.push_back(&e);
+    }
+    const PairSearch search{.best = best, .worth = kPairWorthShowing, .prune = prune};
+    parallel_for_each_index(wave.size(), [&](std::size_t i) {
+      wave[i]->evaluation = evaluate_entry(*wave[i], plan, search, pricers);
+      wave[i]->simulated = true;
+    });
+    for (const Entry* e : wave) {
+      if (e->evaluation.planned) best = std::min(best, score_of(*e->evaluation.planned, plan.goal));
+    }
+  }
+}
+
+bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal) {
+  const double x = score_of(a, goal), y = score_of(b, goal);
+  if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) return x < y;
+  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
+    return a.usd_per_hour() < b.usd_per_hour();
+  if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
+  return a.candidate.index < b.candidate.index;
+}
+
+/// Ranks, and confirms the first until the first is confirmed.
+void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bool confirming, PricerPool& pricers) {
+  std::vector<PlannedDeployment>& ranked = out.ranked;
+  for (Entry& e : entries) {
+    if (e.evaluation.planned) ranked.push_back(std::move(*e.evaluation.planned));
+  }
+  const auto sort = [&] {
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+  };
+  sort();
+  while (confirming && !ranked.empty() && !ranked.front().confirmed) {
+    if (!confirm(ranked.front(), plan, pricers)) {
+      out.nearest = std::move(ranked.front());
+      ranked.erase(ranked.begin());
+    }
+    sort();
+  }
+}
+
+/// Why the most replicas there can be are not even near.
+std::string failures_of(const PlannedDeployment& p) {
+  const ServingMetrics& m = p.result.metrics;
+  const Deployment& d = *p.candidate.scenario.deployment;
+  std::string out =
+      fmt::format("{} of {} requests fail on {} x {}", m.failed, m.completed + m.failed, p.gpus(), p.candidate.gpu);
+  if (m.cancelled > 0) out += fmt::format(", {} given up by their clients", m.cancelled);
+  if (m.rejected > 0) out += fmt::format(", {} refused by a full queue", m.rejected);
+  const auto rest = m.failed - m.cancelled - m.rejected;
+  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+  if (rest > 0)
+    out += fmt::format(", {} longer than {}the cache ({:.0f} tokens)", rest,
+                       context > 0 ? fmt::format("the context ({:.0f} tokens) or ", context) : "",
+                       d.memory.max_context(d.engine.block_size));
+  return out;
+}
+
+/// Without a goodput none may fail.
+bool fails_too_many(const ServingMetrics& m, double goodput) {
+  const double tolerated = goodput > 0 ? 1 - goodput : 0;
+  return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
+}
+
+void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
+  const bool none = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
+  const PairSearch search{.best = std::numeric_limits<double>::infinity()};
+  for (std::size_t i = 0; none && i < std::min<std::size_t>(entries.size(), 8); ++i)
+    entries[i].evaluation = evaluate_entry(entries[i], plan, search, pricers);
+  for (Entry& e : entries) {
+    auto& near = e.evaluation.nearest;
+    const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
+    if (failed && out.reason.empty()) out.reason = failures_of(*near);
+    if (near && !failed && (!out.nearest || near->result.worst_ratio < out.nearest->result.worst_ratio))
+      out.nearest = std::move(near);
+  }
+}
+
+/// The best deployments under less load too, for the fast end of the frontier: one replica, or the whole fleet.
+void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPool& pricers) {
+  constexpr std::array kShares{0.05, 0.15, 0.4, 0.7};
+  if (out.kind == LoadKind::kWhole) return;
+  parallel_for_each_index(std::min<std::size_t>(out.ranked.size(), 5), [&](std::size_t i) {
+    const PlannedDeployment& p = out.ranked[i];
+    Entry& e = *std::find_if(entries.begin(), entries.end(),
+                             [&](const Entry& entry) { return entry.candidate->index == p.candidate.index; });
+    const bool apart = p.candidate.disaggregated();
+    const Fleet fleet = apart ? p.fleet() : Fleet{};
+    for (double share : kShares) {
+      const double part = (apart ? p.load : p.load / p.replicas) * share,
+                   load = out.kind == LoadKind::kUsers ? std::max(1.0, std::round(part)) : part;
+      const LoadTest test{.load = load, .fleet = fleet, .seed = p.candidate.scenario.serving.seed, .more_requests = 1};
+      e.evaluation.tried.push_back({load, fleet, test_load(p.candidate.scenario, test, pricers)});
+    }
+  });
+}
+
+/// Output tokens/s. All that arrives at a rate is served at that rate; a run that ends would show a little less, for
+/// its last requests leave the machine emptier and emptier.
+double output_rate(const WorkloadSpec& w, double load, const ServingMetrics& m) {
+  if (load_kind(w) == LoadKind::kRate && m.completed > 0)
+    return load * m.output_tokens / static_cast<double>(m.completed);
+  return m.output_tokens / std::max(m.duration.base(), 1e-12);
+}
+
+ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
+  const ServingMetrics& m = t.result.metrics;
+  const double tpot = m.tpot_ms.percentile(50), replicas = c.disaggregated() ? 1 : t.fleet.replicas,
+               gpus = c.gpus(t.fleet);
+  ParetoPoint p{.candidate = c.index,
+                .fleet = t.fleet,
+                .gpus = static_cast<int>(gpus / replicas),
+                .load = t.load / replicas,
+                .tokens_per_s_per_user = tpot > 0 ? 1000.0 / tpot : 0};
+  p.tokens_per_s_per_gpu = output_rate(*c.scenario.workload, t.load, m) / gpus;
+  if (p.tokens_per_s_per_gpu > 0)
+    p.usd_per_million_output = c.usd_per_hour(t.fleet) / gpus / 3600.0 / p.tokens_per_s_per_gpu * 1e6;
+  p.ttft_p99 = m.ttft_ms.percentile(99) * kMillisecond;
+  p.met = t.result.met;
+  return p;
+}
+
+void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
+  std::vector<ParetoPoint> points;
+  for (const Entry& e : entries) {
+    for (const TriedLoad& t : e.evaluation.tried) {
+      const bool served = !fails_too_many(t.result.metrics, e.candidate->scenario.goodput);
+      const bool steady = served && t.result.stationary && !t.result.cut;
+      if (steady && e.candidate->affords(t.fleet, 0)) points.push_back(pareto_point(*e.candidate, t));
+    }
+  }
+  std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
+    return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
+                                                              : a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu;
+  });
+  for (const ParetoPoint& p : points) {
+    if (out.frontier.empty() || p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu)
+      out.frontier.push_back(p);
+  }
+  std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
+    return a.ttft_p99 != b.ttft_p99 ? a.ttft_p99 < b.ttft_p99 : a.usd_per_million_output < b.usd_per_million_output;
+  });
+  for (const ParetoPoint& p : points) {
+    if (out.cost_frontier.empty() || p.usd_per_million_output < out.cost_frontier.back().usd_per_million_output)
+      out.cost_frontier.push_back(p);
+  }
+}
+
+}  // namespace
+
+double PlannedDeployment::output_tokens_per_s() const {
+  return output_rate(*candidate.scenario.workload, tested_load(), result.metrics) * replicas /
+         std::max(tested.replicas, 1);
+}
+FleetCost PlannedDeployment::cost() const {
+  std::optional<Disaggregation> split = candidate.scenario.serving.disaggregation;
+  if (split) split->prefill_replicas = tested.prefill_replicas;
+  return fleet_cost(result.metrics, *candidate.scenario.deployment, tested.replicas, split);
+}
+Watts PlannedDeployment::power() const {
+  const double share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
+  double watts = mean_power(cost(), result.metrics).value * share;
+  watts += spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
+  if (candidate.disaggregated()) watts += spare * candidate.prefill_gpus() * candidate.prefill().gpu.idle_power.value;
+  return {watts};
+}
+double PlannedDeployment::tokens_per_s_per_gpu() const { return output_tokens_per_s() / gpus(); }
+double PlannedDeployment::tokens_per_s_per_user() const {
+  const double tpot = result.metrics.tpot_ms.percentile(50);
+  return tpot > 0 ? 1000.0 / tpot : 0;
+}
+
+double score_of(const PlannedDeployment& p, PlanGoal goal) {
+  switch (goal) {
+    case PlanGoal::kCost:  // of a job that ends, what it costs in all
+      if (load_kind(*p.candidate.scenario.workload) == LoadKind::kWhole)
+        return p.usd_per_hour() * p.result.metrics.duration.in(kHour);
+      return p.usd_per_hour();
+    case PlanGoal::kGpus:
+      return p.gpus();
+    case PlanGoal::kThroughput:
+      break;
+  }
+  return -p.tokens_per_s_per_gpu();
+}
+
+PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
+  PlanResult out;
+  Candidates candidates = read_candidates(plan, options.fidelity);
+  out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
+  out.too_large = candidates.too_large, out.pairs = candidates.pairs;
+  out.candidates = std::move(candidates.kept);
+  if (out.candidates.empty()) {
+    out.reason = candidates.first_reason;
+    if (out.reason.empty() && out.unsplittable < out.considered && plan.disaggregated)
+      out.reason = "no prefill worker of the space can be paired with a decode worker on the GPUs there are";
+    if (out.reason.empty()) out.reason = "no candidate can be split over the GPUs there are";
+    return out;
+  }
+  out.kind = load_kind(*out.candidates.front().scenario.workload);
+  PricerPool pricers;
+  std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
+  simulate_entries(entries, plan, options.prune, pricers);
+  for (const Entry& e : entries) {
+    out.simulated += e.simulated ? 1 : 0;
+    out.simulations += e.evaluation.tried.size();
+  }
+  out.bounded = entries.size() - out.simulated;
+  rank(out, entries, plan, options.confirm, pricers);
+  lighten_loads(out, entries, pricers);
+  find_frontiers(out, entries);
+  if (out.ranked.empty()) find_nearest(out, entries, plan, pricers);
+  if (out.nearest && out.nearest->result.cut) {
+    PlannedDeployment& n = *out.nearest;
+    const Scenario& s = n.candidate.scenario;
+    n.result = test_load(
+        s, {.load = n.tested_load(), .fleet = n.tested, .seed = s.serving.seed, .more_requests = 1, .to_the_end = true},
+        pricers);
+  }
+  return out;
+}
+
+}  // namespace roofcast

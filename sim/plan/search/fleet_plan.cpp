@@ -1,0 +1,248 @@
+#include "sim/plan/search/fleet_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/plan/parallel.h"
+
+namespace roofcast {
+namespace {
+
+/// Of the ranking: a smaller replica that costs a little more at the peak may follow the day more closely.
+constexpr std::size_t kConsidered = 3;
+/// Targets tried, as multiples of the requests in flight on one replica at the peak.
+constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
+
+/// Requests and replicas by slice of the day.
+class DayObserver final : public Observer {
+ public:
+  DayObserver(std::vector<FleetSlice>& slices, Seconds length) : slices_(slices), length_(length) {}
+  void on_request(const RequestRecord& r) override {
+    FleetSlice& slice = slices_[slice_of(r.arrival)];
+    ++slice.completed;
+    slice.ttft_ms.add(r.ttft.in(kMillisecond));
+  }
+  void on_fleet(const FleetRecord& r) override {
+    pass_to(r.at);
+    last_ = r;
+    FleetSlice& slice = slices_[slice_of(r.at)];
+    if (r.at < length_) slice.most = std::max(slice.most, r.serving);
+  }
+  void finish() { pass_to(length_); }
+
+ private:
+  std::size_t slice_of(Seconds at) const {
+    const double share = at / length_ * static_cast<double>(slices_.size());
+    return std::min(static_cast<std::size_t>(std::max(share, 0.0)), slices_.size() - 1);
+  }
+  /// The fleet as it was, up to this time.
+  void pass_to(Seconds at) {
+    for (FleetSlice& s : slices_) {
+      const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
+      if (seconds <= 0) continue;
+      s.mean += (last_.serving + last_.starting) * seconds / (s.to - s.from).base();
+      s.most = std::max(s.most, last_.serving);
+    }
+  }
+  std::vector<FleetSlice>& slices_;
+  Seconds length_;
+  FleetRecord last_;
+};
+
+/// Of a slice of a trace: so long before it requests are sent that do not count, for caches and batches to fill.
+constexpr Seconds kLead{300};
+constexpr double kHeavierLead = 1.1;
+
+/// The requests of one slice, after those of its lead; but where more come in that, the replicas of the slice before
+/// serve them.
+WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std::uint64_t seed) {
+  WorkloadSpec w = plan.day;
+  Seconds lead = std::min(slice.from, kLead);
+  w.start = plan.day.start + slice.from - lead;
+  w.requests = 0;
+  w.duration = lead;
+  if (lead > Seconds(0)) {
+    w.warmup_requests = extent_of(w, seed).requests;
+    if (static_cast<double>(w.warmup_requests) > kHeavierLead * slice.rate * lead.base()) {
+      w.start += lead;
+      w.warmup_requests = 0;
+      lead = Seconds(0);
+    }
+  }
+  w.duration = slice.to - slice.from + lead;
+  return w;
+}
+
+/// Fewest replicas that hold a slice, from a guess: under the search's seed and, as its winner, under another one.
+class Holder {
+ public:
+  Holder(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers)
+      : planned_(p), plan_(plan), pricers_(pricers) {
+    if (plan.recorded) {
+      held_ = plan.highest / p.replicas;
+    } else {
+      held_ = p.held > 0 ? p.held : p.load / p.replicas;
+    }
+  }
+  int replicas(const FleetSlice& slice) {
+    if (slice.rate <= 0) return 0;
+    const int most = plan_.of_busiest ? planned_.candidate.most_replicas(planned_.spare) : planned_.replicas;
+    int n = std::clamp(static_cast<int>(std::ceil(slice.rate / held_ - 1e-9)), 1, most);
+    if (holds(slice, n)) {
+      while (n > 1 && holds(slice, n - 1)) --n;
+    } else {
+      while (n < most && !holds(slice, ++n)) {
+      }
+    }
+    return n;
+  }
+
+ private:
+  bool holds(const FleetSlice& slice, int replicas) {
+    const std::uint64_t seed = planned_.candidate.scenario.serving.seed;
+    if (!plan_.recorded)
+      return met(planned_.candidate.scenario, slice.rate, replicas, seed, 1) &&
+             met(planned_.candidate.scenario, slice.rate, replicas, seed + 1, 4);
+    return plays(slice, replicas, seed) && (plan_.day.clients.empty() || plays(slice, replicas, seed + 1));
+  }
+  bool plays(const FleetSlice& slice, int replicas, std::uint64_t seed) {
+    Scenario s = planned_.candidate.scenario;
+    s.workload = played_alone(plan_, slice, seed);
+    return met(s, 1, replicas, seed, 1);
+  }
+  bool met(const Scenario& s, double load, int replicas, std::uint64_t seed, double more) {
+    const LoadTest test{.load = load, .fleet = {.replicas = replicas}, .seed = seed, .more_requests = more};
+    return test_load(s, test, pricers_).met;
+  }
+
+  const PlannedDeployment& planned_;
+  const DiurnalPlan& plan_;
+  PricerPool& pricers_;
+  double held_;
+};
+
+void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+  Holder holder(p, plan, pricers);
+  std::map<double, int> known;  // slices of a profile with the same rate are the same
+  for (FleetSlice& s : out.slices) {
+    const auto [at, fresh] = known.try_emplace(s.rate, 0);
+    if (fresh || plan.recorded) at->second = holder.replicas(s);
+    s.needed = at->second;
+  }
+}
+
+/// By the clock: a replica more is started a cold start before it is needed.
+FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
+  double seconds = 0;
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    const FleetSlice& s = plan.slices[i];
+    int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
+    if (i == 0 && plan.recorded) before = s.needed;  // what was there before is not recorded
+    seconds += s.needed * (s.to - s.from).base() + std::max(0, s.needed - before) * plan.cold_start.base();
+  }
+  const double hours = seconds / 3600 + spare_hours;
+  return {hours, hours * plan.usd_a_replica_hour};
+}
+
+/// The day under the autoscaler.
+void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+  const Scenario& s = p.candidate.scenario;
+  ServingOptions options = s.serving;
+  options.replicas = std::max(out.slices.front().needed, out.scaling.min);
+  options.fleet.autoscaling = out.scaling;
+  options.pricer = pricers.factory();
+  for (FleetSlice& slice : out.slices) slice.mean = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
+  DayObserver observer(out.slices, out.length);
+  out.metrics = simulate(s.deployment, plan.day, options, &observer);
+  observer.finish();
+  const Judgement judgement = judge(s, out.metrics);
+  out.verdicts = judgement.verdicts;
+  out.goodput = judgement.goodput;
+  out.worst_ratio = judgement.worst_ratio;
+  out.met = judgement.within;
+}
+
+/// Requests in flight on one replica at the load of the plan (of a trace: in its busiest slice), by Little's law.
+double in_flight(const PlannedDeployment& p, const DiurnalPlan& plan) {
+  const double rate = plan.recorded ? plan.highest : p.load;
+  return std::max(1.0, rate / p.replicas * p.result.metrics.e2el_ms.mean() / 1e3);
+}
+
+/// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
+void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+  if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
+    out.scaling = *own;
+    return play_day(p, plan, pricers, out);
+  }
+  int fewest = p.replicas;
+  for (const FleetSlice& s : out.slices) fewest = std::min(fewest, s.needed);
+  for (const double share : kTargets) {
+    out.scaling = {.min = std::max(1, fewest),
+                   .max = p.candidate.most_replicas(p.spare),
+                   .policy = ScalingPolicy::kConcurrency,
+                   .target = std::max(1.0, std::floor(share * in_flight(p, plan)))};
+    play_day(p, plan, pricers, out);
+    if (out.met) return;
+  }
+}
+
+std::string words_of(const Candidate& c) {
+  const Sharding& s = c.scenario.deployment->sharding;
+  std::string out = fmt::format("{} x {} a replica (tp {}", c.gpus(), c.gpu, s.tp);
+  if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
+  if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
+  if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
+  return out + "), " + c.precision;
+}
+
+FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
+  const Deployment& d = *p.candidate.scenario.deployment;
+  FleetPlan out;
+  out.candidate = p.candidate.index;
+  out.deployment = words_of(p.candidate);
+  out.gpus_a_replica = d.sharding.gpus();
+  out.usd_a_replica_hour = d.sharding.gpus() * d.gpu.price.value;
+  out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
+  out.length = plan.length;
+  out.recorded = plan.recorded;
+  out.of_busiest = plan.of_busiest;
+  out.slices = plan.slices;
+  PricerPool pricers;
+  schedule_slices(p, plan, pricers, out);
+  const double hours = out.length.base() / 3600;
+  int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
+  for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
+  out.static_replicas = most;
+  const double all_day = (most + p.spare) * hours, spare = p.spare * hours;
+  out.fixed = {all_day, all_day * out.usd_a_replica_hour};
+  out.scheduled = scheduled_day(out, spare);
+  scale_day(p, plan, pricers, out);
+  // From the first hour to the last, whether or not requests come in them.
+  out.scaled.replica_hours = spare;
+  for (const FleetSlice& s : out.slices) out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
+  out.scaled.usd = out.scaled.replica_hours * out.usd_a_replica_hour;
+  return out;
+}
+
+}  // namespace
+
+double FleetPlan::cheapest_usd() const {
+  const double by_need = std::min(fixed.usd, scheduled.usd);
+  return met ? std::min(by_need, scaled.usd) : by_need;
+}
+
+FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
+  SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
+  std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
+  parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
+  return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
+    if (a.met != b.met) return a.met;
+    return a.met ? a.cheapest_usd() < b.cheapest_usd() : a.worst_ratio < b.worst_ratio;
+  });
+}
+
+}  // namespace roofcast

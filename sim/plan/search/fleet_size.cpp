@@ -1,0 +1,201 @@
+#include "sim/plan/search/fleet_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofcast {
+namespace {
+
+PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int replicas, int tested, double load,
+                             double held, LoadResult result) {
+  return {.candidate = c,
+          .replicas = replicas,
+          .spare = plan.spare_replicas,
+          .tested = {.replicas = tested},
+          .load = load,
+          .held = held,
+          .result = std::move(result)};
+}
+
+constexpr double kMostRate = 1000;  // requests/s of one replica
+
+class Evaluator {
+ public:
+  Evaluator(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers)
+      : candidate_(c),
+        plan_(plan),
+        bounds_(bounds),
+        pricers_(pricers),
+        load_(offered_load(*c.scenario.workload)),
+        most_(c.most_replicas(plan.spare_replicas)),
+        seed_(c.scenario.serving.seed) {}
+
+  Evaluation run() {
+    if (plan_.goal == PlanGoal::kThroughput) {
+      throughput();
+    } else {
+      fleet();
+    }
+    limit_power();
+    return std::move(out_);
+  }
+
+ private:
+  /// More replicas draw more, fewer carry less: only where as much as holds is wanted can a fleet be made smaller.
+  void limit_power() {
+    if (!out_.planned || within_power(*out_.planned, plan_)) return;
+    PlannedDeployment& p = *out_.planned;
+    while (p.replicas > 1 && p.tested.replicas == 1 && plan_.goal == PlanGoal::kThroughput && !within_power(p, plan_)) {
+      p.load *= (p.replicas - 1.0) / p.replicas;
+      --p.replicas;
+    }
+    if (within_power(p, plan_)) return;
+    out_.nearest = std::move(p);
+    out_.planned.reset();
+  }
+
+  bool fleet_holds(int replicas, double held) {
+    const Fleet tested{.replicas = replicas};
+    LoadResult result =
+        test_load(candidate_.scenario, {.load = load_, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_);
+    PlannedDeployment planned = planned_of(candidate_, plan_, replicas, replicas, load_, held, std::move(result));
+    out_.tried.push_back({load_, tested, planned.result});
+    const bool met = planned.result.met;
+    if (met) {
+      out_.planned = std::move(planned);
+    } else if (!out_.nearest || replicas > out_.nearest->replicas) {
+      out_.nearest = std::move(planned);
+    }
+    return met;
+  }
+
+  /// One replica's share first, cheaply; then the fleet, a replica more or fewer.
+  void fleet() {
+    int least = 1;
+    if (load_kind(*candidate_.scenario.workload) == LoadKind::kRate) {
+      least = std::max(1, static_cast<int>(std::ceil(load_ / bounds_.requests_per_s - 1e-9)));
+    }
+    if (least > most_) {
+      (void)fleet_holds(most_, 0);  // for the answer that misses by the least
+      out_.planned.reset();
+      return;
+    }
+    if (load_kind(*candidate_.scenario.workload) == LoadKind::kPace) return fewest_by_doubling();
+    double held = 0;
+    int replicas = first_guess(least, held);
+    if (replicas > most_) replicas = most_;
+    if (fleet_holds(replicas, held)) {
+      while (replicas > least && fleet_holds(replicas - 1, held)) --replicas;
+    } else {
+      while (replicas < most_ && !fleet_holds(++replicas, held)) {
+      }
+    }
+  }
+
+  /// 1, 2, 4, .. until they hold the trace, then between the last two.
+  void fewest_by_doubling() {
+    int bad = 0, good = 1;
+    while (!fleet_holds(good, 0)) {
+      if (good == most_) return;
+      bad = good;
+      good = std::min(2 * good, most_);
+    }
+    while (good - bad > 1) {
+      const int middle = bad + (good - bad) / 2;
+      (fleet_holds(middle, 0) ? good : bad) = middle;
+    }
+  }
+
+  /// Replicas by what one of them holds of its share. A share of the load on one replica is a little harder than the
+  /// fleet, whose router evens it out, so the guess may be one too many; the caller looks.
+  int first_guess(int least, double& held) {
+    const LoadKind kind = load_kind(*candidate_.scenario.workload);
+    if (kind == LoadKind::kWhole || least == most_) return least;
+    const double high = kind == LoadKind::kUsers ? std::ceil(load_ / least) : load_ / least;
+    const double low = kind == LoadKind::kUsers ? std::ceil(load_ / most_) : load_ / most_;
+    if (low >= high) return least;
+    held = held_load(candidate_.scenario, {.low = low, .high = high}, {}, pricers_, out_.tried).load;
+    return held > 0 ? static_cast<int>(std::ceil(load_ / held - 1e-9)) : most_;
+  }
+
+  void throughput() {
+    const WorkloadSpec& w = *candidate_.scenario.workload;
+    if (load_kind(w) == LoadKind::kWhole) {
+      (void)fleet_holds(most_, 0);
+      return;
+    }
+    const Deployment& d = *candidate_.scenario.deployment;
+    const double room = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
+    double high = load_kind(w) == LoadKind::kUsers ? room : std::min(bounds_.requests_per_s, kMostRate);
+    if (load_kind(w) == LoadKind::kPace) {
+      const Extent extent = extent_of(w, seed_);
+      high *= std::max(extent.last.base(), 1.0) / static_cast<double>(std::max<std::int64_t>(extent.requests, 1));
+    }
+    HeldLoad held = held_load(candidate_.scenario, {.low = 0, .high = high}, {}, pricers_, out_.tried);
+    PlannedDeployment planned =
+        planned_of(candidate_, plan_, most_, 1, held.load * most_, held.load, std::move(held.result));
+    (held.load > 0 ? out_.planned : out_.nearest) = std::move(planned);
+  }
+
+  const Candidate& candidate_;
+  const PlanSpec& plan_;
+  const LoadBounds& bounds_;
+  PricerPool& pricers_;
+  double load_;
+  int most_;
+  std::uint64_t seed_;
+  Evaluation out_;
+};
+
+}  // namespace
+
+Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers) {
+  return Evaluator(candidate, plan, bounds, pricers).run();
+}
+
+namespace {
+
+/// One more of the role that an objective is missed for: prefill for TTFT, decode for the rest; false when there are
+/// no more GPUs.
+bool add_worker(PlannedDeployment& p) {
+  Fleet more = p.fleet();
+  const auto missed = [&](LatencyMetric metric) {
+    return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),
+                       [&](const Verdict& v) { return v.objective.metric == metric && !v.met; });
+  };
+  const bool decode = !p.candidate.disaggregated() || missed(LatencyMetric::kTpot) || missed(LatencyMetric::kItl);
+  ++(decode ? more.replicas : more.prefill_replicas);
+  if (!p.candidate.affords(more, p.spare)) return false;
+  p.replicas = more.replicas, p.prefill_replicas = more.prefill_replicas;
+  p.tested = more;
+  return true;
+}
+
+}  // namespace
+
+bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
+  return plan.max_power.value <= 0 || p.power().value <= plan.max_power.value;
+}
+
+bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  const Scenario& s = p.candidate.scenario;
+  const LoadKind kind = load_kind(*s.workload);
+  for (int tries = 0; tries < 8; ++tries) {
+    const LoadTest test{.load = p.tested_load(), .fleet = p.tested, .seed = s.serving.seed + 1, .more_requests = 4};
+    LoadResult again = test_load(s, test, pricers);
+    const bool met = again.met;
+    p.result = std::move(again);
+    if (met && within_power(p, plan)) return p.confirmed = true;
+    if (met && plan.goal != PlanGoal::kThroughput) return false;
+    if (plan.goal == PlanGoal::kThroughput) {
+      p.load *= 0.96, p.held *= 0.96;
+      if (kind == LoadKind::kUsers) p.load = std::floor(p.load), p.held = std::floor(p.held);
+      if (p.load < p.replicas && kind == LoadKind::kUsers) return false;
+    } else if (!add_worker(p)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace roofcast

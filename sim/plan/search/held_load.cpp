@@ -1,0 +1,77 @@
+#include "sim/plan/search/held_load.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofcast {
+namespace {
+
+/// Tries loads and remembers them.
+class Prober {
+ public:
+  Prober(const Scenario& s, const Fleet& fleet, PricerPool& pricers, std::vector<TriedLoad>& tried)
+      : scenario_(s),
+        fleet_(fleet),
+        pricers_(pricers),
+        tried_(tried),
+        whole_(load_kind(*s.workload) == LoadKind::kUsers),
+        rate_(load_kind(*s.workload) == LoadKind::kRate) {}
+
+  double rounded(double load) const { return whole_ ? std::max(1.0, std::floor(load + 1e-9)) : load; }
+  bool holds(double load) {
+    const LoadTest test{.load = load, .fleet = fleet_, .seed = scenario_.serving.seed, .more_requests = 1};
+    tried_.push_back({load, fleet_, test_load(scenario_, test, pricers_)});
+    return tried_.back().result.met;
+  }
+  bool apart(double low, double high, double tolerance) const {
+    return whole_ ? high - low > std::max(1.0, tolerance * low) : high / low > 1.0 + tolerance;
+  }
+  const LoadResult& last() const { return tried_.back().result; }
+  /// Whether as many requests as before would come for longer than a month: nobody asks for so little.
+  bool endless(double load) const {
+    constexpr double kMonth = 30 * 86400.0;
+    return rate_ && static_cast<double>(last().requests) > kMonth * load;
+  }
+
+ private:
+  const Scenario& scenario_;
+  Fleet fleet_;
+  PricerPool& pricers_;
+  std::vector<TriedLoad>& tried_;
+  bool whole_, rate_;
+};
+
+}  // namespace
+
+HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
+                   std::vector<TriedLoad>& tried) {
+  constexpr int kHalvings = 10;  // at a thousandth of a load that is too much requests no longer meet each other
+  Prober probe(scenario, fleet, pricers, tried);
+  HeldLoad held;
+  double high = probe.rounded(range.high), low = 0;
+  if (probe.holds(high)) return {high, probe.last()};
+  if (range.at_low != nullptr) low = range.low, held = {low, *range.at_low};
+  for (int i = 0; i < kHalvings && low == 0; ++i) {
+    const double next = probe.rounded(range.low > 0 && i == 0 ? range.low : high / 2);
+    if (next >= high || probe.endless(next)) break;
+    if (probe.holds(next)) {
+      low = next, held = {low, probe.last()};
+    } else {
+      high = next;
+      if (range.low > 0) break;
+    }
+  }
+  if (low == 0) return {0, probe.last()};
+  while (probe.apart(low, high, range.tolerance)) {
+    const double middle = probe.rounded(std::sqrt(low * high));
+    if (middle <= low || middle >= high) break;
+    if (probe.holds(middle)) {
+      low = middle, held = {low, probe.last()};
+    } else {
+      high = middle;
+    }
+  }
+  return held;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,223 @@
+#include "sim/plan/search/load_test.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace roofcast {
+namespace {
+
+/// Waits of the requests in the order they ended, for the drift of the queue; and whether the objectives can be met.
+class TestObserver final : public Observer {
+ public:
+  /// `requests` 0: to the end, whatever happens.
+  TestObserver(const std::vector<Objective>& objectives, double requests) : requests_(requests) {
+    for (const Objective& o : objectives) budgets_.push_back({o});
+  }
+
+  void on_request(const RequestRecord& r) override {
+    waits_.emplace_back(r.arrival.base(), r.queue.base());
+    for (Budget& b : budgets_) b.add(r);
+  }
+  /// Some mean of all requests is above its limit already, or so many are that a percentile is.
+  bool enough() const override {
+    return requests_ > 0 &&
+           std::any_of(budgets_.begin(), budgets_.end(), [&](const Budget& b) { return b.spent(requests_); });
+  }
+
+  /// Mean wait of the last third of the arrivals against the first third's: a stable queue goes up and down, one
+  /// that is fed faster than it empties grows with time.
+  bool grows(Seconds tolerated) {
+    if (waits_.size() < 60) return false;
+    std::sort(waits_.begin(), waits_.end());
+    const std::size_t third = waits_.size() / 3;
+    const auto mean = [&](std::size_t from) {
+      double sum = 0;
+      for (std::size_t i = from; i < from + third; ++i) sum += waits_[i].second;
+      return sum / static_cast<double>(third);
+    };
+    const double first = mean(0), last = mean(waits_.size() - third);
+    return last > 2.0 * first + tolerated.base();
+  }
+
+ private:
+  struct Budget {
+    Objective objective;
+    double sum = 0, over = 0;
+
+    void add(const RequestRecord& r) {
+      Seconds value{};
+      if (objective.metric == LatencyMetric::kTtft) value = r.ttft;
+      if (objective.metric == LatencyMetric::kTpot) value = r.tpot();
+      if (objective.metric == LatencyMetric::kE2el) value = r.e2el;
+      sum += value / objective.limit;
+      over += value > objective.limit ? 1 : 0;
+    }
+    bool spent(double requests) const {
+      return objective.percentile < 0 ? sum > requests : over > requests * (1 - objective.percentile / 100) + 1;
+    }
+  };
+
+  double requests_;
+  std::vector<Budget> budgets_;
+  std::vector<std::pair<double, double>> waits_;
+};
+
+/// Requests in flight, by Little's law, with the E2E time of a full machine; never more than the machine takes.
+double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
+  const Deployment& d = *s.deployment;
+  const double prompt = s.workload->prompt_tokens.mean(), output = s.workload->output_tokens.mean();
+  const double room = std::max(
+      1.0, std::min<double>(static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp,
+                            d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
+  const int batch = static_cast<int>(std::min(room, 65536.0));
+  const double rate = test.load / test.fleet.replicas, context = prompt + output / 2;
+  const double more = s.serving.disaggregation ? 1.1 : 1.5;  // prefill chunks make steps longer
+  double flight = 1;
+  for (int i = 0; i < 4; ++i) {  // the batch sets the step, the step the batch
+    const double step = pricer
+                            .cost({.decodes = std::min(batch, static_cast<int>(std::ceil(flight))),
+                                   .decode_context = context * flight,
+                                   .prefills = {}})
+                            .time.base();
+    flight = std::clamp(rate * output * step * more, 1.0, room);
+  }
+  return flight * test.fleet.replicas;
+}
+
+/// More requests of a recorded trace are the same again; a mix of clients can be drawn for longer. A trace is cut on
+/// its scaled clock: the cut moves with the pace, so that the same requests are played at every pace.
+void set_pace(WorkloadSpec& w, const LoadTest& test) {
+  w.arrivals.rate_scale *= test.load;
+  for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * test.load;
+  if (w.clients.empty()) {
+    w.start = w.start / test.load;
+    if (w.duration) w.duration = *w.duration / test.load;
+    if (!w.duration && w.requests == 0)
+      w.arrivals.loop *= std::max(1, static_cast<int>(std::lround(test.more_requests)));
+    return;
+  }
+  w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
+  if (w.duration) w.duration = *w.duration * test.more_requests;
+}
+
+WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
+  WorkloadSpec w = *s.workload;
+  const double needed = static_cast<double>(requests_needed(s.objectives, s.goodput)) * test.more_requests;
+  switch (load_kind(w)) {
+    case LoadKind::kRate: {
+      const double flight = requests_in_flight(s, test, pricer);
+      w.arrivals.rate = PerSecond(test.load);
+      w.arrivals.profile.clear();
+      w.duration.reset();
+      w.warmup_requests = static_cast<std::int64_t>(std::ceil(1.5 * flight));
+      w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 3.0 * flight)));
+      break;
+    }
+    case LoadKind::kUsers:
+      w.arrivals.concurrency = std::max(1, static_cast<int>(std::lround(test.load)));
+      w.duration.reset();
+      w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 10.0 * w.arrivals.concurrency)));
+      w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 4LL * w.arrivals.concurrency);
+      w.pause_after_warmup = false;  // a service's users do not all begin at once
+      break;
+    case LoadKind::kPace:
+      set_pace(w, test);
+      break;
+    case LoadKind::kWhole:
+      break;
+  }
+  return w;
+}
+
+Seconds tolerated_drift(const Scenario& s) {
+  Seconds least(0.5);
+  for (const Objective& o : s.objectives) {
+    if (o.metric == LatencyMetric::kTtft || o.metric == LatencyMetric::kE2el) least = std::min(least, o.limit * 0.1);
+  }
+  return least;
+}
+
+}  // namespace
+
+LoadKind load_kind(const WorkloadSpec& w) {
+  switch (w.arrivals.process) {
+    case ArrivalSpec::Process::kPoisson:
+    case ArrivalSpec::Process::kGamma:
+    case ArrivalSpec::Process::kConstant:
+      return LoadKind::kRate;
+    case ArrivalSpec::Process::kClosedLoop:
+      return LoadKind::kUsers;
+    case ArrivalSpec::Process::kTrace:
+      return LoadKind::kPace;
+    case ArrivalSpec::Process::kAllAtOnce:
+      break;
+  }
+  return LoadKind::kWhole;
+}
+
+double offered_load(const WorkloadSpec& w) {
+  switch (load_kind(w)) {
+    case LoadKind::kRate:
+      return w.arrivals.rate.base();
+    case LoadKind::kUsers:
+      return w.arrivals.concurrency;
+    case LoadKind::kPace:
+    case LoadKind::kWhole:
+      break;
+  }
+  return 1;
+}
+
+Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed) {
+  Extent extent;
+  const std::unique_ptr<RequestSource> source = make_source(workload, seed);
+  for (Request request; source->next(request); ++extent.requests) extent.last = request.arrival;
+  return extent;
+}
+
+Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
+  Judgement out;
+  for (const Objective& o : s.objectives) {
+    Verdict v{.objective = o, .value = observed(o, metrics), .upper = upper_confidence(o, metrics)};
+    v.met = v.upper <= o.limit;
+    out.within = out.within && v.met;
+    out.worst_ratio = std::max(out.worst_ratio, v.upper / o.limit);
+    out.verdicts.push_back(v);
+  }
+  const double requests = std::max(1.0, static_cast<double>(metrics.completed + metrics.failed));
+  out.within = out.within && metrics.failed == 0 && metrics.completed > 0;
+  out.goodput = metrics.good_requests / requests;
+  out.goodput_low = lower_confidence(out.goodput, requests);
+  if (s.goodput <= 0) return out;
+  out.within = metrics.completed > 0 && out.goodput_low >= s.goodput;
+  out.worst_ratio = (1 - out.goodput_low) / (1 - s.goodput);
+  return out;
+}
+
+LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {
+  ServingOptions options = s.serving;
+  options.replicas = test.fleet.replicas;
+  options.fleet = {};  // all of them, all the time
+  if (options.disaggregation && test.fleet.prefill_replicas > 0)
+    options.disaggregation->prefill_replicas = test.fleet.prefill_replicas;
+  options.seed = test.seed;
+  options.pricer = pricers.factory();
+  const WorkloadSpec workload = workload_at(s, test, *pricers.lend(s.deployment));
+  const LoadKind kind = load_kind(*s.workload);
+  const bool whole = test.to_the_end || kind == LoadKind::kWhole || s.objectives.empty() || s.goodput > 0;
+  std::int64_t requests = whole ? 0 : workload.requests;
+  if (!whole && kind == LoadKind::kPace)
+    requests = std::max<std::int64_t>(1, extent_of(workload, test.seed).requests - workload.warmup_requests);
+  TestObserver seen(s.objectives, static_cast<double>(requests));
+  LoadResult out;
+  out.metrics = simulate(s.deployment, workload, options, &seen);
+  out.requests = out.metrics.completed;
+  out.cut = seen.enough();
+  out.stationary = kind != LoadKind::kRate || !seen.grows(tolerated_drift(s));
+  static_cast<Judgement&>(out) = judge(s, out.metrics);
+  out.met = !out.cut && out.stationary && out.within;
+  return out;
+}
+
+}  // namespace roofcast

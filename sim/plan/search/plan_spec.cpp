@@ -1,0 +1,195 @@
+#include "sim/plan/search/plan_spec.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/text.h"
+#include "sim/plan/search/condition.h"
+#include "sim/plan/search/load_test.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::array<std::string_view, 3> kGoals{"cost", "gpus", "throughput"};
+constexpr double kMaxCandidates = 1e5;
+
+struct SpaceKey {
+  const char* name;
+  const char* key;
+};
+/// In the order they are laid over the scenario: an engine before its limits, a recipe before single formats.
+constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
+                                SpaceKey{"precision", "precision"},
+                                SpaceKey{"weights", "precision.weights"},
+                                SpaceKey{"kv_cache", "precision.kv_cache"},
+                                SpaceKey{"tp", "parallelism.tp"},
+                                SpaceKey{"pp", "parallelism.pp"},
+                                SpaceKey{"ep", "parallelism.ep"},
+                                SpaceKey{"attention_dp", "parallelism.attention_dp"},
+                                SpaceKey{"speculation", "speculation"},
+                                SpaceKey{"max_num_seqs", "engine.max_num_seqs"},
+                                SpaceKey{"max_num_batched_tokens", "engine.max_num_batched_tokens"}};
+
+/// A GPU of the list without the plan's own key, which goes to `available`.
+ConfigTree read_gpu(const ConfigTree& tree, PlanSpec& plan) {
+  if (tree->kind != ConfigNode::Kind::kMap) return tree;
+  const ConfigTree* name = tree->find("name");
+  const ConfigTree* available = tree->find("available");
+  if (available == nullptr) return tree;
+  if (name == nullptr) throw ConfigError(tree->mark, "a GPU of the list needs its 'name'");
+  ConfigReader in(tree, "a GPU");
+  plan.available.emplace_back((*name)->scalar, static_cast<int>(in.integer("available", {1, 1e6})));
+  auto rest = std::make_shared<ConfigNode>(*tree);
+  std::erase_if(rest->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
+  return rest;
+}
+
+void read_modes(PlanSpec& plan, ConfigReader& in) {
+  const std::vector<std::string> modes = in.texts("modes");
+  if (modes.empty()) return;
+  plan.aggregated = plan.disaggregated = false;
+  for (const std::string& mode : modes) {
+    if (mode != "aggregated" && mode != "disaggregated")
+      in.fail("modes", fmt::format("'{}' must be 'aggregated' or 'disaggregated'", mode));
+    (mode == "aggregated" ? plan.aggregated : plan.disaggregated) = true;
+  }
+}
+
+RoleSpace read_role(std::optional<ConfigReader> in) {
+  RoleSpace role;
+  if (!in) return role;
+  role.gpus = in->texts("gpus");
+  for (const auto& [key, values] : {std::pair{"tp", &role.tp},
+                                    {"pp", &role.pp},
+                                    {"ep", &role.ep},
+                                    {"attention_dp", &role.attention_dp},
+                                    {"max_num_seqs", &role.max_num_seqs},
+                                    {"max_num_batched_tokens", &role.max_num_batched_tokens},
+                                    {"workers", &role.workers}}) {
+    for (double value : in->numbers(key, {1, 1e6})) values->push_back(static_cast<int>(value));
+  }
+  in->finish();
+  return role;
+}
+
+void read_disaggregation(PlanSpec& plan, ConfigReader& in) {
+  for (const char* key : {"prefill", "decode", "transfer"}) {
+    if (in.has(key) && !plan.disaggregated) in.fail(key, fmt::format("'{}' belongs to 'modes: [disaggregated]'", key));
+  }
+  plan.prefill = read_role(in.optional_child("prefill"));
+  plan.decode = read_role(in.optional_child("decode"));
+  if (auto transfer = in.optional_child("transfer")) {
+    plan.transfer_bandwidth = transfer->bandwidth("bandwidth", BytesPerSecond(0));
+    if (transfer->has("latency")) plan.transfer_latency = transfer->time("latency", Seconds(0));
+    transfer->finish();
+  }
+}
+
+void add_axis(SweepSpec& space, const char* key, std::vector<ConfigTree> values) {
+  SweepAxis axis{.keys = {key}, .values = {}};
+  for (ConfigTree& value : values) axis.values.push_back({std::move(value)});
+  space.axes.push_back(std::move(axis));
+}
+
+/// A method with a list of k is one value each; `none` is a scenario without.
+std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
+  std::vector<ConfigTree> out;
+  for (const ConfigTree& value : values) {
+    const bool map = value->kind == ConfigNode::Kind::kMap;
+    const ConfigTree* drafts = map ? value->find("num_speculative_tokens") : nullptr;
+    if (value->kind == ConfigNode::Kind::kScalar && value->scalar == "none") {
+      auto none = std::make_shared<ConfigNode>(*value);
+      none->kind = ConfigNode::Kind::kNull;
+      out.push_back(std::move(none));
+    } else if (drafts != nullptr && *drafts && (*drafts)->kind == ConfigNode::Kind::kList) {
+      for (const ConfigTree& k : (*drafts)->items)
+        out.push_back(with_value(value, "num_speculative_tokens", k, "plan"));
+    } else if (map) {
+      out.push_back(value);
+    } else {
+      throw ConfigError(value->mark,
+                        "a speculation is 'none' or a map such as {method: eagle3, acceptance: 0.7, "
+                        "num_speculative_tokens: [1, 3, 5]}");
+    }
+  }
+  return out;
+}
+
+void read_space(PlanSpec& plan, ConfigReader& in) {
+  std::vector<ConfigTree> gpus = in.list("gpus");
+  if (gpus.empty()) in.fail("gpus", "'gpus' must list what may be bought, such as [h100-sxm, h200-sxm]");
+  for (ConfigTree& gpu : gpus) gpu = read_gpu(gpu, plan);
+  add_axis(plan.space, "gpu", std::move(gpus));
+  for (const SpaceKey& k : kSpaceKeys) {
+    std::vector<ConfigTree> values;
+    if (in.has(k.name)) {
+      values = in.list(k.name);
+      if (std::string_view(k.name) == "speculation") values = speculations(values);
+    } else if (std::string_view(k.name) == "tp") {
+      for (int tp = 1; tp <= std::min(plan.max_gpus, 8); tp *= 2)
+        values.push_back(make_scalar(std::to_string(tp), in.mark()));
+    }
+    if (!values.empty()) add_axis(plan.space, k.key, std::move(values));
+  }
+}
+
+/// The scenario without `search`, with an engine that limits can be laid over.
+ConfigTree scenario_of(const ConfigTree& tree) {
+  auto scenario = std::make_shared<ConfigNode>(*tree);
+  std::erase_if(scenario->entries, [](const ConfigNode::Entry& entry) { return entry.key == "search"; });
+  ConfigTree out = scenario;
+  const ConfigTree* workload = out->find("workload");
+  if (workload != nullptr && *workload &&
+      (*workload)->kind == ConfigNode::Kind::kMap) {  // how many is the search's business
+    const ConfigTree whole = resolve_named("workloads", *workload), process = value_at(whole, "arrivals.process");
+    const bool ends = whole->find("clients") != nullptr || whole->find("requests") != nullptr ||
+                      whole->find("duration") != nullptr || (process && process->scalar == "trace");
+    if (!ends) out = with_value(out, "workload.requests", make_scalar("1000", whole->mark), "plan");
+  }
+  if (out->find("engine") == nullptr) out = with_value(out, "engine", make_scalar("vllm", tree->mark), "plan");
+  return out;
+}
+
+bool all_at_once(const ConfigTree& tree) {
+  const ConfigTree* workload = tree->find("workload");
+  if (workload == nullptr) return false;
+  const ConfigTree process = value_at(resolve_named("workloads", *workload), "arrivals.process");
+  return process && process->scalar == "all_at_once";
+}
+
+}  // namespace
+
+std::string_view name_of(PlanGoal goal) { return kGoals[static_cast<std::size_t>(goal)]; }
+
+PlanSpec parse_plan(const ConfigTree& tree) {
+  PlanSpec plan;
+  const ConfigTree* search = tree->kind == ConfigNode::Kind::kMap ? tree->find("search") : nullptr;
+  if (search == nullptr)
+    throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
+  plan.space.scenario = scenario_of(tree);
+  ConfigReader in(*search, "a search");
+  plan.max_gpus = static_cast<int>(in.integer("max_gpus", 8, {1, 1e6}));
+  read_space(plan, in);
+  read_modes(plan, in);
+  read_disaggregation(plan, in);
+  plan.goal = static_cast<PlanGoal>(in.choice("goal", kGoals, all_at_once(tree) ? 2 : 0));
+  plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
+  plan.max_cost = in.price("max_cost", UsdPerHour{0});
+  plan.max_power = in.power("max_power", Watts{0});
+  plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
+  plan.slice = in.time("slice", Seconds(0));
+  if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");
+  plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
+  plan.power_usage_effectiveness = in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
+  in.finish();
+  if (plan.space.grid_points() > kMaxCandidates) {
+    throw ConfigError((*search)->mark, fmt::format("{:.3g} candidates are too many, {:.0f} is the most",
+                                                   plan.space.grid_points(), kMaxCandidates));
+  }
+  return plan;
+}
+
+}  // namespace roofcast

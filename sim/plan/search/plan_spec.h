@@ -1,0 +1,101 @@
+#pragma once
+// What a plan may choose from, and what it is to find.
+
+#include <limits>
+#include <optional>
+
+#include "sim/plan/scenario.h"
+#include "sim/plan/search/load_test.h"
+#include "sim/plan/search/sweep.h"
+
+namespace roofcast {
+
+enum class PlanGoal {
+  kCost,        ///< the load offered, at the fewest USD/h
+  kGpus,        ///< ... on the fewest GPUs
+  kThroughput,  ///< the most output tokens/s a GPU within the objectives, whatever load that takes
+};
+std::string_view name_of(PlanGoal goal);
+
+/// Which points of the space may be workers of one role, and how many of them there may be; empty: any.
+struct RoleSpace {
+  std::vector<std::string> gpus;
+  std::vector<int> tp, pp, ep, attention_dp, max_num_seqs, max_num_batched_tokens, workers;
+  bool allows(const Deployment& deployment) const;
+  bool allows_count(int count) const;
+};
+
+struct PlanSpec {
+  SweepSpec space;                                ///< candidates: every point of it
+  bool aggregated = true, disaggregated = false;  ///< modes
+  RoleSpace prefill, decode;                      ///< of disaggregated ones
+  BytesPerSecond transfer_bandwidth{};            ///< of caches, each GPU; 0: its NIC
+  std::optional<Seconds> transfer_latency;        ///< none: the decode engine's handover_time
+  PlanGoal goal = PlanGoal::kCost;
+  int max_gpus = 8;                                    ///< of the fleet
+  std::vector<std::pair<std::string, int>> available;  ///< GPUs of a kind there are, where fewer
+  int spare_replicas = 0;                              ///< N + this many are paid for
+  UsdPerHour max_cost{};                               ///< of the fleet, spares included; 0: none
+  Watts max_power{};                                   ///< mean of all its GPUs under the load; 0: none
+  double goodput = 0;                                  ///< share of requests within all limits; 0: limits singly
+  Seconds slice{};                                     ///< of a trace's day; 0: as suits its length
+  double grams_co2_per_kwh = 0;                        ///< of the grid; 0: carbon is not reported
+  double power_usage_effectiveness = 1;                ///< facility over GPUs' power, for the carbon
+};
+
+/// A scenario and
+///   search:
+///     gpus: [h100-sxm, {name: h200-sxm, available: 16, price: 3.5 USD/h}]   required
+///     max_gpus: 8
+///     tp, pp, ep, attention_dp: [counts]        default tp 1 2 4 8 ... up to max_gpus, the others 1
+///     precision: [names or maps]                weights, kv_cache: [formats]
+///     engines, max_num_seqs, max_num_batched_tokens: [...]
+///     speculation: [none, {method: eagle3, acceptance: 0.7, num_speculative_tokens: [1, 3, 5]}]
+///     modes: [aggregated, disaggregated]        default aggregated
+///     prefill, decode: {gpus, tp, pp, ep, attention_dp, max_num_seqs, max_num_batched_tokens, workers: [...]}
+///                                               of disaggregated ones: the part of the space each may come from
+///     transfer: {bandwidth: 50 GB/s, latency: 1 ms}        of caches; default each GPU's NIC, handover_time
+///     goal: cost | gpus | throughput            default cost where a rate or users are given
+///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
+///     goodput: 0.95                             of the requests within all limits at once, not each limit's percentile
+///     slice: 1 h                                of the day of a trace: replicas by hour
+///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
+PlanSpec parse_plan(const ConfigTree& tree);
+
+/// One point of the space, read; or two, of which one prefills: then the scenario is disaggregated and its deployment
+/// decodes.
+struct Candidate {
+  std::uint64_t index = 0;  ///< tells candidates apart
+  std::uint64_t point = 0;  ///< of the space
+  Scenario scenario;
+  std::string gpu, precision;
+  int most_gpus = 0;                                                   ///< of the fleet
+  int most_of_kind = 0;                                                ///< of its GPU
+  int most_prefill_gpus = 0;                                           ///< of that of the prefill workers
+  double most_usd_per_hour = std::numeric_limits<double>::infinity();  ///< of the fleet
+
+  bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
+  const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
+  int gpus() const { return scenario.deployment->sharding.gpus(); }  ///< of one replica, or decode worker
+  int prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
+  int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
+  double usd_per_hour(const Fleet& fleet) const;
+  /// Whether there are enough GPUs and dollars, with `spare` more replicas of each role.
+  bool affords(const Fleet& fleet, int spare) const;
+  int most_replicas(int spare) const;
+  int most_prefill_workers(int spare) const;
+};
+
+struct Candidates {
+  std::vector<Candidate> kept;  ///< aggregated ones, then pairs
+  std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0;
+  std::string first_reason;  ///< why one was too large for its memory
+};
+/// Reads every point; leaves out what cannot be split, needs more GPUs than there are, or does not fit its memory with
+/// a request of the mean length. Pairs are every prefill worker with every decode worker of the same engine and
+/// formats; prefill workers differ in all but max_num_seqs, decode workers in all but max_num_batched_tokens (the
+/// largest stands). Objectives are the scenario's, or else the workload's own. Throws ConfigError when no point can be
+/// read.
+Candidates read_candidates(const PlanSpec& plan, Fidelity fidelity);
+
+}  // namespace roofcast

@@ -1,0 +1,129 @@
+#include "sim/plan/search/sensitivity.h"
+#include "sim/plan/parallel.h"
+
+#include <algorithm>
+#include <array>
+
+namespace roofcast {
+namespace {
+
+constexpr double kMore = 1.1;
+
+struct Change {
+  const char* what;
+  void (*apply)(Deployment&);
+};
+constexpr std::array kChanges{
+    Change{"nothing", [](Deployment&) {}},
+    Change{"memory bandwidth", [](Deployment& d) { d.gpu.memory_bandwidth *= kMore; }},
+    Change{"FLOP/s",
+           [](Deployment& d) {
+             for (FlopsPerSecond& peak : d.gpu.dense) peak *= kMore;
+           }},
+    Change{"memory capacity", [](Deployment& d) { d.gpu.memory_capacity *= kMore; }},
+    Change{"links",
+           [](Deployment& d) {
+             for (BytesPerSecond* link :
+                  {&d.gpu.node.nvlink_bandwidth, &d.gpu.node.pcie_bandwidth, &d.gpu.node.nic_bandwidth})
+               *link *= kMore;
+           }},
+    Change{"host speed", [](Deployment& d) {
+             HostCosts& h = d.engine.host;
+             for (Seconds* time : {&h.step_time, &h.sequence_time, &h.prefill_step_time, &h.launch_time,
+                                   &h.request_time, &h.request_latency, &h.token_time, &h.prompt_token_time}) {
+               *time = *time / kMore;
+             }
+           }}};
+
+/// Where the search begins.
+struct Probe {
+  Fleet fleet;
+  double near = 0;
+  bool of_fleet = false;
+  double most() const { return near * 2.0; }  ///< that is tried
+};
+
+/// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
+double throughput_with(const PlannedDeployment& p, const Probe& probe, const Change& change) {
+  Scenario s = p.candidate.scenario;
+  s.deployment = perturbed(*s.deployment, change.apply);
+  if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
+  PricerPool pricers;
+  std::vector<TriedLoad> tried;
+  if (load_kind(*s.workload) == LoadKind::kWhole) {
+    const LoadResult r =
+        test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
+    return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
+  }
+  const LoadRange range{.low = probe.near * 0.8, .high = probe.most(), .tolerance = 0.005};
+  return held_load(s, range, probe.fleet, pricers, tried).load;
+}
+
+/// The pace that is about what the fleet holds: a trace was simulated at its own only, which may be far from it.
+double pace_near(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  double pace = p.load;
+  PricerPool pricers;
+  for (int i = 0; i < 10; ++i, pace *= 2) {
+    const LoadTest twice{.load = 2 * pace, .fleet = p.fleet(), .seed = s.serving.seed, .more_requests = 1};
+    if (!test_load(s, twice, pricers).met) break;
+  }
+  return pace;
+}
+
+/// One replica with its share of the load, or the fleet where the two cannot be told from each other, and where a
+/// share alone is too much for one: the router spares each of many the worst of a burst.
+Probe probe_of(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  const LoadKind kind = load_kind(*s.workload);
+  if (kind == LoadKind::kPace) return {p.fleet(), pace_near(p), true};
+  if (p.candidate.disaggregated()) return {p.fleet(), p.held > 0 ? p.held : p.load, true};
+  const Probe one{Fleet{}, p.held > 0 ? p.held : p.load / p.replicas, false};
+  if (kind == LoadKind::kWhole || p.replicas == 1) return one;
+  PricerPool pricers;
+  const double least = kind == LoadKind::kUsers ? std::max(1.0, std::floor(one.near * 0.8)) : one.near * 0.8;
+  const LoadTest test{.load = least, .fleet = one.fleet, .seed = s.serving.seed, .more_requests = 1};
+  return test_load(s, test, pricers).met ? one : Probe{p.fleet(), p.load, true};
+}
+
+}  // namespace
+
+std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&)) {
+  auto d = std::make_shared<Deployment>(deployment);
+  change(*d);
+  d->memory = plan_memory(*d);
+  return d;
+}
+
+Sensitivities sensitivities(const PlannedDeployment& planned) {
+  constexpr int kDoublings = 10;
+  std::array<double, kChanges.size()> throughput{};
+  Probe probe = probe_of(planned);
+  const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
+  const bool whole = kind == LoadKind::kWhole;
+  // The most that was tried says nothing of what limits the fleet: every change would seem to do nothing.
+  const auto capped = [&] {
+    const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
+    return !whole && throughput[0] >= most * (1 - 1e-9);
+  };
+  for (int i = 0; i <= kDoublings; ++i) {
+    if (i > 0) probe.near *= 2;
+    parallel_for_each_index(kChanges.size(),
+                            [&](std::size_t k) { throughput[k] = throughput_with(planned, probe, kChanges[k]); });
+    if (!capped()) break;
+  }
+  Sensitivities out;
+  out.of_fleet = probe.of_fleet;
+  if (!whole) out.held = throughput[0];
+  if (capped()) return out;
+  for (std::size_t i = 1; i < kChanges.size(); ++i) {
+    if (throughput[0] > 0 && throughput[i] > 0)
+      out.changes.push_back({kChanges[i].what, throughput[i] / throughput[0] - 1.0});
+  }
+  std::stable_sort(out.changes.begin(), out.changes.end(), [](const Sensitivity& a, const Sensitivity& b) {
+    return a.throughput_change > b.throughput_change;
+  });
+  return out;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,26 @@
+#pragma once
+// What would help a planned deployment: ten percent more of one thing, simulated again.
+
+#include "sim/plan/search/capacity_search.h"
+
+namespace roofcast {
+
+struct Sensitivity {
+  std::string what;              ///< "memory bandwidth", ...
+  double throughput_change = 0;  ///< relative, of the load one replica holds (or of the tokens/s of a fixed load)
+  double cost_change() const { return 1.0 / (1.0 + throughput_change) - 1.0; }
+};
+
+struct Sensitivities {
+  double held = 0;        ///< what one replica, or the fleet, holds as it is; 0 for a fixed load
+  bool of_fleet = false;  ///< of a trace, of workers apart, and where a router's share is easier than a replica's
+  std::vector<Sensitivity> changes;
+};
+
+/// +10 % of bandwidth, FLOP/s, memory capacity, links, and a host 10 % faster. Largest change first.
+Sensitivities sensitivities(const PlannedDeployment& planned);
+
+/// A copy of the deployment with ten percent more of one thing.
+std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&));
+
+}  // namespace roofcast

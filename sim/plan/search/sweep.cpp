@@ -1,0 +1,211 @@
+#include "sim/plan/search/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/text.h"
+#include "sim/plan/search/condition.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kMaxRange = 1e7;
+
+/// {from, to, times | step} as numbers.
+std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& key) {
+  ConfigReader in(tree, "a range");
+  const double from = in.number("from"), to = in.number("to");
+  const double times = in.number("times", 0.0, kAtLeastZero), step = in.number("step", 0.0, kAtLeastZero);
+  in.finish();
+  if ((times > 1) == (step > 0))
+    throw ConfigError(tree->mark, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
+  if (times > 1 && from <= 0)
+    throw ConfigError(tree->mark, fmt::format("'{}': 'from' must be more than 0 to be multiplied", key));
+  std::vector<ConfigTree> values;
+  for (double i = 0; i <= kMaxRange; ++i) {
+    const double value = times > 1 ? from * std::pow(times, i) : from + step * i;
+    if (value > to * (1 + 1e-12)) return values;
+    const double whole = std::round(value);
+    values.push_back(make_scalar(std::abs(value - whole) < 1e-9 * std::max(1.0, std::abs(whole))
+                                     ? fmt::format("{:.0f}", whole)
+                                     : fmt::format("{}", value),
+                                 tree->mark));
+  }
+  throw ConfigError(tree->mark, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
+}
+
+std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
+  const ConfigTree& tree = entry.value;
+  if (tree && tree->kind == ConfigNode::Kind::kMap && tree->find("from") != nullptr)
+    return range_values(tree, entry.key);
+  if (!tree || tree->kind != ConfigNode::Kind::kList) {
+    throw ConfigError(tree ? tree->mark : entry.key_mark,
+                      fmt::format("'{}' must be a list of values, or a range {{from, to, times}}", entry.key));
+  }
+  if (tree->items.empty())
+    throw ConfigError(tree->mark, fmt::format("'{}' has no values: the grid is empty", entry.key));
+  return tree->items;
+}
+
+void add_grid(SweepSpec& sweep, ConfigReader in) {
+  const ConfigTree map = in.whole();
+  for (const ConfigNode::Entry& entry : map->entries) {
+    SweepAxis axis{.keys = {entry.key}, .values = {}};
+    for (ConfigTree& value : values_of(entry)) axis.values.push_back({std::move(value)});
+    sweep.axes.push_back(std::move(axis));
+  }
+}
+
+void add_zip(SweepSpec& sweep, ConfigReader in) {
+  const ConfigTree map = in.whole();
+  SweepAxis axis;
+  for (const ConfigNode::Entry& entry : map->entries) {
+    std::vector<ConfigTree> values = values_of(entry);
+    if (axis.keys.empty()) axis.values.resize(values.size());
+    if (values.size() != axis.values.size()) {
+      throw ConfigError(entry.value->mark,
+                        fmt::format("'{}' has {} values, '{}' has {}: what is zipped is of equal length", entry.key,
+                                    values.size(), axis.keys.front(), axis.values.size()));
+    }
+    axis.keys.push_back(entry.key);
+    for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(std::move(values[i]));
+  }
+  if (!axis.keys.empty()) sweep.axes.push_back(std::move(axis));
+}
+
+/// A scenario by name, by file, or as it stands.
+ConfigTree scenario_of(ConfigReader& in) {
+  const ConfigTree tree = in.tree("scenario");
+  if (!tree) in.fail("scenario", "'scenario' is missing: a file, a name, or a mapping of model, gpu, ...");
+  return tree->kind == ConfigNode::Kind::kScalar ? load_named("scenarios", tree->scalar, tree->mark) : tree;
+}
+
+void check_keys(const SweepSpec& sweep, const Mark& mark) {
+  std::vector<std::string> keys = point_keys(sweep);
+  std::sort(keys.begin(), keys.end());
+  const auto twice = std::adjacent_find(keys.begin(), keys.end());
+  if (twice != keys.end()) throw ConfigError(mark, fmt::format("'{}' varies twice", *twice));
+  if (keys.empty()) throw ConfigError(mark, "nothing varies: give 'grid' or 'zip'");
+}
+
+/// The position of a point on each axis.
+std::vector<std::size_t> positions(const SweepSpec& sweep, std::uint64_t index) {
+  std::vector<std::size_t> at(sweep.axes.size());
+  for (std::size_t a = sweep.axes.size(); a-- > 0;) {
+    at[a] = index % sweep.axes[a].values.size();
+    index /= sweep.axes[a].values.size();
+  }
+  return at;
+}
+
+std::string one_line(const ConfigTree& tree) {
+  if (!tree || tree->kind == ConfigNode::Kind::kNull) return "null";
+  if (tree->kind == ConfigNode::Kind::kScalar) return tree->scalar;
+  std::string out;
+  for (const ConfigTree& item : tree->items) out += (out.empty() ? "" : ", ") + one_line(item);
+  for (const ConfigNode::Entry& entry : tree->entries)
+    out += (out.empty() ? "" : ", ") + entry.key + ": " + one_line(entry.value);
+  return tree->kind == ConfigNode::Kind::kList ? "[" + out + "]" : "{" + out + "}";
+}
+
+}  // namespace
+
+double SweepSpec::grid_points() const {
+  double points = 1;
+  for (const SweepAxis& axis : axes) points *= static_cast<double>(axis.values.size());
+  return points;
+}
+
+SweepSpec parse_sweep(const ConfigTree& tree) {
+  static constexpr std::array<std::string_view, 2> kRuns{"estimate", "simulate"};
+  ConfigReader in(tree, "a sweep");
+  SweepSpec sweep;
+  sweep.name = in.text("name", "");
+  in.ignore("help");
+  in.ignore("source");
+  sweep.scenario = scenario_of(in);
+  if (sweep.scenario->kind != ConfigNode::Kind::kMap) in.fail("scenario", "must be a file, a name, or a mapping");
+  sweep.simulate = in.choice("run", kRuns, 0) == 1;
+  if (auto grid = in.optional_child("grid")) add_grid(sweep, std::move(*grid));
+  if (auto zip = in.optional_child("zip")) add_zip(sweep, std::move(*zip));
+  for (const ConfigTree& condition : in.list("where")) {
+    if (condition->kind != ConfigNode::Kind::kScalar)
+      throw ConfigError(condition->mark, "a condition is a text such as 'parallelism.tp <= 4'");
+    sweep.where.emplace_back(condition->scalar, condition->mark);
+  }
+  in.finish();
+  check_keys(sweep, tree->mark);
+  return sweep;
+}
+
+ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index) {
+  ConfigTree tree = sweep.scenario;
+  const std::vector<std::size_t> at = positions(sweep, index);
+  for (std::size_t a = 0; a < at.size(); ++a) {
+    const SweepAxis& axis = sweep.axes[a];
+    for (std::size_t k = 0; k < axis.keys.size(); ++k) {
+      const ConfigTree& value = axis.values[at[a]][k];
+      tree = with_value(tree, axis.keys[k], value, value->mark.path);
+    }
+  }
+  return tree;
+}
+
+std::vector<std::string> point_keys(const SweepSpec& sweep) {
+  std::vector<std::string> keys;
+  for (const SweepAxis& axis : sweep.axes) keys.insert(keys.end(), axis.keys.begin(), axis.keys.end());
+  return keys;
+}
+
+std::vector<std::string> point_values(const SweepSpec& sweep, std::uint64_t index) {
+  std::vector<std::string> out;
+  const std::vector<std::size_t> at = positions(sweep, index);
+  for (std::size_t a = 0; a < at.size(); ++a) {
+    for (const ConfigTree& value : sweep.axes[a].values[at[a]]) out.push_back(one_line(value));
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> kept_points(const SweepSpec& sweep) {
+  std::vector<std::uint64_t> kept;
+  const auto points = static_cast<std::uint64_t>(sweep.grid_points());
+  for (std::uint64_t i = 0; i < points; ++i) {
+    bool keep = true;
+    if (!sweep.where.empty()) {
+      const ConfigTree scenario = point_scenario(sweep, i);
+      for (const auto& [condition, mark] : sweep.where) keep = keep && holds(condition, scenario, mark);
+    }
+    if (keep) kept.push_back(i);
+  }
+  if (kept.empty())
+    throw ConfigError(sweep.where.front().second, fmt::format("'where' leaves none of the {} points", points));
+  return kept;
+}
+
+std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs) {
+  std::string text = fmt::format("roofcast {} {} {}\n", ROOFCAST_VERSION, simulate ? "simulate" : "estimate",
+                                 fidelity == Fidelity::kIdeal ? "ideal" : "calibrated");
+  static constexpr std::array<std::pair<const char*, const char*>, 4> kNamed{
+      {{"model", "models"}, {"gpu", "hardware"}, {"engine", "engines"}, {"workload", "workloads"}}};
+  for (const auto& [key, kind] : kNamed) {
+    const ConfigTree* value = scenario->find(key);
+    if (value == nullptr || !*value || (*value)->kind == ConfigNode::Kind::kNull) continue;
+    fmt::format_to(std::back_inserter(text), "{:016x}\n", specs.fingerprint(kind, *value));
+  }
+  const ConfigTree prefill = value_at(scenario, "disaggregation.prefill");
+  for (const auto& [key, kind] : kNamed) {
+    if (!prefill || prefill->kind != ConfigNode::Kind::kMap) break;
+    const ConfigTree* value = prefill->find(key);
+    if (value == nullptr || !*value || ((*value)->kind == ConfigNode::Kind::kMap && (*value)->find("name") == nullptr))
+      continue;
+    fmt::format_to(std::back_inserter(text), "prefill {:016x}\n", specs.fingerprint(kind, *value));
+  }
+  text += to_yaml(*scenario);
+  return fmt::format("{:016x}{:016x}", hash_text(text), hash_text(text, 0x9e3779b97f4a7c15ULL));
+}
+
+}  // namespace roofcast

@@ -1,0 +1,66 @@
+// One point of a sweep, estimated or simulated.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/plan/search/sweep.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::array<std::string_view, 4> kRequestKeys{"batch", "prompt_tokens", "output_tokens", "context"};
+constexpr Range kCount{1.0, 1e8};
+
+bool is_request_key(const ConfigNode::Entry& entry) {
+  return std::find(kRequestKeys.begin(), kRequestKeys.end(), entry.key) != kRequestKeys.end();
+}
+
+/// The scenario without the keys of the estimate's request, and those keys alone.
+std::pair<ConfigTree, ConfigTree> split_request(const ConfigTree& scenario) {
+  auto rest = std::make_shared<ConfigNode>(*scenario), request = std::make_shared<ConfigNode>(*scenario);
+  std::erase_if(rest->entries, is_request_key);
+  std::erase_if(request->entries, [](const ConfigNode::Entry& entry) { return !is_request_key(entry); });
+  return {rest, request};
+}
+
+/// What the request leaves open comes from the workload: its mean lengths, its concurrency.
+EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
+  EstimateRequest r;
+  r.replicas = scenario.serving.replicas;
+  r.speculation = scenario.serving.speculation;
+  if (scenario.workload) {
+    const WorkloadSpec& w = *scenario.workload;
+    if (w.arrivals.process == ArrivalSpec::Process::kClosedLoop)
+      r.batch = std::max(1, (w.arrivals.concurrency + r.replicas - 1) / r.replicas);
+    if (w.arrivals.process != ArrivalSpec::Process::kTrace) {
+      r.prompt_tokens = std::max(1, static_cast<int>(std::lround(w.prompt_tokens.mean())));
+      r.output_tokens = std::max(1, static_cast<int>(std::lround(w.output_tokens.mean())));
+    }
+  }
+  ConfigReader in(tree, "an estimate");
+  r.batch = static_cast<int>(in.integer("batch", r.batch, kCount));
+  r.prompt_tokens = static_cast<int>(in.integer("prompt_tokens", r.prompt_tokens, kCount));
+  r.output_tokens = static_cast<int>(in.integer("output_tokens", r.output_tokens, kCount));
+  if (in.has("context")) r.context = static_cast<int>(in.integer("context", kCount));
+  return r;
+}
+
+}  // namespace
+
+MetricsList run_point(const ConfigTree& tree, bool simulated, Fidelity fidelity, SpecCache& specs) {
+  if (!simulated) {
+    const auto [rest, request] = split_request(tree);
+    const Scenario scenario = read_scenario(rest, fidelity, specs);
+    if (scenario.serving.disaggregation)
+      throw ConfigError(tree->mark, "an estimate knows no 'disaggregation'; simulate the points ('run: simulate')");
+    return metrics_of(estimate(scenario.deployment, read_request(request, scenario)), *scenario.deployment);
+  }
+  const Scenario scenario = read_scenario(tree, fidelity, specs);
+  if (!scenario.workload) throw ConfigError(tree->mark, "the scenario of a simulated sweep needs a 'workload'");
+  if (scenario.deployment->memory.infeasible)
+    return {{"fits", false}, {"reason", scenario.deployment->memory.infeasible->reason}};
+  return metrics_of(simulate(scenario.deployment, *scenario.workload, scenario.serving), scenario);
+}
+
+}  // namespace roofcast

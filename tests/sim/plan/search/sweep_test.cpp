@@ -1,0 +1,160 @@
+#include "sim/plan/search/sweep_run.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "sim/plan/search/condition.h"
+#include "tests/base/temporary_folder.h"
+
+using namespace roofcast;
+
+namespace {
+
+SweepSpec sweep_of(const char* text) { return parse_sweep(parse_config_text(text, "sweep.yaml")); }
+
+constexpr const char* kGrid = R"(
+scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}
+grid: {batch: [1, 2, 4], parallelism.tp: [1, 2]}
+)";
+
+const std::atomic<bool> kGo{false};
+
+MetricsList result_of(const SweepStore& store, const std::string& hash) {
+  return metrics_from_text(store.find(hash).value());
+}
+
+double number(const MetricsList& metrics, std::string_view name) {
+  for (const auto& [key, value] : metrics) {
+    if (key == name) return std::get<double>(value);
+  }
+  FAIL("no such metric");
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("sweep: a grid is crossed, a zip goes side by side") {
+  // 3 batches x 2 layouts x 2 zipped pairs = 12 points; the last axis runs fastest
+  const SweepSpec sweep = sweep_of(R"(
+scenario: {model: llama-2-7b, gpu: h100-sxm}
+grid: {batch: [1, 2, 4], parallelism.tp: [1, 2]}
+zip: {prompt_tokens: [100, 200], output_tokens: [10, 20]}
+)");
+  CHECK(sweep.grid_points() == 12);
+  CHECK(point_values(sweep, 0) == std::vector<std::string>{"1", "1", "100", "10"});
+  CHECK(point_values(sweep, 1) == std::vector<std::string>{"1", "1", "200", "20"});
+  CHECK(point_values(sweep, 11) == std::vector<std::string>{"4", "2", "200", "20"});
+}
+
+TEST_CASE("sweep: ranges multiply or step") {
+  CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 1, to: 64, times: 2}}").grid_points() == 7);
+  CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 10, to: 50, step: 10}}").grid_points() == 5);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 0, to: 64, times: 2}}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 1, to: 64}}"), ConfigError);
+}
+
+TEST_CASE("sweep: what cannot be a grid is refused") {
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: []}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: 3}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\nzip: {batch: [1, 2], tp: [1]}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: [1]}\nzip: {batch: [1]}"), ConfigError);
+  CHECK_THROWS_AS(kept_points(sweep_of("scenario: {gpu: x}\ngrid: {batch: [1, 2]}\nwhere: [batch > 2]")), ConfigError);
+}
+
+TEST_CASE("condition: arithmetic over keys, and names") {
+  const ConfigTree s =
+      parse_config_text("{gpu: h100-sxm, parallelism: {tp: 4, pp: 2}, workload: {arrivals: {rate: 6 /s}}}", "s");
+  CHECK(holds("parallelism.tp * parallelism.pp <= 8", s, {}));
+  CHECK_FALSE(holds("parallelism.tp * parallelism.pp < 8", s, {}));
+  CHECK(holds("(parallelism.tp + 2) / 3 == parallelism.pp", s, {}));
+  CHECK(holds("gpu == h100-sxm", s, {}));
+  CHECK(holds("gpu != l40s", s, {}));
+  CHECK(holds("workload.arrivals.rate > 5", s, {}));
+  CHECK_THROWS_AS(holds("paralelism.tp <= 8", s, {}), ConfigError);
+  CHECK_THROWS_AS(holds("parallelism.tp", s, {}), ConfigError);
+  CHECK_THROWS_AS(holds("parallelism.tp <= 8 8", s, {}), ConfigError);
+}
+
+TEST_CASE("sweep: the store gives back what was run, and only what is missing runs") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s.sqlite";
+  const SweepSpec sweep = sweep_of(kGrid);
+  {
+    SweepStore store(path);
+    const SweepOutcome first = run_sweep(sweep, Fidelity::kIdeal, store, kGo);
+    CHECK(first.computed == 6);
+    // one sequence of 7B weights in 16 bit at 3.35 TB/s: 13.5 GB / 3.35 TB/s = 4.0 ms; two GPUs read half each
+    const double one = number(result_of(store, first.hashes[0]), "tpot_ms"),
+                 two = number(result_of(store, first.hashes[1]), "tpot_ms");
+    CHECK(one == doctest::Approx(4.0).epsilon(0.05));
+    CHECK(two < one);
+  }
+  SweepStore store(path);
+  CHECK(run_sweep(sweep, Fidelity::kIdeal, store, kGo).computed == 0);
+  CHECK(run_sweep(sweep, Fidelity::kCalibrated, store, kGo).computed == 6);  // another question
+  const SweepSpec larger = sweep_of(R"(
+scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}
+grid: {batch: [1, 2, 4, 8], parallelism.tp: [1, 2]}
+)");
+  const SweepOutcome more = run_sweep(larger, Fidelity::kIdeal, store, kGo);
+  CHECK(more.found == 6);
+  CHECK(more.computed == 2);
+}
+
+TEST_CASE("sweep store: it tells by itself what was swept last, and in what order") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s.sqlite";
+  const SweepSpec sweep = sweep_of(kGrid);
+  std::vector<std::string> hashes;
+  {
+    SweepStore store(path);
+    run_sweep(sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}\ngrid: {batch: [64, 128]}"),
+              Fidelity::kIdeal, store, kGo);
+    hashes = run_sweep(sweep, Fidelity::kIdeal, store, kGo).hashes;
+    store.add("later", "tpot_ms=1", 0);
+    CHECK_THROWS_AS(read_store(path, [](StoredPoint&&) {}), ConfigError);  // in use
+  }
+  std::vector<StoredPoint> points;
+  const StoredSweep told = read_store(path, [&](StoredPoint&& p) { points.push_back(std::move(p)); });
+  CHECK(told.run == "estimate");
+  CHECK(told.keys == point_keys(sweep));
+  REQUIRE(points.size() == 6);
+  const SweepStore store(path);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].values == point_values(sweep, i));
+    CHECK(points[i].result == *store.find(hashes[i]));
+  }
+}
+
+TEST_CASE("sweep: combinations that cannot be are told apart from a file that is wrong") {
+  SweepStore store(":memory:");
+  const SweepOutcome some =
+      run_sweep(sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {parallelism.tp: [1, 3]}"),
+                Fidelity::kIdeal, store, kGo);
+  CHECK(some.errors.size() == 1);  // 32 heads by 3
+  CHECK_THROWS_AS(run_sweep(sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {paralelism.tp: [1, 2]}"),
+                            Fidelity::kIdeal, store, kGo),
+                  ConfigError);
+}
+
+TEST_CASE("sweep store: a damaged file, another program's, and one in use are refused and left as they are") {
+  const TemporaryFolder folder;
+  const std::string text = folder.path() + "/notes.sqlite";
+  std::ofstream(text) << std::string(5000, 'x');
+  CHECK_THROWS_AS(SweepStore{text}, ConfigError);
+  CHECK(std::filesystem::file_size(text) == 5000);
+  const std::string used = folder.path() + "/used.sqlite";
+  const SweepStore first(used);
+  CHECK_THROWS_AS(SweepStore{used}, ConfigError);
+  CHECK_THROWS_AS(SweepStore{folder.path() + "/no/such/folder.sqlite"}, ConfigError);
+}
+
+TEST_CASE("sweep store: results keep every bit") {
+  const MetricsList metrics{{"x", 0.1 + 0.2}, {"yes", true}, {"why", std::string("weights = 3 GB")}};
+  CHECK(metrics_from_text(to_text(metrics)) == metrics);
+  CHECK_THROWS_AS(metrics_from_text("x=1.5y\n"), ConfigError);
+  CHECK_THROWS_AS(metrics_from_text("x=1.5"), ConfigError);
+}
