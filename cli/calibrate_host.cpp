@@ -26,6 +26,11 @@ void print_fit(const HostFit& fit, bool runs) {
                                                  : "";
     fmt::print("  {}: {:.4g} us{}\n", p.name, us, note);
   }
+  for (const auto& [name, member] :
+       {std::pair{"worker_time", &HostCosts::worker_time}, {"piece_time", &HostCosts::piece_time}}) {
+    if (fit.host.*member > Seconds(0))
+      fmt::print("  {}: {:.4g} us  # as it was: not fitted\n", name, (fit.host.*member).in(kMicrosecond));
+  }
   fmt::print("\nloss {:.4f}\n", fit.loss);
   const auto percent = [](double fraction) {
     return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
@@ -85,6 +90,9 @@ int run_calibrate_host(std::span<const std::string> arguments) {
   }
   for (const char* flag : {"engine", "data"}) {
     if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
+  }
+  for (const std::string flag : {"engine", "sibling"}) {  // an unknown name is told before anything is simulated
+    if (options.has(flag)) load_named("engines", options.text(flag), Mark{"--" + flag, 0, 0});
   }
   const CsvTable table = CsvTable::read_file(options.text("data"));
   MeasuredRuns runs = read_measured_runs(table);

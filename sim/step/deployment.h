@@ -39,9 +39,9 @@ struct Deployment {
 
   Machine machine() const { return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity}; }
   OperatorContext operator_context() const;
-  Bytes reserved_memory() const;
-  /// Buffers of a step of `tokens` tokens of which `logit_rows` are sampled from.
-  Bytes activations(double tokens, double logit_rows) const;  ///< of a GPU, beside weights and activations
+  Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
+  /// Of a GPU: buffers of a step of `tokens` tokens, `logit_rows` of which are sampled from.
+  Bytes activations(double tokens, double logit_rows) const;
 };
 
 /// Plans the memory of a deployment whose other parts are set.

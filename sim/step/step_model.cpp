@@ -275,8 +275,10 @@ struct StepModel::State {
   }
   /// Of the pieces that a replayed step is launched in.
   double piece_seconds() const {
+    const NodeSpec& node = deployment->gpu.node;
     const double doublings = std::log2(static_cast<double>(deployment->sharding.tp));
-    return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings);
+    return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings) /
+           (node.host_speed * node.launch_speed);
   }
   /// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
   double host_seconds(double sequences, bool prefill, bool launching) const {

@@ -8,8 +8,8 @@ namespace roofcast {
 StateLayer read_mamba1_layer(HfConfig& in);
 StateLayer read_mamba2_layer(HfConfig& in);
 StateLayer read_gated_delta_layer(HfConfig& in);
-/// Lightning attention over the heads of `attention`, all of them with keys of their own.
 StateLayer read_convolution_layer(HfConfig& in);
+/// Lightning attention over the heads of `attention`, all of them with keys of their own.
 StateLayer lightning_layer(const GroupedAttention& attention);
 
 }  // namespace roofcast

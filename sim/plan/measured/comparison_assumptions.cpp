@@ -32,8 +32,9 @@ struct Change {
 };
 
 void scale_host(HostCosts& host, double factor) {
-  for (Seconds* time : {&host.step_time, &host.sequence_time, &host.prefill_step_time, &host.launch_time,
-                        &host.request_time, &host.request_latency, &host.token_time, &host.prompt_token_time})
+  for (Seconds* time :
+       {&host.step_time, &host.sequence_time, &host.worker_time, &host.prefill_step_time, &host.launch_time,
+        &host.request_time, &host.request_latency, &host.token_time, &host.prompt_token_time, &host.piece_time})
     *time = *time * factor;
 }
 

@@ -40,6 +40,15 @@ struct Measured {
   RunPrediction predicted{};
 };
 
+/// Of a run with workers apart, those of both kinds.
+void set_host(MeasuredRun& run, const HostCosts& host) {
+  run.deployment->engine.host = host;
+  if (!run.disaggregation) return;
+  auto prefill = std::make_shared<Deployment>(*run.disaggregation->prefill);
+  prefill->engine.host = host;
+  run.disaggregation->prefill = std::move(prefill);
+}
+
 /// Before any run's own settings changed them.
 HostCosts profile_host(const std::string& engine) {
   return parse_engine_spec(ConfigReader(load_named("engines", engine, Mark{"--engine", 0, 0}), "an engine")).host;
@@ -98,8 +107,7 @@ class HostProblem {
     const HostCosts host = kind_ == RunKind::kOffline ? without_front_end(costs) : costs;
     parallel_for_each_index(order_.size(), [&](std::size_t i) {
       for (Measured& m : *order_[i].members) {
-        if (m.run->group == except) continue;
-        m.run->deployment->engine.host = host;
+        if (m.run->group != except) set_host(*m.run, host);
       }
       order_[i].members->front().run->deployment->engine.host = host;  // the pricer reads this one
       for (Measured& m : *order_[i].members) {
@@ -195,8 +203,9 @@ class HostProblem {
   HostCosts own_;
 };
 
-HostCosts host_of(const std::vector<double>& x) {
-  HostCosts host;
+/// Costs that are none of the parameters stay as `base` has them.
+HostCosts host_of(const std::vector<double>& x, const HostCosts& base) {
+  HostCosts host = base;
   for (std::size_t i = 0; i < kParameters.size(); ++i)
     host.*kParameters[i].member = Seconds(x[i] * kParameters[i].high_us * 1e-6);
   return host;
@@ -237,14 +246,14 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts&
   search.set_maxeval(options.max_evaluations);
   search.set_xtol_abs(1e-4);
   const std::function<double(const std::vector<double>&)> value = [&](const std::vector<double>& at) {
-    problem.predict(host_of(at), except);
+    problem.predict(host_of(at, problem.own()), except);
     return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, expected) : 0.0);
   };
   search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
                               void* f) { return (*static_cast<decltype(&value)>(f))(at); },
                            const_cast<void*>(static_cast<const void*>(&value)));
   search.optimize(x, loss);
-  return host_of(x);
+  return host_of(x, problem.own());
 }
 
 /// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
@@ -257,7 +266,7 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts
     std::vector<double> x;
     for (std::size_t k = 0; k < kParameters.size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
     double other = 0;
-    const HostCosts found = descend(problem, host_of(x), prior, except, options, other);
+    const HostCosts found = descend(problem, host_of(x, problem.own()), prior, except, options, other);
     if (other < loss) best = found, loss = other;
   }
   return best;
@@ -270,7 +279,7 @@ namespace {
 constexpr double kLeastPull = 0.005;
 
 /// A tenth of every bound: not the profile's costs, which have seen every group.
-HostCosts neutral_costs() { return host_of(std::vector<double>(kParameters.size(), 0.1)); }
+HostCosts neutral_costs() { return host_of(std::vector<double>(kParameters.size(), 0.1), {}); }
 
 /// What is expected of costs that are fitted without `group`.
 HostCosts expected_without(const std::string& group, MeasuredRuns& runs, const CsvTable& table,

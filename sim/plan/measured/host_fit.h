@@ -55,7 +55,8 @@ struct HostFit {
 /// are twice off under the engine's own costs. Where a group is left out, the descent starts from a tenth of every
 /// bound and is pulled there (at least 0.005), or to the sibling's costs, fitted anew if its runs have a group of that
 /// name: what the others do not determine stays. A cost on which no run's prediction depends (a front end's, of offline
-/// runs, which have none) is left as the profile has it. Throws ConfigError when no scored run is of this engine.
+/// runs, which have none) is left as the profile has it, as are those that are no HostParameter. Throws ConfigError
+/// when no scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

@@ -42,8 +42,9 @@ TEST_CASE("ideal decode of Llama-2-13B reads its weights and its cache once") {
 }
 
 TEST_CASE("launching a graph in pieces and sending steps to workers cost by ranks and by GPUs") {
-  const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true) {
+  const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true, double host_speed = 1) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", tp);
+    d->gpu.node.host_speed = host_speed;
     d->engine.host.piece_time = piece_us * kMicrosecond;
     d->engine.host.worker_time = worker_us * kMicrosecond;
     d->engine.graphs.enabled = graphs;
@@ -52,6 +53,7 @@ TEST_CASE("launching a graph in pieces and sending steps to workers cost by rank
   // 32 layers, a gap each and again for each doubling of the ranks
   CHECK(step(1, 5, 0) - step(1, 0, 0) == doctest::Approx(32 * 5.0));
   CHECK(step(4, 5, 0) - step(4, 0, 0) == doctest::Approx(32 * 5.0 * 3));
+  CHECK(step(4, 5, 0, true, 0.5) - step(4, 0, 0, true, 0.5) == doctest::Approx(32 * 5.0 * 3 / 0.5));
   CHECK(step(4, 5, 0, false) == step(4, 0, 0, false));  // an eager step has no pieces
   CHECK(step(1, 0, 1000) == step(1, 0, 0));
   CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));

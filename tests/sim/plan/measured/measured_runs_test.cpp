@@ -293,6 +293,33 @@ TEST_CASE("host fit: a sibling's costs are expected") {
   CHECK(pulled.groups[0].fitted.tpot > free.groups[0].fitted.tpot);
 }
 
+TEST_CASE("host fit: costs that are not fitted stay in the predictions and in the result") {
+  std::string rows = "model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n";
+  for (const int concurrency : {1, 2, 4, 8, 16})
+    rows += fmt::format("llama-3.1-8b,h100-sxm,vllm,0.10.2,bf16,256,64,{},2,20,5\n", concurrency);
+  const CsvTable table = CsvTable::parse(rows, "runs.csv");
+  MeasuredRuns runs = read_measured_runs(table);
+  const HostCosts own = runs.runs[0].deployment->engine.host;
+  REQUIRE(own.piece_time > Seconds(0));
+  const HostFit fit = fit_host(runs, table, "vllm-0.10", {.max_evaluations = 3, .starts = 1});
+  CHECK(fit.host.piece_time == own.piece_time);
+  CHECK(runs.runs[0].deployment->engine.host.piece_time == own.piece_time);
+}
+
+TEST_CASE("host fit: workers apart all have the costs that are tried") {
+  std::string rows =
+      "model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,prefill_num_workers,prefill_tp_size,"
+      "decode_num_workers,decode_tp_size,ttft_ms,tpot_ms\n";
+  for (const int concurrency : {1, 2, 4, 8, 16})
+    rows += fmt::format("llama-3.1-8b,h100-sxm,vllm,0.12.0,bf16,256,64,{},1,1,1,1,20,5\n", concurrency);
+  const CsvTable table = CsvTable::parse(rows, "runs.csv");
+  MeasuredRuns runs = read_measured_runs(table);
+  REQUIRE(runs.kind == RunKind::kDisaggregated);
+  const HostFit fit = fit_host(runs, table, "vllm", {.max_evaluations = 5, .starts = 1});
+  CHECK(runs.runs[0].disaggregation->prefill->engine.host.step_time == fit.host.step_time);
+  CHECK(fit.host.step_time != read_measured_runs(table).runs[0].deployment->engine.host.step_time);
+}
+
 TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
   std::string rows = "version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,metric,value\n";
   for (const int osl : {8, 16, 24, 32, 40})
