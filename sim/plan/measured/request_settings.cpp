@@ -118,6 +118,8 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   return named;
 }
 
+const char* profile_of(double version) { return version < 0.008 ? "vllm-0" : version < 0.011 ? "vllm-0.10" : "vllm"; }
+
 /// `context`: the model's own.
 Entries engine_entries(const Settings& s, int context) {
   const Mark mark = s.mark();
@@ -130,7 +132,7 @@ Entries engine_entries(const Settings& s, int context) {
   };
   const LaunchDefaults defaults = launch_defaults(version, s.count("/engine_kwargs/max_model_len", context),
                                                   s.flag("/engine_kwargs/enable_chunked_prefill"));
-  Entries e{word("name", version < 0.008 ? "vllm-0" : "vllm"),
+  Entries e{word("name", profile_of(version)),
             whole("max_num_seqs", s.resolved("/resolved_config/scheduler_config/max_num_seqs",
                                              "/engine_kwargs/max_num_seqs", defaults.max_num_seqs)),
             whole("max_num_batched_tokens",

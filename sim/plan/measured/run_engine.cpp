@@ -34,6 +34,8 @@ bool before_vllm_0_11(const std::string& version, const std::string& measured) {
   return number < 99 ? number < 0.011 : !measured.empty() && measured < "2025-11";
 }
 
+bool is_vllm_v1(const EngineSpec& engine) { return engine.name == "vllm" || engine.name == "vllm-0.10"; }
+
 /// Groups of query heads that TensorRT-LLM's XQA kernels decode together came one after another, as the throughput of
 /// models of either group at saturation shows: none before 0.7; groups of eight until 0.10, not over paged 16-bit
 /// caches; other groups with 0.11, and groups of eight over paged 16-bit caches with 0.12.
@@ -195,8 +197,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   e.chunked_prefill = flag("chunked_prefill", e.chunked_prefill);
   e.async_scheduling = flag("async_scheduling", e.async_scheduling);
   e.graphs.max_batch = whole("cuda_graph_max_batch", e.graphs.max_batch);
-  // vLLM V1's max_cudagraph_capture_size counts tokens of steps of either kind; the others' limits are of decode alone.
-  if (e.name == "vllm") e.graphs.prefill_tokens = e.graphs.max_batch;
+  // vLLM V1's largest captured size counts tokens of steps of either kind; the others' limits are of decode alone.
+  if (is_vllm_v1(e)) e.graphs.prefill_tokens = e.graphs.max_batch;
   e.prefill_wait_ratio = number("prefill_wait_ratio", e.prefill_wait_ratio);
   e.prefill_wait_steps = whole("prefill_wait_steps", e.prefill_wait_steps);
   // The recipes' attention_dp_config: enable_balance, timeout_iters 60.
@@ -216,8 +218,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
 
 std::string cache_format_of_run(const std::string& column, const std::string& weights, const Deployment& d) {
   const bool vllm_family = d.engine.name.rfind("trtllm", 0) != 0;
-  const bool v1 = d.engine.name == "vllm" || d.engine.name == "vllm-0.10";
-  if (v1 && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
+  if (is_vllm_v1(d.engine) && d.gpu.architecture == "hopper" && (column == "fp8" || column.empty())) return "bf16";
   if (!column.empty()) return column;
   if (weights == "nvfp4") return "fp8";
   if (!vllm_family && weights.rfind("fp8", 0) == 0) return "fp8";

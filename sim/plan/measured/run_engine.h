@@ -19,9 +19,12 @@ struct RunEngine {
   std::string kv_dtype = {};  ///< its column; blank is 16 bit before TensorRT-LLM 0.12
 };
 /// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch
-/// one (its offline benchmark took that backend from 0.19 on), but workers apart ran under NVIDIA Dynamo, whose version
-/// that column then names, with TensorRT-LLM 1.1 or later; SGLang before 0.5.10 hides less of its host work, vLLM
-/// before 0.8 is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. Throws ConfigError for an unknown engine.
+/// one (its offline benchmark took that backend from 0.19 on), from 1.3 on decode grows with the batch by its kernels
+/// alone. Workers apart ran under NVIDIA Dynamo, whose version that column then names, with TensorRT-LLM 1.1 or later,
+/// told apart by the day; SGLang before 0.5.10 hides less of its host work, vLLM before 0.11 launches its graphs in
+/// pieces, before 0.8 and in static runs it is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. A nightly or
+/// blank version is that of its day; without either, vllm, sglang or trtllm (1.1 and later). Throws ConfigError for an
+/// unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
 
 bool has_experts(const ModelSpec& model);

@@ -112,6 +112,9 @@ TEST_CASE("settings of a recorded run") {
   // Before 0.8 a budget without chunks holds the longest prompt: Llama 2's 4096 tokens, or what it was told.
   const std::string v0 = R"(, "vllm_version": "0.6.6", "hardware": {"device_name": "NVIDIA H100 80GB HBM3"})";
   const EngineSpec whole = read(R"(, "model": "meta-llama/Llama-2-7b-hf")", v0).deployment->engine;
+  CHECK(whole.name == "vllm-0");
+  CHECK(told.deployment->engine.name == "vllm");
+  CHECK(read("", R"(, "vllm_version": "0.10.2")").deployment->engine.name == "vllm-0.10");
   CHECK(whole.max_num_batched_tokens == 4096);
   CHECK_FALSE(whole.chunked_prefill);
   CHECK(whole.max_num_seqs == 256);

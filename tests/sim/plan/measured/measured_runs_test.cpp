@@ -119,6 +119,23 @@ TEST_CASE("measured runs: the profile of a version, or of the day where none is 
   CHECK(profile("trtllm", "", "") == "trtllm");
 }
 
+TEST_CASE("measured runs: vLLM V1's largest graph is of tokens, with prefill and without") {
+  const auto graphs = [](const std::string& engine) {
+    return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
+                                              "cuda_graph_max_batch,ttft_ms,tpot_ms\nllama-3.1-8b,h100-sxm," +
+                                                  engine + ",bf16,128,64,8,1,300,1,1\n",
+                                              "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.graphs;
+  };
+  for (const char* engine : {"vllm,0.19.0", "vllm,0.10.2"}) {
+    CHECK(graphs(engine).max_batch == 300);
+    CHECK(graphs(engine).prefill_tokens == 300);
+  }
+  CHECK(graphs("sglang,0.5.10").max_batch == 300);
+  CHECK(graphs("sglang,0.5.10").prefill_tokens != 300);
+}
+
 TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX's machines were") {
   const auto run = [](const std::string& row) {
     return read_measured_runs(
