@@ -1,6 +1,7 @@
 // The only place that catches and exits.
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -42,9 +43,10 @@ int run(const std::vector<std::string>& words) {
 }
 
 /// A standard stream that the caller has closed would be the next file to be opened: results would end up in it.
+/// Whoever closes stderr wants no messages; a result that finds no stdout is lost, which must show.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
-    if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+    if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
   }
 }
 
@@ -55,8 +57,11 @@ bool stdout_written() {
   return flushed && std::ferror(stdout) == 0 && std::cout.good();
 }
 
+/// Never throws, as fmt::print does where stderr cannot be written.
+void complain(const std::string& message) { std::fputs((message + "\n").c_str(), stderr); }
+
 int lost_output() {
-  fmt::print(stderr, "stdout: cannot be written\n");
+  complain("stdout: cannot be written");
   return roofcast::kBadInput;
 }
 
@@ -68,14 +73,15 @@ int main(int argc, char** argv) {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     return stdout_written() ? status : lost_output();
   } catch (const roofcast::ConfigError& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    complain(error.what());
     return roofcast::kBadInput;
   } catch (const roofcast::Unavailable& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    complain(error.what());
     return roofcast::kNoAnswer;
   } catch (const std::exception& error) {
-    if (!stdout_written()) return lost_output();  // fmt::print throws
-    fmt::print(stderr, "roofcast: internal error: {}\n", error.what());
+    if (!stdout_written()) return lost_output();               // fmt::print throws
+    if (std::ferror(stderr) != 0) return roofcast::kBadInput;  // and here
+    complain(std::string("roofcast: internal error: ") + error.what());
     return roofcast::kBug;
   }
 }

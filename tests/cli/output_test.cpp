@@ -24,6 +24,20 @@ TEST_CASE("a result that cannot be written is an error, not an empty success") {
   }
 }
 
+TEST_CASE("messages that cannot be written are no crash") {
+  const std::string good = "simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3";
+  const auto status = [](const std::string& command, const std::string& streams) {
+    return run_shell("'" ROOFCAST_PROGRAM "' " + command + " " + streams).status;
+  };
+  CHECK(status(good, ">/dev/null 2>&-") == 0);
+  CHECK(status(good, ">/dev/null 2>/dev/full") == 2);
+  for (const char* streams : {">&- 2>&-", "2>&-", "2>/dev/full"}) {
+    CAPTURE(streams);
+    CHECK(status("estimate --model nope", streams) == 2);
+  }
+  CHECK(status(good, ">&- 2>&-") == 2);
+}
+
 TEST_CASE("a closed stdout does not send the result into another file") {
   const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM
                                 "' simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3 "
