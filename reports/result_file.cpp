@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json_file.h"
 #include "base/number_text.h"
 #include "base/read_file.h"
 #include "base/text.h"
 #include "reports/html_text.h"
 #include "reports/sweep_report.h"
 #include "reports/table.h"
-#include "sim/plan/measured/json_file.h"
 
 namespace roofcast {
 namespace {

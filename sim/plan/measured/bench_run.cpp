@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json_file.h"
 #include "base/number_text.h"
-#include "sim/plan/measured/json_file.h"
 
 namespace roofcast {
 namespace {

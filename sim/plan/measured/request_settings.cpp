@@ -12,8 +12,8 @@
 
 #include "base/config_library.h"
 #include "base/error.h"
+#include "base/json_file.h"
 #include "base/text.h"
-#include "sim/plan/measured/json_file.h"
 #include "sim/plan/measured/run_engine.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/spec_cache.h"

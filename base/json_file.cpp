@@ -1,4 +1,4 @@
-#include "sim/plan/measured/json_file.h"
+#include "base/json_file.h"
 
 #include <algorithm>
 #include <string_view>
