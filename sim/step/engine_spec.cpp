@@ -94,6 +94,12 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
 
 }  // namespace
 
+void HostCosts::scale(double factor) {
+  for (Seconds* time : {&step_time, &sequence_time, &worker_time, &prefill_step_time, &launch_time, &request_time,
+                        &request_latency, &token_time, &prompt_token_time, &piece_time})
+    *time *= factor;
+}
+
 EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
   EngineSpec e;

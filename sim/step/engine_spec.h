@@ -32,6 +32,9 @@ struct HostCosts {
   Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
                          ///< each doubling of the ranks, which launch by themselves and wait for the last
   Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
+
+  /// All that the host does, so not rank_skew, takes `factor` times as long.
+  void scale(double factor);
 };
 
 /// How CUDA graphs are used in decode.

@@ -31,13 +31,6 @@ struct Change {
   std::string (*apply)(Case&, const Known&);
 };
 
-void scale_host(HostCosts& host, double factor) {
-  for (Seconds* time :
-       {&host.step_time, &host.sequence_time, &host.worker_time, &host.prefill_step_time, &host.launch_time,
-        &host.request_time, &host.request_latency, &host.token_time, &host.prompt_token_time, &host.piece_time})
-    *time = *time * factor;
-}
-
 void scale_gpu(GpuSpec& gpu, double factor) {
   gpu.memory_bandwidth *= factor;
   for (FlopsPerSecond& peak : gpu.dense) peak *= factor;
@@ -96,12 +89,12 @@ constexpr std::array kChanges{
     Change{"the same prompts sent before (an earlier run with the same seed) with prefix caching on", all_cached},
     Change{"a slow or busy CPU; an older engine; `calibrate host` fits it",
            [](Case& c, const Known&) -> std::string {
-             scale_host(c.deployment.engine.host, 2);
+             c.deployment.engine.host.scale(2);
              return "host time x2";
            }},
     Change{"a fast CPU or a newer engine; `calibrate host` fits it",
            [](Case& c, const Known&) -> std::string {
-             scale_host(c.deployment.engine.host, 0.5);
+             c.deployment.engine.host.scale(0.5);
              return "host time x0.5";
            }},
     Change{"network and proxies between client and server; a cold first request", delay},

@@ -27,13 +27,7 @@ constexpr std::array kChanges{
                   {&d.gpu.node.nvlink_bandwidth, &d.gpu.node.pcie_bandwidth, &d.gpu.node.nic_bandwidth})
                *link *= kMore;
            }},
-    Change{"host speed", [](Deployment& d) {
-             HostCosts& h = d.engine.host;
-             for (Seconds* time : {&h.step_time, &h.sequence_time, &h.prefill_step_time, &h.launch_time,
-                                   &h.request_time, &h.request_latency, &h.token_time, &h.prompt_token_time}) {
-               *time = *time / kMore;
-             }
-           }}};
+    Change{"host speed", [](Deployment& d) { d.engine.host.scale(1 / kMore); }}};
 
 /// Where the search begins.
 struct Probe {

@@ -59,6 +59,23 @@ TEST_CASE("launching a graph in pieces and sending steps to workers cost by rank
   CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
 }
 
+TEST_CASE("a slower host takes longer for all that it does, but ranks wait for each other as before") {
+  const auto step = [](double factor, bool graphs) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm", 2);
+    d->engine.graphs.enabled = graphs;
+    d->engine.host = {.step_time = kMillisecond,
+                      .worker_time = kMillisecond,
+                      .launch_time = kMillisecond,
+                      .piece_time = kMicrosecond,
+                      .rank_skew = kMillisecond};
+    d->engine.host.scale(factor);
+    return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
+  };
+  // 1 ms + 1 ms of the host and 32 layers x 1 us x (1 + log2 2) more
+  CHECK(step(2, true) - step(1, true) == doctest::Approx(2000.0 + 64.0));
+  CHECK(step(2, false) == doctest::Approx(2 * step(1, false)));  // bound by its launches
+}
+
 TEST_CASE("an engine without its own all-reduce calls NCCL") {
   const auto all_reduce = [](bool own) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", 4);
