@@ -55,7 +55,7 @@ FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predi
 /// The constants of one family that a GPU file holds inline, or names as a file beside it; null when it has neither.
 ConfigTree constants_in(const ConfigNode& gpu, KernelFamily family);
 
-/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, standard_errors}}, as read_fitted reads it.
+/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}, as read_fitted reads it.
 ConfigTree constants_tree(const FittedConstants& constants);
 
 /// `efficiency` with these blocks put in; the other blocks stay as they are. `efficiency` may be null.

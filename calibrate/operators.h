@@ -37,8 +37,8 @@ struct Prediction {
   Seconds time{};
   double discrepancy = 0;
 };
-/// What the constants of `dtype` leave unexplained, or those of bf16, or what is assumed of a block without a fit; of
-/// shapes of their own kernel or of another.
+/// What the constants of `dtype` leave unexplained, else those of bf16, else what is assumed of priors; of shapes of
+/// their own kernel or of another.
 template <class P>
 double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype, bool other_kernel = false) {
   const Fitted<P>* fitted = blocks.find(dtype);

@@ -86,8 +86,8 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
 }
 
 /// What carrying over adds to the relative standard deviation of a time, within a generation and from one to another:
-/// such that nine of ten rows lie within the interval where H100 and H200 are predicted from each other, A100 and H100
-/// from each other and B200 from H100. docs/equations.md#gpus-without-measurements.
+/// about what brings nine of ten rows within the interval where H100 and H200 are predicted from each other, A100 and
+/// H100 from each other and B200 from H100. How many are: docs/equations.md#gpus-without-measurements.
 struct Transfer {
   double same, other;
 };

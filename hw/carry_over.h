@@ -15,8 +15,9 @@ struct CarryOver {
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel
 /// pays in time on the GPU was measured in cycles: it goes with the ratio of the boost clocks where both are known.
 /// An SM draws as many bytes a cycle from L2 as before: rates of L2 go with SMs x clock, whatever the memory does, and
-/// the tile that just feeds the matrix units of Ampere and Ada goes with operations a cycle and SM. Exponentials go
-/// with the special function units, floors of the host with its launches; the network stays. What the constants leave
+/// the tile that just feeds the matrix units goes with operations a cycle and SM within an architecture and where this
+/// one has mma.sync alone. Exponentials go with the special function units, times of the host with its launches; the
+/// network stays. What the constants leave
 /// unexplained grows by what blind transfers between measured GPUs show, as independent of it. Source and what it is
 /// worth: docs/equations.md#gpus-without-measurements.
 Efficiency carry_over(Efficiency measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how);

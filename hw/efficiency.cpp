@@ -59,7 +59,8 @@ void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   mine.latent_prefill = ampere.latent_prefill;
   mine.latent_decode = ampere.latent_decode;
   if (mine.family == KernelFamily::kTrtllm) {
-    // Its decode kernels of 16-bit caches are one source for all of them, so the clock nearest says most.
+    // Prompts alone: its decode kernels of 16-bit caches are one source for every architecture before tcgen05, so the
+    // GPU with the nearer clock, which the others are carried over from, says more of them.
     if (const auto* fitted = ampere.attention_prefill.find(Dtype::kBf16)) {
       mine.attention_prefill.put(Dtype::kBf16, *fitted);
     }

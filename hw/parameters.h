@@ -28,7 +28,7 @@ struct Parameter {
 enum class Standing { kMeasured, kCarriedOver, kDatasheet };
 std::string_view name_of(Standing standing);
 
-/// Relative standard deviation where there is no fit.
+/// Relative standard deviation where a kernel has no constants.
 inline constexpr double kDiscrepancyOfPriors = 0.3;
 
 struct FitRecord {

@@ -15,7 +15,7 @@ struct Origin {
 /// The standing of the GEMMs speaks for the whole: they are fitted wherever anything is.
 Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
-  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency);
+  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency, d.gpu);
   if (record == nullptr) return {Standing::kDatasheet, "no measurements: priors of the kernel models"};
   return {record->standing, record->source};
 }

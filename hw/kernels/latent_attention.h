@@ -43,7 +43,7 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
 /// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
 /// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
 Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
-/// vLLM on Hopper runs prompts and chunks of up to `attention::absorbed_queries` tokens as latent decode.
+/// vLLM decodes prompts and chunks of up to `attention::absorbed_queries` tokens: hundreds on Hopper, elsewhere one.
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// Absorbed: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);

@@ -44,9 +44,8 @@ double chunk_work(const StateMixer& m, double chunk) {
   return work(chunk, m.key_dim, m.value_dim) / work(64.0, 128.0, 128.0);
 }
 
-/// Mamba-1's scan has no matrix products: an exponential for each (token, channel, state), 16 a clock and SM
-/// (CUDA C++ Programming Guide, arithmetic instructions), at about 1.7 GHz.
-constexpr double kExponentialsPerSecondPerSm = 16.0 * 1.7e9;
+/// Mamba-1's scan has no matrix products: an exponential for each (token, channel, state), at about 1.7 GHz.
+constexpr double kExponentialClock = 1.7e9;
 
 Cost sum(Cost a, const Cost& b) {
   if (b.time > a.time) a.bound = b.bound;
@@ -168,7 +167,8 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, c
   const double bandwidth = gpu.memory_bandwidth.base() * p.prefill_bandwidth_fraction;
   const double bytes = recurrence_bytes(batch, query_len, m).base();
   if (m.kind == StateMixer::Kind::kMamba1) {
-    const double exponentials = batch * query_len * state_elements(m) / (kExponentialsPerSecondPerSm * gpu.sm_count);
+    const double rate = gpu.exponentials_per_clock * kExponentialClock * gpu.sm_count;
+    const double exponentials = batch * query_len * state_elements(m) / rate;
     return Seconds{1e-6 * p.prefill_launch_us + smooth_max(exponentials, bytes / bandwidth)};
   }
   const double work = chunk_work(m, kChunk), chunks = std::ceil(query_len / kChunk);

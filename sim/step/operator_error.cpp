@@ -10,9 +10,8 @@ const FitRecord* record(const ByDtype<P>& fits, Dtype dtype) {
   return nullptr;
 }
 
-/// The block that prices a prefill: fp8 caches are multiplied in fp8 where that was measured.
-template <class Heads>
-Dtype products(const Heads& heads) {
+/// The block that prices a latent prefill: fp8 caches are multiplied in fp8 where that was measured.
+Dtype products(const LatentHeads& heads) {
   const bool narrow = element_bits(heads.compute) <= 8 || heads.kv == Dtype::kFp8 || heads.kv == Dtype::kFp8Block;
   return narrow ? Dtype::kFp8 : Dtype::kBf16;
 }
@@ -22,19 +21,33 @@ Dtype cache(const Heads& heads) {
   return element_bits(heads.kv) <= 8 ? Dtype::kFp8 : Dtype::kBf16;
 }
 
+/// Prompts and chunks that an engine runs as decode are priced by the constants of decode.
 struct RecordOf {
   const Efficiency& e;
+  const GpuSpec& gpu;
   const FitRecord* operator()(const GemmShape& w) const { return record(e.gemm, w.weights); }
   const FitRecord* operator()(const MoeShape& w) const { return record(e.moe, w.weights); }
   const FitRecord* operator()(const ElementwiseWork&) const { return record(e.elementwise, Dtype::kBf16); }
-  const FitRecord* operator()(const PrefillWork& w) const { return record(e.attention_prefill, products(w.heads)); }
+  const FitRecord* operator()(const PrefillWork& w) const {
+    if (runs_as_decode(w.shape, w.heads, e.family)) return record(e.attention_decode, cache(w.heads));
+    return record(e.attention_prefill, prefill_products(w.heads, gpu, e.family));
+  }
   const FitRecord* operator()(const DecodeWork& w) const { return record(e.attention_decode, cache(w.heads)); }
-  const FitRecord* operator()(const LatentPrefillWork& w) const { return record(e.latent_prefill, products(w.heads)); }
+  const FitRecord* operator()(const LatentPrefillWork& w) const {
+    const bool decodes = !w.absorbed && runs_as_decode(w.shape, w.heads, gpu, e.family);
+    return decodes ? record(e.latent_decode, cache(w.heads)) : record(e.latent_prefill, products(w.heads));
+  }
   const FitRecord* operator()(const LatentDecodeWork& w) const { return record(e.latent_decode, cache(w.heads)); }
-  const FitRecord* operator()(const StatePrefillWork&) const { return record(e.state, Dtype::kBf16); }
-  const FitRecord* operator()(const StateDecodeWork&) const { return record(e.state, Dtype::kBf16); }
+  const FitRecord* operator()(const StatePrefillWork& w) const { return state(w.mixer); }
+  const FitRecord* operator()(const StateDecodeWork& w) const { return state(w.mixer); }
   const FitRecord* operator()(const CollectiveWork& w) const {
     return record(e.nccl[static_cast<std::size_t>(w.kind)], Dtype::kBf16);
+  }
+
+  /// A short convolution has no recurrence.
+  const FitRecord* state(const StateMixer& mixer) const {
+    if (mixer.kind == StateMixer::Kind::kConvolution) return record(e.convolution, Dtype::kBf16);
+    return record(e.state, Dtype::kBf16);
   }
 };
 
@@ -55,12 +68,12 @@ struct FamilyOf {
 
 OperatorFamily family_of(const Work& work) { return std::visit(FamilyOf{}, work); }
 
-const FitRecord* record_of(const Work& work, const Efficiency& efficiency) {
-  return std::visit(RecordOf{efficiency}, work);
+const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
+  return std::visit(RecordOf{efficiency, gpu}, work);
 }
 
 double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
-  const FitRecord* record = record_of(work, efficiency);
+  const FitRecord* record = record_of(work, efficiency, gpu);
   if (record == nullptr) return kDiscrepancyOfPriors;
   const AttentionHeads* heads = nullptr;
   if (const auto* prefill = std::get_if<PrefillWork>(&work)) heads = &prefill->heads;

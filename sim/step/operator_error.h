@@ -15,7 +15,7 @@ inline constexpr std::size_t kOperatorFamilies = 7;
 OperatorFamily family_of(const Work& work);
 
 /// The fit behind this operator; null where the GPU has none and priors are used.
-const FitRecord* record_of(const Work& work, const Efficiency& efficiency);
+const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu);
 
 /// Relative standard deviation: the fit's discrepancy on shapes left out, or on those of another kernel; 0.3 without a
 /// fit.

@@ -220,6 +220,22 @@ TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it 
   CHECK(e.gemm.find(Dtype::kFp8)->value.launch_us == 3.0);
 }
 
+TEST_CASE("efficiency: TensorRT-LLM takes Ampere's 16-bit prompts, and keeps decode and fp8") {
+  const Folder folder;
+  const auto file = [&](const std::string& name, const std::string& launch) {
+    const std::string both = "{bf16: {launch_us: " + launch + "}, fp8: {launch_us: " + launch + "}}";
+    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec + "efficiency: {trtllm: {attention_prefill: " +
+                                            both + ", attention_decode: " + both + "}}\n");
+  };
+  const std::string newer = file("newer", "5"), older = file("older", "7");
+  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
+                                 KernelFamily::kTrtllm)
+                           .efficiency;
+  CHECK(e.attention_prefill.find(Dtype::kBf16)->value.launch_us == 7.0);
+  CHECK(e.attention_prefill.find(Dtype::kFp8)->value.launch_us == 5.0);
+  CHECK(e.attention_decode.find(Dtype::kBf16)->value.launch_us == 5.0);
+}
+
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const Folder folder;
   folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");

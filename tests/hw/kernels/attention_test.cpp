@@ -324,6 +324,19 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
   CHECK(time(16) == doctest::Approx(read / 2).epsilon(0.02));
 }
 
+TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where there is wgmma or tcgen05") {
+  AttentionHeads narrow = kGrouped;
+  narrow.kv = Dtype::kFp8;
+  const auto products = [&](const char* gpu, KernelFamily family) {
+    return prefill_products(narrow, load_gpu(load_named("hardware", gpu, {}), family).spec, family);
+  };
+  for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kFp8);
+  for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"})
+    CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kBf16);
+  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kFp8);
+  CHECK(products("a100-sxm", KernelFamily::kTrtllm) == Dtype::kBf16);
+}
+
 TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by hand, for each query head") {
   GpuSpec gpu = round_gpu("ampere");
   gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(20e12);

@@ -100,6 +100,19 @@ TEST_CASE("state: chunks of a prompt follow one another") {
         doctest::Approx(15 + 16 + 32 * 16 * 6 / 100.0 + traffic));
 }
 
+TEST_CASE("state: Mamba-1 waits for its exponentials") {
+  GpuSpec gpu = round_gpu();
+  const StateMixer mamba{
+      .kind = StateMixer::Kind::kMamba1, .heads = 8192, .key_heads = 1, .key_dim = 16, .value_dim = 1};
+  StateParameters p;
+  p.prefill_launch_us = 0, p.prefill_bandwidth_fraction = 1;
+  const auto time = [&] { return scan_prefill_time(1, 4096, mamba, p, gpu).in(kMicrosecond); };
+  // 4096 x 8192 x 16 exponentials at 16 a clock and SM: 197.4 us, and 135 MB of memory traffic: 67.4 us
+  CHECK(time() == doctest::Approx(197.4).epsilon(0.01));
+  gpu.exponentials_per_clock = 32;
+  CHECK(time() == doctest::Approx(std::pow(std::pow(98.7, 4) + std::pow(67.4, 4), 0.25)).epsilon(0.01));
+}
+
 TEST_CASE("state: the convolution by worked constants") {
   const GpuSpec gpu = round_gpu();
   ConvolutionParameters p;

@@ -1,0 +1,46 @@
+#include "sim/step/operator_error.h"
+
+#include <doctest/doctest.h>
+
+#include "base/config_library.h"
+
+using namespace roofcast;
+
+namespace {
+
+CalibratedGpu vllm_on(const char* gpu) { return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm); }
+
+}  // namespace
+
+TEST_CASE("operator error: a prompt that runs as decode is as uncertain as decode") {
+  const CalibratedGpu h100 = vllm_on("h100-sxm");
+  const Efficiency& e = h100.efficiency;
+  const AttentionHeads heads{.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128};
+  const PrefillShape one{.batch = 1, .query_len = 1, .context_before = 100}, prompt{.batch = 1, .query_len = 1000};
+  CHECK(record_of(PrefillWork{one, heads}, e, h100.spec) == &e.attention_decode.find(Dtype::kBf16)->record);
+  CHECK(record_of(PrefillWork{prompt, heads}, e, h100.spec) == &e.attention_prefill.find(Dtype::kBf16)->record);
+
+  const LatentHeads latents{.heads = 16};
+  const PrefillShape chunk{.batch = 1, .query_len = 512}, longer{.batch = 1, .query_len = 513};
+  const FitRecord* decode = &e.latent_decode.find(Dtype::kBf16)->record;
+  const FitRecord* prefill = &e.latent_prefill.find(Dtype::kBf16)->record;
+  CHECK(record_of(LatentPrefillWork{chunk, latents}, e, h100.spec) == decode);
+  CHECK(record_of(LatentPrefillWork{longer, latents}, e, h100.spec) == prefill);
+  CHECK(record_of(LatentPrefillWork{chunk, latents, true}, e, h100.spec) == prefill);  // over the paged cache
+}
+
+TEST_CASE("operator error: the record is that of the constants which price the operator") {
+  const AttentionHeads narrow{.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128, .kv = Dtype::kFp8};
+  const PrefillWork prompt{{.batch = 1, .query_len = 1000}, narrow};
+  for (const char* name : {"h100-sxm", "mi300x"}) {
+    CAPTURE(name);
+    const CalibratedGpu gpu = vllm_on(name);
+    const Dtype products = gpu.spec.architecture == "hopper" ? Dtype::kFp8 : Dtype::kBf16;
+    const ByDtype<PrefillParameters>& blocks = gpu.efficiency.attention_prefill;
+    CHECK(record_of(prompt, gpu.efficiency, gpu.spec) == &blocks.find(products)->record);
+  }
+  const CalibratedGpu h100 = vllm_on("h100-sxm");
+  const StateMixer convolution{.kind = StateMixer::Kind::kConvolution, .heads = 1024};
+  const StateDecodeWork step{1, convolution};
+  CHECK(record_of(step, h100.efficiency, h100.spec) == &h100.efficiency.convolution.find(Dtype::kBf16)->record);
+}
