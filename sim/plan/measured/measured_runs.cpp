@@ -252,7 +252,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
-  d->gpu.node.launch_speed = launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
+  d->gpu.node.launch_speed *= launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);

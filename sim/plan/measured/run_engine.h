@@ -43,7 +43,7 @@ std::int64_t offline_requests(const std::string& version, int tokens);
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
 
-/// How fast that machine launched kernels, over others: InferenceX runs vLLM and SGLang on other B200 machines than
+/// How fast that machine launched kernels, over others with such GPUs: InferenceX runs vLLM and SGLang on other B200 machines than
 /// TensorRT-LLM (its .github/configs/runners.yaml: b200, b200-trt), and eager prefill on them takes two and a half
 /// times what the same build takes beside a B300.
 double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol);

@@ -172,6 +172,7 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
   CHECK(launch_speed("b200-sxm", "trtllm", "inferencex") == 1.0);
   CHECK(launch_speed("b200-sxm", "vllm", "nvidia") == 1.0);
   CHECK(launch_speed("b300-sxm", "sglang", "inferencex") == 1.0);
+  CHECK(launch_speed("gb200", "trtllm", "nvidia") == 0.5);  // Grace's, as the GPU's file has it
 }
 
 TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
