@@ -76,12 +76,6 @@ double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
   return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : cached_bytes(kv, h.latent_dim + h.rope_dim);
 }
 
-/// Ada has fp8 units, but TensorRT-LLM's latent kernels there keep 16 bit (mFP8ContextMLA of its attention op).
-Dtype products_of(const LatentHeads& h, const GpuSpec& gpu, KernelFamily family) {
-  if (gpu.architecture == "ada") return Dtype::kBf16;
-  return attention::product_dtype(gpu, family, h.compute, h.kv);
-}
-
 /// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
 /// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
 /// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts as if every tile had a second one
@@ -214,15 +208,20 @@ double attention::absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtyp
   return element_bits(kv) <= 8 ? 128 : 512;
 }
 
+Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
+  if (gpu.architecture == "ada") return Dtype::kBf16;
+  return attention::product_dtype(gpu, family, heads.compute, heads.kv);
+}
+
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  const Dtype narrow = products_of(heads, gpu, family);
+  const Dtype narrow = latent_products(heads, gpu, family);
   return shape.query_len <= attention::absorbed_queries(gpu, family, narrow);
 }
 
 Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
                         const GpuSpec& gpu, KernelFamily family, Timing timing) {
   const LatentKernel kernel = kernel_of(gpu, family, heads.kv);
-  const Chip chip = attention::chip_of(gpu, products_of(heads, gpu, family));
+  const Chip chip = attention::chip_of(gpu, latent_products(heads, gpu, family));
   const double token = row_bytes(heads, gpu);
   Cost cost = decode_work(shape, heads, token);
   const LatentPath path = path_of(shape, heads, p, chip, kernel);
@@ -259,7 +258,7 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
                          const GpuSpec& gpu, KernelFamily family, Timing timing) {
   const bool trtllm = family == KernelFamily::kTrtllm;
-  const Dtype narrow = products_of(heads, gpu, family);
+  const Dtype narrow = latent_products(heads, gpu, family);
   const Chip chip = attention::chip_of(gpu, trtllm ? narrow : Dtype::kBf16);
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
   attention::PrefillTileCosts costs;
@@ -312,7 +311,7 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
   const KernelFamily family = attention::family_of(machine);
-  const Dtype narrow = products_of(heads, gpu, family);
+  const Dtype narrow = latent_products(heads, gpu, family);
   if (runs_as_decode(shape, heads, gpu, family)) {
     const double context = shape.context_before + shape.query_len;
     return latent_decode({shape.batch, context, context, shape.query_len}, heads, machine);

@@ -43,6 +43,9 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
 /// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
 /// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
 Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
+/// The format that the products run in: fp8 caches are multiplied in fp8 where GPU and kernels can. Ada has fp8 units,
+/// but TensorRT-LLM's latent kernels there keep 16 bit (mFP8ContextMLA of its attention op).
+Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// vLLM decodes prompts and chunks of up to `attention::absorbed_queries` tokens: hundreds on Hopper, elsewhere one.
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// Absorbed: every head attends to the latent itself.

@@ -10,11 +10,6 @@ const FitRecord* record(const ByDtype<P>& fits, Dtype dtype) {
   return nullptr;
 }
 
-/// The block that prices a latent prefill: fp8 caches are multiplied in fp8 where that was measured.
-Dtype products(const LatentHeads& heads) {
-  const bool narrow = element_bits(heads.compute) <= 8 || heads.kv == Dtype::kFp8 || heads.kv == Dtype::kFp8Block;
-  return narrow ? Dtype::kFp8 : Dtype::kBf16;
-}
 /// The block that prices a decode: caches of 8 bits or fewer are those of fp8.
 template <class Heads>
 Dtype cache(const Heads& heads) {
@@ -35,7 +30,8 @@ struct RecordOf {
   const FitRecord* operator()(const DecodeWork& w) const { return record(e.attention_decode, cache(w.heads)); }
   const FitRecord* operator()(const LatentPrefillWork& w) const {
     const bool decodes = !w.absorbed && runs_as_decode(w.shape, w.heads, gpu, e.family);
-    return decodes ? record(e.latent_decode, cache(w.heads)) : record(e.latent_prefill, products(w.heads));
+    return decodes ? record(e.latent_decode, cache(w.heads))
+                   : record(e.latent_prefill, latent_products(w.heads, gpu, e.family));
   }
   const FitRecord* operator()(const LatentDecodeWork& w) const { return record(e.latent_decode, cache(w.heads)); }
   const FitRecord* operator()(const StatePrefillWork& w) const { return state(w.mixer); }

@@ -224,21 +224,21 @@ struct StepModel::State {
   static PrefillShape prefill_shape(std::size_t chunks, double tokens, double context_before) {
     return {.batch = static_cast<double>(chunks), .query_len = tokens, .context_before = context_before};
   }
-  OperatorContext prefill_context(bool replayed) const {
+  OperatorContext prefill_context(bool absorbed) const {
     OperatorContext c = context;
-    c.absorbs_latents = replayed && deployment->engine.graphs.absorbs_latents;
+    c.absorbs_latents = absorbed;
     return c;
   }
   /// All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
-  Sum prefill_sum(std::size_t chunks, double tokens, double context_before, bool replayed) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(replayed) << 63) ^
+  Sum prefill_sum(std::size_t chunks, double tokens, double context_before, bool absorbed) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(absorbed) << 63) ^
                               (static_cast<std::uint64_t>(chunks) << 52) ^ (static_cast<std::uint64_t>(tokens) << 26) ^
                               static_cast<std::uint64_t>(context_before);
     if (prefills.size() > (1U << 18)) prefills.clear();
     auto [slot, fresh] = prefills.try_emplace(key);
     if (fresh) {
       slot->second =
-          sum_of(prefill_mixing(prefill_context(replayed), prefill_shape(chunks, tokens, context_before)), machine);
+          sum_of(prefill_mixing(prefill_context(absorbed), prefill_shape(chunks, tokens, context_before)), machine);
     }
     return slot->second;
   }
@@ -267,7 +267,10 @@ struct StepModel::State {
                                              : rank.tokens(batch.query_len) <= prefill_graph_tokens;
     return !ideal && (!graphs.enabled || !fits);
   }
-  bool replayed(const StepBatch& batch, const RankBatch& rank) const { return !ideal && !eager(batch, rank); }
+  /// Does the prefill of this step attend to latents absorbed, as graphs of some engines have it?
+  bool absorbs(const StepBatch& batch, const RankBatch& rank) const {
+    return deployment->engine.graphs.absorbs_latents && !ideal && !eager(batch, rank);
+  }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
   double seconds_a_launch() const {
     const NodeSpec& node = deployment->gpu.node;
@@ -355,7 +358,7 @@ StepCost StepModel::cost(const StepBatch& batch) {
   // The attention of every chunk, by the share of the prompts that the fullest rank holds; they start together.
   const double share = prefill_share(batch, fixed.rank), start = 1.0 / static_cast<double>(batch.prefills.size());
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before, s.replayed(batch, fixed.rank)), share,
+    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before, s.absorbs(batch, fixed.rank)), share,
         start);
   }
   const double gpu = std::max(sum.seconds, fixed.launch_floor * sum.launches);
@@ -465,7 +468,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   }
   const double share = prefill_share(batch, fixed.rank);
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(prefill_mixing(s.prefill_context(s.replayed(batch, fixed.rank)),
+    add(prefill_mixing(s.prefill_context(s.absorbs(batch, fixed.rank)),
                        State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
         share, 1.0 / static_cast<double>(batch.prefills.size()));
   }

@@ -272,10 +272,6 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts
   return best;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr double kLeastPull = 0.005;
 
 /// A tenth of every bound: not the profile's costs, which have seen every group.
