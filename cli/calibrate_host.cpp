@@ -76,12 +76,15 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")("cross-validate",
                                                                                     "leave every group out once")(
       "sibling", po::value<std::string>(), "NAME of a profile whose costs are expected where the runs leave one open")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
+      "front-end", po::value<std::string>(),
+      "NAME of a profile whose front end is expected instead: request_time, request_latency, token_time and\n"
+      "prompt_token_time")("evaluations", po::value<std::string>()->default_value("160"),
+                           "N, of the loss in one descent, at most")(
       "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
       "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {
-    for (const char* flag : {"engine", "data", "cross-validate", "sibling"}) {
+    for (const char* flag : {"engine", "data", "cross-validate", "sibling", "front-end"}) {
       if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --bench", flag));
     }
     if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
@@ -91,7 +94,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
   for (const char* flag : {"engine", "data"}) {
     if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
   }
-  for (const std::string flag : {"engine", "sibling"}) {  // an unknown name is told before anything is simulated
+  for (const std::string flag :
+       {"engine", "sibling", "front-end"}) {  // an unknown name is told before anything is simulated
     if (options.has(flag)) load_named("engines", options.text(flag), Mark{"--" + flag, 0, 0});
   }
   const CsvTable table = CsvTable::read_file(options.text("data"));
@@ -101,7 +105,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                                 .starts = static_cast<int>(options.integer("starts", 1, 1000)),
                                 .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
                                 .cross_validate = options.has("cross-validate"),
-                                .sibling = options.has("sibling") ? options.text("sibling") : ""});
+                                .sibling = options.has("sibling") ? options.text("sibling") : "",
+                                .front_end = options.has("front-end") ? options.text("front-end") : ""});
   print_fit(fit, false);
   return kDone;
 }

@@ -277,17 +277,23 @@ constexpr double kLeastPull = 0.005;
 /// A tenth of every bound: not the profile's costs, which have seen every group.
 HostCosts neutral_costs() { return host_of(std::vector<double>(kParameters.size(), 0.1), {}); }
 
-/// What is expected of costs that are fitted without `group`.
-HostCosts expected_without(const std::string& group, MeasuredRuns& runs, const CsvTable& table,
-                           const HostFitOptions& options) {
-  if (options.sibling.empty()) return neutral_costs();
+/// The costs of a shipped profile, fitted anew without `group` if its runs have one of that name.
+HostCosts costs_without(const std::string& group, const std::string& profile, MeasuredRuns& runs, const CsvTable& table,
+                        const HostFitOptions& options) {
   const bool seen = std::any_of(runs.runs.begin(), runs.runs.end(), [&](const MeasuredRun& run) {
-    return run.scored && run.note.empty() && run.group == group && run.deployment->engine.name == options.sibling;
+    return run.scored && run.note.empty() && run.group == group && run.deployment->engine.name == profile;
   });
-  if (!seen) return profile_host(options.sibling);
-  HostProblem sibling(runs, table, options.sibling, options.smallest_group);
+  if (!seen) return profile_host(profile);
+  HostProblem problem(runs, table, profile, options.smallest_group);
   double loss = 0;
-  return minimize(sibling, neutral_costs(), neutral_costs(), group, options, loss);
+  return minimize(problem, neutral_costs(), neutral_costs(), group, options, loss);
+}
+
+/// What is expected of the costs fitted: those of the profiles that the options name, by `costs_of`, else `otherwise`.
+template <class CostsOf>
+HostCosts expected_costs(const HostFitOptions& options, const HostCosts& otherwise, const CostsOf& costs_of) {
+  const HostCosts engine = options.sibling.empty() ? otherwise : costs_of(options.sibling);
+  return options.front_end.empty() ? engine : with_front_end(engine, costs_of(options.front_end));
 }
 
 }  // namespace
@@ -299,9 +305,9 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
   HostFitOptions pulled = options;
   pulled.pull = std::max(options.pull, kLeastPull);
   HostFit fit;
-  const bool sibling = !options.sibling.empty();
-  fit.host = minimize(problem, problem.own(), sibling ? profile_host(options.sibling) : problem.own(), "",
-                      sibling ? pulled : options, fit.loss);
+  const bool expects = !options.sibling.empty() || !options.front_end.empty();
+  fit.host = minimize(problem, problem.own(), expected_costs(options, problem.own(), profile_host), "",
+                      expects ? pulled : options, fit.loss);
   for (const HostParameter* cost : problem.unexercised()) {
     fit.host.*cost->member = problem.own().*cost->member;
     fit.unexercised.push_back(cost->name);
@@ -314,7 +320,9 @@ HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& e
   }
   if (!options.cross_validate) return fit;
   for (HostFitGroup& group : fit.groups) {
-    const HostCosts expected = expected_without(group.group, runs, table, pulled);
+    const HostCosts expected = expected_costs(pulled, neutral_costs(), [&](const std::string& profile) {
+      return costs_without(group.group, profile, runs, table, pulled);
+    });
     double loss = 0;
     const HostCosts host = minimize(problem, expected, expected, group.group, pulled, loss);
     problem.predict(host, "");

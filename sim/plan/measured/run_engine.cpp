@@ -16,10 +16,13 @@ namespace {
 /// Their published tokenizer_config.json files ask for one (add_bos_token, or the template of tokenizer.json).
 constexpr std::string_view kBeginFamilies[] = {"llama", "mistral", "mixtral", "gemma", "deepseek", "cohere"};
 
-/// SGLang 0.5.10 is of April 2026; a nightly build is what its day had.
-bool before_sglang_0_5_10(const std::string& version, const std::string& measured) {
+/// SGLang 0.5.8 is of January 2026, 0.5.10 of April; a nightly build is what comes next on its day.
+std::string sglang_profile(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
-  return number < 99 ? number < 0.005010 : !measured.empty() && measured < "2026-04";
+  const auto before = [&](double first, const char* day) {
+    return number < 99 ? number < first : !measured.empty() && measured < day;
+  };
+  return before(0.005009, "2026-02") ? "sglang-0.5.8" : before(0.005010, "2026-04") ? "sglang-0.5.9" : "sglang";
 }
 
 /// Workers apart carry NVIDIA Dynamo's version, and count by their day: Dynamo took TensorRT-LLM 1.3 in March 2026.
@@ -83,7 +86,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
     profile = "trtllm-1.0";
   else if (run.engine == "trtllm" && from_trtllm_1_3(run))
     profile = "trtllm-1.3";
-  if (run.engine == "sglang" && before_sglang_0_5_10(run.version, run.measured)) profile = "sglang-0.5.9";
+  if (run.engine == "sglang") profile = sglang_profile(run.version, run.measured);
   if (run.engine == "vllm" && before_vllm_0_11(run.version, run.measured)) profile = "vllm-0.10";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
@@ -119,10 +122,15 @@ bool begins_prompts(const ModelSpec& model) {
                      [&](std::string_view family) { return model.family.starts_with(family); });
 }
 
-HostCosts without_front_end(HostCosts host) {
-  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+HostCosts with_front_end(HostCosts host, const HostCosts& front_end) {
+  host.request_time = front_end.request_time;
+  host.request_latency = front_end.request_latency;
+  host.token_time = front_end.token_time;
+  host.prompt_token_time = front_end.prompt_token_time;
   return host;
 }
+
+HostCosts without_front_end(HostCosts host) { return with_front_end(host, {}); }
 
 std::int64_t offline_requests(const std::string& version, int tokens) {
   if (version_number(version) < 0.011) return 2000;

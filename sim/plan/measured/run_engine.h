@@ -21,10 +21,10 @@ struct RunEngine {
 /// The profile of the engine's version family: trtllm before 1.0 is the compiled C++ engine, 1.0 the first PyTorch
 /// one (its offline benchmark took that backend from 0.19 on), from 1.3 on decode grows with the batch by its kernels
 /// alone. Workers apart ran under NVIDIA Dynamo, whose version that column then names, with TensorRT-LLM 1.1 or later,
-/// told apart by the day; SGLang before 0.5.10 hides less of its host work, vLLM before 0.11 launches its graphs in
-/// pieces, before 0.8 and in static runs it is the V0 engine, and Splitwise's of 2023 had no CUDA graphs. A nightly or
-/// blank version is that of its day; without either, vllm, sglang or trtllm (1.1 and later). Throws ConfigError for an
-/// unknown engine.
+/// told apart by the day; SGLang before 0.5.10 hides less of its host work, and before 0.5.9 was measured behind
+/// another front end; vLLM before 0.11 launches its graphs in pieces, before 0.8 and in static runs it is the V0
+/// engine, and Splitwise's of 2023 had no CUDA graphs. A nightly or blank version is that of its day; without either,
+/// vllm, sglang or trtllm (1.1 and later). Throws ConfigError for an unknown engine.
 EngineSpec engine_of_run(const RunEngine& run);
 
 bool has_experts(const ModelSpec& model);
@@ -32,6 +32,8 @@ bool has_experts(const ModelSpec& model);
 /// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
 bool begins_prompts(const ModelSpec& model);
 
+/// With the costs of another front end: HTTP server, tokenization, streaming.
+HostCosts with_front_end(HostCosts host, const HostCosts& front_end);
 /// Of an engine that is called in the caller's process, by token ids.
 HostCosts without_front_end(HostCosts host);
 
@@ -43,9 +45,9 @@ std::int64_t offline_requests(const std::string& version, int tokens);
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
 
-/// How fast that machine launched kernels, over others with such GPUs: InferenceX runs vLLM and SGLang on other B200 machines than
-/// TensorRT-LLM (its .github/configs/runners.yaml: b200, b200-trt), and eager prefill on them takes two and a half
-/// times what the same build takes beside a B300.
+/// How fast that machine launched kernels, over others with such GPUs: InferenceX runs vLLM and SGLang on other B200
+/// machines than TensorRT-LLM (its .github/configs/runners.yaml: b200, b200-trt), and eager prefill on them takes two
+/// and a half times what the same build takes beside a B300.
 double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol);
 
 /// vLLM's V0 engine: its own paged attention, which takes query heads one by one, stood in where FlashAttention's

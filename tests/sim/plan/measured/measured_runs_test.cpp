@@ -117,6 +117,14 @@ TEST_CASE("measured runs: the profile of a version, or of the day where none is 
   CHECK(profile("trtllm", "1.3.0rc5", "") == "trtllm-1.3");
   CHECK(profile("trtllm", "", "2026-04-01") == "trtllm-1.3");
   CHECK(profile("trtllm", "", "") == "trtllm");
+  CHECK(profile("sglang", "0.5.1.post1", "") == "sglang-0.5.8");
+  CHECK(profile("sglang", "0.5.8.post1", "2026-04-01") == "sglang-0.5.8");
+  CHECK(profile("sglang", "0.5.9", "2026-04-03") == "sglang-0.5.9");
+  CHECK(profile("sglang", "0.5.10.post1", "") == "sglang");
+  CHECK(profile("sglang", "nightly-dev", "2026-01-15") == "sglang-0.5.8");
+  CHECK(profile("sglang", "nightly-dev-20260216-d3bae71e", "2026-02-20") == "sglang-0.5.9");
+  CHECK(profile("sglang", "nightly-dev", "2026-04-08") == "sglang");
+  CHECK(profile("sglang", "", "") == "sglang");
 }
 
 TEST_CASE("measured runs: vLLM V1's largest graph is of tokens, with prefill and without") {
@@ -309,6 +317,27 @@ TEST_CASE("host fit: a sibling's costs are expected") {
   const HostFit free = fit_host(runs, table, "vllm", {.max_evaluations = 50, .starts = 1});
   CHECK(free.host.step_time < 0.5 * sibling);
   CHECK(pulled.groups[0].fitted.tpot > free.groups[0].fitted.tpot);
+}
+
+TEST_CASE("host fit: a front end's costs are expected, with a sibling's of the engine and without") {
+  const auto costs = [](const char* profile) {
+    return parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"test", 0, 0}), "an engine")).host;
+  };
+  const HostCosts own = costs("vllm"), sibling = costs("vllm-0"), front_end = costs("sglang");
+  REQUIRE(sibling.step_time > 2 * own.step_time);
+  REQUIRE(front_end.request_time > 2 * std::max(own.request_time, sibling.request_time));
+  const CsvTable table = CsvTable::parse(closed_loop_runs(1), "runs.csv");
+  MeasuredRuns runs = read_measured_runs(table);
+  HostFitOptions options{.max_evaluations = 150, .starts = 1, .pull = 1000, .front_end = "sglang"};
+  const HostFit alone = fit_host(runs, table, "vllm", options);
+  CHECK(alone.host.step_time / own.step_time == doctest::Approx(1).epsilon(0.1));
+  CHECK(alone.host.request_time / front_end.request_time == doctest::Approx(1).epsilon(0.1));
+  options.sibling = "vllm-0";
+  options.cross_validate = true;
+  const HostFit both = fit_host(runs, table, "vllm", options);
+  CHECK(both.host.step_time / sibling.step_time == doctest::Approx(1).epsilon(0.1));
+  CHECK(both.host.request_time / front_end.request_time == doctest::Approx(1).epsilon(0.1));
+  CHECK(both.groups[0].held_out.ttft == doctest::Approx(both.groups[0].fitted.ttft).epsilon(0.1));
 }
 
 TEST_CASE("host fit: costs that are not fitted stay in the predictions and in the result") {
