@@ -77,9 +77,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                                                                                     "leave every group out once")(
       "sibling", po::value<std::string>(), "NAME of a profile whose costs are expected where the runs leave one open")(
       "front-end", po::value<std::string>(),
-      "NAME of a profile whose front end is expected instead: request_time, request_latency, token_time and\n"
-      "prompt_token_time")("evaluations", po::value<std::string>()->default_value("160"),
-                           "N, of the loss in one descent, at most")(
+      "NAME of a profile whose front end is expected instead: its costs of requests and of tokens")(
+      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
       "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
       "seed", po::value<std::string>()->default_value("1"), "N");
   if (!options.parse(arguments)) return kDone;
