@@ -20,6 +20,7 @@ void print_fit(const HostFit& fit, bool runs) {
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters()) {
     const double us = (fit.host.*p.member).in(kMicrosecond);
+    if (p.optional && us == 0) continue;
     const bool left = std::find(fit.unexercised.begin(), fit.unexercised.end(), p.name) != fit.unexercised.end();
     const char* note = left                      ? "  # as it was: no run of the data shows it"
                        : us >= 0.999 * p.high_us ? "  # at its limit"

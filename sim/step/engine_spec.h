@@ -23,8 +23,8 @@ struct HostCosts {
   Seconds sequence_time{};      ///< the same, a running sequence
   Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
-  Seconds
-      launch_time{};  ///< launching one kernel without a CUDA graph; an eager step is never faster than its launches
+  Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
+  Seconds launch_time{};        ///< launching one kernel of it; an eager step is never faster than its launches
   Seconds request_time{};       ///< front end, serial a request: tokenization, queueing through processes
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
   Seconds token_time{};         ///< front end, serial an output token: detokenization and streaming

@@ -14,9 +14,9 @@
 namespace roofcast {
 namespace {
 
-/// GEMMs are priced exactly up to here, and linearly between multiples of 64 from here on, where a wave of
-/// tiles is a small part of the whole.
-constexpr int kExactTokens = 2048;
+/// GEMMs are priced exactly up to here (in block fp8 a product of 4,103 rows takes a twentieth more than one of 4,096),
+/// and linearly between multiples of 64 from here on, where a wave of tiles is a small part of the whole.
+constexpr int kExactTokens = 16384;
 constexpr int kTokenKnot = 64;
 
 /// Operators of one kind of work, summed.
@@ -272,16 +272,12 @@ struct StepModel::State {
     return deployment->engine.graphs.absorbs_latents && !ideal && !eager(batch, rank);
   }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
-  double seconds_a_launch() const {
-    const NodeSpec& node = deployment->gpu.node;
-    return deployment->engine.host.launch_time.base() / (node.host_speed * node.launch_speed);
-  }
+  double launching_pace() const { return deployment->gpu.node.host_speed * deployment->gpu.node.launch_speed; }
   /// Of the pieces that a replayed step is launched in.
   double piece_seconds() const {
-    const NodeSpec& node = deployment->gpu.node;
     const double doublings = std::log2(static_cast<double>(deployment->sharding.tp));
     return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings) /
-           (node.host_speed * node.launch_speed);
+           launching_pace();
   }
   /// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
   double host_seconds(double sequences, bool prefill, bool launching) const {
@@ -298,10 +294,12 @@ struct StepModel::State {
   /// The parts of a step that do not depend on contexts.
   struct Fixed {
     Sum sum;
-    double launch_floor = 0;  ///< seconds; 0 under CUDA graphs
+    bool eager = false;                         ///< launched kernel by kernel
+    double step_launch = 0, kernel_launch = 0;  ///< seconds; 0 under CUDA graphs
     double host = 0;
     RankBatch rank;
-    Seconds launched(double launches) const { return Seconds(launch_floor > 0 ? host + launch_floor * launches : 0.0); }
+    double launching(double launches) const { return step_launch + kernel_launch * launches; }
+    Seconds launched(double launches) const { return Seconds(eager ? host + launching(launches) : 0.0); }
   };
   Fixed fixed(const StepBatch& batch) {
     Fixed f;
@@ -313,13 +311,14 @@ struct StepModel::State {
              .flops = body.flops + top.flops,
              .bytes = body.bytes + top.bytes,
              .launches = body.launches + top.launches};
-    if (eager(batch, f.rank)) {
-      f.launch_floor = seconds_a_launch();
+    f.eager = eager(batch, f.rank);
+    if (f.eager) {
+      f.step_launch = deployment->engine.host.eager_step_time.base() / launching_pace();
+      f.kernel_launch = deployment->engine.host.launch_time.base() / launching_pace();
     } else if (!ideal) {
       f.sum.seconds += piece_seconds();
     }
-    f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty(),
-                          f.launch_floor > 0);
+    f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty(), f.eager);
     return f;
   }
 };
@@ -361,7 +360,7 @@ StepCost StepModel::cost(const StepBatch& batch) {
     add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before, s.absorbs(batch, fixed.rank)), share,
         start);
   }
-  const double gpu = std::max(sum.seconds, fixed.launch_floor * sum.launches);
+  const double gpu = std::max(sum.seconds, fixed.launching(sum.launches));
   return {.time = Seconds(gpu + fixed.host),
           .flops = Flops(sum.flops),
           .bytes = Bytes(sum.bytes),
@@ -424,7 +423,7 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
     const double width = segment.high - segment.low, t = (mean - segment.low) / width, dt = query_len / width;
     const auto first = [&](double a, double b) { return a + t * (b - a); };
     launches = fixed.sum.launches + low.launches;
-    const double floor = fixed.launch_floor * launches;
+    const double floor = fixed.launching(launches);
     seconds += floored_series(fixed.sum.seconds + first(low.seconds, high.seconds), dt * (high.seconds - low.seconds),
                               n, floor);
     flops += series(fixed.sum.flops + first(low.flops, high.flops), dt * (high.flops - low.flops), n);
@@ -477,7 +476,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     out.flops += op.cost.flops;
     out.bytes += op.cost.bytes;
   }
-  const Seconds launch_time(fixed.launch_floor * launches);
+  const Seconds launch_time(fixed.launching(launches));
   out.time = cost(batch).time;
   out.host_time = out.time - out.gpu_time;
   out.bound = launch_time + Seconds(fixed.host) > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);

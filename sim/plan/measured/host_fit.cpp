@@ -22,6 +22,7 @@ constexpr std::array kParameters{
     HostParameter{"step_time", &HostCosts::step_time, 0, 5000},
     HostParameter{"sequence_time", &HostCosts::sequence_time, 0, 60},
     HostParameter{"prefill_step_time", &HostCosts::prefill_step_time, 0, 40000},
+    HostParameter{"eager_step_time", &HostCosts::eager_step_time, 0, 40000, true},
     HostParameter{"launch_time", &HostCosts::launch_time, 0, 60},
     HostParameter{"request_time", &HostCosts::request_time, 0, 20000},
     HostParameter{"request_latency", &HostCosts::request_latency, 0, 60000},
@@ -78,6 +79,9 @@ class HostProblem {
       throw ConfigError(fmt::format("no group of engine '{}' has {} runs or more to fit to", engine, smallest_group_));
     const HostCosts& first = order_.front().members->front().run->deployment->engine.host;
     own_ = kind_ == RunKind::kOffline ? profile_host(engine) : first;
+    for (const HostParameter& p : kParameters) {
+      if (!p.optional || own_.*p.member > Seconds(0)) parameters_.push_back(p);
+    }
     set_aside_contradictions();
   }
 
@@ -86,13 +90,14 @@ class HostProblem {
     return groups_.at(group) >= smallest_group_ && set_aside_.count(group) == 0;
   }
   const HostCosts& own() const { return own_; }  ///< of the engine's profile
+  const std::vector<HostParameter>& parameters() const { return parameters_; }
   /// Costs that no prediction depends on.
   std::vector<const HostParameter*> unexercised() {
     std::vector<const HostParameter*> found;
     predict(own_, "");
     const std::vector<double> before = predictions();
     const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-    for (const HostParameter& p : kParameters) {
+    for (const HostParameter& p : parameters_) {
       HostCosts changed = own_;
       changed.*p.member = own_.*p.member * 2.0 + Seconds(0.1 * p.high_us * 1e-6);
       predict(changed, "");
@@ -201,20 +206,23 @@ class HostProblem {
   std::vector<Task> order_;
   std::set<std::string> set_aside_;
   HostCosts own_;
+  std::vector<HostParameter> parameters_;  ///< that are fitted
 };
 
-/// Costs that are none of the parameters stay as `base` has them.
-HostCosts host_of(const std::vector<double>& x, const HostCosts& base) {
-  HostCosts host = base;
-  for (std::size_t i = 0; i < kParameters.size(); ++i)
-    host.*kParameters[i].member = Seconds(x[i] * kParameters[i].high_us * 1e-6);
+/// Costs that are none of the problem's parameters stay as its engine has them.
+HostCosts host_of(const std::vector<double>& x, const HostProblem& problem) {
+  HostCosts host = problem.own();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const HostParameter& p = problem.parameters()[i];
+    host.*p.member = Seconds(x[i] * p.high_us * 1e-6);
+  }
   return host;
 }
 
 /// Costs in units of each bound.
-std::vector<double> fractions_of(const HostCosts& host) {
+std::vector<double> fractions_of(const HostCosts& host, const HostProblem& problem) {
   std::vector<double> x;
-  for (const HostParameter& p : kParameters) x.push_back((host.*p.member).in(kMicrosecond) / p.high_us);
+  for (const HostParameter& p : problem.parameters()) x.push_back((host.*p.member).in(kMicrosecond) / p.high_us);
   return x;
 }
 
@@ -232,28 +240,28 @@ double distance(const std::vector<double>& at, const std::vector<double>& expect
 /// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
 HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const std::string& except,
                   const HostFitOptions& options, double& loss) {
-  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(kParameters.size()));
+  nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(problem.parameters().size()));
   std::vector<double> x, low, step;
-  for (const HostParameter& p : kParameters) {
+  for (const HostParameter& p : problem.parameters()) {
     low.push_back(p.low_us / p.high_us);
     x.push_back(std::clamp((start.*p.member).in(kMicrosecond) / p.high_us, low.back(), 1.0));
     step.push_back(std::max(0.4 * x.back(), 0.01));
   }
-  const std::vector<double> expected = fractions_of(prior);
+  const std::vector<double> expected = fractions_of(prior, problem);
   search.set_lower_bounds(low);
-  search.set_upper_bounds(std::vector<double>(kParameters.size(), 1.0));
+  search.set_upper_bounds(std::vector<double>(x.size(), 1.0));
   search.set_initial_step(step);
   search.set_maxeval(options.max_evaluations);
   search.set_xtol_abs(1e-4);
   const std::function<double(const std::vector<double>&)> value = [&](const std::vector<double>& at) {
-    problem.predict(host_of(at, problem.own()), except);
+    problem.predict(host_of(at, problem), except);
     return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, expected) : 0.0);
   };
   search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
                               void* f) { return (*static_cast<decltype(&value)>(f))(at); },
                            const_cast<void*>(static_cast<const void*>(&value)));
   search.optimize(x, loss);
-  return host_of(x, problem.own());
+  return host_of(x, problem);
 }
 
 /// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
@@ -264,9 +272,9 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts
   Random random(options.seed);
   for (int i = 1; i < options.starts; ++i) {
     std::vector<double> x;
-    for (std::size_t k = 0; k < kParameters.size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
+    for (std::size_t k = 0; k < problem.parameters().size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
     double other = 0;
-    const HostCosts found = descend(problem, host_of(x, problem.own()), prior, except, options, other);
+    const HostCosts found = descend(problem, host_of(x, problem), prior, except, options, other);
     if (other < loss) best = found, loss = other;
   }
   return best;
@@ -275,7 +283,11 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts
 constexpr double kLeastPull = 0.005;
 
 /// A tenth of every bound: not the profile's costs, which have seen every group.
-HostCosts neutral_costs() { return host_of(std::vector<double>(kParameters.size(), 0.1), {}); }
+HostCosts neutral_costs() {
+  HostCosts host;
+  for (const HostParameter& p : kParameters) host.*p.member = Seconds(0.1 * p.high_us * 1e-6);
+  return host;
+}
 
 /// The costs of a shipped profile, fitted anew without `group` if its runs have one of that name.
 HostCosts costs_without(const std::string& group, const std::string& profile, MeasuredRuns& runs, const CsvTable& table,

@@ -15,6 +15,7 @@ struct HostParameter {
   std::string_view name;
   Seconds HostCosts::*member;
   double low_us, high_us;
+  bool optional = false;  ///< of some engines alone: fitted where the profile has it
 };
 std::span<const HostParameter> host_parameters();
 

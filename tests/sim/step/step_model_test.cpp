@@ -128,6 +128,39 @@ TEST_CASE("an eager run pays its launches in closed form too") {
   CHECK(model.decode_run(8, 8 * 500.0, 1, 2000).time.base() == doctest::Approx(seconds).epsilon(1e-9));
 }
 
+TEST_CASE("an eager step is never faster than its launches and what launching a step takes") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->engine.host = {};
+  const PrefillChunk short_prompt{.tokens = 64, .context_before = 0, .last = true};
+  const PrefillChunk long_prompt{.tokens = 8192, .context_before = 0, .last = true};
+  const auto prefill = [&](const PrefillChunk& chunk, double eager_step_time, int graph_tokens, double speed) {
+    d->engine.host.eager_step_time = Seconds(eager_step_time);
+    d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
+    d->engine.graphs.prefill_tokens = graph_tokens;
+    d->gpu.node.launch_speed = speed;
+    return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).base();
+  };
+  const double launches = prefill(short_prompt, 0, 0, 1.0);
+  CHECK(prefill(short_prompt, 0.010, 0, 1.0) - launches == doctest::Approx(0.010));
+  CHECK(prefill(short_prompt, 0.010, 0, 0.5) == doctest::Approx(2 * (launches + 0.010)));
+  CHECK(prefill(short_prompt, 0.010, 4096, 1.0) == prefill(short_prompt, 0, 4096, 1.0));  // replayed
+  CHECK(prefill(long_prompt, 0.010, 0, 1.0) == prefill(long_prompt, 0, 0, 1.0));          // the GPU takes longer
+}
+
+TEST_CASE("a prefill step costs what its products do at that very number of tokens") {
+  auto d = deploy("qwen3-32b", "h100-sxm");
+  d->engine = parse_engine_spec(ConfigReader(load_named("engines", "trtllm", {}), "an engine"));
+  d->precision.weights = d->precision.activations = Dtype::kFp8Block;
+  StepModel model(d);
+  for (const int tokens : {1031, 2055, 4103, 9001}) {
+    const PrefillChunk chunk{.tokens = tokens, .context_before = 0, .last = true};
+    const StepBatch step{.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}};
+    const StepBreakdown parts = model.breakdown(step);
+    CHECK(parts.gpu_time.base() + model.deployment().engine.host.prefill_step_time.base() ==
+          doctest::Approx(model.cost(step).time.base()).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("prefill is replayed from graphs up to its own limit, whatever decode's") {
   auto d = deploy("llama-3.1-8b", "h100-sxm");
   d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
