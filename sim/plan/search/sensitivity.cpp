@@ -81,6 +81,12 @@ Probe probe_of(const PlannedDeployment& p) {
   return p.tested.replicas > 1 ? Probe{p.tested, p.tested_load(), true} : Probe{p.fleet(), p.load, true};
 }
 
+/// Without objectives, patience or a limit of the queue any number of users is answered in the end.
+bool takes_any_load(const Scenario& s) {
+  return load_kind(*s.workload) == LoadKind::kUsers && s.objectives.empty() && s.goodput <= 0 &&
+         s.workload->patience.endless() && s.serving.max_queue == 0;
+}
+
 }  // namespace
 
 std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&)) {
@@ -92,6 +98,7 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 
 Sensitivities sensitivities(const PlannedDeployment& planned) {
   constexpr int kDoublings = 10;
+  if (takes_any_load(planned.candidate.scenario)) return {};
   std::array<double, kChanges.size()> throughput{};
   Probe probe = probe_of(planned);
   const LoadKind kind = load_kind(*planned.candidate.scenario.workload);

@@ -204,6 +204,22 @@ TEST_CASE("plan: what would help is asked at the load that is held, however far 
   CHECK(from_below.changes.front().throughput_change > 0.01);
 }
 
+TEST_CASE("plan: where any load is answered in the end, no limit of it is sought") {
+  const auto held = [](const std::string& objectives) {
+    const PlanSpec plan = plan_of(R"(
+model: llama-3.1-8b
+workload:
+  arrivals: {process: closed_loop, concurrency: 50}
+  prompt_tokens: {distribution: fixed, value: 64}
+  output_tokens: {distribution: fixed, value: 8}
+search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}
+)" + objectives);
+    return sensitivities(search_capacity(plan).ranked.front()).held;
+  };
+  CHECK(held("") == 0);
+  CHECK(held("objectives: {ttft_p50: 1 s}") > 0);
+}
+
 TEST_CASE("plan: what it does not know is refused") {
   CHECK_THROWS_AS(plan_of(kChat), ConfigError);
   CHECK_THROWS_AS(plan_of(kChat + "search: {max_gpus: 2}"), ConfigError);
