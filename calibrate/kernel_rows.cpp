@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 namespace roofcast {
+namespace {
+
+constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond the memory of any GPU
+
+}  // namespace
 
 std::optional<KernelFamily> family_of_engine(std::string_view engine, const Mark& mark) {
   const std::string_view word = engine.substr(0, engine.find('-'));
@@ -31,6 +36,7 @@ void KernelTable::fail(std::size_t row, std::string_view column, const std::stri
 double KernelTable::number(std::size_t row, std::string_view column, double low) const {
   const double value = table_->number(row, index(column));
   if (value < low) fail(row, column, fmt::format("'{}' must be at least {}, got {}", column, low, value));
+  if (value > kMostCount) fail(row, column, fmt::format("'{}' must be at most {}, got {}", column, kMostCount, value));
   return value;
 }
 

@@ -100,6 +100,8 @@ std::vector<Input> read_inputs(const std::string& path, const Options& options, 
   std::vector<Input> inputs;
   if (!looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
+    (void)table.column("latency_us");  // throws where it is missing
+    if (table.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "holds no rows to fit constants to");
     const KernelOperator& op = wanted ? *wanted : operator_of(table);
     inputs.push_back({&op, std::move(table), options.text("source")});
     return inputs;
@@ -189,7 +191,8 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "--gpu FILE takes. A block with too few measurements keeps its constants and says so.");
   options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE whose datasheet is meant")(
       "op", po::value<std::string>(), "which operator the tables are of (default: known by their columns)")(
-      "engine", po::value<std::string>(), "trtllm | vllm: only the rows of these engines (default: all)")(
+      "engine", po::value<std::string>(),
+      "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
       "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, keep the others")(
@@ -217,7 +220,9 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
     }
   }
   report_too_few(too_few, all);
-  for (FamilyConstants& shared : shared_constants(all, gpu)) all.push_back(std::move(shared));
+  for (FamilyConstants& shared : shared_constants(all, gpu)) {
+    if (!options.has("engine") || options.text("engine") == name_of(shared.family)) all.push_back(std::move(shared));
+  }
   write_constants(all, options, tree, gpu);
   fmt::print("{}", summary(all));
   const std::string doubtful = doubts(all);

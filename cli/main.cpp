@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -69,6 +70,7 @@ int lost_output() {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error where it is written
   try {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     return stdout_written() ? status : lost_output();

@@ -152,6 +152,8 @@ int run_simulate(std::span<const std::string> arguments) {
   const auto start = std::chrono::steady_clock::now();
   const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, scenario.serving, observers.one());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  if (metrics.completed + metrics.failed == 0)
+    throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
   if (writer) writer->close();
   options.write(
       simulation_report(metrics, scenario, options.format(), options.has("intervals") ? intervals.json() : nullptr));

@@ -97,7 +97,7 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   const Validated& first = all.front();
   if (options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
   if (first.found.groups.empty()) {
-    fmt::print(stderr, "{}: no latency_us, so {} predictions and no errors\n", first.table.path(),
+    fmt::print(stderr, "{}: no times in latency_us, so {} predictions and no errors\n", first.table.path(),
                first.found.predicted.size());
     if (!options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
     return kDone;

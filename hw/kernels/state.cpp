@@ -182,13 +182,15 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, c
   return Seconds{1e-6 * p.prefill_launch_us + serial + smooth_max(fused, (bytes + between) / bandwidth) + parallel};
 }
 
-/// The state is read and written once. In a benchmark's loop it may still be in L2; behind other layers' it is not.
+/// The state is read and written once. In a benchmark's loop part of it may still be in L2; behind other layers' it is
+/// not, and crosses memory whole.
 Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu,
                                Timing timing) {
   const double bytes = batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share);
   double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
   if (timing == Timing::kBenchmark) rate = rate_with_l2(gpu, Bytes{bytes}, rate);
-  return Seconds{1e-6 * p.decode_launch_us + bytes / rate};
+  const Seconds time{1e-6 * p.decode_launch_us + bytes / rate};
+  return timing == Timing::kServed ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
 }
 
 const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const Efficiency* efficiency) {

@@ -66,9 +66,9 @@ void index_prefill(OperatorList& list, double count, double heads, double dim, c
   list.stream("indexer_top_k", count, shape.batch * shape.query_len * visible * 2.0 * 4.0);
 }
 
-/// In decode a product of few rows over many keys.
+/// In decode a product of few rows over many keys; a GPU without fp8 units unpacks them.
 void index_decode(OperatorList& list, double count, double heads, double dim, const DecodeShape& shape,
-                  double compression) {
+                  double compression, Dtype format) {
   if (heads <= 0 || count <= 0) return;
   const double visible = shape.mean_context / compression;
   list.add("indexer_scores", count,
@@ -76,7 +76,7 @@ void index_decode(OperatorList& list, double count, double heads, double dim, co
                      .n = std::max(1.0, shape.batch * visible),
                      .k = dim,
                      .weights = Dtype::kFp8,
-                     .activations = Dtype::kFp8,
+                     .activations = format,
                      .output_bytes = 4.0 / heads});
   list.stream("indexer_top_k", count, shape.batch * shape.query_len * visible * 2.0 * 4.0);
 }
@@ -167,7 +167,7 @@ void Mixing::decode(const LayerKind& kind, const DecodeShape& shape) {
   const double count = kind.count;
   if (const auto* a = std::get_if<GroupedAttention>(&kind.mixer)) {
     list_.add("attention", count, DecodeWork{shape, heads_on_gpu(context_, *a, shape.mean_context)});
-    index_decode(list_, count, a->index_heads, a->index_dim, shape, 1.0);
+    index_decode(list_, count, a->index_heads, a->index_dim, shape, 1.0, context_.indexer_format);
   } else if (const auto* l = std::get_if<LatentAttention>(&kind.mixer)) {
     latent_decode_of(*l, count, shape);
   } else if (const auto* state = std::get_if<StateLayer>(&kind.mixer)) {
@@ -178,7 +178,7 @@ void Mixing::decode(const LayerKind& kind, const DecodeShape& shape) {
 
 void Mixing::latent_decode_of(const LatentAttention& a, double count, const DecodeShape& shape) {
   const LatentHeads heads = latent_on_gpu(context_, a);
-  index_decode(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
+  index_decode(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression, context_.indexer_format);
   DecodeShape visible = shape;
   visible.mean_context = visible_latents(a, shape.mean_context);
   visible.max_context = visible_latents(a, shape.max_context);

@@ -1,5 +1,7 @@
 #include "sim/model/operator_list.h"
 
+#include <algorithm>
+
 namespace roofcast {
 namespace {
 
@@ -85,8 +87,9 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   shape.row_scales = !p.static_activations;
   if (quantized) shape.weight_scales = role == WeightRole::kHead ? p.head_scales : p.weight_scales;
   if (quantized && p.outlier_fraction > 0) {
-    add(name + "_outliers", count, GemmShape{.m = rows, .n = n, .k = k * p.outlier_fraction});
-    shape.k = k * (1.0 - p.outlier_fraction);
+    const double outliers = std::max(1.0, k * p.outlier_fraction);
+    add(name + "_outliers", count, GemmShape{.m = rows, .n = n, .k = outliers});
+    shape.k = std::max(1.0, k - outliers);
     stream("outlier_decomposition", count, rows * (2.0 * k + 12.0 * n), kDecompositionLaunches);
   }
   add(name, count, shape);

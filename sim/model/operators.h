@@ -80,11 +80,12 @@ struct OperatorContext {
   MoeVariant moe_kernel = MoeVariant::kDefault;
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
-  bool rotary_in_attention = false;  ///< TensorRT-LLM's attention rotates queries and keys itself
-  int shared_query_heads = 0;        ///< EngineSpec's
-  bool own_all_reduce = true;        ///< EngineSpec's
-  bool absorbs_latents = false;      ///< in the prefill being priced: GraphSettings'
-  double decoded_tokens = 0;         ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
+  bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
+  int shared_query_heads = 0;          ///< EngineSpec's
+  bool own_all_reduce = true;          ///< EngineSpec's
+  bool absorbs_latents = false;        ///< in the prefill being priced: GraphSettings'
+  Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same
+  double decoded_tokens = 0;           ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };
 
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one

@@ -117,7 +117,7 @@ Dtype read_dtype(ConfigReader& in, std::string_view key, Dtype otherwise) {
 
 Precision parse_map(const ModelSpec& model, ConfigReader in, bool& asked) {
   Precision p = model.precision;
-  for (std::string_view key : {"weights", "recipe"}) {
+  for (std::string_view key : {"name", "weights", "recipe"}) {  // a name, and what --weights and the like change of it
     if (!in.has(key)) continue;
     const Mark mark = in.mark_of(key);
     set_named(p, in.text(key), mark);

@@ -32,34 +32,37 @@ void check_mixer(const ModelSpec& model, const Mixer& mixer, int tp, const Mark&
 
 }  // namespace
 
-void check_sharding(const ModelSpec& model, const Sharding& s, const Mark& mark) {
+void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMarks& marks) {
   refuse(
-      s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1, mark,
+      s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1, marks.tp,
       fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp, s.pp, s.attention_dp, s.ep));
-  refuse(s.pp > model.layer_count(), mark,
+  refuse(s.pp > model.layer_count(), marks.pp,
          fmt::format("pp {} is more than the {} layers of {}", s.pp, model.layer_count(), model.name));
-  refuse(s.tp * s.attention_dp % s.ep != 0, mark,
+  refuse(s.tp * s.attention_dp % s.ep != 0, marks.ep,
          fmt::format("ep {} does not divide tp x attention_dp = {}", s.ep, s.tp * s.attention_dp));
   bool has_experts = false;
   for (const LayerKind& kind : model.layers) {
-    check_mixer(model, kind.mixer, s.tp, mark);
+    check_mixer(model, kind.mixer, s.tp, marks.tp);
     if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
       refuse(
-          s.tp > dense->inter, mark,
+          s.tp > dense->inter, marks.tp,
           fmt::format("tp {} is more than the width {} of a feed-forward block of {}", s.tp, dense->inter, model.name));
     }
     const auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward);
     if (experts == nullptr) continue;
     has_experts = true;
-    refuse(!divides(s.ep, experts->experts), mark,
+    refuse(!divides(s.ep, experts->experts), marks.ep,
            fmt::format("ep {} does not divide the {} experts of {}", s.ep, experts->experts, model.name));
     refuse(
-        !divides(s.expert_tp(), experts->inter), mark,
+        !divides(s.expert_tp(), experts->inter),
+        s.ep > 1             ? marks.ep
+        : s.attention_dp > 1 ? marks.attention_dp
+                             : marks.tp,
         fmt::format("the experts' tensor parallelism tp x attention_dp / ep = {} does not divide their width {} in {}",
                     s.expert_tp(), experts->inter, model.name));
   }
-  refuse(!has_experts && s.ep > 1, mark, fmt::format("ep {}: {} has no experts", s.ep, model.name));
-  refuse(!has_experts && s.attention_dp > 1, mark,
+  refuse(!has_experts && s.ep > 1, marks.ep, fmt::format("ep {}: {} has no experts", s.ep, model.name));
+  refuse(!has_experts && s.attention_dp > 1, marks.attention_dp,
          fmt::format("attention_dp {}: {} has no experts to share; use replicas", s.attention_dp, model.name));
 }
 

@@ -17,8 +17,14 @@ struct Sharding {
   int expert_tp() const { return tp * attention_dp / ep; }
 };
 
-/// Refuses what cannot be split (heads by tp, experts by ep, layers by pp), at `mark`.
-void check_sharding(const ModelSpec& model, const Sharding& sharding, const Mark& mark);
+/// Where each number of a Sharding was written.
+struct ShardingMarks {
+  Mark tp, pp, attention_dp, ep;
+  ShardingMarks(const Mark& all = {}) : tp(all), pp(all), attention_dp(all), ep(all) {}  ///< all in one place
+};
+
+/// Refuses what cannot be split (heads by tp, experts by ep, layers by pp), at the mark of what splits it.
+void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
 /// Refuses groups of quantized weights into which the inputs of a matrix, or a GPU's share of them, do not divide.
 /// GGUF is exempt, which falls back to smaller blocks, and NF4, whose blocks run on over rows.

@@ -7,6 +7,7 @@
 
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
+#include "sim/serve/scheduler.h"
 
 namespace roofcast {
 namespace {
@@ -39,13 +40,22 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   return m;
 }
 
+/// New tokens of a rank in one step of prefill: an engine that does not cut prompts takes as many whole ones as the
+/// token budget has room for, and one at least; a static batch runs whole.
+std::int64_t step_tokens(const Deployment& d, const EstimateRequest& r, std::int64_t total) {
+  if (d.fidelity == Fidelity::kIdeal) return total;
+  const std::int64_t budget = d.engine.max_num_batched_tokens, prompt = r.prompt_tokens;
+  if (d.engine.chunked_prefill) return budget;
+  return make_scheduler(d.engine.scheduler).whole_batch ? total : std::max<std::int64_t>(1, budget / prompt) * prompt;
+}
+
 /// The steps that prefill `batch` equal prompts under a token budget, and their total. Attention-DP ranks take prompts
 /// in turn and work side by side, each within the budget.
 StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& steps) {
   const Deployment& d = model.deployment();
   const int ranks = std::min(r.batch, d.sharding.attention_dp), rounds = (r.batch + ranks - 1) / ranks;
   const std::int64_t total = std::int64_t{rounds} * r.prompt_tokens;
-  const std::int64_t budget = d.fidelity == Fidelity::kIdeal ? total : d.engine.max_num_batched_tokens;
+  const std::int64_t budget = step_tokens(d, r, total);
   StepBreakdown sum;
   std::int64_t done = 0;
   steps = 0;
@@ -155,8 +165,8 @@ void add_cost(const Deployment& d, Estimate& e) {
 void check_size(const Deployment& d, const EstimateRequest& r) {
   constexpr double kMostTokens = 1e10, kMostSteps = 2.5e5;
   const double tokens = static_cast<double>(r.batch) * r.prompt_tokens;
-  const double budget =
-      d.fidelity == Fidelity::kIdeal ? tokens : 1.0 * d.engine.max_num_batched_tokens * d.sharding.attention_dp;
+  const double budget = static_cast<double>(step_tokens(d, r, static_cast<std::int64_t>(tokens))) *
+                        (d.fidelity == Fidelity::kIdeal ? 1 : d.sharding.attention_dp);
   if (tokens > kMostTokens || tokens / budget > kMostSteps)
     throw ConfigError(
         fmt::format("{} prompts of {} tokens take {:.0f} prefill steps; at most {:.0f} steps and {:.0e} "

@@ -1,13 +1,40 @@
 #include "sim/plan/power.h"
 
 #include <algorithm>
+#include <variant>
+
+#include "hw/kernels/attention_math.h"
 
 namespace roofcast {
 
+namespace {
+
+/// Does an indexer choose which tokens some layer attends to?
+bool has_indexer(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& kind) {
+    const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
+    const auto* latent = std::get_if<LatentAttention>(&kind.mixer);
+    return (grouped != nullptr && grouped->index_heads > 0) || (latent != nullptr && latent->indexer_heads > 0);
+  });
+}
+
+FlopsPerSecond fastest_peak(const Deployment& d) {
+  const Precision& p = d.precision;
+  FlopsPerSecond fastest = std::max(d.gpu.peak(Dtype::kBf16), d.gpu.peak(Dtype::kFp16));
+  for (Dtype weights : {p.weights, p.attention_weights, p.expert_weights}) {
+    if (const auto compute = d.gpu.compute_dtype(weights, p.activations))
+      fastest = std::max(fastest, d.gpu.peak(*compute));
+  }
+  const Dtype attention = attention::product_dtype(d.gpu, d.efficiency.family, Dtype::kBf16, p.kv_cache);
+  if (d.fidelity == Fidelity::kCalibrated) fastest = std::max(fastest, d.gpu.peak(attention));
+  return has_indexer(d.model) ? std::max(fastest, d.gpu.peak(Dtype::kFp8)) : fastest;
+}
+
+}  // namespace
+
 Utilization utilization_of(const Deployment& d, Seconds time, Flops flops, Bytes bytes) {
   if (time <= Seconds(0)) return {};
-  const Dtype compute = d.gpu.compute_dtype(d.precision.weights, d.precision.activations).value_or(Dtype::kBf16);
-  return {.compute = flops / time / d.gpu.peak(compute), .memory = bytes / time / d.gpu.memory_bandwidth};
+  return {.compute = flops / time / fastest_peak(d), .memory = bytes / time / d.gpu.memory_bandwidth};
 }
 
 Watts power_of(const GpuSpec& gpu, const Utilization& u) {

@@ -10,7 +10,9 @@ struct Utilization {
   double compute = 0, memory = 0;
 };
 
-/// Work of one GPU over `time`. The peak is that of the format the weights are computed in.
+/// Work of one GPU over `time`, of the peak of the fastest format that one of its products runs in: of weights, 16 bit
+/// (attention, whatever the weights), or 8 bit (attention to a cache of 8 bit where the engine's kernels take it, an
+/// indexer).
 Utilization utilization_of(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
 
 /// idle + (board - idle) * min(1, 0.25 + 0.55 compute + 0.45 memory) while it works: an active GPU draws a

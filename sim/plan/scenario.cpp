@@ -18,9 +18,13 @@ int count_of(ConfigReader& in, std::string_view key, int otherwise) {
   return static_cast<int>(in.integer(key, otherwise, {1, 65536}));
 }
 
-Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas) {
+Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, ShardingMarks& marks) {
   Sharding s;
   if (!in) return s;
+  marks.tp = in->mark_of("tp");
+  marks.pp = in->mark_of("pp");
+  marks.attention_dp = in->mark_of("attention_dp");
+  marks.ep = in->mark_of("ep");
   s.tp = count_of(*in, "tp", 1);
   s.pp = count_of(*in, "pp", 1);
   s.attention_dp = count_of(*in, "attention_dp", 1);
@@ -103,19 +107,20 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->gpu = gpu.spec;
   d->efficiency = gpu.efficiency;
   d->model = specs.model(in.tree("model"));
-  const Mark sharding_mark = in.mark_of("parallelism");
-  d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas);
-  check_sharding(d->model, d->sharding, sharding_mark);
+  ShardingMarks sharding_marks(in.mark_of("parallelism"));
+  d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
+  check_sharding(d->model, d->sharding, sharding_marks);
   d->precision = d->model.precision;
   bool asked = false;
-  const Mark precision_mark = in.mark_of("precision");
+  Mark precision_mark = in.mark_of("precision");
   if (in.has("precision")) {
     const ConfigTree precision = in.tree("precision");
     d->precision = parse_precision(d->model, precision, asked);
     const ConfigTree* group = precision->find("group_size");
     check_groups(d->model, d->precision, d->sharding, group != nullptr ? (*group)->mark : precision_mark);
+    if (const ConfigTree* activations = precision->find("activations")) precision_mark = (*activations)->mark;
   } else {
-    check_groups(d->model, d->precision, d->sharding, sharding_mark);
+    check_groups(d->model, d->precision, d->sharding, sharding_marks.tp);
   }
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
   d->precision.scaled_latents = d->engine.scaled_latents;

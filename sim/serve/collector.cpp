@@ -1,12 +1,14 @@
 #include "sim/serve/collector.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace roofcast {
 
 void Collector::request(const RequestRecord& r) {
   ServingMetrics& m = metrics_;
   ++m.completed;
+  --open_;
   m.input_tokens += r.prompt_tokens;
   m.output_tokens += r.output_tokens;
   m.cached_tokens += r.cached_tokens;
@@ -36,10 +38,30 @@ void Collector::step(const StepRecord& record) {
   if (observer_ != nullptr) observer_->on_step(record);
 }
 
-double Collector::measured_share(SimTime start, SimTime end) const {
-  if (!begun_ || end <= begin_) return 0.0;
-  if (start >= begin_) return 1.0;
-  return (end - begin_).seconds() / (end - start).seconds();
+void Collector::sent() {
+  ++open_;
+  for (const bool prefill : {false, true}) add(std::exchange(later_[prefill], {}), 1.0, prefill);
+}
+
+void Collector::add(const Work& work, double share, bool prefill) {
+  ServingMetrics& m = metrics_;
+  const double busy = share * work.busy_seconds, flops = share * work.flops, bytes = share * work.bytes;
+  m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
+  if (prefill) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
+}
+
+void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill) {
+  if (!begun_ || end <= begin_) return;
+  const SimTime first = std::max(start, begin_), last = open_ > 0 ? end : std::clamp(end_, first, end);
+  const auto share = [&](SimTime from, SimTime to) {
+    return from <= start && to >= end ? 1.0 : (to - from).seconds() / (end - start).seconds();
+  };
+  add(whole, share(first, last), prefill);
+  if (last >= end) return;
+  const double rest = share(last, end);
+  Work& later = later_[prefill];
+  later.busy_seconds += rest * whole.busy_seconds, later.flops += rest * whole.flops;
+  later.bytes += rest * whole.bytes;
 }
 
 ServingMetrics Collector::finish() {

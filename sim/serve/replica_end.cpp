@@ -48,13 +48,13 @@ void Replica::count_work() {
                     .waiting = static_cast<std::int64_t>(waiting_.size()),
                     .kv_usage = pool_.usage()};
   for (const Chunk& c : chunks_) record.prefill_tokens += c.tokens;
-  ServingMetrics& m = collector_.metrics();
-  const double share = collector_.measured_share(run_.start, run_.end), gpus = share * deployment_->sharding.gpus();
-  const double busy = share * (run_.end - run_.start).seconds().base(), flops = run_.cost.flops.base() * gpus,
-               bytes = run_.cost.bytes.base() * gpus;
-  m.offload_stored_bytes += static_cast<double>(pool_.take_stored());
-  m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
-  if (options_.prefill_only) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
+  collector_.metrics().offload_stored_bytes += static_cast<double>(pool_.take_stored());
+  const double gpus = deployment_->sharding.gpus();
+  collector_.work(run_.start, run_.end,
+                  {.busy_seconds = (run_.end - run_.start).seconds().base(),
+                   .flops = run_.cost.flops.base() * gpus,
+                   .bytes = run_.cost.bytes.base() * gpus},
+                  options_.prefill_only);
   collector_.step(record);
 }
 

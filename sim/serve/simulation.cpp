@@ -140,6 +140,7 @@ void Simulation::send(const Request& request, SimTime now) {
     collector_.begin(now);
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
+  if (live.counted) collector_.sent();
   if (!front_.can_serve(live) || (decode_.replicas() > 0 && !decode_.can_serve(live))) {
     if (live.counted) collector_.failed();
     return refuse(slot, now);
@@ -343,8 +344,7 @@ void check_some_counted(const WorkloadSpec& w) {
   if (w.warmup_requests > 0)
     keys += fmt::format("{}'warmup_requests: {}'", keys.empty() ? "" : " and ", w.warmup_requests);
   const std::string message = "no request is left to count after " + keys;
-  if (w.arrivals.trace_file.empty()) throw ConfigError("workload: " + message);
-  throw ConfigError(Mark{w.arrivals.trace_file}, message);
+  throw ConfigError(w.arrivals.trace_file.empty() ? w.mark : Mark{w.arrivals.trace_file}, message);
 }
 
 }  // namespace

@@ -161,6 +161,7 @@ void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
 
 WorkloadSpec parse_workload(ConfigReader in) {
   WorkloadSpec workload;
+  workload.mark = in.mark();
   workload.name = in.text("name", "");
   workload.cites = in.text("source", "");
   if (in.has("clients")) parse_clients(in, workload);

@@ -98,6 +98,7 @@ struct WorkloadSpec {
   /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
   std::vector<WorkloadSpec> clients;
   std::string cites;      ///< where the parameters come from (`source:`)
+  Mark mark;              ///< where it was written
   ConfigTree objectives;  ///< limits that belong to the workload, as a scenario writes them; or null
 };
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one

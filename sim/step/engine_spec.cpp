@@ -1,5 +1,6 @@
 #include "sim/step/engine_spec.h"
 
+#include <algorithm>
 #include <array>
 
 namespace roofcast {
@@ -30,7 +31,8 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
   graphs.absorbs_latents = in.boolean("absorbs_latents", graphs.absorbs_latents);
   graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
-  for (double size : in.numbers("padded_sizes", kAtLeastOne)) graphs.padded_sizes.push_back(static_cast<int>(size));
+  for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) graphs.padded_sizes.push_back(static_cast<int>(size));
+  std::sort(graphs.padded_sizes.begin(), graphs.padded_sizes.end());
   in.finish();
   return graphs;
 }

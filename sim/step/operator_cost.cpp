@@ -37,6 +37,12 @@ double state_prefill_launches(StateMixer::Kind kind) {
   return kind == StateMixer::Kind::kMamba1 ? 12.0 : 36.0;
 }
 
+/// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
+double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
+  const KernelFamily family = m.efficiency != nullptr ? m.efficiency->family : KernelFamily::kVllm;
+  return w.absorbed || runs_as_decode(w.shape, w.heads, *m.gpu, family) ? 2.0 : 12.0;
+}
+
 }  // namespace
 
 Cost cost_of(const Work& work, const Machine& m) {
@@ -66,8 +72,7 @@ double launches_of(const Work& work, const Machine& m) {
                                [&](const MoeShape& w) { return expert_launches(w, m); },
                                [](const ElementwiseWork& w) { return w.launches; },
                                [](const PrefillWork&) { return 1.0; }, [](const DecodeWork&) { return 1.0; },
-                               // splits and concatenations of latent and rotary parts around the kernel
-                               [](const LatentPrefillWork& w) { return w.absorbed ? 2.0 : 12.0; },
+                               [&](const LatentPrefillWork& w) { return latent_prefill_launches(w, m); },
                                [](const LatentDecodeWork&) { return 2.0; },
                                [](const StatePrefillWork& w) { return state_prefill_launches(w.mixer.kind); },
                                [](const StateDecodeWork&) { return 2.0; }, [](const CollectiveWork&) { return 1.0; }},

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <variant>
 
+#include <boost/container_hash/hash.hpp>
+
 #include "sim/model/weights.h"
 #include "sim/step/decode_curve.h"
 #include "sim/step/operator_cost.h"
@@ -18,6 +20,8 @@ namespace {
 /// and linearly between multiples of 64 from here on, where a wave of tiles is a small part of the whole.
 constexpr int kExactTokens = 16384;
 constexpr int kTokenKnot = 64;
+/// A step of more is priced every time: the memory of knots grows with the largest.
+constexpr double kRememberedTokens = 1 << 24;
 
 /// Operators of one kind of work, summed.
 struct Sum {
@@ -119,6 +123,23 @@ int prefill_graph_tokens(const Deployment& d) {
   return captured ? d.engine.graphs.prefill_tokens : 0;
 }
 
+/// A launch of equal prefill chunks.
+struct PrefillKey {
+  std::size_t chunks;
+  double tokens, context_before;
+  bool absorbed;
+  bool operator==(const PrefillKey&) const = default;
+};
+struct PrefillHash {
+  std::size_t operator()(const PrefillKey& key) const {
+    std::size_t seed = key.absorbed;
+    boost::hash_combine(seed, key.chunks);
+    boost::hash_combine(seed, static_cast<std::uint64_t>(key.tokens));
+    boost::hash_combine(seed, static_cast<std::uint64_t>(key.context_before));
+    return seed;
+  }
+};
+
 /// The part of the launch over all chunks that one chunk takes on the fullest rank.
 double prefill_share(const StepBatch& batch, const RankBatch& rank) {
   double tokens = 0;
@@ -138,7 +159,8 @@ struct StepModel::State {
   std::vector<Sum> tokens_exact, tokens_knots, head;
   std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
-  std::unordered_map<std::uint64_t, Sum> prefills, groups;
+  std::unordered_map<PrefillKey, Sum, PrefillHash> prefills;
+  std::unordered_map<std::uint64_t, Sum> groups;
 
   const Sum& exact(std::vector<Sum>& memo, std::size_t i, const auto& make) {
     if (memo.size() <= i) memo.resize(i + 1 + i / 2);
@@ -153,6 +175,7 @@ struct StepModel::State {
     if (whole <= kExactTokens) {
       return exact(tokens_exact, static_cast<std::size_t>(whole), [&] { return price(whole); });
     }
+    if (whole > kRememberedTokens) return price(whole);
     const double knot = std::floor(whole / kTokenKnot);
     const auto at = [&](double k) {
       return exact(tokens_knots, static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
@@ -231,11 +254,8 @@ struct StepModel::State {
   }
   /// All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
   Sum prefill_sum(std::size_t chunks, double tokens, double context_before, bool absorbed) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(absorbed) << 63) ^
-                              (static_cast<std::uint64_t>(chunks) << 52) ^ (static_cast<std::uint64_t>(tokens) << 26) ^
-                              static_cast<std::uint64_t>(context_before);
     if (prefills.size() > (1U << 18)) prefills.clear();
-    auto [slot, fresh] = prefills.try_emplace(key);
+    auto [slot, fresh] = prefills.try_emplace({chunks, tokens, context_before, absorbed});
     if (fresh) {
       slot->second =
           sum_of(prefill_mixing(prefill_context(absorbed), prefill_shape(chunks, tokens, context_before)), machine);
@@ -478,7 +498,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   }
   const Seconds launch_time(fixed.launching(launches));
   out.time = cost(batch).time;
-  out.host_time = out.time - out.gpu_time;
+  out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less
   out.bound = launch_time + Seconds(fixed.host) > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);
   return out;
 }

@@ -154,6 +154,21 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
   CHECK(fault("", "--gpu h100-sxm").status == 2);
 }
 
+TEST_CASE("calibrate fit refuses tables without times, without rows and with sizes of no GPU") {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& table) {
+    const std::string path = folder.path() + "/t.csv";
+    std::ofstream(path) << table;
+    const auto result = run_roofcast("calibrate fit " + quoted(path) + " --gpu h100-sxm", Stream::kErr);
+    CHECK(result.status == 2);
+    return result.out;
+  };
+  CHECK(said("engine,dtype,m,n,k\ntrtllm,bf16,1,64,64\n").find("missing column 'latency_us'") != std::string::npos);
+  CHECK(said("engine,dtype,m,n,k,latency_us\n").find("holds no rows") != std::string::npos);
+  CHECK(said("engine,dtype,m,n,k,latency_us\ntrtllm,bf16,1,1e30,64,5\n").find(":2:4: 'n' must be at most 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("calibrate measure without a GPU ends with 3 and one line") {
   const auto result = run_roofcast("calibrate measure --device 1023 --out /nowhere/m.jsonl", Stream::kErr);
   CHECK(result.status == 3);

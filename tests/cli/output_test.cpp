@@ -24,6 +24,15 @@ TEST_CASE("a result that cannot be written is an error, not an empty success") {
   }
 }
 
+TEST_CASE("a file that may not grow further is an error, not a death") {
+  const auto result = run_shell(
+      "f=$(mktemp) && ( ulimit -f 1; '" ROOFCAST_PROGRAM
+      "' simulate configs/scenarios/chat-70b-4xh100.yaml --requests-out \"$f\"; status=$?; rm \"$f\"; exit $status )",
+      Stream::kErr);
+  CHECK(result.status == 2);
+  CHECK(result.out.find("--requests-out: cannot write") != std::string::npos);
+}
+
 TEST_CASE("messages that cannot be written are no crash") {
   const std::string good = "simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3";
   const auto status = [](const std::string& command, const std::string& streams) {

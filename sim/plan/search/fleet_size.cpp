@@ -19,6 +19,12 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
 
 constexpr double kMostRate = 1000;  // requests/s of one replica
 
+/// Of a larger fleet so many replicas are simulated under their share of the load: a router that evens it out over so
+/// many has little left to even out. What one replica more or fewer does is below the noise there, so steps are of
+/// this part of the fleet.
+constexpr int kMostSimulated = 128;
+int step_of(int replicas) { return std::max(1, replicas / kMostSimulated); }
+
 class Evaluator {
  public:
   Evaluator(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers)
@@ -55,11 +61,15 @@ class Evaluator {
   }
 
   bool fleet_holds(int replicas, double held) {
-    const Fleet tested{.replicas = replicas};
+    const LoadKind kind = load_kind(*candidate_.scenario.workload);
+    const bool divisible = kind == LoadKind::kRate || kind == LoadKind::kUsers;
+    const Fleet tested{.replicas = divisible ? std::min(replicas, kMostSimulated) : replicas};
+    const double load = tested.replicas == replicas ? load_ : load_ * tested.replicas / replicas;
     LoadResult result =
-        test_load(candidate_.scenario, {.load = load_, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_);
-    PlannedDeployment planned = planned_of(candidate_, plan_, replicas, replicas, load_, held, std::move(result));
-    out_.tried.push_back({load_, tested, planned.result});
+        test_load(candidate_.scenario, {.load = load, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_);
+    PlannedDeployment planned =
+        planned_of(candidate_, plan_, replicas, tested.replicas, load_, held, std::move(result));
+    out_.tried.push_back({load, tested, planned.result});
     const bool met = planned.result.met;
     if (met) {
       out_.planned = std::move(planned);
@@ -84,10 +94,11 @@ class Evaluator {
     double held = 0;
     int replicas = first_guess(least, held);
     if (replicas > most_) replicas = most_;
+    const int step = step_of(replicas);
     if (fleet_holds(replicas, held)) {
-      while (replicas > least && fleet_holds(replicas - 1, held)) --replicas;
+      while (replicas - step >= least && fleet_holds(replicas - step, held)) replicas -= step;
     } else {
-      while (replicas < most_ && !fleet_holds(++replicas, held)) {
+      while (replicas < most_ && !fleet_holds(replicas = std::min(replicas + step, most_), held)) {
       }
     }
   }
@@ -114,8 +125,28 @@ class Evaluator {
     const double high = kind == LoadKind::kUsers ? std::ceil(load_ / least) : load_ / least;
     const double low = kind == LoadKind::kUsers ? std::ceil(load_ / most_) : load_ / most_;
     if (low >= high) return least;
-    held = held_load(candidate_.scenario, {.low = low, .high = high}, {}, pricers_, out_.tried).load;
+    held = highest_held(low, high);
     return held > 0 ? static_cast<int>(std::ceil(load_ / held - 1e-9)) : most_;
+  }
+
+  /// Users that a replica runs at a time.
+  double room() const {
+    const Deployment& d = *candidate_.scenario.deployment;
+    return static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
+  }
+
+  /// Of one replica. Users beyond a few times its room are tried only when fewer hold: a run of them all is long.
+  double highest_held(double low, double high) {
+    const bool users = load_kind(*candidate_.scenario.workload) == LoadKind::kUsers;
+    double top = users ? std::min(high, std::max(4 * room(), 2 * low)) : high;
+    HeldLoad found = held_load(candidate_.scenario, {.low = low, .high = top}, {}, pricers_, out_.tried);
+    while (found.load >= top && top < high) {
+      const HeldLoad before = std::move(found);
+      top = std::min(8 * top, high);
+      found = held_load(candidate_.scenario, {.low = before.load, .high = top, .at_low = &before.result}, {}, pricers_,
+                        out_.tried);
+    }
+    return found.load;
   }
 
   void throughput() {
@@ -124,9 +155,7 @@ class Evaluator {
       (void)fleet_holds(most_, 0);
       return;
     }
-    const Deployment& d = *candidate_.scenario.deployment;
-    const double room = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
-    double high = load_kind(w) == LoadKind::kUsers ? room : std::min(bounds_.requests_per_s, kMostRate);
+    double high = load_kind(w) == LoadKind::kUsers ? room() : std::min(bounds_.requests_per_s, kMostRate);
     if (load_kind(w) == LoadKind::kPace) {
       const Extent extent = extent_of(w, seed_);
       high *= std::max(extent.last.base(), 1.0) / static_cast<double>(std::max<std::int64_t>(extent.requests, 1));
@@ -155,8 +184,8 @@ Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const Load
 
 namespace {
 
-/// One more of the role that an objective is missed for: prefill for TTFT, decode for the rest; false when there are
-/// no more GPUs.
+/// One more (of many replicas a step) of the role that an objective is missed for: prefill for TTFT, decode for the
+/// rest; false when there are no more GPUs.
 bool add_worker(PlannedDeployment& p) {
   Fleet more = p.fleet();
   const auto missed = [&](LatencyMetric metric) {
@@ -164,10 +193,11 @@ bool add_worker(PlannedDeployment& p) {
                        [&](const Verdict& v) { return v.objective.metric == metric && !v.met; });
   };
   const bool decode = !p.candidate.disaggregated() || missed(LatencyMetric::kTpot) || missed(LatencyMetric::kItl);
-  ++(decode ? more.replicas : more.prefill_replicas);
+  const bool part = !p.candidate.disaggregated() && p.tested.replicas < p.replicas;
+  (decode ? more.replicas : more.prefill_replicas) += part ? step_of(p.replicas) : 1;
   if (!p.candidate.affords(more, p.spare)) return false;
   p.replicas = more.replicas, p.prefill_replicas = more.prefill_replicas;
-  p.tested = more;
+  if (!part) p.tested = more;
   return true;
 }
 

@@ -77,7 +77,14 @@ Probe probe_of(const PlannedDeployment& p) {
   PricerPool pricers;
   const double least = kind == LoadKind::kUsers ? std::max(1.0, std::floor(one.near * 0.8)) : one.near * 0.8;
   const LoadTest test{.load = least, .fleet = one.fleet, .seed = s.serving.seed, .more_requests = 1};
-  return test_load(s, test, pricers).met ? one : Probe{p.fleet(), p.load, true};
+  if (test_load(s, test, pricers).met) return one;
+  return p.tested.replicas > 1 ? Probe{p.tested, p.tested_load(), true} : Probe{p.fleet(), p.load, true};
+}
+
+/// Without objectives, patience or a limit of the queue any number of users is answered in the end.
+bool takes_any_load(const Scenario& s) {
+  return load_kind(*s.workload) == LoadKind::kUsers && s.objectives.empty() && s.goodput <= 0 &&
+         s.workload->patience.endless() && s.serving.max_queue == 0;
 }
 
 }  // namespace
@@ -91,6 +98,7 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 
 Sensitivities sensitivities(const PlannedDeployment& planned) {
   constexpr int kDoublings = 10;
+  if (takes_any_load(planned.candidate.scenario)) return {};
   std::array<double, kChanges.size()> throughput{};
   Probe probe = probe_of(planned);
   const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
@@ -100,15 +108,21 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
     return !whole && throughput[0] >= most * (1 - 1e-9);
   };
-  for (int i = 0; i <= kDoublings; ++i) {
-    if (i > 0) probe.near *= 2;
-    parallel_for_each_index(kChanges.size(),
-                            [&](std::size_t k) { throughput[k] = throughput_with(planned, probe, kChanges[k]); });
-    if (!capped()) break;
+  const auto hold = [&](std::size_t first, std::size_t end) {
+    parallel_for_each_index(end - first, [&](std::size_t k) {
+      throughput[first + k] = throughput_with(planned, probe, kChanges[first + k]);
+    });
+  };
+  hold(0, kChanges.size());
+  const double near = probe.near;
+  for (int i = 0; i < kDoublings && capped(); ++i) {
+    probe.near *= 2;
+    hold(0, 1);
   }
+  if (probe.near > near && !capped()) hold(1, kChanges.size());
   Sensitivities out;
   out.of_fleet = probe.of_fleet;
-  if (!whole) out.held = throughput[0];
+  if (!whole) out.held = throughput[0] * (probe.of_fleet ? planned.replicas / (1.0 * probe.fleet.replicas) : 1.0);
   if (capped()) return out;
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
     if (throughput[0] > 0 && throughput[i] > 0)

@@ -64,6 +64,13 @@ TEST_CASE("state: decode by worked constants") {
   CHECK(recurrence_decode_time(4, delta(), p, gpu, Timing::kBenchmark).in(kMicrosecond) ==
         doctest::Approx(4 + 16.777216 / 4.8));
   CHECK(recurrence_decode_time(4, delta(), p, gpu, Timing::kServed).in(kMicrosecond) == doctest::Approx(4 + 16.777216));
+  // A share that a benchmark kept in L2 crosses memory in a served step: 1024 x 2 x 2 097 152 B and 1024 x 24 576 B of
+  // tokens at 2000 GB/s.
+  p.decode_bandwidth_fraction = 1;
+  p.decode_state_share = 0.7;
+  CHECK(recurrence_decode_time(1024, delta(), p, gpu, Timing::kBenchmark).in(kMicrosecond) < 4 + 0.71 * 2147.4836);
+  CHECK(recurrence_decode_time(1024, delta(), p, gpu, Timing::kServed).in(kMicrosecond) ==
+        doctest::Approx(2147.483648 + 12.582912));
 }
 
 TEST_CASE("state: chunks of a prompt follow one another") {

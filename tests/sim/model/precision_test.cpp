@@ -22,6 +22,10 @@ TEST_CASE("a format sets what engines run with it") {
   const ModelSpec model = from_text(kSmall + "}");
   CHECK(parsed(model, "{weights: fp8}").activations == Dtype::kFp8);
   CHECK(parsed(model, "{weights: fp8_block}").activations == Dtype::kFp8);
+  // `precision: fp8` in a file and --weights or --kv-cache-dtype beside it
+  CHECK(parsed(model, "{name: fp8, weights: int8}").weights == Dtype::kInt8);
+  CHECK(parsed(model, "{name: fp8, weights: int8}").activations == Dtype::kBf16);
+  CHECK(parsed(model, "{name: awq, kv_cache: fp8}").recipe == "awq");
   CHECK(parsed(model, "{weights: nvfp4}").activations == Dtype::kNvfp4);
   CHECK(parsed(model, "{weights: int4}").activations == Dtype::kBf16);
   CHECK(parsed(model, "{weights: int8, activations: int8}").activations == Dtype::kInt8);

@@ -64,6 +64,20 @@ TEST_CASE("simulation: the work of the warm-up is not in the measured time") {
   const ServingMetrics part = simulate(d, overlapping, w, fake::options());
   CHECK(part.gpu_busy_seconds * 1e3 == doctest::Approx(0.5 + 2));
   CHECK(part.flops == doctest::Approx(25 + 100));
+  // A warm-up request of a thousand tokens goes on after the only counted one; that ends at 4.02 ms, in its second
+  // step: 1 ms + 0.11 ms of prompts together, then 1 ms + 0.02 ms and 1.1 us of contexts.
+  fake::Requests outlasting;
+  outlasting.add(0, 10, 1000).add(0, 100, 2);
+  const ServingMetrics cut = simulate(d, outlasting, w, fake::options());
+  CHECK(cut.completed == 1);
+  CHECK(cut.gpu_busy_seconds == doctest::Approx(cut.duration.base()));
+  CHECK(cut.flops == doctest::Approx(10 + 100 + 2));
+  // Where another counted one follows, the time between is measured.
+  fake::Requests followed;
+  followed.add(0, 10, 1000).add(0, 100, 2).add(0.5, 100, 2);
+  const ServingMetrics whole = simulate(d, followed, w, fake::options());
+  CHECK(whole.completed == 2);
+  CHECK(whole.gpu_busy_seconds == doctest::Approx(whole.duration.base()));
 }
 
 TEST_CASE("simulation: what can never run is counted as failed, and the loop goes on") {

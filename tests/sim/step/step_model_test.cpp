@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
+#include "sim/model/recipes.h"
 #include "sim/step/decode_curve.h"
 
 using namespace roofcast;
@@ -74,6 +75,51 @@ TEST_CASE("a slower host takes longer for all that it does, but ranks wait for e
   // 1 ms + 1 ms of the host and 32 layers x 1 us x (1 + log2 2) more
   CHECK(step(2, true) - step(1, true) == doctest::Approx(2000.0 + 64.0));
   CHECK(step(2, false) == doctest::Approx(2 * step(1, false)));  // bound by its launches
+}
+
+TEST_CASE("prices of many chunks are told apart from those of few") {
+  StepModel warmed(deploy("llama-3.1-8b", "h100-sxm"));
+  const std::vector<PrefillChunk> few(1, {.tokens = 7}), many(4097, {.tokens = 7});
+  (void)warmed.time({.decodes = 0, .decode_context = 0, .prefills = few});
+  const Seconds fresh =
+      StepModel(deploy("llama-3.1-8b", "h100-sxm")).time({.decodes = 0, .decode_context = 0, .prefills = many});
+  CHECK(warmed.time({.decodes = 0, .decode_context = 0, .prefills = many}).base() == fresh.base());
+}
+
+TEST_CASE("a step of billions of tokens is priced without room for all smaller ones") {
+  StepModel model(deploy("llama-3.1-8b", "h100-sxm"));
+  const std::vector<PrefillChunk> chunks(1000, {.tokens = 2'000'000'000});
+  const StepBatch batch{.decodes = 0, .decode_context = 0, .prefills = chunks};
+  CHECK(model.time(batch) > Seconds(1e6));
+  // Between knots a sum runs linearly, above the sum of the parts at times: what the host takes is never negative.
+  for (const int tokens : {2049, 2111, 8191, 100'001}) {
+    const std::vector<PrefillChunk> one(1, {.tokens = tokens});
+    CHECK(model.breakdown({.decodes = 0, .decode_context = 0, .prefills = one}).host_time >= Seconds(0));
+  }
+  StepModel ideal(deploy("llama-3.1-8b", "h100-sxm", 1, Fidelity::kIdeal));
+  for (int batch_size = 1; batch_size < 300; ++batch_size)
+    CHECK(ideal.breakdown(decodes(batch_size, 777)).host_time >= Seconds(0));
+}
+
+TEST_CASE(
+    "an indexer works in 16 bit where a GPU has no fp8 units, and an int8 product has one outlier column at least") {
+  const auto line = [](const StepBreakdown& step, const std::string& name) {
+    const auto found = std::find_if(step.operators.begin(), step.operators.end(),
+                                    [&](const OperatorTime& op) { return op.name == name; });
+    REQUIRE(found != step.operators.end());
+    return found->cost;
+  };
+  auto ampere = deploy("deepseek-v3.2", "a100-sxm", 8);
+  choose_activations(ampere->precision, ampere->gpu);
+  const StepBreakdown sparse = StepModel(ampere).breakdown(decodes(8, 5000));
+  CHECK(line(sparse, "indexer_scores").time > Seconds(0));
+  auto d = deploy("deepseek-v2-lite", "h100-sxm");
+  d->precision.weights = d->precision.attention_weights = d->precision.expert_weights = Dtype::kInt8;
+  d->precision.outlier_fraction = 0.001;  // of the 512 inputs of kv_b_proj, with 16 x (128 + 128) outputs, 27 layers
+  const std::vector<PrefillChunk> prompt(1, {.tokens = 1000});
+  const StepBreakdown narrow = StepModel(d).breakdown({.decodes = 0, .decode_context = 0, .prefills = prompt});
+  CHECK(line(narrow, "kv_b_proj_outliers").flops.base() == doctest::Approx(27 * 2.0 * 1000 * 1 * 4096));
+  CHECK(line(narrow, "kv_b_proj").flops.base() == doctest::Approx(27 * 2.0 * 1000 * 511 * 4096));
 }
 
 TEST_CASE("an engine without its own all-reduce calls NCCL") {

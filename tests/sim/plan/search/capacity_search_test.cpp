@@ -134,6 +134,40 @@ TEST_CASE("plan: more traffic never needs fewer GPUs, a spare is paid for") {
   CHECK(spare.ranked.front().gpus() == spare.ranked.front().replicas + 1);
 }
 
+TEST_CASE("plan: a fleet of hundreds is simulated in part, under its share of the load") {
+  const auto fleet = [](const std::string& rate) {
+    const ConfigTree tree = parse_config_text(kChat + "search: {gpus: [h100-sxm], max_gpus: 100000, tp: [1]}", "p");
+    return search_capacity(parse_plan(with_assignment(tree, "workload.arrivals.rate=" + rate, "t"))).ranked.front();
+  };
+  const PlannedDeployment many = fleet("40000 /s"), more = fleet("400000 /s");
+  CHECK(many.replicas > 128);
+  CHECK(many.tested.replicas == 128);
+  CHECK(more.tested.replicas == 128);
+  CHECK(many.load == 40000);
+  CHECK(many.tested_load() == doctest::Approx(40000.0 * 128 / many.replicas));
+  CHECK(more.replicas == doctest::Approx(10.0 * many.replicas).epsilon(0.02));
+}
+
+TEST_CASE("plan: users beyond a replica's room are tried step by step") {
+  // An answer of at most a second after three seconds of thought: a replica with room for one at a time holds more than
+  // four.
+  const PlanSpec plan = plan_of(R"(
+model: llama-3.1-8b
+engine: {name: vllm, max_num_seqs: 1}
+workload:
+  arrivals: {process: closed_loop, concurrency: 10000, think_time: 3 s}
+  prompt_tokens: {distribution: fixed, value: 64}
+  output_tokens: {distribution: fixed, value: 8}
+objectives: {ttft_p50: 1 s}
+search: {gpus: [h100-sxm], max_gpus: 1000000, tp: [1]}
+)");
+  const PlanResult r = search_capacity(plan);
+  REQUIRE(!r.ranked.empty());
+  const PlannedDeployment& w = r.ranked.front();
+  CHECK(w.held > 4);
+  CHECK(w.replicas == doctest::Approx(10000 / w.held).epsilon(0.1));  // a router evens out a little
+}
+
 TEST_CASE("plan: the prices of input and output add up to the bill") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}");
   const PlanResult r = search_capacity(plan);
@@ -168,6 +202,22 @@ TEST_CASE("plan: what would help is asked at the load that is held, however far 
   CHECK(from_below.held == doctest::Approx(held).epsilon(0.02));
   REQUIRE(!from_below.changes.empty());
   CHECK(from_below.changes.front().throughput_change > 0.01);
+}
+
+TEST_CASE("plan: where any load is answered in the end, no limit of it is sought") {
+  const auto held = [](const std::string& objectives) {
+    const PlanSpec plan = plan_of(R"(
+model: llama-3.1-8b
+workload:
+  arrivals: {process: closed_loop, concurrency: 50}
+  prompt_tokens: {distribution: fixed, value: 64}
+  output_tokens: {distribution: fixed, value: 8}
+search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}
+)" + objectives);
+    return sensitivities(search_capacity(plan).ranked.front()).held;
+  };
+  CHECK(held("") == 0);
+  CHECK(held("objectives: {ttft_p50: 1 s}") > 0);
 }
 
 TEST_CASE("plan: what it does not know is refused") {
