@@ -157,6 +157,7 @@ MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Ke
   prior.tile_fill = facts.fill;
   prior.all_rows = facts.all_rows ? 1.0 : 0.0;
   prior.gathers = gathers(variant, weights, gpu, family) ? 1.0 : 0.0;
+  if (prior.gathers > 0.5) prior.unaligned_slowdown = 4.0;
   if (variant == MoeVariant::kUntuned) {
     prior.bandwidth_fraction = prior.compute_fraction = 0.18;
     prior.tile_us = 7.0;
@@ -222,7 +223,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
   keep_facts(options);
-  options.fixed.emplace_back("gather_loss");
+  options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
   options.folds = 0;
   const auto predict = [&](const MoeRow& row, MoeParameters p) {
     const MoeParameters own = prior_of(row.block, row.shape.weights, gpu, family);
@@ -239,7 +240,7 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
                           bool untuned_cells, const GpuSpec& gpu, FitOptions options) {
   keep_facts(options);
   const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
-  if (prior.gathers < 0.5) options.fixed.emplace_back("gather_loss");
+  if (prior.gathers < 0.5) options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
   // A single k cannot tell the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
   FitOptions quick = options;

@@ -15,6 +15,7 @@ namespace roofcast {
 namespace {
 
 constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
+constexpr double kAlignment = 16.0;
 constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to whole steps
 
 /// One GPU's part of the layer.
@@ -150,6 +151,9 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, dou
   const double again = std::max(0.0, weights - rates.kept_bytes) * (part.load.tiles[tile] - part.load.hits);
   time.memory = part.load.hits * weights / rates.weights_per_second +
                 (again + a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
+  const double slow = std::fmod(k, kAlignment) == 0.0 ? 1.0 : p.unaligned_slowdown;
+  time.compute *= slow;
+  time.memory *= slow;
   time.total = std::sqrt(time.compute * time.compute + time.memory * time.memory);
   return time;
 }
@@ -272,7 +276,7 @@ std::string_view name_of(MoeVariant variant) {
 
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
-  static constexpr std::array<Parameter<P>, 17> fields{{
+  static constexpr std::array<Parameter<P>, 18> fields{{
       {"launch_us", &P::launch_us, 0.0, 120.0, "launches, routing and sorting of one layer"},
       {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, "pointers and offsets of each local expert"},
       {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, "sorting and permuting one (token, expert) pair"},
@@ -286,6 +290,8 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
       {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, "the router, for each of the top k"},
       {"gather_loss", &P::gather_loss, 0.0, 2.0,
        "more of the first product's tiles where what they gather is in no L2"},
+      {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0,
+       "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
       {"tile_rule", &P::tile_rule, 0.0, 4.0,
        "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes, 4 shipped tables"},
       {"tile_rows_low", &P::tile_rows_low, 8.0, 256.0, "smallest tile, rows"},
