@@ -59,6 +59,16 @@ bool is_gated(const MoeRow& row) {
 /// The benchmark's older draws of a power law (Routing::rest_to_first).
 bool is_older_draw(std::string_view engine) { return engine.starts_with("vllm-0.14"); }
 
+/// The benchmark lays its draws over the routing of the model, which for DeepSeek-V3 is limited to groups: vLLM's rows
+/// of its shape, and all rows of TensorRT-LLM's low-latency kernels, timed with its router whatever the model. Source:
+/// NVIDIA aiconfigurator (Apache-2.0), collector/vllm/collect_moe.py and collector/trtllm/collect_moe.py.
+bool is_group_limited(const MoeRow& row) {
+  if (row.block == MoeVariant::kLowLatency) return true;
+  const MoeShape& s = row.shape;
+  const bool deepseek = s.hidden == 7168.0 && s.inter == 2048.0 && s.top_k == 8.0 && s.experts == 256.0;
+  return deepseek && row.header.engine.starts_with("vllm-") && !is_older_draw(row.header.engine);
+}
+
 /// Kernels that an engine has beside the default one of the format.
 MoeVariant variant_of(const MoeRow& row) {
   const std::string& name = row.header.kernel;
@@ -104,7 +114,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
 struct KernelFacts {
   TileRule rule = TileRule::kTuned;
   double low = 16.0, high = 128.0, fill = 1.0;
-  bool all_rows = false;
+  double all_rows = 0.0;  ///< MoeParameters::all_rows
 };
 
 /// Do the rows of the first product stay where the tokens lie? vLLM's Triton kernel reads them there; others have them
@@ -119,7 +129,7 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
   const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
   if (family == KernelFamily::kTrtllm) {
     if (ampere) return {kGlobalMean, 8, 64};
-    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, true};
+    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, 1};
     if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 256};
     if (weights == Dtype::kMxfp4) return {kLocalMean, 8, blackwell ? 64.0 : 128.0};
     if (variant == MoeVariant::kTwoMatrices && weights == Dtype::kNvfp4) return {kLocalMean, 8, 64};
@@ -128,25 +138,29 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
     if (weights == Dtype::kFp8Block) return blackwell ? KernelFacts{kTwoSizes, 16, 64} : KernelFacts{kTuned, 16, 16};
     return {kTuned, 16, 128};
   }
-  if (ampere) return {kShipped, 16, 128};
+  if (ampere) return {kShipped, 16, 128, 1.0, 2};
   if (variant == MoeVariant::kMarlin)
-    return blackwell ? KernelFacts{kGlobalMean, 8, 64, 1.0, true} : KernelFacts{kLocalMean, 8, 64};
+    return blackwell ? KernelFacts{kGlobalMean, 8, 64, 1.0, 1} : KernelFacts{kLocalMean, 8, 64};
   if (weights == Dtype::kInt4) return {kLocalMean, 8, 64};
   if (variant == MoeVariant::kUntuned) return {kTuned, 16, 256};
   if (variant == MoeVariant::kExpertParallel) return {kGlobalMean, 8, 64};
   if (variant == MoeVariant::kCutlass)
     return {kTuned, weights == Dtype::kBf16 ? 128.0 : 8.0, weights == Dtype::kBf16 ? 256.0 : 128.0};
   if (variant == MoeVariant::kModular || variant == MoeVariant::kEightBitActivations)
-    return {kLocalMean, 16, 128, 0.5, true};
+    return {kLocalMean, 16, 128, 0.5, 1};
   if (!blackwell) {
     if (weights == Dtype::kFp8Block) return {kTwoSizes, 16, 64};
-    return {kLocalMean, 8, 128, 1.0, weights == Dtype::kBf16};
+    return {kLocalMean, 8, 128, 1.0, weights == Dtype::kBf16 ? 1.0 : 0.0};
   }
-  if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128, 0.5, true};
-  if (weights == Dtype::kFp8Block) return {kLocalMean, 8, 64, 1.0, true};
+  if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128, 0.5, 1};
+  if (weights == Dtype::kFp8Block) return {kLocalMean, 8, 64, 1.0, 1};
   if (weights == Dtype::kMxfp4) return {kTuned, 8, 128};
   return {kLocalMean, weights == Dtype::kFp8 ? 16.0 : 8.0, weights == Dtype::kFp8 ? 128.0 : 64.0};
 }
+
+/// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
+/// slowdown of 4.9-5.0 fitted there. It is bound by instructions, not by matrix units, and so is the same elsewhere.
+constexpr double kUnalignedFlopsPerSm = 1.5e12;
 
 MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
   const KernelFacts facts = facts_of(variant, weights, gpu, family);
@@ -155,9 +169,16 @@ MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Ke
   prior.tile_rows_low = facts.low;
   prior.tile_rows_high = facts.high;
   prior.tile_fill = facts.fill;
-  prior.all_rows = facts.all_rows ? 1.0 : 0.0;
+  prior.all_rows = facts.all_rows;
   prior.gathers = gathers(variant, weights, gpu, family) ? 1.0 : 0.0;
-  if (prior.gathers > 0.5) prior.unaligned_slowdown = 4.0;
+  if (prior.gathers > 0.5) {
+    const double per_sm = gpu.peak(Dtype::kBf16).base() / gpu.sm_count;
+    prior.unaligned_slowdown = std::max(1.0, per_sm / kUnalignedFlopsPerSm);
+  }
+  if (facts.rule == TileRule::kShipped) {
+    prior.short_row_bandwidth = 0.7;
+    prior.step_us = 0.5;
+  }
   if (variant == MoeVariant::kUntuned) {
     prior.bandwidth_fraction = prior.compute_fraction = 0.18;
     prior.tile_us = 7.0;
@@ -223,7 +244,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
   keep_facts(options);
-  options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
+  options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown", "short_row_bandwidth", "step_us"});
   options.folds = 0;
   const auto predict = [&](const MoeRow& row, MoeParameters p) {
     const MoeParameters own = prior_of(row.block, row.shape.weights, gpu, family);
@@ -241,6 +262,7 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
   keep_facts(options);
   const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
   if (prior.gathers < 0.5) options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
+  if (prior.step_us == 0.0) options.fixed.insert(options.fixed.end(), {"short_row_bandwidth", "step_us"});
   // A single k cannot tell the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
   FitOptions quick = options;
@@ -330,6 +352,7 @@ std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
     row.block = variant_of(row);
     row.shape.variant = row.block;
     row.shape.routing.rest_to_first = is_older_draw(row.header.engine);
+    row.shape.routing.grouped = is_group_limited(row);
     rows.push_back(std::move(row));
   }
   return rows;

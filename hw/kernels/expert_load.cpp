@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/normal.h"
+#include "hw/kernels/group_limit.h"
 
 namespace roofcast {
 namespace {
@@ -184,7 +185,16 @@ void draw_counts(std::uint64_t draw, double tokens, double top_k, double ep, con
   }
 }
 
-void add_fullest_rank(const std::vector<double>& counts, double ep, ExpertLoad& total) {
+void add_counts(std::span<const double> counts, ExpertLoad& total) {
+  for (const double count : counts) {
+    total.assignments += count;
+    if (count <= 0.0) continue;
+    total.hits += std::min(1.0, count);
+    for (std::size_t i = 0; i < kTileHeights; ++i) total.tiles[i] += std::min(count, std::ceil(count / tile_rows(i)));
+  }
+}
+
+std::pair<std::size_t, std::size_t> fullest_rank(const std::vector<double>& counts, double ep) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::size_t best_begin = 0, best_end = 0;
   double best = -1.0;
@@ -198,12 +208,66 @@ void add_fullest_rank(const std::vector<double>& counts, double ep, ExpertLoad& 
       best_end = end;
     }
   }
-  total.assignments += best;
-  for (std::size_t e = best_begin; e < best_end; ++e) {
-    if (counts[e] <= 0.0) continue;
-    total.hits += 1.0;
-    for (std::size_t i = 0; i < kTileHeights; ++i) total.tiles[i] += std::ceil(counts[e] / tile_rows(i));
+  return {best_begin, best_end};
+}
+
+// ---- limited to groups ---------------------------------------------------------------------------------------------
+
+/// Tokens that stand for all in a benchmark's draw, and draws.
+constexpr std::size_t kGroupedTokens = 128;
+constexpr int kGroupedDraws = 4;
+
+/// Marks the experts that token t wants of a balanced draw: t + i E/k, spread over the first E/k where tokens are few.
+void want_balanced(double t, double tokens, std::size_t top_k, std::vector<char>& wanted) {
+  const auto experts = static_cast<double>(wanted.size());
+  const double stride = std::ceil(experts / static_cast<double>(top_k));
+  const double first = tokens >= stride ? t : t * stride / tokens;
+  for (std::size_t i = 0; i < top_k; ++i) {
+    const double expert = std::floor(std::fmod(first + static_cast<double>(i) * stride, experts));
+    wanted[static_cast<std::size_t>(expert)] = 1;
   }
+}
+
+/// Each token takes the k experts with most of their tokens still to come.
+void want_most(std::size_t top_k, std::vector<double>& to_come, std::vector<std::size_t>& order,
+               std::vector<char>& wanted) {
+  for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top_k), order.end(),
+      [&](std::size_t a, std::size_t b) { return to_come[a] != to_come[b] ? to_come[a] > to_come[b] : a < b; });
+  for (std::size_t i = 0; i < top_k; ++i) {
+    wanted[order[i]] = 1;
+    to_come[order[i]] -= 1.0;
+  }
+}
+
+/// A draw through the limit: what rank 0 gets, where the benchmark puts the fullest rank of the draw.
+void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep, const Routing& routing,
+                      std::vector<double>& counts, ExpertLoad& total) {
+  const bool balanced = routing.kind == Routing::Kind::kBalanced;
+  const auto k = static_cast<std::size_t>(top_k),
+             some = static_cast<std::size_t>(
+                 std::min(tokens, static_cast<double>(balanced ? counts.size() : kGroupedTokens)));
+  const double each = tokens / static_cast<double>(some);
+  const GroupLimit limit(counts.size(), k);
+  std::vector<double> to_come(counts.size()), got(counts.size());
+  if (!balanced) {
+    draw_counts(draw, tokens, top_k, ep, routing, counts);
+    const auto [begin, end] = fullest_rank(counts, ep);
+    std::swap_ranges(counts.begin() + static_cast<std::ptrdiff_t>(begin),
+                     counts.begin() + static_cast<std::ptrdiff_t>(end), counts.begin());
+    for (std::size_t e = 0; e < counts.size(); ++e) to_come[e] = counts[e] / each;
+  }
+  std::vector<std::size_t> order(counts.size());
+  std::vector<char> wanted(counts.size());
+  for (std::size_t t = 0; t < some; ++t) {
+    std::fill(wanted.begin(), wanted.end(), 0);
+    if (balanced) want_balanced(static_cast<double>(t), tokens, k, wanted);
+    if (!balanced) want_most(k, to_come, order, wanted);
+    limit.add_token(wanted, each, got);
+  }
+  add_counts({got.data(), static_cast<std::size_t>(std::max(1.0, std::floor(static_cast<double>(got.size()) / ep)))},
+             total);
 }
 
 /// Each token draws by popularity, independently of the others; which expert lives where has nothing to do with its
@@ -251,6 +315,7 @@ class LoadTable {
   }
   bool is(double top_k, double experts, double ep, const Routing& routing) const {
     return top_k == top_k_ && experts == experts_ && ep == ep_ && routing.kind == routing_.kind &&
+           routing.grouped == routing_.grouped &&
            (routing.kind == Routing::Kind::kPopularity
                 ? routing.skew == routing_.skew
                 : routing.exponent == routing_.exponent && routing.rest_to_first == routing_.rest_to_first);
@@ -285,13 +350,20 @@ class LoadTable {
     const double whole = std::max(1.0, std::round(tokens));
     std::vector<double> counts(static_cast<std::size_t>(experts_));
     ExpertLoad load;
-    for (int d = 0; d < kDraws; ++d) {
-      draw_counts(static_cast<std::uint64_t>(d) + 1, whole, top_k_, ep_, routing_, counts);
-      add_fullest_rank(counts, ep_, load);
+    const int draws = !routing_.grouped ? kDraws : routing_.kind == Routing::Kind::kBalanced ? 1 : kGroupedDraws;
+    for (int d = 0; d < draws; ++d) {
+      const auto stream = static_cast<std::uint64_t>(d) + 1;
+      if (routing_.grouped) {
+        add_grouped_draw(stream, whole, top_k_, ep_, routing_, counts, load);
+        continue;
+      }
+      draw_counts(stream, whole, top_k_, ep_, routing_, counts);
+      const auto [begin, end] = fullest_rank(counts, ep_);
+      add_counts({counts.data() + begin, end - begin}, load);
     }
-    load.assignments /= kDraws;
-    load.hits /= kDraws;
-    for (double& tiles : load.tiles) tiles /= kDraws;
+    load.assignments /= draws;
+    load.hits /= draws;
+    for (double& tiles : load.tiles) tiles /= draws;
     return load;
   }
 
@@ -348,7 +420,8 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   const double whole = std::max(1.0, tokens);
   switch (routing.kind) {
     case Routing::Kind::kBalanced:
-      return balanced_load(whole, top_k, experts, ep);
+      return routing.grouped ? tabled_load(whole, top_k, experts, ep, routing)
+                             : balanced_load(whole, top_k, experts, ep);
     case Routing::Kind::kUniform:
       return uniform_load(whole, top_k, experts, ep);
     case Routing::Kind::kPowerLaw:

@@ -15,8 +15,11 @@ namespace roofcast {
 namespace {
 
 constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
-constexpr double kAlignment = 16.0;
 constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to whole steps
+/// Elements of the inner dimension that a tile of vLLM's default configuration takes at a time: of 16 rows, of 64.
+constexpr double kSmallTileStep = 64.0, kLargeTileStep = 32.0;
+/// Triton reads whole vectors only along dimensions that it knows to be multiples of 16, element by element else.
+constexpr double kAlignment = 16.0;
 
 /// One GPU's part of the layer.
 struct LocalExperts {
@@ -87,11 +90,12 @@ bool has_shipped_table(double experts, double inter) {
 struct TileChoice {
   std::size_t first, last;
   double columns = kTileColumns;
+  double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
 };
 TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
   const double assignments = shape.tokens * shape.top_k, local = part.experts;
   const TileChoice any{tile_index(p.tile_rows_low), tile_index(p.tile_rows_high)};
-  double rows = p.tile_rows_high, columns = kTileColumns;
+  double rows = p.tile_rows_high, columns = kTileColumns, step = 0.0;
   switch (static_cast<TileRule>(std::lround(p.tile_rule))) {
     case TileRule::kTuned:
       return any;
@@ -105,20 +109,22 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       if (has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
       rows = shape.tokens <= local ? p.tile_rows_low : 4.0 * p.tile_rows_low;
+      step = shape.tokens <= local ? kSmallTileStep : kLargeTileStep;
       break;
     case TileRule::kTwoSizes:
       rows = shape.tokens <= local ? p.tile_rows_low : p.tile_rows_high;
       break;
   }
   const std::size_t index = tile_index(std::clamp(rows, p.tile_rows_low, p.tile_rows_high));
-  return {index, index, columns};
+  return {index, index, columns, step};
 }
 
 /// Everything the two products need beside the tile height; seconds and bytes.
 struct ProductRates {
   double flops_per_sm = 0, sms = 0;
   double weights_per_second = 0, operands_per_second = 0;
-  double kept_bytes = 0;  ///< of an expert's weights, for its next tile of rows
+  double kept_bytes = 0;    ///< of an expert's weights, for its next tile of rows
+  double step_seconds = 0;  ///< latency of one step of a tile's inner dimension
 };
 /// C[rows, n] = A[rows, k] B[k, n], of every expert hit.
 struct GroupedProduct {
@@ -134,12 +140,13 @@ struct ProductTime {
 ///   compute = waves x (2 columns ceil64(k) (rows + overhead) / rate of an SM + start-up of a tile)
 /// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
 ///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
-///             + A and C of the assignments
+///             + A and C of the assignments; in quadrature with the latency of a tile's steps, one after the other
 ///   time    = sqrt(compute^2 + memory^2): the two overlap, less well the closer they are
 /// Tiles run in waves over the SMs. Short experts fill their tiles badly: that is most of what a MoE loses.
-ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, double columns, const LocalExperts& part,
-                            const ProductRates& rates, const MoeParameters& p) {
+ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, const TileChoice& choice,
+                            const LocalExperts& part, const ProductRates& rates, const MoeParameters& p) {
   const auto [n, k, a_bytes, stall] = product;
+  const double columns = choice.columns;
   const double blocks = part.load.tiles[tile] * std::ceil(n / columns);
   const double waves = std::max(1.0, std::ceil(blocks / rates.sms - 1e-9));
   const double depth = std::ceil(k / kTileDepth) * kTileDepth;
@@ -151,6 +158,7 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, dou
   const double again = std::max(0.0, weights - rates.kept_bytes) * (part.load.tiles[tile] - part.load.hits);
   time.memory = part.load.hits * weights / rates.weights_per_second +
                 (again + a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
+  if (choice.step > 0.0) time.memory = std::hypot(time.memory, depth / choice.step * rates.step_seconds);
   const double slow = std::fmod(k, kAlignment) == 0.0 ? 1.0 : p.unaligned_slowdown;
   time.compute *= slow;
   time.memory *= slow;
@@ -158,23 +166,22 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, dou
   return time;
 }
 
-ProductTime both_products(const GroupedProduct& up, std::size_t tile, double columns, const LocalExperts& part,
-                          const ProductRates& rates, const MoeParameters& p) {
+ProductTime both_products(const GroupedProduct& up, std::size_t tile, const TileChoice& choice,
+                          const LocalExperts& part, const ProductRates& rates, const MoeParameters& p) {
   const GroupedProduct down{part.hidden, part.inter, part.load.assignments * part.inter * part.activation_element};
-  ProductTime time = grouped_product(up, tile, columns, part, rates, p);
-  const ProductTime second = grouped_product(down, tile, columns, part, rates, p);
+  ProductTime time = grouped_product(up, tile, choice, part, rates, p);
+  const ProductTime second = grouped_product(down, tile, choice, part, rates, p);
   time.total += second.total;
   time.compute += second.compute;
   time.memory += second.memory;
   return time;
 }
 
-ProductTime fastest_tile(const MoeShape& shape, const GroupedProduct& up, const LocalExperts& part,
+ProductTime fastest_tile(const TileChoice& choice, const GroupedProduct& up, const LocalExperts& part,
                          const ProductRates& rates, const MoeParameters& p) {
-  const TileChoice choice = tiles_allowed(shape, part, p);
-  ProductTime best = both_products(up, choice.first, choice.columns, part, rates, p);
+  ProductTime best = both_products(up, choice.first, choice, part, rates, p);
   for (std::size_t tile = choice.first + 1; tile <= choice.last; ++tile) {
-    const ProductTime other = both_products(up, tile, choice.columns, part, rates, p);
+    const ProductTime other = both_products(up, tile, choice, part, rates, p);
     if (other.total < best.total) best = other;
   }
   return best;
@@ -187,13 +194,15 @@ double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeP
 }
 
 /// Gather to the experts (and quantize), activate, and sum the experts' outputs back: bytes of `rows` rows, and of
-/// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized.
+/// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that
+/// work on all rows may have to write zeros first, in both products, for those of other ranks (all_rows = 2).
 double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
-  const double rows = p.all_rows > 0.5 ? shape.tokens * shape.top_k : part.load.assignments;
+  const double all = shape.tokens * shape.top_k, rows = p.all_rows > 0.5 ? all : part.load.assignments;
+  const double zeroed = p.all_rows > 1.5 ? std::max(0.0, all - part.load.assignments) : 0.0;
   const double element = part.activation_element;
   const double moved = p.gathers > 0.5 ? 0.0 : part.hidden * (2.0 + element);
   return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
-         4.0 * shape.tokens * part.hidden;
+         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * shape.tokens * part.hidden;
 }
 
 /// The first product. Rows that it gathers where the tokens lie come from memory once and, for a token's other experts,
@@ -217,6 +226,26 @@ double kept_bytes(const MoeParameters& p, const GpuSpec& gpu) {
   return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
 }
 
+FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
+  const std::optional<Dtype> compute = gpu.compute_dtype(shape.weights, shape.activations);
+  SIM_CHECK(compute && gpu.peak(*compute).base() > 0.0, "the GPU has no unit for the experts' format");
+  return gpu.peak(*compute);
+}
+
+/// Weights found in L2 come as fast as it gives them, with its latency; from memory, rows of 64 bytes come slower.
+ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
+                           const MoeParameters& p, const GpuSpec& gpu, Timing timing) {
+  const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
+  const double cached = timing == Timing::kBenchmark ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth) : bandwidth;
+  const bool short_rows = tiles.step == kLargeTileStep;
+  return {.flops_per_sm = peak_of(shape, gpu).base() / gpu.sm_count * p.compute_fraction,
+          .sms = static_cast<double>(gpu.sm_count),
+          .weights_per_second = cached > bandwidth || !short_rows ? cached : bandwidth * p.short_row_bandwidth,
+          .operands_per_second = bandwidth,
+          .kept_bytes = kept_bytes(p, gpu),
+          .step_seconds = p.step_us * 1e-6 * bandwidth / cached};
+}
+
 /// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
 /// one expert that every token takes costs what the dense block does.
 Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond bandwidth) {
@@ -225,12 +254,6 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
   cost.bytes += activation;
   cost.time += activation / bandwidth;
   return cost;
-}
-
-FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
-  const std::optional<Dtype> compute = gpu.compute_dtype(shape.weights, shape.activations);
-  SIM_CHECK(compute && gpu.peak(*compute).base() > 0.0, "the GPU has no unit for the experts' format");
-  return gpu.peak(*compute);
 }
 
 const MoeParameters* find(const Efficiency& efficiency, MoeVariant variant, Dtype dtype) {
@@ -276,7 +299,7 @@ std::string_view name_of(MoeVariant variant) {
 
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
-  static constexpr std::array<Parameter<P>, 18> fields{{
+  static constexpr std::array<Parameter<P>, 20> fields{{
       {"launch_us", &P::launch_us, 0.0, 120.0, "launches, routing and sorting of one layer"},
       {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, "pointers and offsets of each local expert"},
       {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, "sorting and permuting one (token, expert) pair"},
@@ -292,12 +315,16 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
        "more of the first product's tiles where what they gather is in no L2"},
       {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0,
        "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
+      {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0,
+       "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
+      {"step_us", &P::step_us, 0.0, 4.0, "latency of one step of the inner dimension (the same tiles)"},
       {"tile_rule", &P::tile_rule, 0.0, 4.0,
        "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes, 4 shipped tables"},
       {"tile_rows_low", &P::tile_rows_low, 8.0, 256.0, "smallest tile, rows"},
       {"tile_rows_high", &P::tile_rows_high, 8.0, 256.0, "largest tile, rows"},
       {"tile_fill", &P::tile_fill, 0.25, 1.0, "share of the mean load that the tile rule sizes for"},
-      {"all_rows", &P::all_rows, 0.0, 1.0, "1: every assignment is activated and summed, local or not"},
+      {"all_rows", &P::all_rows, 0.0, 2.0,
+       "1: every assignment is activated and summed, local or not; 2: and zeros are written for those that are not"},
       {"gathers", &P::gathers, 0.0, 1.0, "1: the first product gathers its rows itself, where the tokens lie"},
   }};
   return fields;
@@ -320,14 +347,9 @@ Cost moe_experts(const MoeShape& shape, const MoeParameters& p, const GpuSpec& g
   const LocalExperts part = local_part(shape);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
   const double shuffled = shuffle_bytes(shape, part, p);
-  const ProductRates rates{.flops_per_sm = peak_of(shape, gpu).base() / gpu.sm_count * p.compute_fraction,
-                           .sms = static_cast<double>(gpu.sm_count),
-                           .weights_per_second = timing == Timing::kBenchmark
-                                                     ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth)
-                                                     : bandwidth,
-                           .operands_per_second = bandwidth,
-                           .kept_bytes = kept_bytes(p, gpu)};
-  const ProductTime products = fastest_tile(shape, first_product(shape, part, p, gpu), part, rates, p);
+  const TileChoice tiles = tiles_allowed(shape, part, p);
+  const ProductRates rates = product_rates(shape, part, tiles, p, gpu, timing);
+  const ProductTime products = fastest_tile(tiles, first_product(shape, part, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);
   const double memory = products.memory + shuffle;

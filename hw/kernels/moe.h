@@ -17,6 +17,7 @@ struct Routing {
   double exponent = 1.01;      ///< of the power law
   double skew = 1.0;           ///< standard deviation of the logarithm of an expert's popularity
   bool rest_to_first = false;  ///< of the power law: as the benchmark of vLLM 0.14 drew it
+  bool grouped = false;        ///< of balanced and power law: then limited to groups (hw/kernels/group_limit.h)
 };
 
 /// Which of an engine's kernels runs. An engine has one by default for a format, and others that it takes by itself
@@ -61,7 +62,7 @@ enum class TileRule {
   kLocalMean,   ///< tokens of the whole group over the experts of one rank: too tall under expert parallelism
   kGlobalMean,  ///< tokens of an expert on average
   kTwoSizes,    ///< the smaller up to as many tokens as local experts, then the larger
-  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else the two sizes, 64 columns wide
+  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its default: the two sizes, 64 columns
 };
 
 struct MoeParameters {
@@ -77,6 +78,8 @@ struct MoeParameters {
   double router_us_per_choice = 0.0;
   double gather_loss = 0.0;
   double unaligned_slowdown = 1.0;
+  double short_row_bandwidth = 1.0;
+  double step_us = 0.0;
   double tile_rule = 0.0;  ///< a TileRule; this and what follows are facts of a kernel, not fitted
   double tile_rows_low = 16.0, tile_rows_high = 128.0;
   double tile_fill = 1.0;
