@@ -1,6 +1,7 @@
 #pragma once
 // Fitted constants as YAML: the `efficiency` files of configs/hardware, and whole GPU files.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,19 @@ FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predi
   if (!options.kept) return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior));
   const Fitted<P> kept = kept_constants<P>(options, block);
   return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior, &kept));
+}
+
+/// What the constants of a block leave unexplained of rows of other kernels.
+template <class P, class Row, class Predict>
+void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
+  if (others.empty()) return;
+  const P constants = held_by<P>(block);
+  std::vector<double> predicted, measured;
+  for (const Row& row : others) {
+    predicted.push_back(predict(row, constants).base());
+    measured.push_back(row.header.latency.base());
+  }
+  block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
 }
 
 /// The constants of one family that a GPU file holds inline, or names as a file beside it; null when it has neither.

@@ -49,18 +49,31 @@ CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamil
   return load(load_named("hardware", name, mark), family, chain + 1);
 }
 
+/// Experts in 16 bit run by mma.sync there, too: Triton's and CUTLASS's, with a gate or without.
+void take_ampere_experts(Efficiency& mine, const Efficiency& ampere) {
+  const auto* fitted = ampere.moe.find(Dtype::kBf16);
+  if (fitted == nullptr) return;
+  mine.moe.put(Dtype::kBf16, *fitted);
+  auto& without_gate = mine.moe_variants[static_cast<std::size_t>(MoeVariant::kTwoMatrices)];
+  if (without_gate.find(Dtype::kBf16) != nullptr) without_gate.put(Dtype::kBf16, *fitted);
+}
+
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
-/// mma.sync, FlashAttention-2, latent attention. Products in formats that Ampere lacks stay with the other source.
-void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
+/// mma.sync, FlashAttention-2, latent attention, experts. Products in formats that Ampere lacks stay with the other
+/// source, a GPU of architecture `from`.
+void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere, std::string_view from) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
     if (const auto* fitted = ampere.gemm.find(dtype)) mine.gemm.put(dtype, *fitted);
   }
   mine.ampere_kernels = true;
   mine.latent_prefill = ampere.latent_prefill;
   mine.latent_decode = ampere.latent_decode;
+  take_ampere_experts(mine, ampere);
   if (mine.family == KernelFamily::kTrtllm) {
-    // Prompts alone: its decode kernels of 16-bit caches are one source for every architecture before tcgen05, so the
-    // GPU with the nearer clock, which the others are carried over from, says more of them.
+    // Its decode kernels (XQA, MMHA) are one source for every architecture but Blackwell's data centre parts, which
+    // decode by tcgen05: of a GPU that has them, the nearer in clock, which the others are carried over from, says
+    // more.
+    if (from == "blackwell") mine.attention_decode = ampere.attention_decode;
     if (const auto* fitted = ampere.attention_prefill.find(Dtype::kBf16)) {
       mine.attention_prefill.put(Dtype::kBf16, *fitted);
     }
@@ -105,7 +118,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     if (!ampere.empty()) {
       const CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
       if (second.efficiency.family == mine.family) {
-        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
+        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how), measured.spec.architecture);
         mine.carried_over_from += ", " + second.spec.name;
       }
     }

@@ -83,19 +83,6 @@ FitOptions options_for(const FitOptions& options, const std::string& block, cons
   return mine;
 }
 
-/// What the constants of the main kernel leave unexplained of rows of other kernels.
-template <class P, class Row, class Predict>
-void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
-  if (others.empty()) return;
-  const P constants = held_by<P>(block);
-  std::vector<double> predicted, measured;
-  for (const Row& row : others) {
-    predicted.push_back(predict(row, constants).base());
-    measured.push_back(row.header.latency.base());
-  }
-  block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
-}
-
 /// Blocks by the format of the products. Prompts of one token tell nothing of the tiles.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                          const FitOptions& options) {

@@ -104,7 +104,8 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
         machine.efficiency->moe_variants[static_cast<std::size_t>(row.shape.variant)];
     const bool own = variant.find(row.shape.weights) != nullptr;
     times.push_back({moe_experts(row.shape, machine).time,
-                     discrepancy_of(own ? variant : machine.efficiency->moe, row.shape.weights)});
+                     discrepancy_of(own ? variant : machine.efficiency->moe, row.shape.weights,
+                                    row.header.timing == Timing::kBenchmark)});
   }
   return times;
 }
@@ -200,7 +201,7 @@ auto cell_of(const MoeRow& row) {
 
 /// Whole cells of TensorRT-LLM's CUTLASS kernels ran 2-7x slow in the benchmark that timed them: the tactic that a
 /// warm-up would have chosen was missing. An engine warms up before it serves, so cells whose median is over 1.6 times
-/// a first fit are no evidence for its constants.
+/// a first fit are no evidence for its constants. A benchmark's row may be of either kind: its interval is that of all.
 std::vector<MoeRow> tuned_only(const std::vector<MoeRow>& rows, const MoeParameters& p, const GpuSpec& gpu) {
   std::map<decltype(cell_of(rows[0])), std::vector<double>> ratios;
   for (const MoeRow& row : rows) ratios[cell_of(row)].push_back(row.header.latency / predict_row(row, p, gpu));
@@ -269,13 +270,16 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
   quick.folds = 0;
   quick.starts = 1;
   quick.max_rows = std::min(quick.max_rows, 500);
+  const std::vector<MoeRow> all = untuned_cells ? rows : std::vector<MoeRow>{};
   for (int round = 0; untuned_cells && round < (options.kept ? 1 : 2); ++round) {
     const MoeParameters first =
         options.kept ? kept_constants<MoeParameters>(options, name).value
                      : fit<MoeParameters>(std::span<const MoeRow>(rows), predict, quick, family_of_shape, prior).value;
     rows = tuned_only(rows, first, gpu);
   }
-  return fit_block_of(name, std::span<const MoeRow>(rows), predict, options, family_of_shape, prior);
+  FittedConstants fitted = fit_block_of(name, std::span<const MoeRow>(rows), predict, options, family_of_shape, prior);
+  score_elsewhere<MoeParameters>(all, predict, fitted);
+  return fitted;
 }
 
 std::optional<FittedConstants> fit_variant(MoeVariant variant, Dtype weights, std::vector<MoeRow> rows,

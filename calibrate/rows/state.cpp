@@ -48,6 +48,8 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
   return row.convolution ? whole.time - scan.time : scan.time;
 }
 
+constexpr const char* kStateBlock = "state.bf16";
+
 std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const StateRow& row : rows) {
@@ -60,10 +62,22 @@ std::vector<Prediction> predict(const std::vector<StateRow>& rows, const Benched
       times.push_back({time_of(row, convolution_parameters(row.mixer.kind, &e), gpu.spec),
                        discrepancy_of(mamba ? e.mamba_convolution : e.convolution, Dtype::kBf16)});
     } else {
-      times.push_back({time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e.state, Dtype::kBf16)});
+      times.push_back(
+          {time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e.state, Dtype::kBf16, !row.prompt)});
     }
   }
   return times;
+}
+
+/// A token a sequence runs in a kernel of its own, few rows beside those of prompts: it gets a discrepancy of its own.
+void score_decode(const std::vector<StateRow>& scans, const GpuSpec& gpu, std::vector<FittedConstants>& fitted) {
+  if (fitted.empty() || fitted.back().block != kStateBlock) return;
+  std::vector<StateRow> decode;
+  for (const StateRow& row : scans) {
+    if (!row.prompt) decode.push_back(row);
+  }
+  const auto predict_row = [&](const StateRow& row, const StateParameters& p) { return time_of(row, p, gpu); };
+  score_elsewhere<StateParameters>(decode, predict_row, fitted.back());
 }
 
 /// One size of mixer, whatever the batch and length: left out of a fit together.
@@ -126,13 +140,14 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const st
   if (strips) {
     fit_part(convolution_block, std::span<const StateRow>(convolutions), before, {"ramp_us", "issue_ns_per_kb"}, gpu,
              options, out);
-    fit_part("state.bf16", std::span<const StateRow>(scans), scan, {"start_us", "chunk_us"}, gpu, options, out);
+    fit_part(kStateBlock, std::span<const StateRow>(scans), scan, {"start_us", "chunk_us"}, gpu, options, out);
   } else {
     fit_part(convolution_block, std::span<const StateRow>(convolutions), before,
              {"strip_start_us", "strip_us", "strips_per_sm"}, gpu, options, out);
-    fit_part("state.bf16", std::span<const StateRow>(scans), scan, {"serial_us", "chunk_sm_us", "intermediate_passes"},
+    fit_part(kStateBlock, std::span<const StateRow>(scans), scan, {"serial_us", "chunk_sm_us", "intermediate_passes"},
              gpu, options, out);
   }
+  score_decode(scans, gpu, out);
   return out;
 }
 

@@ -92,7 +92,7 @@ struct TileChoice {
   double columns = kTileColumns;
   double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
 };
-TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
+TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p, const GpuSpec& gpu) {
   const double assignments = shape.tokens * shape.top_k, local = part.experts;
   const TileChoice any{tile_index(p.tile_rows_low), tile_index(p.tile_rows_high)};
   double rows = p.tile_rows_high, columns = kTileColumns, step = 0.0;
@@ -106,7 +106,7 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       rows = power_of_two_at_least(p.tile_fill * assignments / shape.experts);
       break;
     case TileRule::kShipped:
-      if (has_shipped_table(local, part.inter)) return any;
+      if (gpu.architecture == "ampere" && has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
       rows = shape.tokens <= local ? p.tile_rows_low : 4.0 * p.tile_rows_low;
       step = shape.tokens <= local ? kSmallTileStep : kLargeTileStep;
@@ -347,7 +347,7 @@ Cost moe_experts(const MoeShape& shape, const MoeParameters& p, const GpuSpec& g
   const LocalExperts part = local_part(shape);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
   const double shuffled = shuffle_bytes(shape, part, p);
-  const TileChoice tiles = tiles_allowed(shape, part, p);
+  const TileChoice tiles = tiles_allowed(shape, part, p, gpu);
   const ProductRates rates = product_rates(shape, part, tiles, p, gpu, timing);
   const ProductTime products = fastest_tile(tiles, first_product(shape, part, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);

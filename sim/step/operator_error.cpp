@@ -74,7 +74,9 @@ double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuS
   const AttentionHeads* heads = nullptr;
   if (const auto* prefill = std::get_if<PrefillWork>(&work)) heads = &prefill->heads;
   if (const auto* decode = std::get_if<DecodeWork>(&work)) heads = &decode->heads;
-  return record->discrepancy_of(heads != nullptr && is_other_kernel(*heads, gpu, efficiency.family));
+  const bool other = std::holds_alternative<StateDecodeWork>(work) ||
+                     (heads != nullptr && is_other_kernel(*heads, gpu, efficiency.family));
+  return record->discrepancy_of(other);
 }
 
 }  // namespace roofcast

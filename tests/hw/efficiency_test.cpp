@@ -236,6 +236,30 @@ TEST_CASE("efficiency: TensorRT-LLM takes Ampere's 16-bit prompts, and keeps dec
   CHECK(e.attention_decode.find(Dtype::kBf16)->value.launch_us == 5.0);
 }
 
+TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 16-bit experts") {
+  const Folder folder;
+  const auto file = [&](const std::string& name, const std::string& spec, const std::string& launch) {
+    const std::string both = "{bf16: {launch_us: " + launch + "}, fp8: {launch_us: " + launch + "}}";
+    return folder.write(name + ".yaml", "name: " + name + "\n" + spec +
+                                            "efficiency: {trtllm: {attention_decode: " + both + ", moe: " + both +
+                                            ", moe_variants: {two_matrices: " + both + "}}}\n");
+  };
+  std::string blackwell = kSpec;
+  blackwell.replace(blackwell.find("architecture: "),
+                    blackwell.find('\n', blackwell.find("architecture: ")) - blackwell.find("architecture: "),
+                    "architecture: blackwell");
+  const std::string newer = file("newer", blackwell, "5"), older = file("older", kSpec, "7");
+  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
+                                 KernelFamily::kTrtllm)
+                           .efficiency;
+  CHECK(e.attention_decode.find(Dtype::kBf16)->value.launch_us == 7.0);
+  CHECK(e.moe.find(Dtype::kBf16)->value.launch_us == 7.0);
+  CHECK(e.moe.find(Dtype::kFp8)->value.launch_us == 5.0);
+  const auto& without_gate = e.moe_variants[static_cast<std::size_t>(MoeVariant::kTwoMatrices)];
+  CHECK(without_gate.find(Dtype::kBf16)->value.launch_us == 7.0);
+  CHECK(without_gate.find(Dtype::kFp8)->value.launch_us == 5.0);
+}
+
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const Folder folder;
   folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");

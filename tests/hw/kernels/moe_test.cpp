@@ -253,7 +253,8 @@ TEST_CASE("moe: the older benchmark's few tokens crowd on the first rank") {
 }
 
 TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default's narrow ones") {
-  const GpuSpec gpu = round_gpu();
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = "ampere";
   MoeParameters p;
   p.tile_rule = static_cast<double>(TileRule::kShipped);
   MoeShape shape = mixtral(8192);
@@ -262,6 +263,10 @@ TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default'
   shape.inter += 4 * 128;  // 3712: none
   const double untuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
   CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
+  gpu.architecture = "blackwell-geforce";  // the tables are of the A100
+  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() == doctest::Approx(untuned));
+  shape.inter -= 4 * 128;
+  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() > 1.1 * tuned);
 }
 
 TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 holds them") {
@@ -296,4 +301,68 @@ TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles
   MoeShape small = mixtral(512);
   small.inter = 1024;  // 17 and 8 MB
   CHECK(slower(small) == doctest::Approx(1.0));
+}
+
+TEST_CASE("moe: Triton's second product is slow where its inner dimension is no multiple of 16") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters p;
+  p.unaligned_slowdown = 4.0;
+  const auto time = [&](double inter) {
+    MoeShape shape = mixtral(64);
+    shape.inter = inter;
+    return moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  };
+  // Of three matrices one is multiplied four times as slowly: (2 + 4) / 3 of the products' time.
+  const double aligned = time(14336), unaligned = time(14344);
+  CHECK(unaligned > 1.9 * aligned);
+  CHECK(unaligned < 2.0 * aligned);
+  p.unaligned_slowdown = 1.0;
+  CHECK(time(14344) < 1.01 * aligned);
+}
+
+TEST_CASE("moe: default tiles on Ampere read short rows and wait for each step") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters p;
+  p.tile_rule = static_cast<double>(TileRule::kShipped);
+  p.bandwidth_fraction = 1.0;
+  const auto micros = [&](const MoeShape& shape) {
+    return moe_experts(shape, p, gpu, Timing::kServed).time.in(kMicrosecond);
+  };
+  MoeShape shape = mixtral(8);  // as many tokens as experts: tiles of 16 rows, whole rows of weights
+  const double whole = micros(shape);
+  p.short_row_bandwidth = 0.5;
+  CHECK(micros(shape) == doctest::Approx(whole));
+  shape.tokens = 9;  // tiles of 64 rows, 32 elements deep
+  const double halved = micros(shape);
+  p.short_row_bandwidth = 1.0;
+  CHECK(halved > 1.8 * micros(shape));
+
+  // One expert of 4096 x 64 a GPU: 4096 / 64 and 64 / 64 steps of 2 us for one token, 128 and 2 for two.
+  shape = {.tokens = 1, .hidden = 4096, .inter = 64, .top_k = 1, .experts = 1, .routing = kEven};
+  const double one = micros(shape);
+  p.step_us = 2.0;
+  CHECK(micros(shape) - one > 0.9 * 130.0);
+  CHECK(micros(shape) - one < 130.0);
+  shape.tokens = 2;
+  CHECK(micros(shape) - one > 0.9 * 260.0);
+}
+
+TEST_CASE("moe: zeros are written for the rows of other ranks") {
+  const GpuSpec gpu = round_gpu();
+  MoeParameters p;
+  p.activation_passes = 1.0;
+  p.bandwidth_fraction = 1.0;
+  p.all_rows = 1.0;
+  MoeShape shape = mixtral(65536);
+  shape.ep = 8;
+  shape.routing = kEven;
+  const double summed = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  p.all_rows = 2.0;
+  // 7/8 of 131072 rows, 2 B of 28672 and of 4096 columns each, at 2 TB/s.
+  const double zeros = 131072.0 * 7 / 8 * 2 * (28672 + 4096) / 2e12;
+  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() - summed == doctest::Approx(zeros));
+  shape.ep = 1;
+  const double alone = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  p.all_rows = 1.0;
+  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() == doctest::Approx(alone));
 }
