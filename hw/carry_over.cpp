@@ -16,7 +16,8 @@ struct Ratios {
   double time = 1.0;         ///< of a cycle
   double l2 = 1.0;           ///< L2 bandwidth, SMs x clock
   double memory = 1.0;       ///< DRAM bandwidth
-  double intensity = 1.0;    ///< operations a cycle and SM, in the format of the block
+  double operations = 1.0;   ///< a cycle and SM, in the format of the block
+  double intensity = 1.0;    ///< the same, where the tile that feeds the matrix units grows with them
   double exponential = 1.0;  ///< time of one on an SM
   double host = 1.0;         ///< time of a launch from the host
 };
@@ -38,6 +39,7 @@ bool in_cycles(std::string_view name) {
 double factor_of(std::string_view name, const Ratios& r) {
   if (is_of_host(name)) return in_cycles(name) ? r.host : 1.0;
   if (name == "score_ns") return r.exponential;
+  if (name == "memory_step_us") return 1.0;  // waits for the memory
   if (in_cycles(name)) return r.time;
   if (name == "l2_bandwidth_tb_per_s") return r.l2;
   if (name == "l2_bandwidth_ratio" || name == "quantization_l2_ratio") return r.l2 / r.memory;  // held over DRAM's
@@ -62,6 +64,14 @@ void follow_exponentials(LatentPrefillParameters& p, double slower) {
 template <class P>
 void follow_exponentials(P&, double) {}
 
+/// Triton's loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the
+/// more it loses by them. 1: a kernel without them.
+void follow_operations(MoeParameters& p, double faster) {
+  if (p.unaligned_slowdown > 1.0) p.unaligned_slowdown = std::clamp(p.unaligned_slowdown * faster, 1.0, 10.0);
+}
+template <class P>
+void follow_operations(P&, double) {}
+
 double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
   return gpu.peak(dtype).base() / gpu.sm_count / gpu.boost_clock.base();
 }
@@ -81,7 +91,8 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   r.exponential *= r.time;
   r.l2 = static_cast<double>(to.sm_count) / from.sm_count / r.time;
   const double before = operations_per_cycle(from, dtype), now = operations_per_cycle(to, dtype);
-  if (feeds_alike(from, to) && before > 0.0 && now > 0.0) r.intensity = now / before;
+  if (before > 0.0 && now > 0.0) r.operations = now / before;
+  if (feeds_alike(from, to)) r.intensity = r.operations;
   return r;
 }
 
@@ -135,6 +146,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
       value = std::clamp(stays + (value - stays) * factor_of(field.name, ratios), field.low, field.high);
     }
     follow_exponentials(fitted.value, from.exponentials_per_clock / to.exponentials_per_clock);
+    follow_operations(fitted.value, ratios.operations);
     limit(fitted.value, how.matrix_limit);
     fitted.record.standing = Standing::kCarriedOver;
     widen<P>(fitted.record, how.another_generation);

@@ -178,7 +178,7 @@ MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Ke
   }
   if (facts.rule == TileRule::kShipped) {
     prior.short_row_bandwidth = 0.7;
-    prior.step_us = 0.5;
+    prior.memory_step_us = 0.5;
   }
   if (variant == MoeVariant::kUntuned) {
     prior.bandwidth_fraction = prior.compute_fraction = 0.18;
@@ -245,7 +245,8 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
   keep_facts(options);
-  options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown", "short_row_bandwidth", "step_us"});
+  options.fixed.insert(options.fixed.end(),
+                       {"gather_loss", "unaligned_slowdown", "short_row_bandwidth", "memory_step_us"});
   options.folds = 0;
   const auto predict = [&](const MoeRow& row, MoeParameters p) {
     const MoeParameters own = prior_of(row.block, row.shape.weights, gpu, family);
@@ -263,7 +264,7 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
   keep_facts(options);
   const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
   if (prior.gathers < 0.5) options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
-  if (prior.step_us == 0.0) options.fixed.insert(options.fixed.end(), {"short_row_bandwidth", "step_us"});
+  if (prior.memory_step_us == 0.0) options.fixed.insert(options.fixed.end(), {"short_row_bandwidth", "memory_step_us"});
   // A single k cannot tell the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
   FitOptions quick = options;

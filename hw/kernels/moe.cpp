@@ -243,7 +243,7 @@ ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, cons
           .weights_per_second = cached > bandwidth || !short_rows ? cached : bandwidth * p.short_row_bandwidth,
           .operands_per_second = bandwidth,
           .kept_bytes = kept_bytes(p, gpu),
-          .step_seconds = p.step_us * 1e-6 * bandwidth / cached};
+          .step_seconds = p.memory_step_us * 1e-6 * bandwidth / cached};
 }
 
 /// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
@@ -317,7 +317,7 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
        "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
       {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0,
        "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
-      {"step_us", &P::step_us, 0.0, 4.0, "latency of one step of the inner dimension (the same tiles)"},
+      {"memory_step_us", &P::memory_step_us, 0.0, 4.0, "latency of one step of the inner dimension (the same tiles)"},
       {"tile_rule", &P::tile_rule, 0.0, 4.0,
        "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes, 4 shipped tables"},
       {"tile_rows_low", &P::tile_rows_low, 8.0, 256.0, "smallest tile, rows"},

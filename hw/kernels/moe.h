@@ -79,7 +79,7 @@ struct MoeParameters {
   double gather_loss = 0.0;
   double unaligned_slowdown = 1.0;
   double short_row_bandwidth = 1.0;
-  double step_us = 0.0;
+  double memory_step_us = 0.0;
   double tile_rule = 0.0;  ///< a TileRule; this and what follows are facts of a kernel, not fitted
   double tile_rows_low = 16.0, tile_rows_high = 128.0;
   double tile_fill = 1.0;

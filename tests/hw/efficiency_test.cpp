@@ -260,6 +260,24 @@ TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 
   CHECK(without_gate.find(Dtype::kFp8)->value.launch_us == 5.0);
 }
 
+TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads follow the matrix units") {
+  const Folder folder;
+  const std::string moe = "{bf16: {memory_step_us: 0.5, unaligned_slowdown: 2.5, launch_us: 10}, fp8: {launch_us: 10}}";
+  folder.write("a.yaml", "name: a\nboost_clock: 1000 MHz\n" + kSpec + "efficiency: {vllm: {moe: " + moe + "}}\n");
+  std::string faster = kSpec;
+  faster.replace(faster.find("100 TFLOP/s"), 3, "400");
+  const Efficiency e = load_gpu(parse_config_text("name: x\nboost_clock: 2000 MHz\n" + faster +
+                                                      "efficiency: {carried_over_from: " + folder.at("a.yaml") + "}\n",
+                                                  "gpu.yaml"),
+                                KernelFamily::kVllm)
+                           .efficiency;
+  const MoeParameters& bf16 = e.moe.find(Dtype::kBf16)->value;
+  CHECK(bf16.launch_us == doctest::Approx(5.0));
+  CHECK(bf16.memory_step_us == doctest::Approx(0.5));
+  CHECK(bf16.unaligned_slowdown == doctest::Approx(5.0));  // four times the rate at twice the clock
+  CHECK(e.moe.find(Dtype::kFp8)->value.unaligned_slowdown == 1.0);
+}
+
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const Folder folder;
   folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");

@@ -340,7 +340,7 @@ TEST_CASE("moe: default tiles on Ampere read short rows and wait for each step")
   // One expert of 4096 x 64 a GPU: 4096 / 64 and 64 / 64 steps of 2 us for one token, 128 and 2 for two.
   shape = {.tokens = 1, .hidden = 4096, .inter = 64, .top_k = 1, .experts = 1, .routing = kEven};
   const double one = micros(shape);
-  p.step_us = 2.0;
+  p.memory_step_us = 2.0;
   CHECK(micros(shape) - one > 0.9 * 130.0);
   CHECK(micros(shape) - one < 130.0);
   shape.tokens = 2;
