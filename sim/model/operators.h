@@ -78,6 +78,7 @@ struct OperatorContext {
   Sharding sharding;
   Routing routing;
   MoeVariant moe_kernel = MoeVariant::kDefault;
+  GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
