@@ -34,7 +34,8 @@ struct DecodeWork {
 struct LatentPrefillWork {
   PrefillShape shape;
   LatentHeads heads;
-  bool absorbed = false;  ///< to the latents themselves, over the paged cache
+  bool absorbed = false;      ///< to the latents themselves, over the paged cache
+  bool block_scaled = false;  ///< of a model whose projections are in block fp8
 };
 struct LatentDecodeWork {
   DecodeShape shape;
