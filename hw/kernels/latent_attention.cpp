@@ -313,6 +313,23 @@ Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, b
   return cost;
 }
 
+/// time = max(latent_decode's, 2 tokens padded heads (2 latent + rope) visible / (share x peak)). Rates of FlashMLA's
+/// README (MIT): 640 TFLOP/s on an H800 and 1450 on a B200 in prompts, 410 and 350 in decode. Padding:
+/// sglang/srt/layers/attention/nsa_backend.py, _forward_flashmla_sparse.
+Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine) {
+  Cost cost = latent_decode(shape, heads, machine);
+  const std::string& architecture = machine.gpu->architecture;
+  const bool hopper = architecture == "hopper", prompt = kernel == FlashMla::kPrefill;
+  if (machine.fidelity == Fidelity::kIdeal || !(hopper || architecture == "blackwell")) return cost;
+  const double share = prompt ? 0.64 : hopper ? 0.41 : 0.155, tile = prompt && !hopper ? 128.0 : 64.0;
+  const double padded = std::ceil(heads.heads / tile) * tile, dims = 2 * heads.latent_dim + heads.rope_dim;
+  const Flops work(2 * shape.batch * shape.query_len * padded * shape.mean_context * dims);
+  const Seconds products = work / (attention::chip_of(*machine.gpu, Dtype::kBf16).peak * share);
+  if (products > cost.time) cost.bound = Bound::kCompute;
+  cost.time = std::max(cost.time, products);
+  return cost;
+}
+
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
   SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
   SIM_CHECK(heads.heads > 0, "attention without heads");

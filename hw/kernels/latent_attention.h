@@ -53,6 +53,11 @@ bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const G
 /// Absorbed: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);
 
+/// FlashMLA's kernels for attention to what an indexer chose: of prompts, and of new tokens over its fp8 cache.
+enum class FlashMla { kNone, kPrefill, kDecode };
+/// They compute with the heads of a GPU padded to 64, on Blackwell in prompts to 128.
+Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine);
+
 /// The same with given constants, as the fit needs them (calibrated).
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& constants,
                          const GpuSpec& gpu, KernelFamily family, Timing timing);

@@ -40,6 +40,7 @@ struct LatentPrefillWork {
 struct LatentDecodeWork {
   DecodeShape shape;
   LatentHeads heads;
+  FlashMla sparse = FlashMla::kNone;
 };
 struct StatePrefillWork {
   double batch, query_len;
@@ -86,6 +87,7 @@ struct OperatorContext {
   int shared_query_heads = 0;          ///< EngineSpec's
   bool own_all_reduce = true;          ///< EngineSpec's
   bool absorbs_latents = false;        ///< in the prefill being priced: GraphSettings'
+  bool flash_mla = false;              ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same
   double decoded_tokens = 0;           ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };

@@ -89,6 +89,7 @@ struct EngineSpec {
   /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
   /// part in 16 bit: 656 bytes a token for 512 + 64 values.
   bool scaled_latents = false;
+  std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
   bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };

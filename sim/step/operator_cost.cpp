@@ -55,7 +55,10 @@ Cost cost_of(const Work& work, const Machine& m) {
                    return w.absorbed ? latent_paged_prefill(w.shape, w.heads, w.block_scaled, m)
                                      : latent_prefill(w.shape, w.heads, m);
                  },
-                 [&](const LatentDecodeWork& w) { return latent_decode(w.shape, w.heads, m); },
+                 [&](const LatentDecodeWork& w) {
+                   return w.sparse == FlashMla::kNone ? latent_decode(w.shape, w.heads, m)
+                                                      : latent_sparse(w.shape, w.heads, w.sparse, m);
+                 },
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {

@@ -223,6 +223,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   }
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
+  if (text("attention_backend").find("prefill trtllm") != std::string::npos) e.sparse_attention = "trtllm";
   const std::string experts = text("moe_backend");
   if (experts == "CUTLASS") e.moe_kernel = MoeVariant::kCutlass;
   if (experts == "TRTLLM") e.moe_kernel = MoeVariant::kLowLatency;  // trtllm-gen

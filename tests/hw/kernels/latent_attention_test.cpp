@@ -81,6 +81,23 @@ TEST_CASE("latent attention: absorbed prefill over the paged cache") {
   CHECK(latent_paged_prefill(shape, heads, true, other).time == latent_paged_prefill(shape, heads, false, other).time);
 }
 
+TEST_CASE("latent attention: FlashMLA's sparse kernels compute for padded heads") {
+  const DecodeShape prompt{.batch = 8000, .mean_context = 2048, .max_context = 2048};
+  const auto time = [&](const GpuSpec& gpu, double heads, FlashMla kernel) {
+    return latent_sparse(prompt, {.heads = heads}, kernel, {.gpu = &gpu}).time;
+  };
+  GpuSpec blackwell = round_gpu("blackwell"), hopper = round_gpu("hopper"), ampere = round_gpu("ampere");
+  for (GpuSpec* gpu : {&blackwell, &hopper, &ampere}) gpu->memory_bandwidth = BytesPerSecond(1e15);
+  // 8 heads are padded to 128: 2 x 8000 x 128 x 2048 x 1088 FLOP at 0.64 of the 16-bit peak
+  const Flops work(2.0 * 8000 * 128 * 2048 * 1088);
+  const FlopsPerSecond peak = blackwell.peak(Dtype::kBf16);
+  CHECK(time(blackwell, 8, FlashMla::kPrefill).base() == doctest::Approx((work / (peak * 0.64)).base()));
+  CHECK(time(blackwell, 16, FlashMla::kPrefill) == time(blackwell, 8, FlashMla::kPrefill));
+  CHECK(time(blackwell, 8, FlashMla::kDecode).base() == doctest::Approx((work / (peak * 0.155)).base() / 2));
+  CHECK(time(hopper, 8, FlashMla::kPrefill).base() == doctest::Approx((work / (peak * 0.64)).base() / 2));
+  CHECK(time(ampere, 8, FlashMla::kPrefill) == latent_decode(prompt, {.heads = 8}, {.gpu = &ampere}).time);
+}
+
 TEST_CASE("latent attention: what eager benchmarks add is not served") {
   const GpuSpec gpu = round_gpu();
   LatentDecodeParameters p;

@@ -199,6 +199,20 @@ TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for S
   CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == GemmKernel::kDeepGemm);
 }
 
+TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
+  const auto kernel = [](const std::string& backend) {
+    return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
+                                              "attention_backend,ttft_ms,tpot_ms\n"
+                                              "glm-5,b200-sxm,sglang,0.5.9,fp8,1000,64,8,8,\"" +
+                                                  backend + "\",1,1\n",
+                                              "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.sparse_attention;
+  };
+  CHECK(kernel("nsa (decode trtllm, prefill trtllm)") == "trtllm");
+  CHECK(kernel("") == "flashmla");
+}
+
 TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
   const auto note = [](const std::string& numbers) {
     return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,ttft_ms,tpot_ms\n"
