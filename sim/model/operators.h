@@ -81,6 +81,7 @@ struct OperatorContext {
   Routing routing;
   MoeVariant moe_kernel = MoeVariant::kDefault;
   GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
+  bool expanded_experts = false;                     ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself

@@ -92,6 +92,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   std::vector<std::string_view> experts;
   for (std::size_t i = 0; i < kMoeVariantCount; ++i) experts.push_back(name_of(static_cast<MoeVariant>(i)));
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
+  e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
   e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];

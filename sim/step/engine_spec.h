@@ -76,7 +76,8 @@ struct EngineSpec {
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
   GraphSettings graphs;
-  MoeVariant moe_kernel = MoeVariant::kDefault;       ///< the experts' kernel, where the engine is told which
+  MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
+  bool expanded_experts = false;  ///< DeepGEMM's experts in block fp8 on Blackwell work on a copy of every choice
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture

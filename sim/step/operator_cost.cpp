@@ -20,6 +20,9 @@ Overloaded(F...) -> Overloaded<F...>;
 /// themselves) start their kernels from C++; otherwise routing, counts, sort, padding, permutation, two quantizations,
 /// two grouped GEMMs and their set-up, activation and combination are about thirty.
 double expert_launches(const MoeShape& shape, const Machine& m) {
+  // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
+  // Python.
+  if (expands_choices(shape, *m.gpu)) return 12.0;
   const bool named = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
   const bool trtllm = m.efficiency != nullptr && m.efficiency->family == KernelFamily::kTrtllm;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
