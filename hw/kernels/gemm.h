@@ -10,7 +10,9 @@ namespace roofcast {
 
 enum class KernelFamily;
 
-/// Which of an engine's kernels a benchmark timed; matters to the launch floors of Timing::kBenchmark alone.
+/// Which of an engine's kernels runs. In benchmarks it decides the launch floor; in serving, kFlashInfer is
+/// trtllm-gen's low-latency kernel for products in block fp8 on Blackwell (docs/equations-gemm.md), the others are
+/// priced alike.
 enum class GemmKernel { kDefault, kDeepGemm, kFlashInfer };
 
 /// C[m,n] = A[m,k] * B[k,n]; B holds the weights.

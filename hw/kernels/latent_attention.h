@@ -41,8 +41,10 @@ struct LatentDecodeParameters {
 /// Expanded to full heads; the expansion's GEMMs are operators of their own.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
 /// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
-/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
-Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
+/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit. `block_scaled`: the
+/// projections around it are in block fp8.
+Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, bool block_scaled,
+                          const Machine& machine);
 /// The format that the products run in: fp8 caches are multiplied in fp8 where GPU and kernels can. Ada has fp8 units,
 /// but TensorRT-LLM's latent kernels there keep 16 bit (mFP8ContextMLA of its attention op).
 Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
@@ -50,6 +52,11 @@ Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// Absorbed: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);
+
+/// FlashMLA's kernels for attention to what an indexer chose: of prompts, and of new tokens over its fp8 cache.
+enum class FlashMla { kNone, kPrefill, kDecode };
+/// They compute with the heads of a GPU padded to 64, on Blackwell in prompts to 128.
+Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine);
 
 /// The same with given constants, as the fit needs them (calibrated).
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& constants,

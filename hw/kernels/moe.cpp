@@ -330,9 +330,27 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   return fields;
 }
 
+bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
+  return shape.expanded && shape.weights == Dtype::kFp8Block && gpu.architecture == "blackwell";
+}
+
+namespace {
+
+/// A copy of every choice, on whatever rank its expert is, passes the memory: 20 bytes a value (fp32 written and read,
+/// the products' results gathered and read) at 0.8 of the bandwidth, and its kernels take 50 us; both are what serving
+/// runs of one model on TensorRT-LLM 1.1 show (docs/equations-moe.md).
+Seconds expansion_time(const MoeShape& shape, const GpuSpec& gpu) {
+  if (!expands_choices(shape, gpu)) return Seconds(0);
+  return Seconds(50e-6) + Bytes(20.0 * shape.tokens * shape.top_k * shape.hidden) / (gpu.memory_bandwidth * 0.8);
+}
+
+}  // namespace
+
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
-    return moe_experts(shape, parameters_for(shape, machine), *machine.gpu, machine.timing);
+    Cost cost = moe_experts(shape, parameters_for(shape, machine), *machine.gpu, machine.timing);
+    cost.time += expansion_time(shape, *machine.gpu);
+    return cost;
   }
   return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);
 }

@@ -48,7 +48,10 @@ struct MoeShape {
   Scales weight_scales{};
   Routing routing;
   MoeVariant variant = MoeVariant::kDefault;
+  bool expanded = false;  ///< DeepGEMM in block fp8 on Blackwell: works on a copy of every choice (equations-moe.md)
 };
+/// Whether `expanded` means anything for this shape and GPU.
+bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
 
 /// Distinct experts that `tokens` tokens hit, of all experts: min(E, kT) balanced, E(1-(1-k/E)^T)
 /// drawn uniformly, fewer under a power law.

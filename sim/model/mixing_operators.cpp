@@ -105,6 +105,9 @@ class Mixing {
  private:
   void latent_prefill_of(const LatentAttention& a, double count, const PrefillShape& shape);
   void latent_decode_of(const LatentAttention& a, double count, const DecodeShape& shape);
+  FlashMla sparse_kernel(const LatentAttention& a, FlashMla kernel) const {
+    return context_.flash_mla && a.indexer_top_k > 0 && !a.shared_vector ? kernel : FlashMla::kNone;
+  }
 
   const OperatorContext& context_;
   OperatorList list_;
@@ -143,7 +146,8 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   index_prefill(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
   if (context_.absorbs_latents && !a.shared_vector && a.indexer_top_k <= 0) {
     absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
-    list_.add("attention", count, LatentPrefillWork{shape, heads, true});
+    const bool block_scaled = dtype_of(WeightRole::kMixer, context_.precision) == Dtype::kFp8Block;
+    list_.add("attention", count, LatentPrefillWork{shape, heads, true, block_scaled});
     return;
   }
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {
@@ -160,7 +164,8 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   const double visible = a.shared_vector ? visible_latents(a, middle)
                                          : mean_visible(shape.context_before, shape.query_len, a.indexer_top_k);
   if (!a.shared_vector) absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
-  list_.add("attention", count, LatentDecodeWork{{new_tokens, visible, visible, 1.0}, heads});
+  list_.add("attention", count,
+            LatentDecodeWork{{new_tokens, visible, visible, 1.0}, heads, sparse_kernel(a, FlashMla::kPrefill)});
 }
 
 void Mixing::decode(const LayerKind& kind, const DecodeShape& shape) {
@@ -183,7 +188,9 @@ void Mixing::latent_decode_of(const LatentAttention& a, double count, const Deco
   visible.mean_context = visible_latents(a, shape.mean_context);
   visible.max_context = visible_latents(a, shape.max_context);
   if (!a.shared_vector) absorbed_projections(list_, heads, a.nope_dim, count, shape.batch * shape.query_len);
-  list_.add("attention", count, LatentDecodeWork{visible, heads});
+  const bool scaled = heads.cache_bytes_per_token > 0;
+  list_.add("attention", count,
+            LatentDecodeWork{visible, heads, scaled ? sparse_kernel(a, FlashMla::kDecode) : FlashMla::kNone});
 }
 
 }  // namespace

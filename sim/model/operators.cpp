@@ -161,6 +161,7 @@ void TokenPass::experts(const ExpertFeedForward& f, double count) {
   shape.activations = activations_for(WeightRole::kExpert, p);
   if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
   shape.routing = context_.routing;
+  shape.expanded = context_.expanded_experts && context_.moe_kernel == MoeVariant::kDefault;
   list_.add("experts", count, shape);
   if (f.shared_inter > 0) {
     activation("shared_activation", f.shared_inter, f.gated, count);

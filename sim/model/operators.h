@@ -34,11 +34,13 @@ struct DecodeWork {
 struct LatentPrefillWork {
   PrefillShape shape;
   LatentHeads heads;
-  bool absorbed = false;  ///< to the latents themselves, over the paged cache
+  bool absorbed = false;      ///< to the latents themselves, over the paged cache
+  bool block_scaled = false;  ///< of a model whose projections are in block fp8
 };
 struct LatentDecodeWork {
   DecodeShape shape;
   LatentHeads heads;
+  FlashMla sparse = FlashMla::kNone;
 };
 struct StatePrefillWork {
   double batch, query_len;
@@ -78,12 +80,15 @@ struct OperatorContext {
   Sharding sharding;
   Routing routing;
   MoeVariant moe_kernel = MoeVariant::kDefault;
+  GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
+  bool expanded_experts = false;                     ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;          ///< EngineSpec's
   bool own_all_reduce = true;          ///< EngineSpec's
   bool absorbs_latents = false;        ///< in the prefill being priced: GraphSettings'
+  bool flash_mla = false;              ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same
   double decoded_tokens = 0;           ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };

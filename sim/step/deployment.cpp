@@ -36,11 +36,14 @@ OperatorContext Deployment::operator_context() const {
           .sharding = sharding,
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
+          .block_products = engine.block_products,
+          .expanded_experts = engine.expanded_experts,
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
+          .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
           .decoded_tokens = decoded};
 }

@@ -86,10 +86,16 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
 void parse_kernels(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 3> kAttention{"flash", "naive", "flash_unsplit"};
   static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
+  static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};
+  static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};
+  static constexpr std::array<GemmKernel, 2> kProducts{GemmKernel::kDeepGemm, GemmKernel::kFlashInfer};
   std::vector<std::string_view> experts;
   for (std::size_t i = 0; i < kMoeVariantCount; ++i) experts.push_back(name_of(static_cast<MoeVariant>(i)));
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
+  e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
+  e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
+  e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
   e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));

@@ -77,6 +77,8 @@ struct EngineSpec {
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
   GraphSettings graphs;
   MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
+  bool expanded_experts = false;  ///< DeepGEMM's experts in block fp8 on Blackwell work on a copy of every choice
+  GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
@@ -88,6 +90,7 @@ struct EngineSpec {
   /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
   /// part in 16 bit: 656 bytes a token for 512 + 64 values.
   bool scaled_latents = false;
+  std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
   bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };

@@ -20,6 +20,9 @@ Overloaded(F...) -> Overloaded<F...>;
 /// themselves) start their kernels from C++; otherwise routing, counts, sort, padding, permutation, two quantizations,
 /// two grouped GEMMs and their set-up, activation and combination are about thirty.
 double expert_launches(const MoeShape& shape, const Machine& m) {
+  // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
+  // Python.
+  if (expands_choices(shape, *m.gpu)) return 12.0;
   const bool named = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
   const bool trtllm = m.efficiency != nullptr && m.efficiency->family == KernelFamily::kTrtllm;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
@@ -52,9 +55,13 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
                  [&](const LatentPrefillWork& w) {
-                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, m) : latent_prefill(w.shape, w.heads, m);
+                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, w.block_scaled, m)
+                                     : latent_prefill(w.shape, w.heads, m);
                  },
-                 [&](const LatentDecodeWork& w) { return latent_decode(w.shape, w.heads, m); },
+                 [&](const LatentDecodeWork& w) {
+                   return w.sparse == FlashMla::kNone ? latent_decode(w.shape, w.heads, m)
+                                                      : latent_sparse(w.shape, w.heads, w.sparse, m);
+                 },
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {

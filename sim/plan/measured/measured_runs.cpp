@@ -237,6 +237,7 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
        .dense = !has_experts(model),
+       .indexed = has_indexer(model),
        .begin_token = begins_prompts(model)});
   return engine;
 }
@@ -283,13 +284,14 @@ void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t r
 
 /// What prices of steps depend on.
 std::string pricing_key(const Deployment& d, const std::string& model) {
-  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}|{}.{}.{}.{}", model, d.gpu.name, d.engine.name,
-                     d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(d.precision.weights),
-                     name_of(d.precision.attention_weights), name_of(d.precision.expert_weights),
-                     name_of(d.precision.activations), name_of(d.precision.kv_cache), d.engine.max_num_batched_tokens,
-                     name_of(d.engine.moe_kernel), d.engine.graphs.max_batch, d.engine.graphs.enabled,
+  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}", model, d.gpu.name,
+                     d.engine.name, d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep,
+                     name_of(d.precision.weights), name_of(d.precision.attention_weights),
+                     name_of(d.precision.expert_weights), name_of(d.precision.activations),
+                     name_of(d.precision.kv_cache), d.engine.max_num_batched_tokens, name_of(d.engine.moe_kernel),
+                     static_cast<int>(d.engine.block_products), d.engine.graphs.max_batch, d.engine.graphs.enabled,
                      d.engine.max_num_seqs, d.engine.shared_query_heads, d.engine.own_all_reduce,
-                     d.gpu.node.launch_speed);
+                     d.gpu.node.launch_speed, d.engine.sparse_attention);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.

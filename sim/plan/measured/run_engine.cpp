@@ -117,6 +117,13 @@ bool has_experts(const ModelSpec& model) {
   });
 }
 
+bool has_indexer(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    const auto* latent = std::get_if<LatentAttention>(&layer.mixer);
+    return latent != nullptr && latent->indexer_top_k > 0;
+  });
+}
+
 bool begins_prompts(const ModelSpec& model) {
   return std::any_of(std::begin(kBeginFamilies), std::end(kBeginFamilies),
                      [&](std::string_view family) { return model.family.starts_with(family); });
@@ -216,10 +223,13 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   }
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
+  if (text("attention_backend").find("prefill trtllm") != std::string::npos) e.sparse_attention = "trtllm";
   const std::string experts = text("moe_backend");
   if (experts == "CUTLASS") e.moe_kernel = MoeVariant::kCutlass;
   if (experts == "TRTLLM") e.moe_kernel = MoeVariant::kLowLatency;  // trtllm-gen
   if (experts.starts_with("MARLIN")) e.moe_kernel = MoeVariant::kMarlin;
+  if (shape.protocol == "inferencex" && e.name.starts_with("sglang-") && !shape.indexed)
+    e.block_products = GemmKernel::kFlashInfer;
   // A prompt that chunking does not cut must fit the budget.
   if (!e.chunked_prefill) e.max_num_batched_tokens = std::max(e.max_num_batched_tokens, shape.isl);
 }

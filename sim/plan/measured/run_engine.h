@@ -28,6 +28,8 @@ struct RunEngine {
 EngineSpec engine_of_run(const RunEngine& run);
 
 bool has_experts(const ModelSpec& model);
+/// Latent attention to what an indexer chooses.
+bool has_indexer(const ModelSpec& model);
 
 /// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
 bool begins_prompts(const ModelSpec& model);
@@ -67,10 +69,14 @@ struct RunShape {
   std::string protocol;
   int isl, osl, concurrency, batch;
   bool dense;        ///< no experts
+  bool indexed;      ///< has_indexer
   bool begin_token;  ///< begins_prompts
 };
 /// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations
-/// that NVIDIA aiconfigurator's generator writes.
+/// that NVIDIA aiconfigurator's generator writes. InferenceX's recipes for SGLang to 0.5.9 on Blackwell take block fp8
+/// products from DeepGEMM to FlashInfer (SGL_ENABLE_JIT_DEEPGEMM=false, SGLANG_ENABLE_FLASHINFER_GEMM=true in
+/// benchmarks/single_node/qwen3.5_fp8_b200.sh), but of models with an indexer, whose scores are DeepGEMM's
+/// (glm5_fp8_b200.sh).
 void apply_launch_settings(EngineSpec& engine, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape);
 

@@ -169,6 +169,28 @@ TEST_CASE("gemm: quantization and host floors are timed by benchmarks, not serve
   CHECK(gemm_with(block, slow_host, gpu, KernelFamily::kVllm, Timing::kServed).time.in(kMicrosecond) < 10.0);
 }
 
+TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = "blackwell";
+  Efficiency efficiency;
+  efficiency.family = KernelFamily::kVllm;
+  const auto time = [&](double rows, GemmKernel kernel, Timing timing = Timing::kServed) {
+    const GemmShape shape{.m = rows,
+                          .n = 4096,
+                          .k = 4096,
+                          .weights = Dtype::kFp8Block,
+                          .activations = Dtype::kFp8Block,
+                          .kernel = kernel};
+    return gemm(shape, {.gpu = &gpu, .efficiency = &efficiency, .timing = timing}).time;
+  };
+  // 2 x 8192 x 4096 x 4096 FLOP at a tenth of the peak
+  const Seconds tiles = Flops(2.0 * 8192 * 4096 * 4096) / (gpu.peak(Dtype::kFp8Block) * 0.1);
+  CHECK(time(8192, GemmKernel::kFlashInfer).base() == doctest::Approx(tiles.base()));
+  CHECK(time(8192, GemmKernel::kFlashInfer) > 3 * time(8192, GemmKernel::kDeepGemm));
+  CHECK(time(8, GemmKernel::kFlashInfer) == time(8, GemmKernel::kDeepGemm));  // weights take longer
+  CHECK(time(8192, GemmKernel::kFlashInfer, Timing::kBenchmark) < tiles);  // which are of vLLM's other kernel
+}
+
 TEST_CASE("gemm: a long k over few tiles is cut among the SMs, where the library does so") {
   const GpuSpec gpu = round_gpu();
   const GemmShape wide{.m = 64, .n = 128, .k = 65536};

@@ -258,6 +258,45 @@ TEST_CASE("replayed prefill attends to latents as its engine's graphs do") {
   };
   CHECK(attention(true, 16384) > 10 * attention(false, 16384));
   CHECK(attention(true, 4096) == attention(false, 4096));  // too long for a graph
+  const double by_blocks = attention(true, 16384);
+  d->precision.weights = d->precision.attention_weights = Dtype::kBf16;
+  CHECK(by_blocks - attention(true, 16384) == doctest::Approx(61 * 8000 * 16 * 0.1e-6));  // layers, tokens, heads
+}
+
+TEST_CASE("what an indexer chose is attended to by the kernels that the engine names") {
+  auto d = deploy("glm-5", "b200-sxm", 8);
+  d->engine.scaled_latents = d->precision.scaled_latents = true;
+  d->precision.kv_cache = Dtype::kFp8;
+  const auto attention = [&](const std::string& kernels, const StepBatch& batch) {
+    d->engine.sparse_attention = kernels;
+    for (const OperatorTime& op : StepModel(d).breakdown(batch).operators)
+      if (op.name == "attention") return op.cost.time.base();
+    return 0.0;
+  };
+  const PrefillChunk longer{.tokens = 8000, .context_before = 0, .last = true};
+  const PrefillChunk dense{.tokens = 2000, .context_before = 0, .last = true};
+  const StepBatch prompt{.decodes = 0, .decode_context = 0, .prefills = {&longer, 1}};
+  const StepBatch within{.decodes = 0, .decode_context = 0, .prefills = {&dense, 1}};
+  const StepBatch decode{.decodes = 64, .decode_context = 64 * 4000, .prefills = {}};
+  CHECK(attention("flashmla", prompt) > 1.5 * attention("trtllm", prompt));
+  CHECK(attention("flashmla", within) == attention("trtllm", within));  // all visible tokens are chosen
+  CHECK(attention("flashmla", decode) > 1.5 * attention("trtllm", decode));
+}
+
+TEST_CASE("experts of block fp8 that work on a copy of every choice") {
+  auto d = deploy("deepseek-v3", "b200-sxm", 8);
+  const auto experts = [&](bool expanded) {
+    d->engine.expanded_experts = expanded;
+    const StepBatch batch{.decodes = 64, .decode_context = 64 * 1000, .prefills = {}};
+    for (const OperatorTime& op : StepModel(d).breakdown(batch).operators)
+      if (op.name == "experts") return op.cost.time.base();
+    return 0.0;
+  };
+  // 58 layers, 8 choices of 7168 values
+  const double copy = 50e-6 + 20.0 * 64 * 8 * 7168 / (0.8 * d->gpu.memory_bandwidth.base());
+  CHECK(experts(true) - experts(false) == doctest::Approx(58 * copy));
+  d->precision.expert_weights = Dtype::kBf16;
+  CHECK(experts(true) == experts(false));
 }
 
 TEST_CASE("a short prompt that runs as latent decode expands nothing") {

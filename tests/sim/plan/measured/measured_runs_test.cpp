@@ -183,6 +183,36 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
   CHECK(launch_speed("gb200", "trtllm", "nvidia") == 0.5);  // Grace's, as the GPU's file has it
 }
 
+TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for SGLang take from FlashInfer") {
+  const auto products = [](const std::string& model, const std::string& version, const std::string& protocol) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "ttft_ms,tpot_ms\n" +
+                                   model + ",b200-sxm,sglang," + version + "," + protocol + ",fp8,1000,64,8,8,1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.block_products;
+  };
+  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "inferencex") == GemmKernel::kFlashInfer);
+  CHECK(products("glm-5", "0.5.9", "inferencex") == GemmKernel::kDeepGemm);  // its indexer's scores are DeepGEMM's
+  CHECK(products("qwen3.5-397b-a17b", "0.5.10", "inferencex") == GemmKernel::kDeepGemm);
+  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == GemmKernel::kDeepGemm);
+}
+
+TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
+  const auto kernel = [](const std::string& backend) {
+    return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
+                                              "attention_backend,ttft_ms,tpot_ms\n"
+                                              "glm-5,b200-sxm,sglang,0.5.9,fp8,1000,64,8,8,\"" +
+                                                  backend + "\",1,1\n",
+                                              "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.sparse_attention;
+  };
+  CHECK(kernel("nsa (decode trtllm, prefill trtllm)") == "trtllm");
+  CHECK(kernel("") == "flashmla");
+}
+
 TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
   const auto note = [](const std::string& numbers) {
     return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,ttft_ms,tpot_ms\n"
