@@ -279,20 +279,9 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   return cost;
 }
 
-/// What serving runs on Blackwell show beside the attention itself (docs/equations-attention.md): a time for each token
-/// and head where the projections are scaled by blocks, and one for each token, on however many GPUs, in long steps.
-Seconds around_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, bool block_scaled) {
-  constexpr double kLongStep = 2048;
-  constexpr Seconds kBlockScaledRow(0.1e-6), kLongStepToken(0.4e-6);
-  const double tokens = shape.batch * shape.query_len;
-  return kBlockScaledRow * (block_scaled ? tokens * heads.heads : 0.0) +
-         kLongStepToken * (tokens > kLongStep ? tokens : 0.0);
-}
-
 /// time = launch + 2 h (2 latent + rope) a visible pair / (share x peak). The share on Blackwell is what serving runs
 /// of one model's long prompts show (docs/equations-attention.md); on Hopper that of its absorbed decode kernels.
-Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, bool block_scaled,
-                          const Machine& machine) {
+Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
   SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
   const GpuSpec& gpu = *machine.gpu;
   const double dims = 2 * heads.latent_dim + heads.rope_dim, context = shape.context_before + shape.query_len;
@@ -308,7 +297,6 @@ Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, b
   const double share = gpu.architecture == "hopper" ? 0.6 : gpu.architecture == "blackwell" ? 0.055 : 0.4;
   const Seconds products = cost.flops / (chip.peak * share), memory = cost.bytes / chip.bandwidth;
   cost.time = attention::launch_in(machine.timing, 14.0 * kMicrosecond) + std::max(products, memory);
-  if (gpu.architecture == "blackwell") cost.time += around_paged_prefill(shape, heads, block_scaled);
   cost.bound = products > memory ? Bound::kCompute : Bound::kMemory;
   return cost;
 }

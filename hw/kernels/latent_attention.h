@@ -41,10 +41,8 @@ struct LatentDecodeParameters {
 /// Expanded to full heads; the expansion's GEMMs are operators of their own.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
 /// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
-/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit. `block_scaled`: the
-/// projections around it are in block fp8.
-Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, bool block_scaled,
-                          const Machine& machine);
+/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
+Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
 /// The format that the products run in: fp8 caches are multiplied in fp8 where GPU and kernels can. Ada has fp8 units,
 /// but TensorRT-LLM's latent kernels there keep 16 bit (mFP8ContextMLA of its attention op).
 Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);

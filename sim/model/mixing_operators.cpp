@@ -146,8 +146,7 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   index_prefill(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
   if (context_.absorbs_latents && !a.shared_vector && a.indexer_top_k <= 0) {
     absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
-    const bool block_scaled = dtype_of(WeightRole::kMixer, context_.precision) == Dtype::kFp8Block;
-    list_.add("attention", count, LatentPrefillWork{shape, heads, true, block_scaled});
+    list_.add("attention", count, LatentPrefillWork{shape, heads, true});
     return;
   }
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {

@@ -34,8 +34,7 @@ struct DecodeWork {
 struct LatentPrefillWork {
   PrefillShape shape;
   LatentHeads heads;
-  bool absorbed = false;      ///< to the latents themselves, over the paged cache
-  bool block_scaled = false;  ///< of a model whose projections are in block fp8
+  bool absorbed = false;  ///< to the latents themselves, over the paged cache
 };
 struct LatentDecodeWork {
   DecodeShape shape;

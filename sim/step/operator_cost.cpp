@@ -55,8 +55,7 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
                  [&](const LatentPrefillWork& w) {
-                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, w.block_scaled, m)
-                                     : latent_prefill(w.shape, w.heads, m);
+                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, m) : latent_prefill(w.shape, w.heads, m);
                  },
                  [&](const LatentDecodeWork& w) {
                    return w.sparse == FlashMla::kNone ? latent_decode(w.shape, w.heads, m)
