@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <unordered_map>
 #include <variant>
 
@@ -140,6 +141,24 @@ struct PrefillHash {
   }
 };
 
+/// Sums by a whole number, priced once. A number makes room for the 64 about it, not for all below.
+class RememberedSums {
+ public:
+  const Sum& at(std::size_t i, const auto& price) {
+    if (pages_.size() <= i / kPage) pages_.resize(i / kPage + 1);
+    auto& page = pages_[i / kPage];
+    if (!page) page = std::make_unique<Page>();
+    Sum& sum = (*page)[i % kPage];
+    if (!sum.known()) sum = price();
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kPage = 64;
+  using Page = std::array<Sum, kPage>;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
 /// The part of the launch over all chunks that one chunk takes on the fullest rank.
 double prefill_share(const StepBatch& batch, const RankBatch& rank) {
   double tokens = 0;
@@ -156,32 +175,25 @@ struct StepModel::State {
   bool ideal = false;
   bool tiles = false;  ///< decode beside prefill takes tile_time
   int prefill_graph_tokens = 0;
-  std::vector<Sum> tokens_exact, tokens_knots, head;
+  RememberedSums tokens_exact, tokens_knots, head;
   std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillKey, Sum, PrefillHash> prefills;
   std::unordered_map<std::uint64_t, Sum> groups;
-
-  const Sum& exact(std::vector<Sum>& memo, std::size_t i, const auto& make) {
-    if (memo.size() <= i) memo.resize(i + 1 + i / 2);
-    if (!memo[i].known()) memo[i] = make();
-    return memo[i];
-  }
 
   Sum token_sum(double tokens) {
     const auto price = [&](double m) { return sum_of(token_operators(context, m), machine); };
     if (tokens <= 0) return {.seconds = 0};
     const double whole = std::ceil(tokens);
     if (whole <= kExactTokens) {
-      return exact(tokens_exact, static_cast<std::size_t>(whole), [&] { return price(whole); });
+      return tokens_exact.at(static_cast<std::size_t>(whole), [&] { return price(whole); });
     }
     if (whole > kRememberedTokens) return price(whole);
     const double knot = std::floor(whole / kTokenKnot);
     const auto at = [&](double k) {
-      return exact(tokens_knots, static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
+      return tokens_knots.at(static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
     };
-    const Sum low = at(knot);  // a copy: the next look-up may move the vector
-    return between(low, at(knot + 1), whole / kTokenKnot - knot);
+    return between(at(knot), at(knot + 1), whole / kTokenKnot - knot);
   }
 
   /// Of ranks that share the experts: by the fullest rank's tokens and the group's, both rounded up to at most 1/16.
@@ -202,8 +214,7 @@ struct StepModel::State {
   Sum head_sum(double rows) {
     if (rows <= 0) return {.seconds = 0};
     const double whole = std::ceil(rows);
-    return exact(head, static_cast<std::size_t>(whole),
-                 [&] { return sum_of(head_operators(context, whole), machine); });
+    return head.at(static_cast<std::size_t>(whole), [&] { return sum_of(head_operators(context, whole), machine); });
   }
 
   std::vector<Operator> decode_operators(double decodes, int query_len, double context_tokens) const {
