@@ -301,10 +301,14 @@ HostCosts costs_without(const std::string& group, const std::string& profile, Me
   return minimize(problem, neutral_costs(), neutral_costs(), group, options, loss);
 }
 
-/// What is expected of the costs fitted: those of the profiles that the options name, by `costs_of`, else `otherwise`.
+/// What is expected of the costs fitted: those of the profiles that the options name, by `costs_of`, else `otherwise`,
+/// which also stands for what a sibling has no cost of.
 template <class CostsOf>
 HostCosts expected_costs(const HostFitOptions& options, const HostCosts& otherwise, const CostsOf& costs_of) {
-  const HostCosts engine = options.sibling.empty() ? otherwise : costs_of(options.sibling);
+  HostCosts engine = options.sibling.empty() ? otherwise : costs_of(options.sibling);
+  for (const HostParameter& p : kParameters) {
+    if (p.optional && engine.*p.member == Seconds(0)) engine.*p.member = otherwise.*p.member;
+  }
   return options.front_end.empty() ? engine : with_front_end(engine, costs_of(options.front_end));
 }
 
