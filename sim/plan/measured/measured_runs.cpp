@@ -237,7 +237,7 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
        .dense = !has_experts(model),
-       .indexed = has_indexer(model),
+       .indexed = has_indexed_latents(model),
        .begin_token = begins_prompts(model)});
   return engine;
 }
