@@ -305,8 +305,8 @@ GemmParameters constants_of(Dtype block, const Machine& machine) {
   return gemm_prior(block, *machine.gpu, machine.efficiency->family, wide ? &wide->value : nullptr);
 }
 
-/// FlashInfer's product in block fp8 on Blackwell walks the rows in short tiles and takes the same for each, 0.79 us of
-/// 24576 x 7168 on a B200 from 64 rows on (github.com/sgl-project/sglang/pull/13528): a tenth of the peak.
+/// FlashInfer's product in block fp8 on Blackwell walks the rows in short tiles, each of which takes the same: of
+/// 24576 x 7168 on a B200 0.79 us a row (github.com/sgl-project/sglang/pull/13528), a tenth of the peak.
 constexpr double kLowLatencyShare = 0.1;
 bool runs_low_latency(const GemmShape& shape, const Machine& machine) {
   return shape.kernel == GemmKernel::kFlashInfer && shape.weights == Dtype::kFp8Block &&

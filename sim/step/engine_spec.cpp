@@ -1,7 +1,10 @@
 #include "sim/step/engine_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace roofcast {
 namespace {
@@ -31,7 +34,11 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
   graphs.absorbs_latents = in.boolean("absorbs_latents", graphs.absorbs_latents);
   graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
-  for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) graphs.padded_sizes.push_back(static_cast<int>(size));
+  for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) {
+    if (size != std::floor(size))
+      throw ConfigError(in.mark_of("padded_sizes"), fmt::format("'padded_sizes' must be whole numbers, got {}", size));
+    graphs.padded_sizes.push_back(static_cast<int>(size));
+  }
   std::sort(graphs.padded_sizes.begin(), graphs.padded_sizes.end());
   in.finish();
   return graphs;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include <boost/container_hash/hash.hpp>
@@ -179,7 +180,8 @@ struct StepModel::State {
   std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillKey, Sum, PrefillHash> prefills;
-  std::unordered_map<std::uint64_t, Sum> groups;
+  using GroupKey = std::pair<double, double>;  ///< tokens of the fullest rank and of the group
+  std::unordered_map<GroupKey, Sum, boost::hash<GroupKey>> groups;
 
   Sum token_sum(double tokens) {
     const auto price = [&](double m) { return sum_of(token_operators(context, m), machine); };
@@ -199,8 +201,7 @@ struct StepModel::State {
   /// Of ranks that share the experts: by the fullest rank's tokens and the group's, both rounded up to at most 1/16.
   Sum group_sum(double tokens, double group_tokens) {
     const double mine = rounded(tokens), all = std::max(mine, rounded(group_tokens));
-    const std::uint64_t key = (static_cast<std::uint64_t>(mine) << 32) | static_cast<std::uint64_t>(all);
-    auto [slot, fresh] = groups.try_emplace(key);
+    auto [slot, fresh] = groups.try_emplace({mine, all});
     if (fresh) slot->second = sum_of(token_operators(context, mine, all), machine);
     return slot->second;
   }

@@ -237,7 +237,7 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
        .dense = !has_experts(model),
-       .indexed = has_indexer(model),
+       .indexed = has_indexed_latents(model),
        .begin_token = begins_prompts(model)});
   return engine;
 }
@@ -282,16 +282,19 @@ void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t r
   reserve_draft(d, run.speculation);
 }
 
-/// What prices of steps depend on.
+/// What prices of steps depend on, beside the host's costs.
 std::string pricing_key(const Deployment& d, const std::string& model) {
-  return fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}", model, d.gpu.name,
-                     d.engine.name, d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep,
-                     name_of(d.precision.weights), name_of(d.precision.attention_weights),
-                     name_of(d.precision.expert_weights), name_of(d.precision.activations),
-                     name_of(d.precision.kv_cache), d.engine.max_num_batched_tokens, name_of(d.engine.moe_kernel),
-                     static_cast<int>(d.engine.block_products), d.engine.graphs.max_batch, d.engine.graphs.enabled,
-                     d.engine.max_num_seqs, d.engine.shared_query_heads, d.engine.own_all_reduce,
-                     d.gpu.node.launch_speed, d.engine.sparse_attention);
+  const EngineSpec& e = d.engine;
+  const Precision& p = d.precision;
+  std::string key = fmt::format(
+      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}", model, d.gpu.name, e.name, d.sharding.tp,
+      d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(p.weights), name_of(p.attention_weights),
+      name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache), e.max_num_batched_tokens,
+      name_of(e.moe_kernel), static_cast<int>(e.block_products), e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs,
+      e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed, e.sparse_attention);
+  return key + fmt::format("|{}.{}.{}.{}|{}.{}.{}|{}.{}", e.expanded_experts, e.attention_kernel,
+                           static_cast<int>(e.expert_exchange), e.scheduler_launches, e.graphs.prefill_tokens,
+                           e.graphs.plain_prefill, e.graphs.absorbs_latents, p.static_activations, p.scaled_latents);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.

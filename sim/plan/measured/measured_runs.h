@@ -30,7 +30,7 @@ struct MeasuredRun {
   bool dense = true;                       ///< no routed experts
   std::string note;                        ///< why it cannot be predicted; empty when it can
   std::shared_ptr<Deployment> deployment;  ///< its host costs may be changed between predictions
-  std::string deployment_key;              ///< equal keys: equal deployments but for the host's costs
+  std::string deployment_key;              ///< equal keys: equal prices of steps under equal host costs
   WorkloadSpec workload;
   int batch = 1;             ///< static runs
   bool one_prompt = false;   ///< all sequences are the same: what they decode meets the experts of one token

@@ -117,7 +117,7 @@ bool has_experts(const ModelSpec& model) {
   });
 }
 
-bool has_indexer(const ModelSpec& model) {
+bool has_indexed_latents(const ModelSpec& model) {
   return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
     const auto* latent = std::get_if<LatentAttention>(&layer.mixer);
     return latent != nullptr && latent->indexer_top_k > 0;

@@ -29,7 +29,7 @@ EngineSpec engine_of_run(const RunEngine& run);
 
 bool has_experts(const ModelSpec& model);
 /// Latent attention to what an indexer chooses.
-bool has_indexer(const ModelSpec& model);
+bool has_indexed_latents(const ModelSpec& model);
 
 /// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
 bool begins_prompts(const ModelSpec& model);
@@ -69,7 +69,7 @@ struct RunShape {
   std::string protocol;
   int isl, osl, concurrency, batch;
   bool dense;        ///< no experts
-  bool indexed;      ///< has_indexer
+  bool indexed;      ///< has_indexed_latents
   bool begin_token;  ///< begins_prompts
 };
 /// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations

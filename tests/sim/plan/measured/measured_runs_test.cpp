@@ -213,6 +213,22 @@ TEST_CASE("measured runs: the attention backend tells how prompts attend to what
   CHECK(kernel("") == "flashmla");
 }
 
+TEST_CASE("measured runs: runs share prices only where they have the same kernels") {
+  const auto key = [](const std::string& model, const std::string& protocol, const std::string& backend) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "attention_backend,ttft_ms,tpot_ms\n" +
+                                   model + ",b300-sxm,sglang,0.5.9," + protocol + ",fp8,1000,64,8,8,\"" + backend +
+                                   "\",1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .deployment_key;
+  };
+  CHECK(key("glm-5", "inferencex", "") == key("glm-5", "nvidia", ""));
+  CHECK(key("glm-5", "inferencex", "") != key("glm-5", "inferencex", "nsa (decode trtllm, prefill trtllm)"));
+  CHECK(key("qwen3.5-397b-a17b", "inferencex", "") != key("qwen3.5-397b-a17b", "nvidia", ""));
+}
+
 TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
   const auto note = [](const std::string& numbers) {
     return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,ttft_ms,tpot_ms\n"
