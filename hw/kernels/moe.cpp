@@ -336,9 +336,9 @@ bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
 
 namespace {
 
-/// A copy of every choice, on whatever rank its expert is, passes the memory: 20 bytes a value (fp32 written and read,
-/// the products' results gathered and read) at 0.8 of the bandwidth, and its kernels take 50 us; both are what serving
-/// runs of one model on TensorRT-LLM 1.1 show (docs/equations-moe.md).
+/// A copy of every choice, on whatever rank its expert is, passes the memory again and again: 20 bytes a value at 0.8
+/// of the bandwidth, and its kernels take 50 us. Both are what serving runs of one model on TensorRT-LLM 1.1 show; the
+/// passes that its source names make 11 bytes (docs/equations-moe.md).
 Seconds expansion_time(const MoeShape& shape, const GpuSpec& gpu) {
   if (!expands_choices(shape, gpu)) return Seconds(0);
   return Seconds(50e-6) + Bytes(20.0 * shape.tokens * shape.top_k * shape.hidden) / (gpu.memory_bandwidth * 0.8);
