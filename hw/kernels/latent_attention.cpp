@@ -213,6 +213,11 @@ Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily
   return attention::product_dtype(gpu, family, heads.compute, heads.kv);
 }
 
+Dtype latent_prompt_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
+  const bool wide = family == KernelFamily::kVllm && gpu.architecture == "blackwell" && !heads.fp8_prompts;
+  return wide ? Dtype::kBf16 : latent_products(heads, gpu, family);
+}
+
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
   const Dtype narrow = latent_products(heads, gpu, family);
   return shape.query_len <= attention::absorbed_queries(gpu, family, narrow);
@@ -253,12 +258,12 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
   return latent_decode_with(shape, heads, latent_decode_prior(gpu, family, heads.kv), gpu, family, machine.timing);
 }
 
-/// attention_prefill's form without grouping. TensorRT-LLM multiplies the heads expanded from an fp8 cache in fp8,
-/// vLLM in 16 bit.
+/// attention_prefill's form without grouping. trtllm-gen's kernels multiply the heads expanded from an fp8 cache in
+/// fp8, vLLM's own on Hopper in 16 bit.
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
                          const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const bool trtllm = family == KernelFamily::kTrtllm;
-  const Dtype narrow = latent_products(heads, gpu, family);
+  const bool trtllm = family == KernelFamily::kTrtllm || gpu.architecture == "blackwell";
+  const Dtype narrow = latent_prompt_products(heads, gpu, family);
   const Chip chip = attention::chip_of(gpu, trtllm ? narrow : Dtype::kBf16);
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
   attention::PrefillTileCosts costs;
@@ -276,28 +281,6 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   const Seconds body = attention::overlapped(tiles, memory, p.overlap) + write;
   cost.time = in_benchmark(launch + body, p.eager_device_us, p.eager_host_us, timing);
   cost.bound = launch > tiles + memory ? Bound::kLatency : tiles > memory + write ? Bound::kCompute : Bound::kMemory;
-  return cost;
-}
-
-/// time = launch + 2 h (2 latent + rope) a visible pair / (share x peak). The share on Blackwell is what serving runs
-/// of one model's long prompts show (docs/equations-attention.md); on Hopper that of its absorbed decode kernels.
-Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine) {
-  SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
-  const GpuSpec& gpu = *machine.gpu;
-  const double dims = 2 * heads.latent_dim + heads.rope_dim, context = shape.context_before + shape.query_len;
-  Cost cost;
-  cost.flops =
-      Flops(2 * shape.batch * heads.heads * attention::visible_pairs(shape.context_before, shape.query_len, 0) * dims);
-  cost.bytes = Bytes(shape.batch * (context * row_bytes(heads, gpu) + 2 * heads.heads * shape.query_len * dims));
-  if (machine.fidelity == Fidelity::kIdeal) {
-    const Chip chip = attention::chip_of(gpu, heads.compute);
-    return roofline(cost.flops, cost.bytes, chip.peak, chip.bandwidth);
-  }
-  const Chip chip = attention::chip_of(gpu, Dtype::kBf16);
-  const double share = gpu.architecture == "hopper" ? 0.6 : gpu.architecture == "blackwell" ? 0.055 : 0.4;
-  const Seconds products = cost.flops / (chip.peak * share), memory = cost.bytes / chip.bandwidth;
-  cost.time = attention::launch_in(machine.timing, 14.0 * kMicrosecond) + std::max(products, memory);
-  cost.bound = products > memory ? Bound::kCompute : Bound::kMemory;
   return cost;
 }
 
@@ -328,7 +311,7 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
   const KernelFamily family = attention::family_of(machine);
-  const Dtype narrow = latent_products(heads, gpu, family);
+  const Dtype narrow = latent_prompt_products(heads, gpu, family);
   if (runs_as_decode(shape, heads, gpu, family)) {
     const double context = shape.context_before + shape.query_len;
     return latent_decode({shape.batch, context, context, shape.query_len}, heads, machine);

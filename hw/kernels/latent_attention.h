@@ -19,6 +19,7 @@ struct LatentHeads {
   Dtype compute = Dtype::kBf16;
   Dtype kv = Dtype::kBf16;
   double cache_bytes_per_token = 0;  ///< 0: (latent_dim + rope_dim) elements of `kv`
+  bool fp8_prompts = false;          ///< vLLM's kernels, as SGLang calls them: prompts over an fp8 cache in fp8
 };
 
 /// Constants of one prefill kernel: docs/equations-attention.md#latent-prefill.
@@ -40,12 +41,11 @@ struct LatentDecodeParameters {
 
 /// Expanded to full heads; the expansion's GEMMs are operators of their own.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
-/// Absorbed, new tokens of any number against a paged cache: FlashInfer's BatchMLAPagedAttention. It has a kernel of
-/// Hopper's own; elsewhere it computes with the warp-wide instructions that Ampere had, in 16 bit.
-Cost latent_paged_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
 /// The format that the products run in: fp8 caches are multiplied in fp8 where GPU and kernels can. Ada has fp8 units,
 /// but TensorRT-LLM's latent kernels there keep 16 bit (mFP8ContextMLA of its attention op).
 Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
+/// The same in prefill: vLLM multiplies in 16 bit on Blackwell whatever the cache, unless `fp8_prompts`.
+Dtype latent_prompt_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// vLLM decodes prompts and chunks of up to `attention::absorbed_queries` tokens: hundreds on Hopper, elsewhere one.
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family);
 /// Absorbed: every head attends to the latent itself.

@@ -72,8 +72,8 @@ struct ExpertFeedForward {
   bool shared_gate = false;  ///< a learned scalar gate on the shared experts
   bool router_bias = false;
   bool float32_router = false;  ///< its product is taken in fp32, on the CUDA cores
-  double dense_inter = 0;  ///< a dense block beside the experts (Arctic-like), 0 = none
-  double latent = 0;       ///< width the routed experts work on, 0 = hidden (Nemotron-3 Super)
+  double dense_inter = 0;       ///< a dense block beside the experts (Arctic-like), 0 = none
+  double latent = 0;            ///< width the routed experts work on, 0 = hidden (Nemotron-3 Super)
   bool operator==(const ExpertFeedForward&) const = default;
 };
 

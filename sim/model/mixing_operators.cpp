@@ -46,7 +46,8 @@ LatentHeads latent_on_gpu(const OperatorContext& c, const LatentAttention& a) {
           .qk_dim = a.nope_dim + a.rope_dim,
           .value_dim = a.value_dim,
           .kv = c.precision.kv_cache,
-          .cache_bytes_per_token = scaled_row(c, a)};
+          .cache_bytes_per_token = scaled_row(c, a),
+          .fp8_prompts = c.fp8_prompts};
 }
 
 /// Heads of an indexer: all on every GPU, over one key of `dim` fp8 values a token and no values.
@@ -144,11 +145,6 @@ void Mixing::latent_prefill_of(const LatentAttention& a, double count, const Pre
   const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
   const double new_tokens = shape.batch * shape.query_len;
   index_prefill(list_, count, a.indexer_heads, a.indexer_dim, shape, a.compression);
-  if (context_.absorbs_latents && !a.shared_vector && a.indexer_top_k <= 0) {
-    absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);
-    list_.add("attention", count, LatentPrefillWork{shape, heads, true});
-    return;
-  }
   if (!a.shared_vector && (a.indexer_top_k <= 0 || end <= a.indexer_top_k)) {
     if (shape.query_len <= context_.decoded_tokens) {
       absorbed_projections(list_, heads, a.nope_dim, count, new_tokens);

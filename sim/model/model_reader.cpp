@@ -116,6 +116,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   const Family* family = find_family(in.model_type());
   ModelSpec model = family != nullptr ? family->read(in) : read_unknown(in);
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
+  model.model_type = in.model_type();
   in.outer().ignore("source");
   model.multimodal = in.outer().boolean("multimodal", in.nested() || in.outer().has("vision_config"));
   model.name = ours ? in.outer().text("name") : name_from(tree, in);

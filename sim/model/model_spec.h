@@ -11,7 +11,8 @@ namespace roofcast {
 /// An architecture and the formats of its checkpoint.
 struct ModelSpec {
   std::string name;
-  std::string family;  ///< "llama", "deepseek_v3" ...
+  std::string family;      ///< whose layers it has: "llama", "deepseek" ...
+  std::string model_type;  ///< its config's, "deepseek_v3" or "kimi_k2" of the family "deepseek"
   double hidden = 0;
   double vocabulary = 0;
   double embedding_dim = 0;        ///< columns of the embedding, hidden unless it is factored

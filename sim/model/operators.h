@@ -34,7 +34,6 @@ struct DecodeWork {
 struct LatentPrefillWork {
   PrefillShape shape;
   LatentHeads heads;
-  bool absorbed = false;  ///< to the latents themselves, over the paged cache
 };
 struct LatentDecodeWork {
   DecodeShape shape;
@@ -86,7 +85,7 @@ struct OperatorContext {
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;          ///< EngineSpec's
   bool own_all_reduce = true;          ///< EngineSpec's
-  bool absorbs_latents = false;        ///< in the prefill being priced: GraphSettings'
+  bool fp8_prompts = false;            ///< EngineSpec's fp8_latent_prompts
   bool flash_mla = false;              ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same
   double decoded_tokens = 0;           ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)

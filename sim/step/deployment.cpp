@@ -43,6 +43,7 @@ OperatorContext Deployment::operator_context() const {
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
+          .fp8_prompts = engine.fp8_latent_prompts,
           .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
           .decoded_tokens = decoded};

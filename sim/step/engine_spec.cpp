@@ -32,7 +32,6 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.enabled = in.boolean("enabled", true);
   graphs.max_batch = static_cast<int>(in.integer("max_batch", graphs.max_batch, {0, 1 << 20}));
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
-  graphs.absorbs_latents = in.boolean("absorbs_latents", graphs.absorbs_latents);
   graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
   for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) {
     if (size != std::floor(size))
@@ -81,6 +80,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
+  e.fp8_latent_prompts = in.boolean("fp8_latent_prompts", e.fp8_latent_prompts);
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.kv_offload = in.bytes("kv_offload", e.kv_offload);
   if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");

@@ -42,8 +42,7 @@ struct GraphSettings {
   bool enabled = true;
   int max_batch = 512;            ///< sequences; larger decode steps run eagerly
   int prefill_tokens = 0;         ///< steps that hold prefill are replayed piece by piece up to so many tokens
-  bool absorbs_latents = false;   ///< prefill replayed from graphs attends to latents absorbed, over the paged cache
-  bool plain_prefill = false;     ///< ... only of models without states, indexers and vision towers
+  bool plain_prefill = false;     ///< ... only of text models whose layers all attend to every head's own keys
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 
@@ -90,6 +89,7 @@ struct EngineSpec {
   /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
   /// part in 16 bit: 656 bytes a token for 512 + 64 values.
   bool scaled_latents = false;
+  bool fp8_latent_prompts = false;            ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
   bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;

@@ -43,7 +43,7 @@ double state_prefill_launches(StateMixer::Kind kind) {
 /// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
 double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
   const KernelFamily family = m.efficiency != nullptr ? m.efficiency->family : KernelFamily::kVllm;
-  return w.absorbed || runs_as_decode(w.shape, w.heads, *m.gpu, family) ? 2.0 : 12.0;
+  return runs_as_decode(w.shape, w.heads, *m.gpu, family) ? 2.0 : 12.0;
 }
 
 }  // namespace
@@ -54,9 +54,7 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m); },
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
-                 [&](const LatentPrefillWork& w) {
-                   return w.absorbed ? latent_paged_prefill(w.shape, w.heads, m) : latent_prefill(w.shape, w.heads, m);
-                 },
+                 [&](const LatentPrefillWork& w) { return latent_prefill(w.shape, w.heads, m); },
                  [&](const LatentDecodeWork& w) {
                    return w.sparse == FlashMla::kNone ? latent_decode(w.shape, w.heads, m)
                                                       : latent_sparse(w.shape, w.heads, w.sparse, m);

@@ -29,9 +29,9 @@ struct RecordOf {
   }
   const FitRecord* operator()(const DecodeWork& w) const { return record(e.attention_decode, cache(w.heads)); }
   const FitRecord* operator()(const LatentPrefillWork& w) const {
-    const bool decodes = !w.absorbed && runs_as_decode(w.shape, w.heads, gpu, e.family);
+    const bool decodes = runs_as_decode(w.shape, w.heads, gpu, e.family);
     return decodes ? record(e.latent_decode, cache(w.heads))
-                   : record(e.latent_prefill, latent_products(w.heads, gpu, e.family));
+                   : record(e.latent_prefill, latent_prompt_products(w.heads, gpu, e.family));
   }
   const FitRecord* operator()(const LatentDecodeWork& w) const { return record(e.latent_decode, cache(w.heads)); }
   const FitRecord* operator()(const StatePrefillWork& w) const { return state(w.mixer); }

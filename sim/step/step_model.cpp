@@ -112,14 +112,13 @@ bool runs_flash_attention_2(const Deployment& d) {
 
 /// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
 /// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
-/// multimodal models, and layers of linear attention or with an indexer.
+/// multimodal models, and layers of linear attention or with an indexer; and latent attention, whose graphs end at 2048
+/// tokens there and are off in later releases.
 int prefill_graph_tokens(const Deployment& d) {
   if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
   const auto plain = [](const LayerKind& kind) {
-    const auto* latent = std::get_if<LatentAttention>(&kind.mixer);
     const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
-    return !std::holds_alternative<StateLayer>(kind.mixer) && (latent == nullptr || latent->indexer_top_k <= 0) &&
-           (grouped == nullptr || grouped->sparse_tokens <= 0);
+    return grouped != nullptr && grouped->sparse_tokens <= 0;
   };
   const bool captured = !d.model.multimodal && std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
   return captured ? d.engine.graphs.prefill_tokens : 0;
@@ -129,13 +128,11 @@ int prefill_graph_tokens(const Deployment& d) {
 struct PrefillKey {
   std::size_t chunks;
   double tokens, context_before;
-  bool absorbed;
   bool operator==(const PrefillKey&) const = default;
 };
 struct PrefillHash {
   std::size_t operator()(const PrefillKey& key) const {
-    std::size_t seed = key.absorbed;
-    boost::hash_combine(seed, key.chunks);
+    std::size_t seed = key.chunks;
     boost::hash_combine(seed, static_cast<std::uint64_t>(key.tokens));
     boost::hash_combine(seed, static_cast<std::uint64_t>(key.context_before));
     return seed;
@@ -259,18 +256,12 @@ struct StepModel::State {
   static PrefillShape prefill_shape(std::size_t chunks, double tokens, double context_before) {
     return {.batch = static_cast<double>(chunks), .query_len = tokens, .context_before = context_before};
   }
-  OperatorContext prefill_context(bool absorbed) const {
-    OperatorContext c = context;
-    c.absorbs_latents = absorbed;
-    return c;
-  }
   /// All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
-  Sum prefill_sum(std::size_t chunks, double tokens, double context_before, bool absorbed) {
+  Sum prefill_sum(std::size_t chunks, double tokens, double context_before) {
     if (prefills.size() > (1U << 18)) prefills.clear();
-    auto [slot, fresh] = prefills.try_emplace({chunks, tokens, context_before, absorbed});
+    auto [slot, fresh] = prefills.try_emplace({chunks, tokens, context_before});
     if (fresh) {
-      slot->second =
-          sum_of(prefill_mixing(prefill_context(absorbed), prefill_shape(chunks, tokens, context_before)), machine);
+      slot->second = sum_of(prefill_mixing(context, prefill_shape(chunks, tokens, context_before)), machine);
     }
     return slot->second;
   }
@@ -298,10 +289,6 @@ struct StepModel::State {
     const bool fits = batch.prefills.empty() ? rank.decodes <= graphs.max_batch
                                              : rank.tokens(batch.query_len) <= prefill_graph_tokens;
     return !ideal && (!graphs.enabled || !fits);
-  }
-  /// Does the prefill of this step attend to latents absorbed, as graphs of some engines have it?
-  bool absorbs(const StepBatch& batch, const RankBatch& rank) const {
-    return deployment->engine.graphs.absorbs_latents && !ideal && !eager(batch, rank);
   }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
   double launching_pace() const { return deployment->gpu.node.host_speed * deployment->gpu.node.launch_speed; }
@@ -389,8 +376,7 @@ StepCost StepModel::cost(const StepBatch& batch) {
   // The attention of every chunk, by the share of the prompts that the fullest rank holds; they start together.
   const double share = prefill_share(batch, fixed.rank), start = 1.0 / static_cast<double>(batch.prefills.size());
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before, s.absorbs(batch, fixed.rank)), share,
-        start);
+    add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before), share, start);
   }
   const double gpu = std::max(sum.seconds, fixed.launching(sum.launches));
   return {.time = Seconds(gpu + fixed.host),
@@ -499,8 +485,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   }
   const double share = prefill_share(batch, fixed.rank);
   for (const PrefillChunk& chunk : batch.prefills) {
-    add(prefill_mixing(s.prefill_context(s.absorbs(batch, fixed.rank)),
-                       State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
+    add(prefill_mixing(s.context, State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
         share, 1.0 / static_cast<double>(batch.prefills.size()));
   }
   for (const OperatorTime& op : out.operators) {

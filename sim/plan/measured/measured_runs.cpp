@@ -116,9 +116,10 @@ LengthSpec widely_spread(int mean) {
 
 constexpr std::int64_t kMostRequests = 1'000'000;  ///< of one run: a slip in a column must not run for hours
 
-WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row) {
+/// `growth` is prompt_growth's.
+WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, double growth) {
   WorkloadSpec w;
-  const int isl = c.needed(row, "isl"), osl = c.needed(row, "osl");
+  const int isl = static_cast<int>(std::lround(growth * c.needed(row, "isl"))), osl = c.needed(row, "osl");
   const bool spread = c.text(row, "protocol") == "inferencex";
   w.prompt_tokens = length_of(isl, spread);
   w.output_tokens = length_of(osl, spread);
@@ -238,6 +239,7 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
        .batch = c.count(row, "batch", 1),
        .dense = !has_experts(model),
        .indexed = has_indexed_latents(model),
+       .deepseek = has_deepseek_tokenizer(model),
        .begin_token = begins_prompts(model)});
   return engine;
 }
@@ -292,9 +294,9 @@ std::string pricing_key(const Deployment& d, const std::string& model) {
       name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache), e.max_num_batched_tokens,
       name_of(e.moe_kernel), static_cast<int>(e.block_products), e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs,
       e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed, e.sparse_attention);
-  return key + fmt::format("|{}.{}.{}.{}|{}.{}.{}|{}.{}", e.expanded_experts, e.attention_kernel,
+  return key + fmt::format("|{}.{}.{}.{}|{}.{}.{}.{}.{}", e.expanded_experts, e.attention_kernel,
                            static_cast<int>(e.expert_exchange), e.scheduler_launches, e.graphs.prefill_tokens,
-                           e.graphs.plain_prefill, e.graphs.absorbs_latents, p.static_activations, p.scaled_latents);
+                           e.graphs.plain_prefill, p.static_activations, p.scaled_latents, e.fp8_latent_prompts);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.
@@ -320,7 +322,10 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   }
   if (c.text(row, "speculation") == "mtp" && closed_loop(kind)) add_drafts(run, *d, c, row);
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
-  run.workload = workload_of(kind, c, row);
+  const double growth = kind == RunKind::kAggregated
+                            ? prompt_growth(d->engine, c.text(row, "protocol"), c.text(row, "measured"), d->model)
+                            : 1.0;
+  run.workload = workload_of(kind, c, row, growth);
   run.batch = std::max(1, c.count(row, "batch", 1));
   const double room = d->memory.max_batch(run.workload.prompt_tokens.longest() + run.workload.output_tokens.longest(),
                                           d->engine.block_size);

@@ -124,6 +124,17 @@ bool has_indexed_latents(const ModelSpec& model) {
   });
 }
 
+bool has_deepseek_tokenizer(const ModelSpec& model) {
+  return model.model_type == "deepseek_v2" || model.model_type == "deepseek_v3" || model.model_type == "deepseek_v32";
+}
+
+double prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
+                     const ModelSpec& model) {
+  const bool mended = measured.empty() || measured >= "2026-05";
+  const bool grows = protocol == "inferencex" && engine.name == "sglang" && has_deepseek_tokenizer(model);
+  return grows && !mended ? 35921.0 / 7140.0 : 1.0;
+}
+
 bool begins_prompts(const ModelSpec& model) {
   return std::any_of(std::begin(kBeginFamilies), std::end(kBeginFamilies),
                      [&](std::string_view family) { return model.family.starts_with(family); });
@@ -228,8 +239,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   if (experts == "CUTLASS") e.moe_kernel = MoeVariant::kCutlass;
   if (experts == "TRTLLM") e.moe_kernel = MoeVariant::kLowLatency;  // trtllm-gen
   if (experts.starts_with("MARLIN")) e.moe_kernel = MoeVariant::kMarlin;
-  if (shape.protocol == "inferencex" && e.name.starts_with("sglang-") && !shape.indexed)
-    e.block_products = GemmKernel::kFlashInfer;
+  const bool by_flashinfer = e.name.starts_with("sglang-") || (e.name == "sglang" && shape.deepseek);
+  if (shape.protocol == "inferencex" && by_flashinfer && !shape.indexed) e.block_products = GemmKernel::kFlashInfer;
   // A prompt that chunking does not cut must fit the budget.
   if (!e.chunked_prefill) e.max_num_batched_tokens = std::max(e.max_num_batched_tokens, shape.isl);
 }

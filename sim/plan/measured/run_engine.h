@@ -31,6 +31,17 @@ bool has_experts(const ModelSpec& model);
 /// Latent attention to what an indexer chooses.
 bool has_indexed_latents(const ModelSpec& model);
 
+/// DeepSeek's tokenizer is byte-level BPE that declares itself LlamaTokenizerFast (tokenizer_config.json).
+bool has_deepseek_tokenizer(const ModelSpec& model);
+
+/// Prompt tokens that reached the engine, for each that an aggregated run's column tells. InferenceX draws random
+/// tokens, decodes them and sends the text. Images of SGLang from 0.5.10 on carry transformers 5, whose Llama tokenizer
+/// replaces DeepSeek's decoder, at the client alone: 7,140 tokens came back as 35,921
+/// (github.com/SemiAnalysisAI/InferenceX/pull/937). The client was mended in May 2026 (pull/1381), after which these
+/// runs were repeated (pull/1502).
+double prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
+                     const ModelSpec& model);
+
 /// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
 bool begins_prompts(const ModelSpec& model);
 
@@ -70,13 +81,14 @@ struct RunShape {
   int isl, osl, concurrency, batch;
   bool dense;        ///< no experts
   bool indexed;      ///< has_indexed_latents
+  bool deepseek;     ///< has_deepseek_tokenizer
   bool begin_token;  ///< begins_prompts
 };
 /// Launch settings in their columns; blank keeps the engine's default. `nvidia` runs were launched from configurations
-/// that NVIDIA aiconfigurator's generator writes. InferenceX's recipes for SGLang to 0.5.9 on Blackwell take block fp8
-/// products from DeepGEMM to FlashInfer (SGL_ENABLE_JIT_DEEPGEMM=false, SGLANG_ENABLE_FLASHINFER_GEMM=true in
-/// benchmarks/single_node/qwen3.5_fp8_b200.sh), but of models with an indexer, whose scores are DeepGEMM's
-/// (glm5_fp8_b200.sh).
+/// that NVIDIA aiconfigurator's generator writes. InferenceX's recipes for SGLang on Blackwell take block fp8 products
+/// from DeepGEMM to FlashInfer (SGL_ENABLE_JIT_DEEPGEMM=false, SGLANG_ENABLE_FLASHINFER_GEMM=true) to 0.5.9
+/// (benchmarks/single_node/qwen3.5_fp8_b200.sh) and of DeepSeek's models later too (dsr1_fp8_b300.sh), but not of
+/// models with an indexer, whose scores are DeepGEMM's (glm5_fp8_b200.sh).
 void apply_launch_settings(EngineSpec& engine, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape);
 

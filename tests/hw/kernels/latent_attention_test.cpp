@@ -54,18 +54,19 @@ TEST_CASE("latent attention: prefill over expanded heads") {
   CHECK(cost.bytes.base() == 2.0 * 16 * 320 * 2 * 1000 * 2);
 }
 
-TEST_CASE("latent attention: absorbed prefill over the paged cache") {
+TEST_CASE("latent attention: prompts over an fp8 cache on Blackwell, by engine") {
   const GpuSpec gpu = round_gpu("blackwell");
+  LatentHeads heads{.heads = 16, .kv = Dtype::kFp8};
+  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kTrtllm) == Dtype::kFp8);
+  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kVllm) == Dtype::kBf16);
+  const PrefillShape prompt{.batch = 1, .query_len = 16000};
   const Machine machine{.gpu = &gpu};
-  const PrefillShape shape{.batch = 1, .query_len = 1000, .context_before = 0};
-  const LatentHeads heads{.heads = 16};
-  const Cost absorbed = latent_paged_prefill(shape, heads, machine), expanded = latent_prefill(shape, heads, machine);
-  // 16 heads x 1000 x 1001 / 2 pairs x (2 x 512 + 64) multiplications, 1088 / 320 of what expanded heads take.
-  CHECK(absorbed.flops.base() == doctest::Approx(2.0 * 16 * 500500 * 1088));
-  CHECK(absorbed.flops.base() == doctest::Approx(expanded.flops.base() * 3.4));
-  CHECK(absorbed.time > expanded.time);
-  const PrefillShape longer{.batch = 1, .query_len = 8000, .context_before = 0};
-  CHECK(latent_paged_prefill(longer, heads, machine).time / absorbed.time > 40);
+  const Seconds wide = latent_prefill(prompt, heads, machine).time;
+  heads.fp8_prompts = true;
+  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kVllm) == Dtype::kFp8);
+  CHECK(latent_prefill(prompt, heads, machine).time < wide);
+  heads.kv = Dtype::kBf16;
+  CHECK(latent_prefill(prompt, heads, machine).time == wide);
 }
 
 TEST_CASE("latent attention: FlashMLA's sparse kernels compute for padded heads") {

@@ -26,7 +26,6 @@ TEST_CASE("operator error: a prompt that runs as decode is as uncertain as decod
   const FitRecord* prefill = &e.latent_prefill.find(Dtype::kBf16)->record;
   CHECK(record_of(LatentPrefillWork{chunk, latents}, e, h100.spec) == decode);
   CHECK(record_of(LatentPrefillWork{longer, latents}, e, h100.spec) == prefill);
-  CHECK(record_of(LatentPrefillWork{chunk, latents, true}, e, h100.spec) == prefill);  // over the paged cache
 }
 
 TEST_CASE("operator error: the record is that of the constants which price the operator") {

@@ -245,21 +245,6 @@ TEST_CASE("prompts of one eager step are launched together") {
   CHECK(time(one) == doctest::Approx(fast).epsilon(0.01));
 }
 
-TEST_CASE("replayed prefill attends to latents as its engine's graphs do") {
-  auto d = deploy("deepseek-v3", "b200-sxm", 8);
-  const PrefillChunk chunk{.tokens = 8000, .context_before = 0, .last = true};
-  const auto attention = [&](bool absorbs, int graph_tokens) {
-    d->engine.graphs.absorbs_latents = absorbs;
-    d->engine.graphs.prefill_tokens = graph_tokens;
-    const StepBreakdown b = StepModel(d).breakdown({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}});
-    for (const OperatorTime& op : b.operators)
-      if (op.name == "attention") return op.cost.time.base();
-    return 0.0;
-  };
-  CHECK(attention(true, 16384) > 10 * attention(false, 16384));
-  CHECK(attention(true, 4096) == attention(false, 4096));  // too long for a graph
-}
-
 TEST_CASE("what an indexer chose is attended to by the kernels that the engine names") {
   auto d = deploy("glm-5", "b200-sxm", 8);
   d->engine.scaled_latents = d->precision.scaled_latents = true;
@@ -313,7 +298,7 @@ TEST_CASE("a short prompt that runs as latent decode expands nothing") {
   CHECK(has(512, "kv_b_proj"));
 }
 
-TEST_CASE("graphs of plain prefill leave out states, indexers and models that also see") {
+TEST_CASE("graphs of plain prefill leave out latents, states and models that also see") {
   const PrefillChunk chunk{.tokens = 256, .context_before = 0, .last = true};
   const auto gain = [&](const char* model) {
     auto d = deploy(model, "b200-sxm", 8);
@@ -325,8 +310,8 @@ TEST_CASE("graphs of plain prefill leave out states, indexers and models that al
     };
     return time(true) / time(false);
   };
-  CHECK(gain("deepseek-v3") == 1.0);
   CHECK(gain("qwen3-32b") == 1.0);
+  CHECK(gain("deepseek-v3") > 2.0);         // latents
   CHECK(gain("glm-5") > 2.0);               // chooses what it attends to
   CHECK(gain("qwen3-next-80b-a3b") > 2.0);  // gated delta nets
   CHECK(gain("kimi-k2.5") > 2.0);           // images

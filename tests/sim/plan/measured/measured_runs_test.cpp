@@ -196,7 +196,27 @@ TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for S
   CHECK(products("qwen3.5-397b-a17b", "0.5.9", "inferencex") == GemmKernel::kFlashInfer);
   CHECK(products("glm-5", "0.5.9", "inferencex") == GemmKernel::kDeepGemm);  // its indexer's scores are DeepGEMM's
   CHECK(products("qwen3.5-397b-a17b", "0.5.10", "inferencex") == GemmKernel::kDeepGemm);
+  CHECK(products("deepseek-v3", "0.5.10", "inferencex") == GemmKernel::kFlashInfer);
   CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == GemmKernel::kDeepGemm);
+}
+
+TEST_CASE("measured runs: DeepSeek's prompts of InferenceX's client under transformers 5 were five times as long") {
+  const auto longest = [](const std::string& model, const std::string& version, const std::string& day,
+                          const std::string& protocol) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,measured,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "ttft_ms,tpot_ms\n" +
+                                   model + ",b300-sxm,sglang," + version + "," + day + "," + protocol +
+                                   ",nvfp4,7140,64,8,8,1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .workload.prompt_tokens.longest();
+  };
+  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "inferencex") == 35921);
+  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-05-20", "inferencex") == 7140);  // mended
+  CHECK(longest("deepseek-v3", "0.5.9", "2026-03-17", "inferencex") == 7140);         // transformers 4
+  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "nvidia") == 7140);
+  CHECK(longest("glm-5", "0.5.10.post1", "2026-04-17", "inferencex") == 7140);  // its own tokenizer
 }
 
 TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
