@@ -271,6 +271,14 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   return d;
 }
 
+/// A run that was measured was served: with a longer context than the checkpoint names if it took one, as engines can
+/// be told to (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A table of positions ends where it ends.
+void allow_context(Deployment& d, const WorkloadSpec& workload) {
+  const int longest = workload.prompt_tokens.longest() + workload.output_tokens.longest();
+  if (d.model.position_embeddings == 0 && d.model.max_context > 0 && longest > d.model.max_context)
+    d.engine.max_model_len = std::max(d.engine.max_model_len, longest);
+}
+
 /// The drafts of the row's multi-token prediction, and room for them. Which of them were accepted nobody recorded.
 void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t row) {
   const Mark mark = c.mark(row);
@@ -314,6 +322,11 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   MeasuredRun run = describe(c, row);
   std::shared_ptr<Deployment> d = deployment_of(kind, c, row, limits, specs);
   run.dense = !has_experts(d->model);
+  const double growth = kind == RunKind::kAggregated
+                            ? prompt_growth(d->engine, c.text(row, "protocol"), c.text(row, "measured"), d->model)
+                            : 1.0;
+  run.workload = workload_of(kind, c, row, growth);
+  allow_context(*d, run.workload);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.
     if (d->precision.expert_weights == Dtype::kNvfp4 && d->sharding.attention_dp == 1)
@@ -322,10 +335,6 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   }
   if (c.text(row, "speculation") == "mtp" && closed_loop(kind)) add_drafts(run, *d, c, row);
   if (d->memory.infeasible) run.note = d->memory.infeasible->reason;
-  const double growth = kind == RunKind::kAggregated
-                            ? prompt_growth(d->engine, c.text(row, "protocol"), c.text(row, "measured"), d->model)
-                            : 1.0;
-  run.workload = workload_of(kind, c, row, growth);
   run.batch = std::max(1, c.count(row, "batch", 1));
   const double room = d->memory.max_batch(run.workload.prompt_tokens.longest() + run.workload.output_tokens.longest(),
                                           d->engine.block_size);

@@ -453,12 +453,14 @@ TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
 TEST_CASE("measured runs: a row whose requests never run has a note and no prediction") {
   const CsvTable table = CsvTable::parse(
       "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n"
-      "gpt-2,h100-sxm,vllm,1000,256,4,1,1,1\n"  // its context ends at 1024
-      "gpt-2,h100-sxm,vllm,500,256,4,1,1,1\n",
+      "gpt-2,h100-sxm,vllm,1000,256,4,1,1,1\n"  // its table of positions ends at 1024
+      "gpt-2,h100-sxm,vllm,500,256,4,1,1,1\n"
+      "gpt-j-6b,h100-sxm,vllm,2048,256,4,1,1,1\n",  // 2048 by the checkpoint, but rotary: who ran it, could
       "runs.csv");
   const std::vector<RowPrediction> rows = predict_all(read_measured_runs(table));
   CHECK_FALSE(rows.at(0).prediction);
   CHECK(rows.at(0).note.starts_with("no request completed"));
   CHECK(rows.at(1).prediction);
   CHECK(rows.at(1).note.empty());
+  CHECK(rows.at(2).prediction);
 }
