@@ -29,4 +29,8 @@ inline constexpr double kNinetyPercent = 1.645;
 /// |log(predicted / measured)| over kNinetyPercent. 0 when empty.
 double log_scatter(std::span<const double> predicted, std::span<const double> measured);
 
+/// Spearman's rank correlation; equal values share the mean of their ranks. NaN where nothing can be ranked: fewer than
+/// two values, or all of one side equal.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
 }  // namespace roofcast

@@ -39,7 +39,8 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
   for (const AccuracyLine& line : lines) {
     const ErrorSummary& e = line.errors;
     table.row({line.group, line.metric, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
-               fmt::format("{:+.1f} %", 100 * e.bias), fmt::format("{:.3f}", line.spearman)});
+               fmt::format("{:+.1f} %", 100 * e.bias),
+               std::isfinite(line.spearman) ? fmt::format("{:.3f}", line.spearman) : "-"});
     json.push_back({{"group", line.group},
                     {"metric", line.metric},
                     {"rows", e.rows},

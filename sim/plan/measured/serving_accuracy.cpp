@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 
 namespace roofcast {
 namespace {
@@ -50,24 +49,6 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
   return samples;
 }
 
-std::vector<double> ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> rank(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
-  return rank;
-}
-
-double spearman(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() < 3) return 1.0;
-  const std::vector<double> ra = ranks(a), rb = ranks(b);
-  const double n = static_cast<double>(a.size());
-  double squares = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) squares += (ra[i] - rb[i]) * (ra[i] - rb[i]);
-  return 1.0 - 6.0 * squares / (n * (n * n - 1.0));
-}
-
 /// Every group counts once, whatever its rows.
 void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only) {
   std::map<std::string, std::vector<const AccuracyLine*>> by_metric;
@@ -78,14 +59,18 @@ void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool d
   for (const auto& [metric, of] : by_metric) {
     AccuracyLine mean{.group = name, .metric = metric, .errors = {}};
     const double n = static_cast<double>(of.size());
+    double ranked = 0, correlations = 0;
     for (const AccuracyLine* line : of) {
       mean.errors.rows += line->errors.rows;
       mean.errors.mape += line->errors.mape / n;
       mean.errors.median += line->errors.median / n;
       mean.errors.p90 += line->errors.p90 / n;
       mean.errors.bias += line->errors.bias / n;
-      mean.spearman += line->spearman / n;
+      if (!std::isfinite(line->spearman)) continue;
+      correlations += line->spearman;
+      ++ranked;
     }
+    mean.spearman = correlations / ranked;  // NaN where no group can be ranked
     means.push_back(mean);
   }
   lines.insert(lines.end(), means.begin(), means.end());
@@ -94,8 +79,8 @@ void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool d
 std::vector<AccuracyLine> lines_of(const Samples& samples) {
   std::vector<AccuracyLine> lines;
   for (const auto& [key, s] : samples) {
-    lines.push_back(
-        {key.first, key.second, summarize(s.predicted, s.measured), spearman(s.predicted, s.measured), s.dense});
+    lines.push_back({key.first, key.second, summarize(s.predicted, s.measured),
+                     rank_correlation(s.predicted, s.measured), s.dense});
   }
   return lines;
 }

@@ -22,7 +22,7 @@ std::vector<RowPrediction> predict_all(const MeasuredRuns& runs);
 struct AccuracyLine {
   std::string group, metric;
   ErrorSummary errors;
-  double spearman = 0;  ///< rank correlation of predicted and measured
+  double spearman = 0;  ///< rank correlation of predicted and measured, NaN where nothing can be ranked
   bool dense = true;
 };
 
