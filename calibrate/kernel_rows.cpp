@@ -41,11 +41,16 @@ double KernelTable::number(std::size_t row, std::string_view column, double low)
 }
 
 double KernelTable::number(std::size_t row, std::string_view column, double low, double blank) const {
-  return table_->at(row, index(column)).empty() ? blank : number(row, column, low);
+  return text_if_any(row, column).empty() ? blank : number(row, column, low);
 }
 
 std::string_view KernelTable::text(std::size_t row, std::string_view column) const {
   return table_->at(row, index(column));
+}
+
+std::string_view KernelTable::text_if_any(std::size_t row, std::string_view column) const {
+  const std::optional<std::size_t> found = table_->find(column);
+  return found ? std::string_view(table_->at(row, *found)) : std::string_view();
 }
 
 Dtype KernelTable::dtype(std::size_t row, std::string_view column) const {
@@ -59,7 +64,7 @@ RowHeader KernelTable::header(std::size_t row) const {
   out.family = family_of_engine(out.engine, table_->mark(row, engine_));
   if (out.engine.starts_with("roofcast-")) out.timing = Timing::kServed;
   if (kernel_) out.kernel = std::string(table_->at(row, *kernel_));
-  if (latency_) {
+  if (latency_ && !table_->at(row, *latency_).empty()) {
     const double microseconds = table_->number(row, *latency_);
     if (!(microseconds > 0.0)) {
       fail(row, "latency_us",

@@ -3,7 +3,7 @@
 //   engine      trtllm-1.3.0rc20, vllm-0.24.0, nccl-2.29.2: whose kernel, for its family of constants;
 //               roofcast-0.1.0: a microkernel of `calibrate measure`, which times as served
 //   kernel      which variant of it, where an operator has several; any text else
-//   latency_us  the time in microseconds; may be absent when only predictions are wanted
+//   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted
 
 #include <cstddef>
 #include <optional>
@@ -26,7 +26,7 @@ struct RowHeader {
   std::string engine, kernel;
   std::optional<KernelFamily> family;  ///< null: belongs to every family (NCCL, ours)
   Timing timing = Timing::kBenchmark;  ///< our own loop finds no weights in L2 and no host floor: kServed
-  Seconds latency{};                   ///< 0 when the table has no times
+  Seconds latency{};                   ///< 0 when the row has no time
 
   bool belongs_to(KernelFamily which) const { return !family || *family == which; }
 };
@@ -41,12 +41,14 @@ class KernelTable {
   KernelTable(const CsvTable& table, std::span<const std::string_view> columns);
 
   std::size_t rows() const { return table_->rows(); }
-  bool has_times() const { return latency_.has_value(); }
   RowHeader header(std::size_t row) const;
   /// A finite number of at least `low`.
   double number(std::size_t row, std::string_view column, double low) const;
+  /// The same, of a column that may be blank or absent.
   double number(std::size_t row, std::string_view column, double low, double blank) const;
   std::string_view text(std::size_t row, std::string_view column) const;
+  /// The same, empty where the table lacks the column.
+  std::string_view text_if_any(std::size_t row, std::string_view column) const;
   Dtype dtype(std::size_t row, std::string_view column) const;
   [[noreturn]] void fail(std::size_t row, std::string_view column, const std::string& message) const;
 

@@ -93,6 +93,14 @@ const KernelOperator* wanted_operator(const Options& options) {
   return options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
 }
 
+void require_times(const CsvTable& table) {
+  const std::size_t column = table.column("latency_us");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (table.at(row, column).empty())
+      throw ConfigError(table.mark(row, column), "'latency_us' is blank, and constants are fitted to times");
+  }
+}
+
 /// A CSV is one table; the lines of `calibrate measure` become one an operator.
 std::vector<Input> read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu) {
   const KernelOperator* wanted = wanted_operator(options);
@@ -100,7 +108,7 @@ std::vector<Input> read_inputs(const std::string& path, const Options& options, 
   std::vector<Input> inputs;
   if (!looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
-    (void)table.column("latency_us");  // throws where it is missing
+    require_times(table);
     if (table.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "holds no rows to fit constants to");
     const KernelOperator& op = wanted ? *wanted : operator_of(table);
     inputs.push_back({&op, std::move(table), options.text("source")});

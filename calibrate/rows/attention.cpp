@@ -8,10 +8,10 @@
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::string_view, 8> kPrefillColumns{"attn_dtype", "kv_dtype", "batch",    "seq_len",
-                                                          "heads",      "kv_heads", "head_dim", "sliding_window"};
-constexpr std::array<std::string_view, 8> kDecodeColumns{"attn_dtype", "kv_dtype", "batch",    "context_len",
-                                                         "heads",      "kv_heads", "head_dim", "sliding_window"};
+constexpr std::array<std::string_view, 7> kPrefillColumns{"attn_dtype", "kv_dtype", "batch",   "seq_len",
+                                                          "heads",      "kv_heads", "head_dim"};
+constexpr std::array<std::string_view, 7> kDecodeColumns{"attn_dtype", "kv_dtype", "batch",   "context_len",
+                                                         "heads",      "kv_heads", "head_dim"};
 constexpr std::array<std::string_view, 3> kGroups{"kernel", "attn_dtype", "kv_dtype"};
 
 AttentionHeads heads_of(const KernelTable& table, std::size_t row) {

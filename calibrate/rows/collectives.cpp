@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAllReduceColumns{"dtype", "gpus", "elements", "mode"};
+constexpr std::array<std::string_view, 3> kAllReduceColumns{"dtype", "gpus", "elements"};
 constexpr std::array<std::string_view, 2> kAllReduceGroups{"mode", "gpus"};
 constexpr std::array<std::string_view, 4> kNcclColumns{"op", "dtype", "gpus", "elements"};
 constexpr std::array<std::string_view, 2> kNcclGroups{"op", "gpus"};
@@ -131,7 +131,7 @@ std::vector<CollectiveRow> read_all_reduce_rows(const CsvTable& table) {
   std::vector<CollectiveRow> rows;
   for (std::size_t i = 0; i < checked.rows(); ++i) {
     CollectiveRow row = read_message(checked, i);
-    row.group.captured = checked.text(i, "mode").find("eager") == std::string_view::npos;
+    row.group.captured = checked.text_if_any(i, "mode").find("eager") == std::string_view::npos;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -72,6 +72,14 @@ TEST_CASE("validate: without times there are predictions and no errors") {
         "dtype,m,n,k,engine,predicted_us\nbfloat16,1,8192,8192,vllm-0.1,67.1252\n");
 }
 
+TEST_CASE("validate: a row whose time is blank is predicted and not judged") {
+  const std::string header = "engine,dtype,m,n,k,latency_us\n", untimed = "vllm-0.1,bfloat16,1,8192,8192,\n";
+  const KernelValidation found = validate(header + untimed + "vllm-0.1,bfloat16,1,8192,8192,50\n");
+  CHECK(found.predicted.size() == 2);
+  CHECK(found.groups.back().errors.rows == 1);
+  CHECK(validate(header + untimed).groups.empty());
+}
+
 TEST_CASE("validate: every fault of a row is named with its place") {
   const std::string header = "engine,dtype,m,n,k,latency_us\n";
   CHECK(refusal("engine,dtype,m,n,latency_us\nvllm-1,bfloat16,1,1,1\n").find("no known operator") != std::string::npos);

@@ -52,15 +52,15 @@ class Columns {
 RunKind kind_of(const CsvTable& table) {
   const auto has = [&](std::string_view column) { return table.find(column).has_value(); };
   if (has("prefill_num_workers") && has("decode_num_workers") && has("concurrency")) return RunKind::kDisaggregated;
-  if (has("concurrency") && has("ttft_ms") && has("tpot_ms") && has("tp")) return RunKind::kAggregated;
-  if (has("batch") && has("metric") && has("value")) return RunKind::kStatic;
-  if (has("request_rate") && has("metric") && has("value")) return RunKind::kOnline;
-  if (has("metric") && has("value") && has("isl") && has("osl")) return RunKind::kOffline;
+  if (has("concurrency") && has("tp")) return RunKind::kAggregated;
+  if (has("batch") && has("metric")) return RunKind::kStatic;
+  if (has("request_rate") && has("metric")) return RunKind::kOnline;
+  if (has("metric") && has("isl") && has("osl")) return RunKind::kOffline;
   throw ConfigError(
       Mark{table.path(), 1, 1},
-      "these columns are none of: closed-loop runs (concurrency, tp, ttft_ms, tpot_ms), disaggregated runs "
-      "(prefill_num_workers, decode_num_workers, concurrency), static batches (batch, "
-      "metric, value), offline runs (isl, osl, metric, value), online runs (request_rate, metric, value)");
+      "these columns are none of: closed-loop runs (concurrency, tp), disaggregated runs (prefill_num_workers, "
+      "decode_num_workers, concurrency), static batches (batch, metric), offline runs (isl, osl, metric), online runs "
+      "(request_rate, metric)");
 }
 
 /// Column words that are formats under another name.

@@ -58,6 +58,9 @@ TEST_CASE("attention rows: more kv heads than heads is a fault of the table") {
 
 TEST_CASE("attention rows: a table is known by its columns") {
   CHECK(operator_of(decode_table("")).name == "attention_decode");
+  const CsvTable unwindowed =
+      CsvTable::parse("engine,attn_dtype,kv_dtype,batch,seq_len,heads,kv_heads,head_dim,latency_us\n", "attention.csv");
+  CHECK(operator_of(unwindowed).name == "attention_prefill");
   const CsvTable latent = CsvTable::parse("engine,attn_dtype,kv_dtype,batch,seq_len,heads,latency_us\n", "mla.csv");
   CHECK(operator_of(latent).name == "mla_prefill");
 }

@@ -450,6 +450,16 @@ TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
   CHECK(fit.host.request_latency > Seconds(0));
 }
 
+TEST_CASE("measured runs: a table without what was measured is predicted all the same") {
+  const CsvTable table =
+      CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp\nqwen3-8b,h100-sxm,vllm,500,50,4,1\n", "r");
+  const MeasuredRuns runs = read_measured_runs(table);
+  CHECK(runs.kind == RunKind::kAggregated);
+  const std::vector<RowPrediction> rows = predict_all(runs);
+  CHECK(rows.at(0).prediction);
+  CHECK(accuracy_by_group(runs, table, rows).empty());
+}
+
 TEST_CASE("measured runs: a row whose requests never run has a note and no prediction") {
   const CsvTable table = CsvTable::parse(
       "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n"
