@@ -351,6 +351,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
 
 MeasuredRuns read_measured_runs(const CsvTable& table) {
   MeasuredRuns out{.kind = kind_of(table), .runs = {}};
+  for (std::string_view name : {"model", "gpu", "engine", "isl", "osl"}) (void)table.column(name);  // or throw
   const Columns columns(table);
   SpecCache specs;
   const DecodeLimits limits = out.kind == RunKind::kDisaggregated ? decode_limits(table, columns) : DecodeLimits{};

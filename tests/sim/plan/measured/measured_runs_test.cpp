@@ -460,6 +460,13 @@ TEST_CASE("measured runs: a table without what was measured is predicted all the
   CHECK(accuracy_by_group(runs, table, rows).empty());
 }
 
+TEST_CASE("measured runs: a table that lacks a column that no run goes without is refused as a whole") {
+  const CsvTable table =
+      CsvTable::parse("modle,gpu,engine,isl,osl,concurrency,tp\nqwen3-8b,h100-sxm,vllm,5,5,4,1\n", "r");
+  CHECK_THROWS_WITH_AS(read_measured_runs(table), doctest::Contains("missing column 'model'; nearest is 'modle'"),
+                       ConfigError);
+}
+
 TEST_CASE("measured runs: a row whose requests never run has a note and no prediction") {
   const CsvTable table = CsvTable::parse(
       "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n"
