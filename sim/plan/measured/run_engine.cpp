@@ -217,6 +217,8 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
   if (shape.kind == RunKind::kStatic && e.compiled) e.max_num_seqs = std::max(1, shape.batch);  // built for the batch
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
+  if (!(e.gpu_memory_utilization >= 0 && e.gpu_memory_utilization <= 1))
+    throw ConfigError(fmt::format("'memory_fraction' must be from 0 to 1, got {}", e.gpu_memory_utilization));
   e.max_num_seqs = std::max(1, whole("max_num_seqs", e.max_num_seqs));
   e.max_num_batched_tokens = std::max(1, whole("max_num_tokens", e.max_num_batched_tokens));
   e.stream_interval = std::max(1, whole("stream_interval", e.stream_interval));

@@ -251,18 +251,19 @@ TEST_CASE("measured runs: runs share prices only where they have the same kernel
 
 TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
   const auto note = [](const std::string& numbers) {
-    return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,ttft_ms,tpot_ms\n"
+    return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,memory_fraction\n"
                                               "llama-3.1-8b,h100-sxm,vllm," +
-                                                  numbers + ",1,1\n",
+                                                  numbers + "\n",
                                               "runs.csv"))
         .runs.at(0)
         .note;
   };
-  CHECK(note("1000,64,8,1,") == "");
-  CHECK(note(",64,8,1,") == "runs.csv:2:1: 'isl' must be a whole number, 1 or more");
-  CHECK(note("1000,0,8,1,") == "runs.csv:2:1: 'osl' must be a whole number, 1 or more");
-  CHECK(note("1000,64,0,1,") == "runs.csv:2:1: 'concurrency' must be a whole number, 1 or more");
-  CHECK(note("1000,64,8,1,1e12").find("'max_num_seqs' must be from 0 to 16777216") != std::string::npos);
+  CHECK(note("1000,64,8,1,,") == "");
+  CHECK(note(",64,8,1,,") == "runs.csv:2:1: 'isl' must be a whole number, 1 or more");
+  CHECK(note("1000,0,8,1,,") == "runs.csv:2:1: 'osl' must be a whole number, 1 or more");
+  CHECK(note("1000,64,0,1,,") == "runs.csv:2:1: 'concurrency' must be a whole number, 1 or more");
+  CHECK(note("1000,64,8,1,1e12,").find("'max_num_seqs' must be from 0 to 16777216") != std::string::npos);
+  CHECK(note("1000,64,8,1,,2").find("'memory_fraction' must be from 0 to 1, got 2") != std::string::npos);
 }
 
 TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
