@@ -77,13 +77,17 @@ void write_file(const char* flag, const std::string& path, const std::string& te
 ConfigTree scenario_tree(const Options& options) {
   ConfigTree tree = options.document("scenario", "scenarios");
   if (options.has("trace")) {  // the whole trace, in place of whatever workload the scenario has
-    const std::string format = options.has("trace-format") ? options.text("trace-format") : "azure";
     tree = with_value(tree, "workload", make_map({}, Mark{"--trace", 0, 0}), "--trace");
     tree = with_assignment(tree, "workload.arrivals.process=trace", "--trace");
     tree = with_value(tree, "workload.arrivals.file", make_scalar(options.text("trace"), Mark{"--trace", 0, 0}),
                       "--trace");
-    tree = with_value(tree, "workload.arrivals.format", make_scalar(format, Mark{"--trace-format", 0, 0}),
-                      "--trace-format");
+    if (options.has("trace-format")) {
+      const Mark mark{"--trace-format", 0, 0};
+      tree = with_value(tree, "workload.arrivals.format", make_scalar(options.text("trace-format"), mark),
+                        "--trace-format");
+    }
+  } else if (options.has("trace-format")) {
+    throw ConfigError("--trace-format: the format of what? give --trace FILE");
   }
   return options.scenario(tree);
 }
@@ -128,7 +132,8 @@ int run_simulate(std::span<const std::string> arguments) {
   options.add_output_flags();
   options.add().add_options()("trace", po::value<std::string>(),
                               "FILE of arrivals and lengths, in place of the scenario's workload")(
-      "trace-format", po::value<std::string>(), "azure | mooncake | bailian | burstgpt | vidur | csv (default azure)")(
+      "trace-format", po::value<std::string>(),
+      "azure | mooncake | bailian | burstgpt | vidur | agentic | csv (default: known by the first line)")(
       "requests-out", po::value<std::string>(), "FILE.csv: one line a request")(
       "intervals", "adds queue, batch, cache and tokens over time to the JSON")(
       "perfetto", po::value<std::string>(),
