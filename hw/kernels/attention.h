@@ -62,6 +62,7 @@ struct DecodeParameters {
   double compute_fraction = 0.5;
   double convert_ns = 3.2, convert_wide_ns = 6.7;
   double window_us = 2.0, sink_us = 2.2, swap_us = 6.0, ungrouped_slowdown = 1.8;
+  double uncut_slowdown = 1.0;
   double bandwidth_fraction = 0.88, l2_share = 0.5, l2_cliff = 1.0, benchmark_reuse = 0.0;
   double l2_bandwidth_tb_per_s = 8.0;
   double overlap = 3.0, scalar_overlap = 3.0;

@@ -7,7 +7,7 @@ namespace roofcast {
 
 std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
   using P = DecodeParameters;
-  static constexpr std::array<Parameter<P>, 35> kFields{{
+  static constexpr std::array<Parameter<P>, 36> kFields{{
       {"launch_us", &P::launch_us, 0.0, 30.0, "launch of the cache write and the attention kernel"},
       {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, "more of it for each 128 of head dimension"},
       {"sequence_ns", &P::sequence_ns, 0.0, 50.0, "of the tile scheduler's scan, a sequence"},
@@ -29,8 +29,8 @@ std::span<const Parameter<DecodeParameters>> DecodeParameters::fields() {
       {"sink_us", &P::sink_us, 0.0, 8.0,
        "of the kernel that is not fused at head dimension 64 with an fp8 cache (XQA)"},
       {"swap_us", &P::swap_us, 0.0, 15.0, "of the two copies that fold a group into the rows of a tile (FA2)"},
-      {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0,
-       "of a row without grouped queries (FA2) or in a context not cut (paged)"},
+      {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0, "of a row without grouped queries (FA2)"},
+      {"uncut_slowdown", &P::uncut_slowdown, 1.0, 4.0, "of a cached token of one head in a context not cut (paged)"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, "of the datasheet memory bandwidth"},
       {"l2_share", &P::l2_share, 0.05, 1.0, "of the L2 that a benchmark's loop finds its cache in; served: none"},
       {"l2_cliff", &P::l2_cliff, 0.5, 10.0, "how fast that share is lost as the cache outgrows it"},
@@ -276,7 +276,7 @@ DecodeTime paged(const DecodeCall& c, const DecodeParameters& p, const Chip& chi
   const double partitions = ceil_div(c.longest, kPartition);
   const bool whole = partitions > 1 && c.heads > kCutHeads;
   const double splits = whole ? 1 : partitions;
-  const double row = p.scalar_row_ns * std::pow(c.dim / 64, 0.7) * (whole ? p.ungrouped_slowdown : 1.0);
+  const double row = p.scalar_row_ns * std::pow(c.dim / 64, 0.7) * (whole ? p.uncut_slowdown : 1.0);
   const double rows = std::max(c.heads * c.visible / chip.sms, p.scalar_lone * c.longest_visible / splits);
   return {.launch = launch_of(p, c.dim),
           .path = rows * row * 1e-3 * kMicrosecond,

@@ -99,7 +99,7 @@ std::vector<std::string_view> unused_decode_fields(const GpuSpec& gpu, KernelFam
   if (library != Library::kFa3) append(names, {"sequence_ns", "convert_ns", "convert_wide_ns", "window_us"});
   if (library == Library::kFa3 && !computes_fp8(gpu, kv)) append(names, {"convert_ns", "convert_wide_ns"});
   if (library == Library::kFa3 || library == Library::kXqa) append(names, {"head_ns", "compute_fraction"});
-  names.push_back("benchmark_reuse");
+  append(names, {"benchmark_reuse", "uncut_slowdown"});  // held at their priors
   if (library != Library::kFa2) append(names, {"swap_us", "ungrouped_slowdown"});
   if (library != Library::kXqa)
     append(names,

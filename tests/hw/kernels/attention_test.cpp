@@ -306,7 +306,7 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
   const GpuSpec gpu = round_gpu("cdna3");
   DecodeParameters p;
   p.launch_us = p.launch_head_dim_us = 0;
-  p.scalar_row_ns = 10, p.scalar_lone = 0, p.scalar_combine_us = 0, p.ungrouped_slowdown = 3, p.scalar_overlap = 8;
+  p.scalar_row_ns = 10, p.scalar_lone = 0, p.scalar_combine_us = 0, p.uncut_slowdown = 3, p.scalar_overlap = 8;
   AttentionHeads heads = kGrouped;
   heads.shared_reads = false;
   const auto time = [&](double batch) {
