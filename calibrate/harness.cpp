@@ -107,6 +107,14 @@ Record lost(const Backend& backend, const Point& point, const char* why) {
   return record;
 }
 
+void count(MeasureSummary& summary, const Record& record) {
+  summary.measured += record.has_time() ? 1 : 0;
+  summary.converged += record.stop == Stop::kConverged ? 1 : 0;
+  summary.out_of_memory += record.stop == Stop::kOutOfMemory ? 1 : 0;
+  summary.unsupported += record.stop == Stop::kUnsupported ? 1 : 0;
+  summary.wrong += record.stop == Stop::kWrongResult ? 1 : 0;
+}
+
 }  // namespace
 
 MeasureSummary measure(Backend& backend, std::span<const Point> points, const std::set<std::string>& found,
@@ -146,11 +154,7 @@ MeasureSummary measure(Backend& backend, std::span<const Point> points, const st
     }
     first = first && !record->has_time();
     sink(*record);
-    summary.measured += record->has_time() ? 1 : 0;
-    summary.converged += record->stop == Stop::kConverged ? 1 : 0;
-    summary.out_of_memory += record->stop == Stop::kOutOfMemory ? 1 : 0;
-    summary.unsupported += record->stop == Stop::kUnsupported ? 1 : 0;
-    summary.wrong += record->stop == Stop::kWrongResult ? 1 : 0;
+    count(summary, *record);
   }
   if (progress) progress({.done = points.size(), .of = points.size(), .point = "", .spent = backend.now() - start});
   return summary;

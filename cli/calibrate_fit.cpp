@@ -189,6 +189,22 @@ void report_too_few(const std::vector<std::string>& too_few, const std::vector<F
   for (const std::string& text : too_few) fmt::print(stderr, "{}; its constants stay as they were\n", text);
 }
 
+/// Of all tables, and of the kernels that another family's constants stand for.
+std::vector<FamilyConstants> fit_all(const Options& options, const ConfigTree& tree, const GpuSpec& gpu) {
+  std::vector<FamilyConstants> all;
+  std::vector<std::string> too_few;
+  for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
+    for (const Input& input : read_inputs(path, options, gpu)) {
+      for (FamilyConstants& found : fit_table(input, options, *tree, gpu, &too_few)) all.push_back(std::move(found));
+    }
+  }
+  report_too_few(too_few, all);
+  for (FamilyConstants& shared : shared_constants(all, gpu)) {
+    if (!options.has("engine") || options.text("engine") == name_of(shared.family)) all.push_back(std::move(shared));
+  }
+  return all;
+}
+
 }  // namespace
 
 int run_calibrate_fit(std::span<const std::string> arguments) {
@@ -219,18 +235,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   }
   const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
-  std::vector<FamilyConstants> all;
-  std::vector<std::string> too_few;
-  for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
-    const std::vector<Input> inputs = read_inputs(path, options, gpu);
-    for (const Input& input : inputs) {
-      for (FamilyConstants& found : fit_table(input, options, *tree, gpu, &too_few)) all.push_back(std::move(found));
-    }
-  }
-  report_too_few(too_few, all);
-  for (FamilyConstants& shared : shared_constants(all, gpu)) {
-    if (!options.has("engine") || options.text("engine") == name_of(shared.family)) all.push_back(std::move(shared));
-  }
+  const std::vector<FamilyConstants> all = fit_all(options, tree, gpu);
   write_constants(all, options, tree, gpu);
   fmt::print("{}", summary(all));
   const std::string doubtful = doubts(all);

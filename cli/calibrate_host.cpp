@@ -62,6 +62,21 @@ HostFit fit_host_to_bench(const Options& options) {
   return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
 }
 
+HostFit fit_host_to_table(const Options& options) {
+  for (const std::string flag : {"engine", "sibling", "front-end"}) {  // unknown names are told before all the work
+    if (options.has(flag)) load_named("engines", options.text(flag), Mark{"--" + flag, 0, 0});
+  }
+  const CsvTable table = CsvTable::read_file(options.text("data"));
+  MeasuredRuns runs = read_measured_runs(table);
+  return fit_host(runs, table, options.text("engine"),
+                  {.max_evaluations = static_cast<int>(options.integer("evaluations", 1, 100000)),
+                   .starts = static_cast<int>(options.integer("starts", 1, 1000)),
+                   .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
+                   .cross_validate = options.has("cross-validate"),
+                   .sibling = options.has("sibling") ? options.text("sibling") : "",
+                   .front_end = options.has("front-end") ? options.text("front-end") : ""});
+}
+
 }  // namespace
 
 int run_calibrate_host(std::span<const std::string> arguments) {
@@ -94,20 +109,7 @@ int run_calibrate_host(std::span<const std::string> arguments) {
   for (const char* flag : {"engine", "data"}) {
     if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
   }
-  for (const std::string flag :
-       {"engine", "sibling", "front-end"}) {  // an unknown name is told before anything is simulated
-    if (options.has(flag)) load_named("engines", options.text(flag), Mark{"--" + flag, 0, 0});
-  }
-  const CsvTable table = CsvTable::read_file(options.text("data"));
-  MeasuredRuns runs = read_measured_runs(table);
-  const HostFit fit = fit_host(runs, table, options.text("engine"),
-                               {.max_evaluations = static_cast<int>(options.integer("evaluations", 1, 100000)),
-                                .starts = static_cast<int>(options.integer("starts", 1, 1000)),
-                                .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
-                                .cross_validate = options.has("cross-validate"),
-                                .sibling = options.has("sibling") ? options.text("sibling") : "",
-                                .front_end = options.has("front-end") ? options.text("front-end") : ""});
-  print_fit(fit, false);
+  print_fit(fit_host_to_table(options), false);
   return kDone;
 }
 

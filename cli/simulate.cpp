@@ -122,12 +122,7 @@ void tell_failures(const ServingMetrics& m, const Deployment& d) {
   fmt::print(stderr, "{} of {} requests failed: {}\n", m.failed, m.completed + m.failed, causes);
 }
 
-}  // namespace
-
-int run_simulate(std::span<const std::string> arguments) {
-  Options options(
-      "roofcast simulate SCENARIO.yaml [options]",
-      "A scenario under load, request by request. The same seed gives the same output; wall time goes to stderr.");
+void add_simulate_flags(Options& options) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("trace", po::value<std::string>(),
@@ -141,6 +136,15 @@ int run_simulate(std::span<const std::string> arguments) {
       "openmetrics", po::value<std::string>(), "FILE: the run in vLLM's metric names, as OpenMetrics text")(
       "seed", po::value<std::string>(), "N (default 0)");
   options.positional("scenario", 1);
+}
+
+}  // namespace
+
+int run_simulate(std::span<const std::string> arguments) {
+  Options options(
+      "roofcast simulate SCENARIO.yaml [options]",
+      "A scenario under load, request by request. The same seed gives the same output; wall time goes to stderr.");
+  add_simulate_flags(options);
   if (!options.parse(arguments)) return kDone;
   const Scenario scenario = read_scenario(scenario_tree(options), options.fidelity());
   if (!scenario.workload) throw ConfigError("simulate: the scenario has no 'workload'");

@@ -455,6 +455,18 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
           .launched = fixed.launched(launches)};
 }
 
+namespace {
+
+void add_totals(StepBreakdown& out) {
+  for (const OperatorTime& op : out.operators) {
+    out.gpu_time += op.cost.time;
+    out.flops += op.cost.flops;
+    out.bytes += op.cost.bytes;
+  }
+}
+
+}  // namespace
+
 StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   State& s = *state_;
   const State::Fixed fixed = s.fixed(batch);
@@ -488,11 +500,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     add(prefill_mixing(s.context, State::prefill_shape(batch.prefills.size(), chunk.tokens, chunk.context_before)),
         share, 1.0 / static_cast<double>(batch.prefills.size()));
   }
-  for (const OperatorTime& op : out.operators) {
-    out.gpu_time += op.cost.time;
-    out.flops += op.cost.flops;
-    out.bytes += op.cost.bytes;
-  }
+  add_totals(out);
   const Seconds launch_time(fixed.launching(launches));
   out.time = cost(batch).time;
   out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less

@@ -193,6 +193,24 @@ void apply_generated_settings(EngineSpec& e, const RunShape& shape) {
     e.max_num_batched_tokens = shape.isl + shape.concurrency - 1 - (shape.begin_token ? 1 : 0);
 }
 
+/// A static benchmark prefills its whole batch in one pass, but vLLM goes by its budget there too.
+void apply_static_settings(EngineSpec& e, const RunShape& shape) {
+  const int budget =
+      e.kernels == KernelFamily::kVllm ? e.max_num_batched_tokens : std::min(shape.batch * shape.isl, 1 << 17);
+  e.max_num_batched_tokens = std::max(shape.isl, budget);
+  if (e.compiled) e.max_num_seqs = std::max(1, shape.batch);  // built for the batch
+}
+
+/// Which kernels the columns name, and those that the recipes in force asked for without a column.
+void apply_backends(EngineSpec& e, const std::string& attention, const std::string& experts, const RunShape& shape) {
+  if (attention.find("prefill trtllm") != std::string::npos) e.sparse_attention = "trtllm";
+  if (experts == "CUTLASS") e.moe_kernel = MoeVariant::kCutlass;
+  if (experts == "TRTLLM") e.moe_kernel = MoeVariant::kLowLatency;  // trtllm-gen
+  if (experts.starts_with("MARLIN")) e.moe_kernel = MoeVariant::kMarlin;
+  const bool by_flashinfer = e.name.starts_with("sglang-") || (e.name == "sglang" && shape.deepseek);
+  if (shape.protocol == "inferencex" && by_flashinfer && !shape.indexed) e.block_products = GemmKernel::kFlashInfer;
+}
+
 }  // namespace
 
 double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol) {
@@ -210,12 +228,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   const auto flag = [&](std::string_view name, bool blank) { return text(name).empty() ? blank : text(name) != "0"; };
   if (shape.protocol == "nvidia" && e.kernels == KernelFamily::kTrtllm && shape.concurrency > 0)
     apply_generated_settings(e, shape);
-  // A static benchmark prefills its whole batch in one pass, but vLLM goes by its budget there too.
-  if (shape.kind == RunKind::kStatic && e.kernels == KernelFamily::kVllm)
-    e.max_num_batched_tokens = std::max(shape.isl, e.max_num_batched_tokens);
-  else if (shape.kind == RunKind::kStatic)
-    e.max_num_batched_tokens = std::max(shape.isl, std::min(shape.batch * shape.isl, 1 << 17));
-  if (shape.kind == RunKind::kStatic && e.compiled) e.max_num_seqs = std::max(1, shape.batch);  // built for the batch
+  if (shape.kind == RunKind::kStatic) apply_static_settings(e, shape);
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   if (!(e.gpu_memory_utilization >= 0 && e.gpu_memory_utilization <= 1))
     throw ConfigError(fmt::format("'memory_fraction' must be from 0 to 1, got {}", e.gpu_memory_utilization));
@@ -236,13 +249,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   }
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
-  if (text("attention_backend").find("prefill trtllm") != std::string::npos) e.sparse_attention = "trtllm";
-  const std::string experts = text("moe_backend");
-  if (experts == "CUTLASS") e.moe_kernel = MoeVariant::kCutlass;
-  if (experts == "TRTLLM") e.moe_kernel = MoeVariant::kLowLatency;  // trtllm-gen
-  if (experts.starts_with("MARLIN")) e.moe_kernel = MoeVariant::kMarlin;
-  const bool by_flashinfer = e.name.starts_with("sglang-") || (e.name == "sglang" && shape.deepseek);
-  if (shape.protocol == "inferencex" && by_flashinfer && !shape.indexed) e.block_products = GemmKernel::kFlashInfer;
+  apply_backends(e, text("attention_backend"), text("moe_backend"), shape);
   // A prompt that chunking does not cut must fit the budget.
   if (!e.chunked_prefill) e.max_num_batched_tokens = std::max(e.max_num_batched_tokens, shape.isl);
 }
