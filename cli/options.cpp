@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -85,7 +86,19 @@ bool Options::parse(std::span<const std::string> arguments) {
     return false;
   }
   if (values_.count("format")) (void)format();
+  check_folders();
   return true;
+}
+
+void Options::check_folders() const {
+  for (const char* flag : {"out", "perfetto", "openmetrics"}) {
+    if (!values_.count(flag)) continue;
+    const std::string path = text(flag);
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::error_code unknown;
+    if (!folder.empty() && !std::filesystem::exists(folder, unknown))
+      throw ConfigError(fmt::format("--{}: cannot write '{}': no such folder", flag, path));
+  }
 }
 
 std::int64_t Options::integer(const std::string& flag, std::int64_t low, std::int64_t high) const {

@@ -48,6 +48,9 @@ class Options {
   void write(const std::string& text) const;
 
  private:
+  /// A result that takes minutes should not learn at its end that its folder is missing.
+  void check_folders() const;
+
   std::string usage_, help_;
   boost::program_options::options_description description_;
   boost::program_options::positional_options_description positional_;

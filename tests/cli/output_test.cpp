@@ -24,6 +24,16 @@ TEST_CASE("a result that cannot be written is an error, not an empty success") {
   }
 }
 
+TEST_CASE("a folder that is missing is told before the work, not after it") {
+  for (const std::string flag : {"--out", "--perfetto", "--openmetrics"}) {
+    CAPTURE(flag);
+    // The scenario does not exist either: the folder is told first.
+    const auto result = run_roofcast("simulate no-such-scenario.yaml " + flag + " no-such-folder/x", Stream::kErr);
+    CHECK(result.status == 2);
+    CHECK(result.out == flag + ": cannot write 'no-such-folder/x': no such folder\n");
+  }
+}
+
 TEST_CASE("a file that may not grow further is an error, not a death") {
   const auto result = run_shell(
       "f=$(mktemp) && ( ulimit -f 1; '" ROOFCAST_PROGRAM
