@@ -130,7 +130,8 @@ void add_simulate_flags(Options& options) {
       "trace-format", po::value<std::string>(),
       "azure | mooncake | bailian | burstgpt | vidur | agentic | csv (default: known by the first line)")(
       "requests-out", po::value<std::string>(), "FILE.csv: one line a request")(
-      "intervals", "adds queue, batch, cache and tokens over time to the JSON")(
+      "intervals",
+      "adds 90 % intervals of latencies and throughput, and to the JSON queue, batch, cache and tokens over time")(
       "perfetto", po::value<std::string>(),
       "FILE.json: steps and requests as a timeline for ui.perfetto.dev or chrome://tracing")(
       "openmetrics", po::value<std::string>(), "FILE: the run in vLLM's metric names, as OpenMetrics text")(
@@ -164,8 +165,11 @@ int run_simulate(std::span<const std::string> arguments) {
   if (metrics.completed + metrics.failed == 0)
     throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
   if (writer) writer->close();
-  options.write(
-      simulation_report(metrics, scenario, options.format(), options.has("intervals") ? intervals.json() : nullptr));
+  const bool wanted = options.has("intervals");
+  const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
+  if (wanted && uncertain.empty() && options.fidelity() == Fidelity::kCalibrated)
+    fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
+  options.write(simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
   write_extras(options, scenario, metrics, timeline);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   tell_failures(metrics, *scenario.deployment);

@@ -276,13 +276,24 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
+std::string uncertain_text(const std::vector<MetricInterval>& uncertain) {
+  if (uncertain.empty()) return "";
+  Table table({"90 % interval", "low", "high"});
+  for (const MetricInterval& i : uncertain) table.row({i.metric, significant(i.low), significant(i.high)});
+  return "\n" + table.text();
+}
+
 }  // namespace
 
 std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
-                              const nlohmann::ordered_json& intervals) {
-  if (format == "table") return to_text(m, s);
+                              const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
+  if (format == "table") return to_text(m, s) + uncertain_text(uncertain);
   Json json = to_json(m, s);
-  if (!intervals.is_null() && format == "json") json["intervals"] = intervals;
+  for (const MetricInterval& i : uncertain) {
+    json[i.metric + "_low"] = i.low;
+    json[i.metric + "_high"] = i.high;
+  }
+  if (!over_time.is_null() && format == "json") json["intervals"] = over_time;
   if (format == "json") return json.dump(2) + "\n";
   Table table({"key", "value"});
   const Json flat = json.flatten();  // items() refers to it

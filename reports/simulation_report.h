@@ -4,14 +4,17 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/plan/scenario.h"
+#include "sim/plan/serving_intervals.h"
 #include "sim/serve/metrics.h"
 
 namespace roofcast {
 
 /// format: table | json | csv; keys are those of `vllm bench serve` and docs/command-line.md.
-/// `intervals` is added to the JSON under that key unless null.
+/// `over_time` is added to the JSON as "intervals" unless null; each of `uncertain` as METRIC_low and METRIC_high
+/// (90 %).
 std::string simulation_report(const ServingMetrics& metrics, const Scenario& scenario, const std::string& format,
-                              const nlohmann::ordered_json& intervals = nullptr);
+                              const nlohmann::ordered_json& over_time = nullptr,
+                              const std::vector<MetricInterval>& uncertain = {});
 
 /// Header and line of --requests-out.
 std::string request_csv_header();

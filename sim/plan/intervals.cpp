@@ -1,25 +1,29 @@
 #include "sim/plan/intervals.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/error_summary.h"
 
 namespace roofcast {
 
-double relative_spread(const StepBreakdown& step, const Deployment& d, Seconds total) {
-  if (d.fidelity == Fidelity::kIdeal || total <= Seconds(0)) return 0.0;
-  std::array<double, kOperatorFamilies> by_family{};
+FamilySpreads family_spreads(const StepBreakdown& step, const Deployment& d, Seconds total) {
+  FamilySpreads spreads{};
+  if (d.fidelity == Fidelity::kIdeal || total <= Seconds(0)) return spreads;
   double operators = 0;
   for (const OperatorTime& op : step.operators) {
-    by_family[static_cast<std::size_t>(op.family)] += op.cost.time.base() * op.discrepancy;
+    spreads[static_cast<std::size_t>(op.family)] += op.cost.time.base() * op.discrepancy;
     operators += op.cost.time.base();
   }
-  const double rest = 0.25 * std::max(0.0, total.base() - operators);
-  double variance = rest * rest;
-  for (double part : by_family) variance += part * part;
-  return std::sqrt(variance) / total.base();
+  spreads.back() = 0.25 * std::max(0.0, total.base() - operators);
+  for (double& spread : spreads) spread /= total.base();
+  return spreads;
+}
+
+double relative_spread(const StepBreakdown& step, const Deployment& d, Seconds total) {
+  double variance = 0;
+  for (const double spread : family_spreads(step, d, total)) variance += spread * spread;
+  return std::sqrt(variance);
 }
 
 Interval interval_of(Seconds time, double relative_spread) {

@@ -1,12 +1,20 @@
 #pragma once
 // How far off a predicted time may be: the model discrepancy of each operator family, as left-out shapes showed it.
 
+#include <array>
+
 #include "sim/plan/estimate.h"
+#include "sim/step/operator_error.h"
 
 namespace roofcast {
 
-/// Relative standard deviation of a step's time. Errors of one family are the same in every layer, so they add up
-/// linearly within the family; families err independently. What is not an operator (host, front end) counts 25 %.
+/// Relative standard deviations that the families give a step's time, and at the end what is no operator (host, front
+/// end), which counts 25 %. Errors of one family are the same in every layer, so they add up linearly within it. 0 for
+/// the ideal roofline.
+using FamilySpreads = std::array<double, kOperatorFamilies + 1>;
+FamilySpreads family_spreads(const StepBreakdown& step, const Deployment& deployment, Seconds total);
+
+/// Of the step's time as a whole: families err independently.
 double relative_spread(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
 /// 90 %, lognormal: time x exp(+-1.645 spread).

@@ -1,0 +1,72 @@
+#include "sim/plan/serving_intervals.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "sim/plan/intervals.h"
+
+namespace roofcast {
+namespace {
+
+Scenario scenario_of(const std::string& load, Fidelity fidelity = Fidelity::kCalibrated) {
+  return read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, workload: {prompt_tokens: 1000, "
+                                         "output_tokens: 200, " +
+                                             load + "}}",
+                                         "s.yaml"),
+                       fidelity);
+}
+
+ServingMetrics run(const Scenario& s) { return simulate(s.deployment, *s.workload, s.serving); }
+
+MetricInterval interval(const Scenario& s, const std::string& metric) {
+  const std::vector<MetricInterval> all = serving_intervals(s, run(s));
+  const auto at = std::find_if(all.begin(), all.end(), [&](const MetricInterval& i) { return i.metric == metric; });
+  REQUIRE(at != all.end());
+  return *at;
+}
+
+double ratio(const MetricInterval& i) { return i.high / i.low; }
+
+}  // namespace
+
+TEST_CASE("serving intervals: a lone request's TPOT is as uncertain as its decode step") {
+  const Scenario s = scenario_of("arrivals: {process: closed_loop, concurrency: 1}, requests: 3");
+  StepModel model(s.deployment);
+  const StepBreakdown step = model.breakdown({.decodes = 1, .decode_context = 1100, .prefills = {}});
+  const Interval expected = interval_of(step.time, relative_spread(step, *s.deployment, step.time));
+  const MetricInterval tpot = interval(s, "mean_tpot_ms");
+  CHECK(std::log(ratio(tpot)) == doctest::Approx(std::log(expected.high / expected.low)).epsilon(0.2));
+}
+
+TEST_CASE("serving intervals: the same seed draws the same, and the prediction lies within") {
+  const Scenario s = scenario_of("arrivals: {process: poisson, rate: 5 /s}, requests: 100");
+  const ServingMetrics metrics = run(s);
+  const std::vector<MetricInterval> once = serving_intervals(s, metrics), again = serving_intervals(s, metrics);
+  REQUIRE(once.size() == again.size());
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    CAPTURE(once[i].metric);
+    CHECK(once[i].low == again[i].low);
+    CHECK(once[i].high == again[i].high);
+    CHECK(once[i].low <= once[i].high);
+  }
+  const MetricInterval tpot = interval(s, "mean_tpot_ms");
+  CHECK(tpot.low < metrics.tpot_ms.mean());
+  CHECK(tpot.high > metrics.tpot_ms.mean());
+}
+
+TEST_CASE("serving intervals: a queue at its limit makes TTFT more uncertain than a light load does") {
+  const MetricInterval light =
+      interval(scenario_of("arrivals: {process: poisson, rate: 1 /s}, requests: 150"), "mean_ttft_ms");
+  const MetricInterval full =
+      interval(scenario_of("arrivals: {process: poisson, rate: 24 /s}, requests: 2000"), "mean_ttft_ms");
+  CHECK(ratio(full) > 5 * ratio(light));
+}
+
+TEST_CASE("serving intervals: the ideal roofline has none") {
+  const Scenario s = scenario_of("arrivals: {process: closed_loop, concurrency: 1}, requests: 2", Fidelity::kIdeal);
+  CHECK(serving_intervals(s, run(s)).empty());
+}
+
+}  // namespace roofcast
