@@ -165,12 +165,14 @@ TEST_CASE("calibrate fit refuses tables without times, without rows and with siz
   };
   CHECK(said("engine,dtype,m,n,k\ntrtllm,bf16,1,64,64\n").find("missing column 'latency_us'") != std::string::npos);
   CHECK(said("engine,dtype,m,n,k,latency_us\n").find("holds no rows") != std::string::npos);
+  CHECK(said("engine,dtype,m,n,k,latency_us\ntrtllm,bf16,1,64,64,\n").find(":2:6: 'latency_us' is blank") !=
+        std::string::npos);
   CHECK(said("engine,dtype,m,n,k,latency_us\ntrtllm,bf16,1,1e30,64,5\n").find(":2:4: 'n' must be at most 1") !=
         std::string::npos);
 }
 
 TEST_CASE("calibrate measure without a GPU ends with 3 and one line") {
-  const auto result = run_roofcast("calibrate measure --device 1023 --out /nowhere/m.jsonl", Stream::kErr);
+  const auto result = run_roofcast("calibrate measure --device 1023 --out unused.jsonl", Stream::kErr);
   CHECK(result.status == 3);
   CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
   CHECK(result.out.starts_with("calibrate measure: "));
