@@ -57,11 +57,14 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
 
 std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& predicted) {
   SIM_CHECK(predicted.size() == table.rows(), "one prediction a row");
+  const std::optional<std::size_t> earlier = table.find("predicted_us");  // of another validation: replaced
   std::string text;
-  for (const std::string& column : table.columns()) text += csv_field(column) + ",";
+  for (const std::string& column : table.columns()) text += column == "predicted_us" ? "" : csv_field(column) + ",";
   text += "predicted_us\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    for (std::size_t i = 0; i < table.columns().size(); ++i) text += csv_field(table.at(row, i)) + ",";
+    for (std::size_t i = 0; i < table.columns().size(); ++i) {
+      if (i != earlier) text += csv_field(table.at(row, i)) + ",";
+    }
     text += fmt::format("{:.6g}\n", predicted[row].in(kMicrosecond));
   }
   return text;

@@ -19,14 +19,26 @@ namespace {
 
 std::string field(double value) { return value > 0 ? fmt::format("{:.6g}", value) : std::string(); }
 
+/// The columns of a table but for predictions of an earlier validation, which new ones replace.
+std::vector<std::size_t> kept_columns(const CsvTable& table) {
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < table.columns().size(); ++i) {
+    if (!table.columns()[i].starts_with("predicted_")) kept.push_back(i);
+  }
+  const bool predicted = kept.size() < table.columns().size();
+  if (predicted) std::erase_if(kept, [&](std::size_t i) { return table.columns()[i] == "note"; });
+  return kept;
+}
+
 /// The table with its predictions beside it.
 std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
   const bool aggregated = closed_loop(runs.kind);
+  const std::vector<std::size_t> kept = kept_columns(table);
   std::string out;
-  for (const std::string& column : table.columns()) out += csv_field(column) + ",";
+  for (const std::size_t i : kept) out += csv_field(table.columns()[i]) + ",";
   out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms,note\n" : "predicted_value,note\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    for (std::size_t i = 0; i < table.columns().size(); ++i) out += csv_field(table.at(row, i)) + ",";
+    for (const std::size_t i : kept) out += csv_field(table.at(row, i)) + ",";
     const RunPrediction p = rows[row].prediction.value_or(RunPrediction{});
     out += aggregated ? field(p.ttft_ms) + "," + field(p.tpot_ms) : field(p.value);
     out += "," + csv_field(rows[row].note) + "\n";

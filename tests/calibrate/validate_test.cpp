@@ -72,6 +72,13 @@ TEST_CASE("validate: without times there are predictions and no errors") {
         "dtype,m,n,k,engine,predicted_us\nbfloat16,1,8192,8192,vllm-0.1,67.1252\n");
 }
 
+TEST_CASE("validate: predictions of an earlier validation are replaced") {
+  const CsvTable table =
+      CsvTable::parse("dtype,predicted_us,m,n,k,engine\nbfloat16,5,1,8192,8192,vllm-0.1\n", "times.csv");
+  CHECK(with_predictions(table, validate_kernels(table, round_gpu()).predicted) ==
+        "dtype,m,n,k,engine,predicted_us\nbfloat16,1,8192,8192,vllm-0.1,67.1252\n");
+}
+
 TEST_CASE("validate: a row whose time is blank is predicted and not judged") {
   const std::string header = "engine,dtype,m,n,k,latency_us\n", untimed = "vllm-0.1,bfloat16,1,8192,8192,\n";
   const KernelValidation found = validate(header + untimed + "vllm-0.1,bfloat16,1,8192,8192,50\n");

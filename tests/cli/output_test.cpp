@@ -64,3 +64,11 @@ TEST_CASE("a closed stdout does not send the result into another file") {
   CHECK(result.out.starts_with("request_id,arrival_s,"));
   CHECK(result.out.find("throughput") == std::string::npos);
 }
+
+TEST_CASE("validate takes what it wrote, and replaces its predictions") {
+  const auto result = run_shell(
+      "a=$(mktemp) b=$(mktemp); echo 'model,gpu,engine,isl,osl,concurrency,tp\nqwen3-8b,h100-sxm,vllm,500,20,4,1' > "
+      "\"$a\"; '" ROOFCAST_PROGRAM "' validate serving --data \"$a\" --out \"$b\" >&2; '" ROOFCAST_PROGRAM
+      "' validate serving --data \"$b\" --out \"$a\" >&2; cmp \"$a\" \"$b\" && head -1 \"$a\"; rm \"$a\" \"$b\"");
+  CHECK(result.out == "model,gpu,engine,isl,osl,concurrency,tp,predicted_ttft_ms,predicted_tpot_ms,note\n");
+}
