@@ -1,6 +1,7 @@
 #include "sim/plan/measured/measured_requests.h"
 
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -99,12 +100,26 @@ class Filling final : public Observer {
   std::vector<MeasuredRequest>& requests_;
 };
 
+/// "A_requests.jsonl" has its settings in "A_meta.json"; a file of another name in the one "...meta.json" beside it.
+std::string settings_beside(const std::string& path) {
+  if (path.ends_with(kLines)) return path.substr(0, path.size() - kLines.size()) + std::string(kSettings);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::vector<std::string> found;
+  std::error_code unreadable;
+  for (const auto& file : std::filesystem::directory_iterator(folder.empty() ? "." : folder, unreadable)) {
+    if (file.path().filename().string().ends_with(kSettings)) found.push_back(file.path().string());
+  }
+  if (found.size() == 1) return found.front();
+  throw ConfigError(
+      fmt::format("{}: its settings must lie beside it, in the only file '...{}' there or in 'NAME{}' of "
+                  "'NAME{}', but there are {}",
+                  path, kSettings, kSettings, kLines, found.size()));
+}
+
 }  // namespace
 
 RequestRun read_request_run(const std::string& path, const std::string& gpu, const std::string& model) {
-  if (!path.ends_with(kLines))
-    throw ConfigError(
-        fmt::format("{}: the name must end in '{}', its settings lie beside it in '...{}'", path, kLines, kSettings));
+  const std::string settings = settings_beside(path);
   RequestRun run;
   const std::string text = read_file(path, kMostBytes);
   double clock_gap = INFINITY;
@@ -131,7 +146,6 @@ RequestRun read_request_run(const std::string& path, const std::string& gpu, con
     r.e2e_ms = 1e3 * (r.e2e_ms - clock_gap - r.arrival_s);
     r.arrival_s -= start;
   }
-  const std::string settings = path.substr(0, path.size() - kLines.size()) + std::string(kSettings);
   RequestSettings described = read_request_settings(settings, gpu, model);
   run.deployment = std::move(described.deployment);
   run.replicas = described.replicas;

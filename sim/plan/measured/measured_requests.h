@@ -31,8 +31,9 @@ struct RequestRun {
 
 /// Lines of {request_id, input_toks, output_toks, arrival_time (wall clock), queued_ts (or scheduled_ts),
 /// first_token_ts, last_token_ts (the engine's clock)}, with the engine's settings in the file beside it that ends in
-/// `meta.json` in place of `requests.jsonl` (read_request_settings, which takes `gpu` and `model`). The two clocks are
-/// as far apart as the request that took least from arrival to queue shows. Throws ConfigError `path:line: message`.
+/// `meta.json` in place of `requests.jsonl`, or in the only one there (read_request_settings, which takes `gpu` and
+/// `model`). The two clocks are as far apart as the request that took least from arrival to queue shows. Throws
+/// ConfigError `path:line: message`.
 RequestRun read_request_run(const std::string& path, const std::string& gpu = {}, const std::string& model = {});
 
 /// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError

@@ -158,6 +158,17 @@ TEST_CASE("names of models and GPUs as others write them") {
   CHECK(library_gpu_name("NVIDIA GeForce GTX 1080") == "");
 }
 
+TEST_CASE("a run of requests under another name takes the only settings beside it") {
+  const Run run(
+      "{\"input_toks\": 64, \"output_toks\": 2, \"arrival_time\": 1, \"queued_ts\": 1, \"first_token_ts\": 2, "
+      "\"last_token_ts\": 3}");
+  const std::string renamed = (run.folder / "b.jsonl").string();
+  std::filesystem::rename(run.path, renamed);
+  CHECK(read_request_run(renamed, "h100-sxm").deployment->sharding.tp == 2);
+  std::filesystem::copy_file(run.folder / "a_meta.json", run.folder / "c_meta.json");
+  CHECK_THROWS_WITH_AS(read_request_run(renamed, "h100-sxm"), doctest::Contains("but there are 2"), ConfigError);
+}
+
 TEST_CASE("a run of requests that cannot be read says where") {
   CHECK(failure("{\"input_toks\": 1").ends_with("a_requests.jsonl:1: not a JSON object"));
   CHECK(failure("\n{\"input_toks\": 1, \"output_toks\": 1, \"arrival_time\": null, \"first_token_ts\": 2}")
