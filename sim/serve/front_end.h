@@ -1,7 +1,8 @@
 #pragma once
-// What stands between clients and an engine: two serial servers.
+// What stands between clients and an engine: two serial servers, of requests that come in and of tokens that go out.
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/serve/sim_time.h"
 #include "sim/step/engine_spec.h"
@@ -24,6 +25,19 @@ class FrontEnd {
 
   bool delays_tokens() const { return token_ > SimTime(0); }
 
+  /// What the tokens of a step wait on average beyond deliver(), whose server never varies, when they come `gap` after
+  /// those before. A server that is busy for the share u of the time holds up what comes by u / (1 - u) of its work,
+  /// here a step's tokens, times the mean squared coefficient of variation of work and arrivals (Kingman 1961), taken
+  /// as 1.
+  Seconds wait(Seconds gap, std::int64_t tokens) const {
+    constexpr double kBusiest = 0.95;  // a longer queue does not build up within a run of some seconds
+    const Seconds work = (tokens * token_).seconds();
+    const double busy = std::min(kBusiest, work / gap);
+    return work * (busy / (1 - busy));
+  }
+  /// End of the last step that tokens came from.
+  std::optional<SimTime> last_output() const { return last_output_; }
+
   struct Delivery {
     SimTime first, last;
   };
@@ -34,6 +48,7 @@ class FrontEnd {
   /// end(j) is convex in j and the maximum stands at j = 1 or j = n.
   Delivery deliver(SimTime first_end, SimTime last_end, std::int64_t steps, std::int64_t tokens) {
     if (!delays_tokens() || tokens == 0) return {first_end, last_end};
+    last_output_ = last_end;
     const SimTime step = tokens * token_, half((tokens - 1) * token_.picoseconds() / 2);
     const SimTime first_free = std::max(output_free_, first_end) + step;
     output_free_ = steps == 1 ? first_free : std::max(first_free + (steps - 1) * step, last_end + step);
@@ -45,6 +60,7 @@ class FrontEnd {
   Seconds prompt_token_;
   SimTime latency_, token_;
   SimTime intake_free_, output_free_;
+  std::optional<SimTime> last_output_;
 };
 
 }  // namespace roofcast

@@ -117,6 +117,7 @@ class Replica {
   // replica_end.cpp: what a step leaves behind
   std::int64_t tokens_out();
   void deliver(std::int64_t tokens);
+  SimTime wait_of(std::int64_t tokens) const;
   void count_work();
   void advance_decodes();
   std::int64_t verify_decodes();
@@ -203,6 +204,7 @@ class Replica {
   std::int64_t rank_clock_ = 0;  ///< steps since ranks last prefilled together, or gave up waiting for it
   std::int64_t held_bytes_ = 0;  ///< that the first of the held prompts needs
   SimTime delivered_;            ///< tokens of the step that ends now
+  SimTime wait_;                 ///< of first and last tokens among them, behind a server that varies
 };
 
 }  // namespace roofcast

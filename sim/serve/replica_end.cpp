@@ -32,9 +32,22 @@ void Replica::deliver(std::int64_t tokens) {
   if (run_.steps > 1 && first_step_matters()) {
     first_end = run_.start + SimTime::of(pricer_.decode_run(run_.rows, run_.context, query_len_, 1).time);
   }
+  wait_ = front_end_.delays_tokens() && tokens > 0 ? wait_of(tokens) : SimTime();
   const FrontEnd::Delivery delivery = front_end_.deliver(first_end, run_.end, run_.steps, tokens);
   delivered_ = delivery.last;
   if (run_.rows > 0 && decoding_ > 0) record_gaps(delivery, decoding_);
+}
+
+/// Of the tokens of the run's last step, by the time since those of the step before it.
+SimTime Replica::wait_of(std::int64_t tokens) const {
+  if (run_.steps > 1) {
+    const double before = static_cast<double>(run_.steps - 1) * static_cast<double>(run_.rows) * query_len_;
+    const StepCost last = pricer_.decode_run(run_.rows, run_.context + before, query_len_, 1);
+    return SimTime::of(front_end_.wait(last.time, tokens));
+  }
+  const std::optional<SimTime> previous = front_end_.last_output();
+  if (!previous) return SimTime();
+  return SimTime::of(front_end_.wait(run_.cost.time + (run_.start - *previous).seconds(), tokens));
 }
 
 void Replica::count_work() {
@@ -141,7 +154,7 @@ void Replica::finish_chunk(const Chunk& chunk, std::vector<Ended>& ended) {
     share(r, pool_.publish_prompt(*prefix, r.prompt));
   }
   if (r.produced == 0) {
-    r.first_token = delivered_;
+    r.first_token = delivered_ + wait_;
   } else {
     gaps_.single(delivered_ - r.last_token);
   }
@@ -182,7 +195,7 @@ void Replica::end(Slot slot, std::vector<Ended>& ended) {
   release(r, slot, rules_.whole_batch);
   r.produced = r.output;
   r.phase = Phase::kEnded;
-  ended.push_back({slot, delivered_, false});
+  ended.push_back({slot, std::max(r.first_token, delivered_ + wait_), false});
 }
 
 /// What ended in this step anyway is among `ended` already; a cache under way has to land first.

@@ -60,6 +60,17 @@ TEST_CASE("front end: a run's closed form equals its steps one by one") {
   }
 }
 
+TEST_CASE("front end: what a server that varies holds up grows with its load, up to a limit") {
+  const FrontEnd front(engine(0, 0, 0, 100));
+  const auto wait_ms = [&](double step_ms) { return front.wait(kMillisecond * step_ms, 50).in(kMillisecond); };
+  // 50 tokens are 5 ms of work: half busy it holds up 5 ms, at 80 % four times that.
+  CHECK(wait_ms(10) == doctest::Approx(5));
+  CHECK(wait_ms(6.25) == doctest::Approx(20));
+  CHECK(wait_ms(500) == doctest::Approx(5 * 0.01 / 0.99));
+  CHECK(wait_ms(5.01) == doctest::Approx(5 * 19));
+  CHECK(wait_ms(1) == doctest::Approx(5 * 19));
+}
+
 TEST_CASE("front end: workers share the tokens") {
   EngineSpec e = engine(0, 0, 0, 1000);
   e.postprocess_workers = 4;
