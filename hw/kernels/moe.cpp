@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernels/elementwise.h"
 #include "hw/kernels/expert_load.h"
 #include "hw/kernels/l2.h"
 
@@ -336,12 +337,12 @@ bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
 
 namespace {
 
-/// A copy of every choice, on whatever rank its expert is, passes the memory again and again: 20 bytes a value at 0.8
-/// of the bandwidth, and its kernels take 50 us. Both are what serving runs of one model on TensorRT-LLM 1.1 show; the
-/// passes that its source names make 11 bytes (docs/equations-moe.md).
-Seconds expansion_time(const MoeShape& shape, const GpuSpec& gpu) {
-  if (!expands_choices(shape, gpu)) return Seconds(0);
-  return Seconds(50e-6) + Bytes(20.0 * shape.tokens * shape.top_k * shape.hidden) / (gpu.memory_bandwidth * 0.8);
+/// Two kernels more, over the rows of the local choices: a copy in 16 bit that is written and read again before the
+/// quantization, and one of the results before they are summed (docs/equations-moe.md).
+Cost expansion(const MoeShape& shape, const Machine& machine) {
+  constexpr double kReadAndWritten = 2.0 + 2.0, kCopies = 2.0;  // bytes of a value
+  const double values = local_part(shape).load.assignments * shape.hidden;
+  return elementwise(Bytes(kCopies * kReadAndWritten * values), Flops(0), kCopies, machine);
 }
 
 }  // namespace
@@ -349,7 +350,7 @@ Seconds expansion_time(const MoeShape& shape, const GpuSpec& gpu) {
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
     Cost cost = moe_experts(shape, parameters_for(shape, machine), *machine.gpu, machine.timing);
-    cost.time += expansion_time(shape, *machine.gpu);
+    if (expands_choices(shape, *machine.gpu)) cost.time += expansion(shape, machine).time;
     return cost;
   }
   return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);

@@ -48,7 +48,7 @@ struct MoeShape {
   Scales weight_scales{};
   Routing routing;
   MoeVariant variant = MoeVariant::kDefault;
-  bool expanded = false;  ///< DeepGEMM in block fp8 on Blackwell: works on a copy of every choice (equations-moe.md)
+  bool expanded = false;  ///< DeepGEMM in block fp8 on Blackwell: copies every choice twice more (equations-moe.md)
 };
 /// Whether `expanded` means anything for this shape and GPU.
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
