@@ -76,8 +76,7 @@ struct EngineSpec {
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
   GraphSettings graphs;
   MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
-  bool expanded_experts =
-      false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice before and after its products
+  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
