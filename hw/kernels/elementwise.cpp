@@ -21,10 +21,11 @@ const ElementwiseParameters& parameters_of(const Machine& machine) {
 
 std::span<const Parameter<ElementwiseParameters>> ElementwiseParameters::fields() {
   using P = ElementwiseParameters;
-  static constexpr std::array<Parameter<P>, 5> fields{{
+  static constexpr std::array<Parameter<P>, 6> fields{{
       {"launch_us", &P::launch_us, 0.0, 20.0, "a kernel that moves nothing"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth"},
       {"flops_fraction", &P::flops_fraction, 0.02, 1.0, "share of the fp32 peak"},
+      {"chained_read_us", &P::chained_read_us, 0.0, 5.0, "a read that a thread waits for, and a reduction in its warp"},
       {"host_copy_us", &P::host_copy_us, 0.0, 200.0, "a copy over PCIe that moves nothing"},
       {"host_copy_fraction", &P::host_copy_fraction, 0.1, 1.0, "share of the PCIe bandwidth"},
   }};
@@ -33,8 +34,8 @@ std::span<const Parameter<ElementwiseParameters>> ElementwiseParameters::fields(
 
 /// time = launches x launch + max(bytes / rate, flops / fp32 rate); rate is the memory's, or L2's where a launch's
 /// traffic fits there, for it was written just before. Source: docs/equations-state.md.
-Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine) {
-  SIM_CHECK(bytes.base() >= 0.0 && flops.base() >= 0.0 && launches >= 0.0, "negative work");
+Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine, double chain) {
+  SIM_CHECK(bytes.base() >= 0.0 && flops.base() >= 0.0 && launches >= 0.0 && chain >= 0.0, "negative work");
   const GpuSpec& gpu = *machine.gpu;
   const FlopsPerSecond peak = gpu.peak(Dtype::kFp32);
   if (machine.fidelity == Fidelity::kIdeal) {
@@ -45,7 +46,7 @@ Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machi
   const ElementwiseParameters& p = parameters_of(machine);
   const double rate =
       rate_with_l2(gpu, bytes / std::max(launches, 1.0), gpu.memory_bandwidth.base() * p.bandwidth_fraction);
-  const double memory = bytes.base() / rate;
+  const double memory = std::max(bytes.base() / rate, chain * p.chained_read_us * 1e-6);
   const double compute = peak.base() > 0.0 ? flops.base() / (peak.base() * p.flops_fraction) : 0.0;
   const double fixed = launches * p.launch_us * 1e-6;
   const double longest = std::max({memory, compute, fixed});

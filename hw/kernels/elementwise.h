@@ -13,13 +13,15 @@ struct ElementwiseParameters {
   double launch_us = 2.0;  ///< in a CUDA graph, with the kernel's own ramp up and down
   double bandwidth_fraction = 0.85;
   double flops_fraction = 0.5;
+  double chained_read_us = 0.5;
   double host_copy_us = 10.0;        ///< a cudaMemcpyAsync from pinned memory
   double host_copy_fraction = 0.85;  ///< of PCIe: 24 of 28 GB/s on Gen4 x16, as bandwidthTest shows
   static std::span<const Parameter<ElementwiseParameters>> fields();
 };
 
 /// `launches` kernels that together move `bytes` (read and written) and do `flops` on the CUDA cores.
-Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine);
+/// `chain`: reads of the longest thread that wait for one another, with the little it does between them.
+Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine, double chain = 0.0);
 /// Host to device or back, over PCIe.
 Cost host_copy(Bytes bytes, const Machine& machine);
 

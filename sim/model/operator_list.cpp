@@ -1,6 +1,7 @@
 #include "sim/model/operator_list.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace roofcast {
 namespace {
@@ -8,6 +9,12 @@ namespace {
 /// Statistics of rows and columns, search and sorting of outlier columns, their removal, gathering of inputs and
 /// weights, scaling, the sum.
 constexpr double kDecompositionLaunches = 10.0;
+
+/// Reads that wait for one another where 512 columns of a row are one warp's, 128 after 128, and the warps of `at_once`
+/// rows take all rows in turn.
+double quantization_chain(double rows, double columns, int at_once) {
+  return at_once > 0 ? std::ceil(rows / at_once) * std::min(4.0, std::ceil(columns / 128.0)) : 0.0;
+}
 
 bool same(const Scales& a, const Scales& b) {
   return a.group_size == b.group_size && a.bits == b.bits && a.zero_point_bits == b.zero_point_bits;
@@ -17,7 +24,7 @@ bool same(const GemmShape& a, const GemmShape& b) {
          a.output_bytes == b.output_bytes && a.row_scales == b.row_scales && same(a.weight_scales, b.weight_scales);
 }
 bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
-  return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches;
+  return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches && a.chain == b.chain;
 }
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library;
@@ -81,7 +88,9 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   const Dtype activations = activations_for(role, p);
   const bool quantized = element_bits(weights) < 16.0;
   if (quantize_input && quantized && element_bits(activations) < 16.0 && !p.static_activations) {
-    stream("quantize", count, rows * k * (2.0 + element_bits(activations) / 8.0));
+    const double bytes = rows * k * (2.0 + element_bits(activations) / 8.0);
+    const double chain = weights == Dtype::kFp8Block ? quantization_chain(rows, k, context_.rows_quantized_at_once) : 0;
+    add("quantize", count, ElementwiseWork{.bytes = Bytes(bytes), .chain = chain});
   }
   GemmShape shape{.m = rows, .n = n, .k = k, .weights = weights, .activations = activations};
   shape.row_scales = !p.static_activations;

@@ -22,6 +22,7 @@ struct ElementwiseWork {
   Bytes bytes{};
   Flops flops{};
   double launches = 1;
+  double chain = 0;  ///< as in hw/kernels/elementwise.h
 };
 struct PrefillWork {
   PrefillShape shape;
@@ -79,6 +80,7 @@ struct OperatorContext {
   Routing routing;
   MoeVariant moe_kernel = MoeVariant::kDefault;
   GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
+  int rows_quantized_at_once = 0;                    ///< of block fp8's inputs: EngineSpec's on Blackwell, else 0
   bool expanded_experts = false;                     ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;

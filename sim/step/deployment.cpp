@@ -37,6 +37,7 @@ OperatorContext Deployment::operator_context() const {
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
           .block_products = engine.block_products,
+          .rows_quantized_at_once = gpu.architecture == "blackwell" ? engine.rows_quantized_at_once : 0,
           .expanded_experts = engine.expanded_experts,
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,

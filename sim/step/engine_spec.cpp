@@ -101,6 +101,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
   e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
   e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];
+  e.rows_quantized_at_once = small_integer(in, "rows_quantized_at_once", e.rows_quantized_at_once, 0);
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);

@@ -76,8 +76,9 @@ struct EngineSpec {
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
   GraphSettings graphs;
   MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
-  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
+  bool expanded_experts = false;                 ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
+  int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache

@@ -51,7 +51,7 @@ double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
 Cost cost_of(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
-                 [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m); },
+                 [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m, w.chain); },
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
                  [&](const LatentPrefillWork& w) { return latent_prefill(w.shape, w.heads, m); },

@@ -59,6 +59,17 @@ TEST_CASE("elementwise: a kernel that moves nothing still costs its launch") {
   CHECK(cost.bound == Bound::kLatency);
 }
 
+TEST_CASE("elementwise: reads that wait for one another set the pace where they take longer than the bytes") {
+  const GpuSpec gpu = round_gpu();
+  const Efficiency priors;
+  const Machine machine{.gpu = &gpu, .efficiency = &priors};
+  const Bytes large{1e9};  // 588 us
+  const double launch = ElementwiseParameters{}.launch_us, read = ElementwiseParameters{}.chained_read_us;
+  CHECK(elementwise(Bytes(1e6), Flops(0), 1, machine, 400).time.in(kMicrosecond) ==
+        doctest::Approx(launch + 400 * read));
+  CHECK(elementwise(large, Flops(0), 1, machine, 400).time == elementwise(large, Flops(0), 1, machine).time);
+}
+
 TEST_CASE("elementwise: copies to the host go over PCIe") {
   const GpuSpec gpu = round_gpu();
   const Efficiency half = with(

@@ -282,6 +282,27 @@ TEST_CASE("experts of block fp8 that work on a copy of every choice") {
   CHECK(experts(true) == experts(false));
 }
 
+TEST_CASE("inputs of block fp8 that few rows at a time are quantized") {
+  const auto quantize = [](const char* gpu, int at_once, int tokens) {
+    auto d = deploy("deepseek-v3", gpu, 8);
+    d->engine.rows_quantized_at_once = at_once;
+    const PrefillChunk chunk{.tokens = tokens, .context_before = 0, .last = true};
+    double seconds = 0.0;
+    for (const OperatorTime& op :
+         StepModel(d).breakdown({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).operators)
+      if (op.name == "quantize") seconds += op.cost.time.base();
+    return seconds;
+  };
+  // 8192 / 64 rows after one another, of 512 columns 128 after 128; 61 layers of qkv_a, q_b, kv_b and o, and 2 products
+  // of each dense or shared block, whose second has 18432 / 8 or 2048 / 8 columns
+  const double read = ElementwiseParameters{}.chained_read_us * 1e-6, launch = ElementwiseParameters{}.launch_us * 1e-6;
+  const double chains = 128 * read * (61 * 4 * 4 + 61 * 4 + 3 * 4 + 58 * 2);
+  CHECK(quantize("b200-sxm", 64, 8192) == doctest::Approx(chains + 61 * 6 * launch));
+  CHECK(quantize("b200-sxm", 64, 8192) > 5 * quantize("b200-sxm", 0, 8192));
+  CHECK(quantize("b200-sxm", 64, 8192) == doctest::Approx(quantize("b200-sxm", 64, 8129)));
+  CHECK(quantize("h200-sxm", 64, 8192) == quantize("h200-sxm", 0, 8192));
+}
+
 TEST_CASE("a short prompt that runs as latent decode expands nothing") {
   auto d = deploy("deepseek-v3", "h200-sxm", 8);
   const auto has = [&](int tokens, std::string_view name) {
