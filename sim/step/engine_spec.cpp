@@ -22,6 +22,7 @@ HostCosts parse_host(ConfigReader in) {
                  .token_time = in.time("token_time", none),
                  .prompt_token_time = in.time("prompt_token_time", none),
                  .piece_time = in.time("piece_time", none),
+                 .graph_gap = in.time("graph_gap", none),
                  .rank_skew = in.time("rank_skew", none)};
   in.finish();
   return host;
@@ -32,6 +33,7 @@ GraphSettings parse_graphs(ConfigReader in) {
   graphs.enabled = in.boolean("enabled", true);
   graphs.max_batch = static_cast<int>(in.integer("max_batch", graphs.max_batch, {0, 1 << 20}));
   graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
+  graphs.dependent_launch = in.boolean("dependent_launch", graphs.dependent_launch);
   graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
   for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) {
     if (size != std::floor(size))

@@ -31,9 +31,10 @@ struct HostCosts {
   Seconds prompt_token_time{};  ///< front end, serial a prompt token
   Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
                          ///< each doubling of the ranks, which launch by themselves and wait for the last
+  Seconds graph_gap{};   ///< between two kernels of a graph that starts each when the one before has ended
   Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
 
-  /// All that the host does, so not rank_skew, takes `factor` times as long.
+  /// All that the host does, so neither graph_gap nor rank_skew, takes `factor` times as long.
   void scale(double factor);
 };
 
@@ -43,6 +44,7 @@ struct GraphSettings {
   int max_batch = 512;            ///< sequences; larger decode steps run eagerly
   int prefill_tokens = 0;         ///< steps that hold prefill are replayed piece by piece up to so many tokens
   bool plain_prefill = false;     ///< ... only of text models whose layers all attend to every head's own keys
+  bool dependent_launch = false;  ///< kernels are started before those that they wait for have ended
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 

@@ -83,4 +83,13 @@ double launches_of(const Work& work, const Machine& m) {
                     work);
 }
 
+/// What lays scales by blocks out anew is the quantization, an operator by itself; experts as separate kernels are
+/// routing and sorting (three), permutation, two quantizations, two products, activation and combination, and what sets
+/// them up, about twelve without what the host alone does.
+double replayed_kernels(const Work& work, const Machine& m) {
+  if (std::holds_alternative<GemmShape>(work)) return 1.0;
+  const double launches = launches_of(work, m);
+  return std::holds_alternative<MoeShape>(work) ? std::min(launches, 12.0) : launches;
+}
+
 }  // namespace roofcast

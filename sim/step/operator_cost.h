@@ -11,6 +11,8 @@ Cost cost_of(const Work& work, const Machine& machine);
 
 /// Kernels that one call launches: what an eager step pays the host for.
 double launches_of(const Work& work, const Machine& machine);
+/// Kernels of it in a CUDA graph.
+double replayed_kernels(const Work& work, const Machine& machine);
 /// Whether ranks meet in it.
 bool is_collective(const Work& work);
 

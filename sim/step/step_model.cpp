@@ -28,7 +28,7 @@ constexpr double kRememberedTokens = 1 << 24;
 /// Operators of one kind of work, summed.
 struct Sum {
   double seconds = std::numeric_limits<double>::quiet_NaN();
-  double flops = 0, bytes = 0, launches = 0, collectives = 0;
+  double flops = 0, bytes = 0, launches = 0, kernels = 0, collectives = 0;
   bool known() const { return !std::isnan(seconds); }
 };
 
@@ -40,6 +40,7 @@ Sum sum_of(const std::vector<Operator>& operators, const Machine& machine) {
     sum.flops += op.count * cost.flops.base();
     sum.bytes += op.count * cost.bytes.base();
     sum.launches += op.count * launches_of(op.work, machine);
+    sum.kernels += op.count * replayed_kernels(op.work, machine);
     sum.collectives += is_collective(op.work) ? op.count : 0.0;
   }
   return sum;
@@ -50,6 +51,7 @@ Sum between(const Sum& a, const Sum& b, double t) {
           .flops = a.flops + t * (b.flops - a.flops),
           .bytes = a.bytes + t * (b.bytes - a.bytes),
           .launches = a.launches,
+          .kernels = a.kernels,
           .collectives = a.collectives};
 }
 
@@ -316,6 +318,7 @@ struct StepModel::State {
     bool eager = false;                         ///< launched kernel by kernel
     double step_launch = 0, kernel_launch = 0;  ///< seconds; 0 under CUDA graphs
     double host = 0;
+    double gap = 0;  ///< seconds between two kernels
     RankBatch rank;
     double launching(double launches) const { return step_launch + kernel_launch * launches; }
     Seconds launched(double launches) const { return Seconds(eager ? host + launching(launches) : 0.0); }
@@ -335,7 +338,8 @@ struct StepModel::State {
       f.step_launch = deployment->engine.host.eager_step_time.base() / launching_pace();
       f.kernel_launch = deployment->engine.host.launch_time.base() / launching_pace();
     } else if (!ideal) {
-      f.sum.seconds += piece_seconds();
+      if (!deployment->engine.graphs.dependent_launch) f.gap = deployment->engine.host.graph_gap.base();
+      f.sum.seconds += piece_seconds() + f.gap * (body.kernels + top.kernels);
     }
     f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty(), f.eager);
     return f;
@@ -371,7 +375,8 @@ StepCost StepModel::cost(const StepBatch& batch) {
     DecodeCurve& curve = s.curve(rank_decodes, batch.query_len);
     const DecodeKnot k = curve.interpolate(
         fixed.rank.mean_context, [&](double context) { return s.knot(curve, rank_decodes, batch.query_len, context); });
-    add({s.beside_prefill(k.seconds, batch, fixed.rank), k.flops, k.bytes, k.launches}, 1.0, 1.0);
+    add({s.beside_prefill(k.seconds, batch, fixed.rank) + fixed.gap * k.launches, k.flops, k.bytes, k.launches}, 1.0,
+        1.0);
   }
   // The attention of every chunk, by the share of the prompts that the fullest rank holds; they start together.
   const double share = prefill_share(batch, fixed.rank), start = 1.0 / static_cast<double>(batch.prefills.size());
@@ -442,8 +447,8 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
     const auto first = [&](double a, double b) { return a + t * (b - a); };
     launches = fixed.sum.launches + low.launches;
     const double floor = fixed.launching(launches);
-    seconds += floored_series(fixed.sum.seconds + first(low.seconds, high.seconds), dt * (high.seconds - low.seconds),
-                              n, floor);
+    seconds += floored_series(fixed.sum.seconds + fixed.gap * low.launches + first(low.seconds, high.seconds),
+                              dt * (high.seconds - low.seconds), n, floor);
     flops += series(fixed.sum.flops + first(low.flops, high.flops), dt * (high.flops - low.flops), n);
     bytes += series(fixed.sum.bytes + first(low.bytes, high.bytes), dt * (high.bytes - low.bytes), n);
     left -= n;

@@ -302,10 +302,10 @@ std::string pricing_key(const Deployment& d, const std::string& model) {
       name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache), e.max_num_batched_tokens,
       name_of(e.moe_kernel), static_cast<int>(e.block_products), e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs,
       e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed, e.sparse_attention);
-  return key + fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
+  return key + fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
                            e.attention_kernel, static_cast<int>(e.expert_exchange), e.scheduler_launches,
-                           e.graphs.prefill_tokens, e.graphs.plain_prefill, p.static_activations, p.scaled_latents,
-                           e.fp8_latent_prompts);
+                           e.graphs.prefill_tokens, e.graphs.plain_prefill, e.graphs.dependent_launch,
+                           p.static_activations, p.scaled_latents, e.fp8_latent_prompts);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.

@@ -247,6 +247,9 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.attention_dp_balance = true;
     e.prefill_wait_steps = std::max(e.prefill_wait_steps, 60);
   }
+  // TensorRT-LLM's TRTLLM_ENABLE_PDL is on by default from 1.2 on; recipes for gpt-oss set it.
+  if (text("engine_version").starts_with("1.2") || text("model").starts_with("gpt-oss"))
+    e.graphs.dependent_launch = true;
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
   apply_backends(e, text("attention_backend"), text("moe_backend"), shape);

@@ -61,6 +61,25 @@ TEST_CASE("launching a graph in pieces and sending steps to workers cost by rank
   CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
 }
 
+TEST_CASE("kernels of a graph wait for one another unless they are launched ahead of that") {
+  const auto step = [](double gap_us, bool ahead, bool graphs = true) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm");
+    d->engine.host.graph_gap = gap_us * kMicrosecond;
+    d->engine.graphs.dependent_launch = ahead;
+    d->engine.graphs.enabled = graphs;
+    StepModel model(d);
+    const double one = model.cost(decodes(8, 500)).time.in(kMicrosecond);
+    CHECK(model.decode_run(8, 8 * 500, 1, 4).time.in(kMicrosecond) == doctest::Approx(4 * one).epsilon(1e-3));
+    return one;
+  };
+  const double kernels = step(1, false) - step(0, false);
+  CHECK(kernels > 32 * 8);  // four products, two norms, attention and activation a layer
+  CHECK(kernels < 32 * 14);
+  CHECK(step(0.5, false) - step(0, false) == doctest::Approx(kernels / 2));
+  CHECK(step(1, true) == step(0, true));
+  CHECK(step(1, false, false) == step(0, false, false));
+}
+
 TEST_CASE("a slower host takes longer for all that it does, but ranks wait for each other as before") {
   const auto step = [](double factor, bool graphs) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", 2);

@@ -219,6 +219,22 @@ TEST_CASE("measured runs: DeepSeek's prompts of InferenceX's client under transf
   CHECK(longest("glm-5", "0.5.10.post1", "2026-04-17", "inferencex") == 7140);  // its own tokenizer
 }
 
+TEST_CASE("measured runs: which of TensorRT-LLM's launched their kernels ahead") {
+  const auto ahead = [](const std::string& model, const std::string& version) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "ttft_ms,tpot_ms\n" +
+                                   model + ",h200-sxm,trtllm," + version + ",inferencex,fp8,1000,64,8,8,1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.graphs.dependent_launch;
+  };
+  CHECK(ahead("deepseek-v3", "1.2.0rc6.post2"));
+  CHECK(ahead("gpt-oss-120b", ""));
+  CHECK_FALSE(ahead("deepseek-v3", "1.1.0rc2.post2"));
+  CHECK_FALSE(ahead("llama-3.1-70b", ""));
+}
+
 TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
   const auto kernel = [](const std::string& backend) {
     return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
