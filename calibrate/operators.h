@@ -13,6 +13,7 @@
 #include "hw/cost.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/unexplained.h"
 
 namespace roofcast {
 
@@ -41,9 +42,7 @@ struct Prediction {
 /// their own kernel or of another.
 template <class P>
 double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype, bool other_kernel = false) {
-  const Fitted<P>* fitted = blocks.find(dtype);
-  if (fitted == nullptr) fitted = blocks.find(Dtype::kBf16);
-  return fitted != nullptr ? fitted->record.discrepancy_of(other_kernel) : kDiscrepancyOfPriors;
+  return evidence_of(blocks, dtype).discrepancy(other_kernel);
 }
 
 /// One operator with measurements.

@@ -31,6 +31,23 @@ const FittedConstants* find(const std::vector<FamilyConstants>& fitted, KernelFa
   return nullptr;
 }
 
+/// vLLM's latent attention is timed eagerly wherever it was, TensorRT-LLM's from graphs: of what that adds, the other's
+/// rows tell nothing.
+void expect_eager_timing(FittedConstants& block, const GpuSpec& gpu) {
+  double device = 0.0, host = 0.0;
+  const auto take = [&](const auto& prior) { device = prior.eager_device_us, host = prior.eager_host_us; };
+  const Dtype kv = block.block.ends_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
+  if (block.block.starts_with("latent_decode")) {
+    take(latent_decode_prior(gpu, kVllm, kv));
+  } else {
+    take(latent_prefill_prior(gpu, kVllm, kv));
+  }
+  for (auto& [name, value] : block.values) {
+    if (name == "eager_device_us") value = device;
+    if (name == "eager_host_us") value = host;
+  }
+}
+
 }  // namespace
 
 std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu) {
@@ -42,6 +59,7 @@ std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>
     FittedConstants copy = *source;
     copy.block = shared.as;
     copy.record.standing = Standing::kCarriedOver;
+    if (shared.to == kVllm) expect_eager_timing(copy, gpu);
     out.push_back({shared.to, {std::move(copy)}});
   }
   return out;

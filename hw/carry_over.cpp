@@ -7,6 +7,8 @@
 
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/gemm_tiles.h"
+#include "hw/kernels/moe_facts.h"
+#include "hw/unexplained.h"
 
 namespace roofcast {
 namespace {
@@ -20,6 +22,7 @@ struct Ratios {
   double intensity = 1.0;    ///< the same, where the tile that feeds the matrix units grows with them
   double exponential = 1.0;  ///< time of one on an SM
   double host = 1.0;         ///< time of a launch from the host
+  double power = 1.0;        ///< watts an operation a second, in the format of the block
 };
 
 bool is_of_host(std::string_view name) { return name.starts_with("eager_") || name.starts_with("host_"); }
@@ -34,6 +37,21 @@ bool in_cycles(std::string_view name) {
     from = end + 1;
   }
   return false;
+}
+
+/// The most of its datasheet bandwidth that a memory gives, whatever reads it.
+constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
+constexpr double kMemoryGives = 0.93;
+
+/// Share of the bandwidth. What a kernel loses beyond that of the memory itself, it loses on the SMs (bytes in flight,
+/// instructions): that time goes with SMs x clock.
+///   1 / share' = 1 / 0.93 + (1 / share - 1 / 0.93) memory / (SMs x clock), ratios of new to old
+double share_of_memory(double share, const Ratios& r) {
+  const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives);
+  return 1.0 / (1.0 / share + lost * (r.memory / r.l2 - 1.0));
+}
+bool is_share_of_memory(std::string_view name) {
+  return name.ends_with("bandwidth_fraction") || name == "bandwidth_efficiency";
 }
 
 double factor_of(std::string_view name, const Ratios& r) {
@@ -55,6 +73,38 @@ double staying_us(std::string_view name) {
                               std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
   return kAttention && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
 }
+
+/// A chip at the limit of its power gives up half of what it lacks in watts an operation in rate (clock and voltage
+/// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
+void follow_power(GemmParameters& p, double watts) {
+  const double root = std::sqrt(watts);
+  if (root > 1.0) {
+    p.sustained_clock = std::min(1.0, p.sustained_clock * root);
+    return;
+  }
+  const double sustained = std::max(kLeastClock, p.sustained_clock * root);
+  p.compute_efficiency *= p.sustained_clock * root / sustained;
+  p.sustained_clock = sustained;
+}
+template <class P>
+void follow_power(P&, double) {}
+
+/// Blackwell's DeepGEMM wants scales packed to their exponents. Of fp32 ones the host launches five kernels more a call
+/// (the weights': arange, divide, select, pack; the activations': pack), and where rows are no multiple of four, five
+/// of PyTorch's for the activations' one, where Hopper's copies once: the unit of what a launch takes the host.
+/// Benchmarks alone. Source: deepseek-ai/DeepGEMM, csrc/apis/layout.hpp and csrc/jit_kernels/impls/smxx_layout.hpp.
+constexpr double kPackingLaunches = 5.0, kOddLaunches = 4.0;
+void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
+  if (from.architecture == "hopper" && to.architecture == "blackwell") {
+    p.host_floor_deep_gemm_us += kPackingLaunches * p.host_odd_rows_us;
+    p.host_odd_rows_us *= kOddLaunches;
+  } else if (from.architecture == "blackwell" && to.architecture == "hopper") {
+    p.host_odd_rows_us /= kOddLaunches;
+    p.host_floor_deep_gemm_us = std::max(0.0, p.host_floor_deep_gemm_us - kPackingLaunches * p.host_odd_rows_us);
+  }
+}
+template <class P>
+void follow_scales(P&, const GpuSpec&, const GpuSpec&) {}
 
 /// Latent prefill has one head dimension, so one share of the peak stands for products and exponentials: what it is
 /// below 1 goes with the exponentials, per operation of the products.
@@ -86,6 +136,9 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
            .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
            .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
+  const FlopsPerSecond peak = from.peak(dtype), next = to.peak(dtype);
+  if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
+    r.power = to.board_power.value / from.board_power.value / (next / peak);
   if (from.boost_clock.base() <= 0.0 || to.boost_clock.base() <= 0.0) return r;
   r.time = from.boost_clock / to.boost_clock;
   r.exponential *= r.time;
@@ -96,28 +149,9 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   return r;
 }
 
-/// What carrying over adds to the relative standard deviation of a time, within a generation and from one to another:
-/// about what brings nine of ten rows within the interval where H100 and H200 are predicted from each other, A100 and
-/// H100 from each other and B200 from H100. How many are: docs/equations.md#gpus-without-measurements.
-struct Transfer {
-  double same, other;
-};
-template <class P>
-constexpr Transfer kTransfer{0.05, 0.25};
-template <>
-constexpr Transfer kTransfer<GemmParameters>{0.05, 0.18};
-template <>
-constexpr Transfer kTransfer<LatentDecodeParameters>{0.1, 0.45};
-template <>
-constexpr Transfer kTransfer<MoeParameters>{0.05, 0.35};
-template <>
-constexpr Transfer kTransfer<StateParameters>{0.1, 0.25};
-template <>
-constexpr Transfer kTransfer<CustomAllReduceParameters>{0.05, 0.35};
-
 template <class P>
 void widen(FitRecord& record, bool another_generation) {
-  const double added = another_generation ? kTransfer<P>.other : kTransfer<P>.same;
+  const double added = another_generation ? kUnexplained<P>.other_generation : kUnexplained<P>.same_generation;
   record.discrepancy = std::hypot(record.discrepancy, added);
   if (record.discrepancy_elsewhere > 0.0)
     record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
@@ -143,10 +177,14 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;
       const double stays = std::min(value, staying_us<P>(field.name));
-      value = std::clamp(stays + (value - stays) * factor_of(field.name, ratios), field.low, field.high);
+      const double carried = is_share_of_memory(field.name) ? share_of_memory(value, ratios)
+                                                            : stays + (value - stays) * factor_of(field.name, ratios);
+      value = std::clamp(carried, field.low, field.high);
     }
     follow_exponentials(fitted.value, from.exponentials_per_clock / to.exponentials_per_clock);
     follow_operations(fitted.value, ratios.operations);
+    follow_power(fitted.value, ratios.power);
+    follow_scales(fitted.value, from, to);
     limit(fitted.value, how.matrix_limit);
     fitted.record.standing = Standing::kCarriedOver;
     widen<P>(fitted.record, how.another_generation);
@@ -154,10 +192,27 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
   }
 }
 
+/// Grouped products of another architecture are other kernels, where it is known which.
+void take_own_tiles(Efficiency& mine, const GpuSpec& to) {
+  if (to.architecture != "ampere" && to.architecture != "hopper" && to.architecture != "blackwell") return;
+  for (std::size_t variant = 0; variant < kMoeVariantCount; ++variant) {
+    ByDtype<MoeParameters>& blocks = variant == 0 ? mine.moe : mine.moe_variants[variant];
+    for (std::size_t i = 0; i < kDtypeCount; ++i) {
+      const auto dtype = static_cast<Dtype>(i);
+      const Fitted<MoeParameters>* old = blocks.find(dtype);
+      if (old == nullptr) continue;
+      Fitted<MoeParameters> fitted = *old;
+      put_moe_facts(fitted.value, static_cast<MoeVariant>(variant), dtype, to, mine.family);
+      blocks.put(dtype, std::move(fitted));
+    }
+  }
+}
+
 }  // namespace
 
 Efficiency carry_over(Efficiency measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how) {
   for_each_family(measured, [&](auto& blocks) { convert(blocks, from, to, how); });
+  if (from.architecture != to.architecture) take_own_tiles(measured, to);
   if (measured.carried_over_from.empty()) measured.carried_over_from = from.name;
   return measured;
 }

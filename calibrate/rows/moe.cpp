@@ -11,6 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "hw/kernels/moe_facts.h"
+
 namespace roofcast {
 namespace {
 
@@ -100,63 +102,11 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
     const Machine machine = gpu.machine(row.header);
-    const ByDtype<MoeParameters>& variant =
-        machine.efficiency->moe_variants[static_cast<std::size_t>(row.shape.variant)];
-    const bool own = variant.find(row.shape.weights) != nullptr;
-    times.push_back({moe_experts(row.shape, machine).time,
-                     discrepancy_of(own ? variant : machine.efficiency->moe, row.shape.weights,
-                                    row.header.timing == Timing::kBenchmark)});
+    const Evidence evidence = evidence_of(moe_constants(row.shape, machine));
+    times.push_back(
+        {moe_experts(row.shape, machine).time, evidence.discrepancy(row.header.timing == Timing::kBenchmark)});
   }
   return times;
-}
-
-/// Facts of the kernels: how they size tiles (vLLM's default Triton config; the engines' sources; the best of the
-/// rules on shapes left out where the source does not say). Source: docs/equations-moe.md.
-struct KernelFacts {
-  TileRule rule = TileRule::kTuned;
-  double low = 16.0, high = 128.0, fill = 1.0;
-  double all_rows = 0.0;  ///< MoeParameters::all_rows
-};
-
-/// Do the rows of the first product stay where the tokens lie? vLLM's Triton kernel reads them there; others have them
-/// copied expert by expert, or show no difference in their times.
-bool gathers(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
-  const bool triton = weights == Dtype::kBf16 || weights == Dtype::kFp8Block;
-  return family == KernelFamily::kVllm && variant == MoeVariant::kDefault && triton && gpu.architecture != "blackwell";
-}
-
-KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
-  using enum TileRule;
-  const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
-  if (family == KernelFamily::kTrtllm) {
-    if (ampere) return {kGlobalMean, 8, 64};
-    if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, 1};
-    if (variant == MoeVariant::kEightBitActivations) return {kLocalMean, 8, 256};
-    if (weights == Dtype::kMxfp4) return {kLocalMean, 8, blackwell ? 64.0 : 128.0};
-    if (variant == MoeVariant::kTwoMatrices && weights == Dtype::kNvfp4) return {kLocalMean, 8, 64};
-    if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128};
-    if (variant == MoeVariant::kTwoMatrices && weights == Dtype::kFp8 && blackwell) return {kLocalMean, 16, 128};
-    if (weights == Dtype::kFp8Block) return blackwell ? KernelFacts{kTwoSizes, 16, 64} : KernelFacts{kTuned, 16, 16};
-    return {kTuned, 16, 128};
-  }
-  if (ampere) return {kShipped, 16, 128, 1.0, 2};
-  if (variant == MoeVariant::kMarlin)
-    return blackwell ? KernelFacts{kGlobalMean, 8, 64, 1.0, 1} : KernelFacts{kLocalMean, 8, 64};
-  if (weights == Dtype::kInt4) return {kLocalMean, 8, 64};
-  if (variant == MoeVariant::kUntuned) return {kTuned, 16, 256};
-  if (variant == MoeVariant::kExpertParallel) return {kGlobalMean, 8, 64};
-  if (variant == MoeVariant::kCutlass)
-    return {kTuned, weights == Dtype::kBf16 ? 128.0 : 8.0, weights == Dtype::kBf16 ? 256.0 : 128.0};
-  if (variant == MoeVariant::kModular || variant == MoeVariant::kEightBitActivations)
-    return {kLocalMean, 16, 128, 0.5, 1};
-  if (!blackwell) {
-    if (weights == Dtype::kFp8Block) return {kTwoSizes, 16, 64};
-    return {kLocalMean, 8, 128, 1.0, weights == Dtype::kBf16 ? 1.0 : 0.0};
-  }
-  if (weights == Dtype::kNvfp4) return {kLocalMean, 16, 128, 0.5, 1};
-  if (weights == Dtype::kFp8Block) return {kLocalMean, 8, 64, 1.0, 1};
-  if (weights == Dtype::kMxfp4) return {kTuned, 8, 128};
-  return {kLocalMean, weights == Dtype::kFp8 ? 16.0 : 8.0, weights == Dtype::kFp8 ? 128.0 : 64.0};
 }
 
 /// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
@@ -164,19 +114,13 @@ KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, Kern
 constexpr double kUnalignedFlopsPerSm = 1.5e12;
 
 MoeParameters prior_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
-  const KernelFacts facts = facts_of(variant, weights, gpu, family);
   MoeParameters prior;
-  prior.tile_rule = static_cast<double>(facts.rule);
-  prior.tile_rows_low = facts.low;
-  prior.tile_rows_high = facts.high;
-  prior.tile_fill = facts.fill;
-  prior.all_rows = facts.all_rows;
-  prior.gathers = gathers(variant, weights, gpu, family) ? 1.0 : 0.0;
+  put_moe_facts(prior, variant, weights, gpu, family);
   if (prior.gathers > 0.5) {
     const double per_sm = gpu.peak(Dtype::kBf16).base() / gpu.sm_count;
     prior.unaligned_slowdown = std::max(1.0, per_sm / kUnalignedFlopsPerSm);
   }
-  if (facts.rule == TileRule::kShipped) {
+  if (prior.tile_rule == static_cast<double>(TileRule::kShipped)) {
     prior.short_row_bandwidth = 0.7;
     prior.memory_step_us = 0.5;
   }
@@ -249,9 +193,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
                        {"gather_loss", "unaligned_slowdown", "short_row_bandwidth", "memory_step_us"});
   options.folds = 0;
   const auto predict = [&](const MoeRow& row, MoeParameters p) {
-    const MoeParameters own = prior_of(row.block, row.shape.weights, gpu, family);
-    p.tile_rule = own.tile_rule, p.tile_rows_low = own.tile_rows_low, p.tile_rows_high = own.tile_rows_high;
-    p.tile_fill = own.tile_fill, p.all_rows = own.all_rows, p.gathers = own.gathers;
+    put_moe_facts(p, row.block, row.shape.weights, gpu, family);
     return predict_row(row, p, gpu);
   };
   const MoeParameters both =

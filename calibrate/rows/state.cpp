@@ -85,19 +85,8 @@ std::uint64_t size_of(const StateRow& row) {
   return static_cast<std::uint64_t>(row.mixer.conv_channels * 1009.0 + row.mixer.heads);
 }
 
-/// TensorRT-LLM walks strips of a channel, vLLM's many short blocks are bound by what an SM issues. Its scan of a
-/// prompt is one fused kernel (FlashInfer), TensorRT-LLM's a chain of Triton kernels. What an engine does not do is 0.
-ConvolutionParameters convolution_prior(KernelFamily family) {
-  ConvolutionParameters prior;
-  if (family == KernelFamily::kTrtllm) {
-    prior.ramp_us = 0.0;
-  } else {
-    prior.strip_start_us = prior.strip_us = 0.0;
-    prior.issue_ns_per_kb = 47.0;
-  }
-  return prior;
-}
-
+/// vLLM's scan of a prompt is one fused kernel (FlashInfer), TensorRT-LLM's a chain of Triton kernels. What an engine
+/// does not do is 0.
 StateParameters scan_prior(KernelFamily family) {
   StateParameters prior;
   if (family == KernelFamily::kTrtllm) {

@@ -257,39 +257,39 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
   return cost;
 }
 
-const MoeParameters* find(const Efficiency& efficiency, MoeVariant variant, Dtype dtype) {
+const Fitted<MoeParameters>* find(const Efficiency& efficiency, MoeVariant variant, Dtype dtype) {
   const ByDtype<MoeParameters>& of =
       variant == MoeVariant::kDefault ? efficiency.moe : efficiency.moe_variants[static_cast<std::size_t>(variant)];
-  const Fitted<MoeParameters>* fitted = of.find(dtype);
-  return fitted ? &fitted->value : nullptr;
+  return of.find(dtype);
 }
 
-/// The variant asked for, the one the engine takes by itself, its default, the nearest format's default, the priors.
-const MoeParameters& parameters_for(const MoeShape& shape, const Machine& machine) {
-  static const MoeParameters priors;
-  if (!machine.efficiency) return priors;
+}  // namespace
+
+MoeConstants moe_constants(const MoeShape& shape, const Machine& machine) {
+  if (!machine.efficiency) return {};
   const Efficiency& efficiency = *machine.efficiency;
-  const bool four_bit = element_bits(shape.weights) <= 4.5;
+  const bool asked = shape.variant != MoeVariant::kDefault, four_bit = element_bits(shape.weights) <= 4.5;
+  // What was timed untuned is CUTLASS; on Blackwell vLLM's default is trtllm-gen.
+  const bool untuned = machine.timing == Timing::kBenchmark && machine.gpu->architecture != "blackwell";
   const std::array<std::pair<bool, MoeVariant>, 6> order{
-      {{shape.variant != MoeVariant::kDefault, shape.variant},
-       {machine.timing == Timing::kBenchmark, MoeVariant::kUntuned},
+      {{asked, shape.variant},
+       {untuned, MoeVariant::kUntuned},
        {!shape.gated, MoeVariant::kTwoMatrices},
        {shape.ep > 1.0, MoeVariant::kExpertParallel},
        {four_bit && element_bits(shape.activations) == 8.0, MoeVariant::kEightBitActivations},
        {true, MoeVariant::kDefault}}};
   for (const auto& [applies, variant] : order) {
     if (!applies) continue;
-    if (const MoeParameters* found = find(efficiency, variant, shape.weights)) return *found;
+    const Fitted<MoeParameters>* found = find(efficiency, variant, shape.weights);
+    if (found != nullptr) return {found, asked && variant != shape.variant};
   }
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
     const double gap = element_bits(near) - element_bits(shape.weights);
     if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
-    if (const MoeParameters* found = find(efficiency, MoeVariant::kDefault, near)) return *found;
+    if (const Fitted<MoeParameters>* found = find(efficiency, MoeVariant::kDefault, near)) return {found, true};
   }
-  return priors;
+  return {};
 }
-
-}  // namespace
 
 std::string_view name_of(MoeVariant variant) {
   static constexpr std::array<std::string_view, kMoeVariantCount> names{
@@ -349,7 +349,9 @@ Cost expansion(const MoeShape& shape, const Machine& machine) {
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
-    Cost cost = moe_experts(shape, parameters_for(shape, machine), *machine.gpu, machine.timing);
+    static const MoeParameters priors;
+    const Fitted<MoeParameters>* fitted = moe_constants(shape, machine).fitted;
+    Cost cost = moe_experts(shape, fitted ? fitted->value : priors, *machine.gpu, machine.timing);
     if (expands_choices(shape, *machine.gpu)) cost.time += expansion(shape, machine).time;
     return cost;
   }

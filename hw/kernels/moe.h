@@ -91,6 +91,14 @@ struct MoeParameters {
   static std::span<const Parameter<MoeParameters>> fields();
 };
 
+/// The constants that price a layer: of the variant asked for, the one the engine takes by itself, its default, the
+/// nearest format's default. Null: priors.
+struct MoeConstants {
+  const Fitted<MoeParameters>* fitted = nullptr;
+  bool lent = false;  ///< of another kernel or format than asked for
+};
+MoeConstants moe_constants(const MoeShape& shape, const Machine& machine);
+
 Cost moe_experts(const MoeShape& shape, const Machine& machine);
 /// With constants of the caller's choice: what the fit calls.
 Cost moe_experts(const MoeShape& shape, const MoeParameters& parameters, const GpuSpec& gpu, Timing timing);

@@ -193,13 +193,26 @@ Seconds recurrence_decode_time(double batch, const StateMixer& m, const StatePar
   return timing == Timing::kServed ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
 }
 
+ConvolutionParameters convolution_prior(KernelFamily family) {
+  ConvolutionParameters prior;
+  if (family == KernelFamily::kTrtllm) {
+    prior.ramp_us = 0.0;
+  } else {
+    prior.strip_start_us = prior.strip_us = 0.0;
+    prior.issue_ns_per_kb = 47.0;
+  }
+  return prior;
+}
+
 const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const Efficiency* efficiency) {
-  static const ConvolutionParameters priors;
-  if (!efficiency) return priors;
+  static const ConvolutionParameters none, trtllm = convolution_prior(KernelFamily::kTrtllm),
+                                           vllm = convolution_prior(KernelFamily::kVllm);
+  if (!efficiency) return none;
   const bool mamba = kind == StateMixer::Kind::kMamba1 || kind == StateMixer::Kind::kMamba2;
   if (const auto* own = mamba ? efficiency->mamba_convolution.find(Dtype::kBf16) : nullptr) return own->value;
   const auto* fitted = efficiency->convolution.find(Dtype::kBf16);
-  return fitted ? fitted->value : priors;
+  if (fitted) return fitted->value;
+  return efficiency->family == KernelFamily::kVllm ? vllm : trtllm;
 }
 
 const StateParameters& state_parameters(const Efficiency* efficiency) {

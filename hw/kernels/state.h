@@ -9,6 +9,8 @@
 
 namespace roofcast {
 
+enum class KernelFamily;
+
 /// The recurrent state is heads x key_dim x value_dim values; the convolution keeps conv_width - 1
 /// values of conv_channels. A short convolution has nothing else: key_dim and value_dim are 0.
 struct StateMixer {
@@ -67,6 +69,9 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& mixe
 Seconds recurrence_decode_time(double batch, const StateMixer& mixer, const StateParameters& p, const GpuSpec& gpu,
                                Timing timing);
 
+/// What is assumed of an engine's convolution: TensorRT-LLM walks strips of a channel, vLLM's many short blocks are
+/// bound by what an SM issues. What an engine does not do is 0.
+ConvolutionParameters convolution_prior(KernelFamily family);
 /// The constants that a mixer takes on a machine; priors without measurements.
 const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const Efficiency* efficiency);
 const StateParameters& state_parameters(const Efficiency* efficiency);

@@ -8,7 +8,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   const auto block = [](std::string name, int rows) {
     FittedConstants made;
     made.block = std::move(name);
-    made.values = {{"launch_us", 5.0}};
+    made.values = {{"launch_us", 5.0}, {"eager_host_us", 0.0}};
     made.record.standing = Standing::kMeasured;
     made.record.rows = rows;
     return made;
@@ -24,6 +24,8 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   CHECK(shared[0].blocks[0].block == "latent_prefill.bf16");
   CHECK(shared[0].blocks[0].record.standing == Standing::kCarriedOver);
   CHECK(shared[0].blocks[0].record.rows == 1);
+  CHECK(shared[0].blocks[0].values[0].second == 5.0);
+  CHECK(shared[0].blocks[0].values[1].second > 100.0);  // vLLM's are timed eagerly
   CHECK(shared[1].family == KernelFamily::kTrtllm);
   CHECK(shared[1].blocks[0].block == "gemm_tuned.nvfp4");
   CHECK(shared[1].blocks[0].values == fitted[1].blocks[1].values);

@@ -43,3 +43,21 @@ TEST_CASE("operator error: the record is that of the constants which price the o
   const StateDecodeWork step{1, convolution};
   CHECK(record_of(step, h100.efficiency, h100.spec) == &h100.efficiency.convolution.find(Dtype::kBf16)->record);
 }
+
+TEST_CASE("operator error: constants lent by another format leave more unexplained") {
+  const CalibratedGpu h100 = vllm_on("h100-sxm");
+  const Efficiency& e = h100.efficiency;
+  const auto sd = [&](const Work& work) { return discrepancy_of(work, e, h100.spec); };
+  GemmShape product{.m = 1, .n = 64, .k = 64};
+  CHECK(sd(product) == e.gemm.find(Dtype::kBf16)->record.discrepancy);
+  product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
+  CHECK(sd(product) > 0.2);
+  MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8};
+  CHECK(sd(experts) == e.moe.find(Dtype::kBf16)->record.discrepancy);
+  experts.weights = experts.activations = Dtype::kFp8Block;
+  experts.ep = 8;  // a kernel of its own
+  const auto& parallel = e.moe_variants[static_cast<std::size_t>(MoeVariant::kExpertParallel)];
+  CHECK(sd(experts) == parallel.find(Dtype::kFp8Block)->record.discrepancy);
+  experts.weights = experts.activations = Dtype::kInt8;
+  CHECK(sd(experts) > 0.5);
+}
