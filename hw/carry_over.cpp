@@ -15,14 +15,15 @@ namespace {
 
 /// New over old.
 struct Ratios {
-  double time = 1.0;         ///< of a cycle
-  double l2 = 1.0;           ///< L2 bandwidth, SMs x clock
-  double memory = 1.0;       ///< DRAM bandwidth
-  double operations = 1.0;   ///< a cycle and SM, in the format of the block
-  double intensity = 1.0;    ///< the same, where the tile that feeds the matrix units grows with them
-  double exponential = 1.0;  ///< time of one on an SM
-  double host = 1.0;         ///< time of a launch from the host
-  double power = 1.0;        ///< watts an operation a second, in the format of the block
+  double time = 1.0;          ///< of a cycle
+  double l2 = 1.0;            ///< L2 bandwidth, SMs x clock
+  double memory = 1.0;        ///< DRAM bandwidth
+  double operations = 1.0;    ///< a cycle and SM, in the format of the block
+  double intensity = 1.0;     ///< the same, where the tile that feeds the matrix units grows with them
+  double exponential = 1.0;   ///< time of one on an SM
+  double host = 1.0;          ///< time of a launch from the host
+  double power = 1.0;         ///< watts an operation a second, in the format of the block
+  bool other_memory = false;  ///< of another kind maybe, whose own share is not known
 };
 
 bool is_of_host(std::string_view name) { return name.starts_with("eager_") || name.starts_with("host_"); }
@@ -40,15 +41,15 @@ bool in_cycles(std::string_view name) {
 }
 
 /// The most of its datasheet bandwidth that a memory gives, whatever reads it.
-constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 constexpr double kMemoryGives = 0.93;
 
 /// Share of the bandwidth. What a kernel loses beyond that of the memory itself, it loses on the SMs (bytes in flight,
-/// instructions): that time goes with SMs x clock.
+/// instructions): that time goes with SMs x clock. On another generation's memory shares do not rise: it may give less
+/// (an L40S's GDDR6 does).
 ///   1 / share' = 1 / 0.93 + (1 / share - 1 / 0.93) memory / (SMs x clock), ratios of new to old
 double share_of_memory(double share, const Ratios& r) {
-  const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives);
-  return 1.0 / (1.0 / share + lost * (r.memory / r.l2 - 1.0));
+  const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives), longer = r.memory / r.l2 - 1.0;
+  return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
 bool is_share_of_memory(std::string_view name) {
   return name.ends_with("bandwidth_fraction") || name == "bandwidth_efficiency";
@@ -73,6 +74,8 @@ double staying_us(std::string_view name) {
                               std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
   return kAttention && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
 }
+
+constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
 /// A chip at the limit of its power gives up half of what it lacks in watts an operation in rate (clock and voltage
 /// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
@@ -173,7 +176,8 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     const Fitted<P>* old = blocks.find(dtype);
     if (old == nullptr) continue;
     Fitted<P> fitted = *old;
-    const Ratios ratios = ratios_of(from, to, dtype);
+    Ratios ratios = ratios_of(from, to, dtype);
+    ratios.other_memory = how.another_generation;
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;
       const double stays = std::min(value, staying_us<P>(field.name));

@@ -34,7 +34,7 @@ inline constexpr Unexplained kUnexplained<MoeParameters>{0.05, 0.35, 0.5};
 template <>
 inline constexpr Unexplained kUnexplained<StateParameters>{0.1, 0.33, 0.0};
 template <>
-inline constexpr Unexplained kUnexplained<ConvolutionParameters>{0.1, 0.2, 0.0};
+inline constexpr Unexplained kUnexplained<ConvolutionParameters>{0.1, 0.27, 0.0};
 template <>
 inline constexpr Unexplained kUnexplained<CustomAllReduceParameters>{0.05, 0.33, 0.0};
 

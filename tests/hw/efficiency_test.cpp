@@ -180,11 +180,11 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
   const std::string clock = "boost_clock: 1 GHz\n";
   const std::string measured =
       folder.write("a.yaml", "name: a\nboard_power: 400 W\nidle_power: 40 W\n" + clock + kSpec + constants);
-  const auto with = [&](const std::string& watts, const std::string& bandwidth) {
+  const auto with = [&](const std::string& watts, const std::string& bandwidth, const std::string& other = "") {
     std::string spec = kSpec;
     spec.replace(spec.find("500 GB/s"), 8, bandwidth);
     const std::string text = "name: x\nidle_power: 40 W\nboard_power: " + watts + "\n" + clock + spec +
-                             "efficiency: {carried_over_from: " + measured + "}\n";
+                             "efficiency: {carried_over_from: " + measured + other + "}\n";
     return load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency.gemm.find(Dtype::kBf16)->value;
   };
   CHECK(with("400 W", "500 GB/s").sustained_clock == doctest::Approx(0.9));
@@ -196,8 +196,10 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
   CHECK(least.sustained_clock * least.compute_efficiency == doctest::Approx(0.9 * 0.45));
   CHECK(with("900 W", "500 GB/s").sustained_clock == doctest::Approx(1.0));
   CHECK(with("900 W", "500 GB/s").compute_efficiency == doctest::Approx(0.9));
-  // twice the memory on the same SMs
+  // twice or half the memory on the same SMs; on another generation's a share does not rise
   CHECK(with("400 W", "1 TB/s").bandwidth_efficiency == doctest::Approx(1 / (1 / 0.93 + 2 * (1 / 0.8 - 1 / 0.93))));
+  CHECK(with("400 W", "250 GB/s").bandwidth_efficiency == doctest::Approx(1 / (1 / 0.93 + 0.5 * (1 / 0.8 - 1 / 0.93))));
+  CHECK(with("400 W", "250 GB/s", ", another_generation: true").bandwidth_efficiency == doctest::Approx(0.8));
 }
 
 TEST_CASE("efficiency: grouped products of another architecture have its tiles") {

@@ -52,7 +52,7 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   CHECK(sd(product) == e.gemm.find(Dtype::kBf16)->record.discrepancy);
   product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
   CHECK(sd(product) > 0.2);
-  MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8};
+  MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8, .routing = {}};
   CHECK(sd(experts) == e.moe.find(Dtype::kBf16)->record.discrepancy);
   experts.weights = experts.activations = Dtype::kFp8Block;
   experts.ep = 8;  // a kernel of its own
