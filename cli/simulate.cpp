@@ -167,7 +167,7 @@ int run_simulate(std::span<const std::string> arguments) {
   if (writer) writer->close();
   const bool wanted = options.has("intervals");
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
-  if (wanted && uncertain.empty() && options.fidelity() == Fidelity::kCalibrated)
+  if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
   options.write(simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
   write_extras(options, scenario, metrics, timeline);
