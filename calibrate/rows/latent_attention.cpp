@@ -39,10 +39,11 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     const Efficiency& e = *machine.efficiency;
-    const Dtype block = block_of(row.heads, gpu.spec);
     const bool decodes = runs_as_decode(row.shape, row.heads, gpu.spec, e.family);
+    const Dtype products = latent_prompt_products(row.heads, gpu.spec, e.family);
     times.push_back({latent_prefill(row.shape, row.heads, machine).time,
-                     decodes ? discrepancy_of(e.latent_decode, block) : discrepancy_of(e.latent_prefill, block)});
+                     decodes ? discrepancy_of(e.latent_decode, block_of(row.heads, gpu.spec))
+                             : discrepancy_of(e.latent_prefill, products)});
   }
   return times;
 }
@@ -56,28 +57,28 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   return times;
 }
 
-/// A block a format of the cache.
-template <class P, class Row, class Price, class Prior, class Unused>
+/// A block a format: of the cache in decode, of the products in prefill.
+template <class P, class Row, class FormatOf, class Price, class Prior, class Unused>
 std::vector<FittedConstants> fit_blocks(const std::string& name, const std::vector<Row>& all, const GpuSpec& gpu,
-                                        KernelFamily family, const FitOptions& options, Price price, Prior prior,
-                                        Unused unused) {
+                                        KernelFamily family, const FitOptions& options, FormatOf format_of, Price price,
+                                        Prior prior, Unused unused) {
   std::vector<FittedConstants> blocks;
-  for (const Dtype kv : {Dtype::kBf16, Dtype::kFp8}) {
+  for (const Dtype format : {Dtype::kBf16, Dtype::kFp8}) {
     std::vector<Row> rows;
     for (const Row& row : all) {
-      if (row.header.belongs_to(family) && block_of(row.heads, gpu) == kv) rows.push_back(row);
+      if (row.header.belongs_to(family) && format_of(row.heads) == format) rows.push_back(row);
     }
     if (rows.empty()) continue;
-    const std::string block = name + "." + std::string(name_of(kv));
+    const std::string block = name + "." + std::string(name_of(format));
     FitOptions mine = options;
     mine.what = fmt::format("{} of {} under {}", block, gpu.name, name_of(family));
-    for (const std::string_view field : unused(gpu, family, kv)) mine.fixed.emplace_back(field);
+    for (const std::string_view field : unused(gpu, family, format)) mine.fixed.emplace_back(field);
     const auto predict_row = [&](const Row& row, const P& constants) {
       return price(row.shape, row.heads, constants, gpu, family, Timing::kBenchmark).time;
     };
     if (!enough_rows(rows.size(), mine)) continue;
     blocks.push_back(
-        fit_block_of<P>(block, std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, kv)));
+        fit_block_of<P>(block, std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, format)));
   }
   return blocks;
 }
@@ -89,14 +90,17 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const double absorbed = attention::absorbed_queries(gpu, family, block_of(row.heads, gpu));
     return row.shape.query_len <= std::max(1.0, absorbed);
   });
-  return fit_blocks<LatentPrefillParameters>("latent_prefill", rows, gpu, family, options, latent_prefill_with,
-                                             latent_prefill_prior, unused_latent_prefill_fields);
+  const auto format_of = [&](const LatentHeads& heads) { return latent_prompt_products(heads, gpu, family); };
+  return fit_blocks<LatentPrefillParameters>("latent_prefill", rows, gpu, family, options, format_of,
+                                             latent_prefill_with, latent_prefill_prior, unused_latent_prefill_fields);
 }
 
 std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                         const FitOptions& options) {
+  const auto format_of = [&](const LatentHeads& heads) { return block_of(heads, gpu); };
   return fit_blocks<LatentDecodeParameters>("latent_decode", read_latent_decode_rows(table), gpu, family, options,
-                                            latent_decode_with, latent_decode_prior, unused_latent_decode_fields);
+                                            format_of, latent_decode_with, latent_decode_prior,
+                                            unused_latent_decode_fields);
 }
 
 }  // namespace

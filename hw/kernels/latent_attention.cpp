@@ -262,9 +262,9 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
 /// fp8, vLLM's own on Hopper in 16 bit.
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
                          const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const bool trtllm = family == KernelFamily::kTrtllm || gpu.architecture == "blackwell";
+  const bool trtllm_gen = family == KernelFamily::kTrtllm || gpu.architecture == "blackwell";
   const Dtype narrow = latent_prompt_products(heads, gpu, family);
-  const Chip chip = attention::chip_of(gpu, trtllm ? narrow : Dtype::kBf16);
+  const Chip chip = attention::chip_of(gpu, trtllm_gen ? narrow : Dtype::kBf16);
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
   attention::PrefillTileCosts costs;
   costs.score = Flops(2 * dims) / (chip.per_sm() * p.compute_fraction);
