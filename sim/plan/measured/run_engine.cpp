@@ -31,6 +31,13 @@ bool from_trtllm_1_3(const RunEngine& run) {
   return run.kind == RunKind::kDisaggregated || number >= 99 ? run.measured >= "2026-03" : number >= 1.003;
 }
 
+/// TRTLLM_ENABLE_PDL is on by default from TensorRT-LLM 1.2 on, which Dynamo carries from 0.7 on
+/// (docs.nvidia.com/dynamo, support matrix).
+bool launches_ahead(const RunEngine& run) {
+  const double number = version_number(run.version);
+  return run.engine == "trtllm" && number < 99 && number >= (run.kind == RunKind::kDisaggregated ? 0.007 : 1.002);
+}
+
 /// vLLM 0.11 is of October 2025; the recipes of InferenceX took 0.10.2 until November.
 bool before_vllm_0_11(const std::string& version, const std::string& measured) {
   const double number = version_number(version);
@@ -101,6 +108,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
     // issues/1601).
     engine.own_all_reduce = profile != "trtllm-0" || number >= 0.012;
   }
+  if (launches_ahead(run)) engine.graphs.dependent_launch = true;
   engine.prefix_caching = false;  // random tokens: nothing is shared
   // enable_chunked_prefill is off in TensorRT-LLM unless asked for, and the budgets of these runs hold a prompt.
   if (run.engine == "trtllm" && run.kind == RunKind::kAggregated) engine.chunked_prefill = false;
@@ -247,9 +255,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.attention_dp_balance = true;
     e.prefill_wait_steps = std::max(e.prefill_wait_steps, 60);
   }
-  // TensorRT-LLM's TRTLLM_ENABLE_PDL is on by default from 1.2 on; recipes for gpt-oss set it.
-  if (text("engine_version").starts_with("1.2") || text("model").starts_with("gpt-oss"))
-    e.graphs.dependent_launch = true;
+  if (text("model").starts_with("gpt-oss")) e.graphs.dependent_launch = true;  // the recipes set TRTLLM_ENABLE_PDL
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
   apply_backends(e, text("attention_backend"), text("moe_backend"), shape);

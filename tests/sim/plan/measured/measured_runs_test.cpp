@@ -55,6 +55,7 @@ TEST_CASE("measured runs: a sweep that overfills its decode workers shows their 
   for (const MeasuredRun& run : runs.runs) CHECK(run.deployment->engine.max_num_seqs == 8);
   CHECK(sweep({40}).runs.at(0).deployment->engine.max_num_seqs == 8);
   CHECK(sweep({39}).runs.at(0).deployment->engine.max_num_seqs == 4);
+  CHECK(runs.runs[0].deployment->engine.graphs.dependent_launch);  // Dynamo 0.8 carries TensorRT-LLM 1.2
   CHECK(runs.runs[0].disaggregation->latency == runs.runs[0].deployment->engine.handover_time);
   CHECK(runs.runs[0].disaggregation->prefill->engine.max_num_seqs == 8192 / 256);
 }
