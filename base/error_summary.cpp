@@ -17,6 +17,7 @@ std::vector<double> ranks(std::span<const double> values) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> rank(values.size());
   for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    end = first + 1;
     while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
     for (std::size_t i = first; i < end; ++i) rank[order[i]] = static_cast<double>(first + end - 1) / 2;
   }

@@ -91,12 +91,12 @@ bool Options::parse(std::span<const std::string> arguments) {
 }
 
 void Options::check_folders() const {
-  for (const char* flag : {"out", "perfetto", "openmetrics"}) {
+  for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics"}) {
     if (!values_.count(flag)) continue;
     const std::string path = text(flag);
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code unknown;
-    if (!folder.empty() && !std::filesystem::exists(folder, unknown))
+    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown))
       throw ConfigError(fmt::format("--{}: cannot write '{}': no such folder", flag, path));
   }
 }

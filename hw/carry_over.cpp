@@ -190,6 +190,10 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     follow_power(fitted.value, ratios.power);
     follow_scales(fitted.value, from, to);
     limit(fitted.value, how.matrix_limit);
+    for (const Parameter<P>& field : P::fields()) {
+      double& value = fitted.value.*field.member;
+      value = std::clamp(value, field.low, field.high);
+    }
     fitted.record.standing = Standing::kCarriedOver;
     widen<P>(fitted.record, how.another_generation);
     blocks.put(dtype, std::move(fitted));

@@ -352,7 +352,11 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
     static const MoeParameters priors;
     const Fitted<MoeParameters>* fitted = moe_constants(shape, machine).fitted;
     Cost cost = moe_experts(shape, fitted ? fitted->value : priors, *machine.gpu, machine.timing);
-    if (expands_choices(shape, *machine.gpu)) cost.time += expansion(shape, machine).time;
+    if (expands_choices(shape, *machine.gpu)) {
+      const Cost copies = expansion(shape, machine);
+      cost.time += copies.time;
+      cost.bytes += copies.bytes;
+    }
     return cost;
   }
   return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);

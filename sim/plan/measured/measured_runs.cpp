@@ -116,10 +116,19 @@ LengthSpec widely_spread(int mean) {
 
 constexpr std::int64_t kMostRequests = 1'000'000;  ///< of one run: a slip in a column must not run for hours
 
-/// `growth` is prompt_growth's.
-WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, double growth) {
+/// Of the longest prompt, as the engine saw it.
+int prompt_tokens_of(RunKind kind, const Columns& c, std::size_t row, const EngineSpec& engine,
+                     const ModelSpec& model) {
+  const int isl = c.needed(row, "isl");
+  if (kind != RunKind::kAggregated) return isl;
+  return static_cast<int>(
+      std::lround(isl * prompt_growth(engine, c.text(row, "protocol"), c.text(row, "measured"), model)));
+}
+
+/// `isl`: of prompt_tokens_of.
+WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, int isl) {
   WorkloadSpec w;
-  const int isl = static_cast<int>(std::lround(growth * c.needed(row, "isl"))), osl = c.needed(row, "osl");
+  const int osl = c.needed(row, "osl");
   const bool spread = c.text(row, "protocol") == "inferencex";
   w.prompt_tokens = length_of(isl, spread);
   w.output_tokens = length_of(osl, spread);
@@ -233,7 +242,7 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
       [&](std::string_view name, double blank) { return c.number(row, name, blank); },
       {.kind = kind,
        .protocol = c.text(row, "protocol"),
-       .isl = c.count(row, "isl", 1),
+       .isl = prompt_tokens_of(kind, c, row, engine, model),
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
@@ -323,10 +332,7 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   MeasuredRun run = describe(c, row);
   std::shared_ptr<Deployment> d = deployment_of(kind, c, row, limits, specs);
   run.dense = !has_experts(d->model);
-  const double growth = kind == RunKind::kAggregated
-                            ? prompt_growth(d->engine, c.text(row, "protocol"), c.text(row, "measured"), d->model)
-                            : 1.0;
-  run.workload = workload_of(kind, c, row, growth);
+  run.workload = workload_of(kind, c, row, prompt_tokens_of(kind, c, row, d->engine, d->model));
   allow_context(*d, run.workload);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.

@@ -219,6 +219,14 @@ void apply_backends(EngineSpec& e, const std::string& attention, const std::stri
   if (shape.protocol == "inferencex" && by_flashinfer && !shape.indexed) e.block_products = GemmKernel::kFlashInfer;
 }
 
+/// Whether InferenceX's recipe sets TRTLLM_ENABLE_PDL: those for gpt-oss (benchmarks/gptoss_fp4_h200_trt_slurm.sh), and
+/// Dynamo's for workers apart where decode goes without attention-DP (ai-dynamo/dynamo,
+/// components/backends/trtllm/performance_sweeps/benchmark_disagg.slurm).
+bool recipe_launches_ahead(const std::string& model, const RunShape& shape, int decode_attention_dp) {
+  if (shape.protocol != "inferencex") return false;
+  return model.starts_with("gpt-oss") || (shape.kind == RunKind::kDisaggregated && decode_attention_dp <= 1);
+}
+
 }  // namespace
 
 double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol) {
@@ -255,10 +263,12 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
     e.attention_dp_balance = true;
     e.prefill_wait_steps = std::max(e.prefill_wait_steps, 60);
   }
-  if (text("model").starts_with("gpt-oss")) e.graphs.dependent_launch = true;  // the recipes set TRTLLM_ENABLE_PDL
   e.receive_interval = std::max(1, whole("recv_interval", e.receive_interval));
   e.postprocess_workers = whole("postprocess_workers", e.postprocess_workers);
   apply_backends(e, text("attention_backend"), text("moe_backend"), shape);
+  if (e.kernels == KernelFamily::kTrtllm &&
+      recipe_launches_ahead(text("model"), shape, whole("decode_attention_dp_size", 1)))
+    e.graphs.dependent_launch = true;
   // A prompt that chunking does not cut must fit the budget.
   if (!e.chunked_prefill) e.max_num_batched_tokens = std::max(e.max_num_batched_tokens, shape.isl);
 }

@@ -234,6 +234,21 @@ TEST_CASE("measured runs: which of TensorRT-LLM's launched their kernels ahead")
   CHECK(ahead("gpt-oss-120b", ""));
   CHECK_FALSE(ahead("deepseek-v3", "1.1.0rc2.post2"));
   CHECK_FALSE(ahead("llama-3.1-70b", ""));
+
+  const auto ahead_apart = [](const char* workers) {  // attention-DP, tp and ep of the decode workers
+    return read_measured_runs(
+               CsvTable::parse(
+                   std::string("model,gpu,engine,engine_version,measured,protocol,weight_dtype,isl,osl,"
+                               "concurrency,prefill_num_workers,prefill_tp_size,decode_num_workers,"
+                               "decode_attention_dp_size,decode_tp_size,decode_moe_ep_size,ttft_ms,tpot_ms\n"
+                               "deepseek-v3,gb200,trtllm,0.5.1,2025-12-19,inferencex,nvfp4,1000,64,8,1,4,1,") +
+                       workers + ",1,1\n",
+                   "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.graphs.dependent_launch;
+  };
+  CHECK(ahead_apart("1,8,8"));
+  CHECK_FALSE(ahead_apart("32,1,32"));
 }
 
 TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
