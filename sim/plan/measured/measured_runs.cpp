@@ -116,6 +116,17 @@ LengthSpec widely_spread(int mean) {
 
 constexpr std::int64_t kMostRequests = 1'000'000;  ///< of one run: a slip in a column must not run for hours
 
+Sharding sharding_of(const Columns& c, std::size_t row) {
+  Sharding s;
+  s.tp = std::max(1, c.count(row, "tp", 1));
+  s.pp = std::max(1, c.count(row, "pp", 1));
+  s.attention_dp = std::max({1, c.count(row, "attention_dp", 1), c.count(row, "dp", 1)});
+  s.ep = std::max({1, c.count(row, "moe_ep", 1), c.count(row, "ep", 1)});
+  // TensorRT-LLM's attention-DP tables write tp for the GPUs of the experts.
+  if (c.count(row, "dp", 1) > 1 && s.attention_dp > 1) s.tp = std::max(1, s.tp / s.attention_dp);
+  return s;
+}
+
 /// Of the longest prompt, as the engine saw it.
 int prompt_tokens_of(RunKind kind, const Columns& c, std::size_t row, const EngineSpec& engine,
                      const ModelSpec& model) {
@@ -137,7 +148,12 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, int is
     // Where it is blank the decode workers' batches are full.
     const int full =
         std::max(1, c.count(row, "decode_num_workers", 1)) * std::max(1, c.count(row, "decode_batch_size", 1));
-    w.arrivals.concurrency = c.text(row, "concurrency").empty() ? full : c.needed(row, "concurrency");
+    const int replicas =
+        kind == RunKind::kAggregated
+            ? sharing_replicas(c.text(row, "protocol"), c.text(row, "engine_version"), sharding_of(c, row).gpus())
+            : 1;
+    const int together = c.text(row, "concurrency").empty() ? full : c.needed(row, "concurrency");
+    w.arrivals.concurrency = std::max(1, together / replicas);
     w.requests = 10LL * w.arrivals.concurrency;
     if (c.text(row, "warmed_up") != "0" && spread) w.warmup_requests = 2LL * w.arrivals.concurrency;
   } else if (kind == RunKind::kOnline) {
@@ -156,17 +172,6 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, int is
     throw ConfigError(c.mark(row),
                       fmt::format("a run of {} requests; at most {} are simulated", w.requests, kMostRequests));
   return w;
-}
-
-Sharding sharding_of(const Columns& c, std::size_t row) {
-  Sharding s;
-  s.tp = std::max(1, c.count(row, "tp", 1));
-  s.pp = std::max(1, c.count(row, "pp", 1));
-  s.attention_dp = std::max({1, c.count(row, "attention_dp", 1), c.count(row, "dp", 1)});
-  s.ep = std::max({1, c.count(row, "moe_ep", 1), c.count(row, "ep", 1)});
-  // TensorRT-LLM's attention-DP tables write tp for the GPUs of the experts.
-  if (c.count(row, "dp", 1) > 1 && s.attention_dp > 1) s.tp = std::max(1, s.tp / s.attention_dp);
-  return s;
 }
 
 /// Of one worker of a disaggregated run; `role` is "prefill" or "decode". Dense models write 0 for their experts.

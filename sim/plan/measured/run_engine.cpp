@@ -143,6 +143,11 @@ double prompt_growth(const EngineSpec& engine, const std::string& protocol, cons
   return grows && !mended ? 35921.0 / 7140.0 : 1.0;
 }
 
+int sharing_replicas(const std::string& protocol, const std::string& version, int gpus) {
+  constexpr int kGpus = 64;
+  return protocol == "nvidia" && version == "1.3.0rc5" ? std::max(1, kGpus / std::max(1, gpus)) : 1;
+}
+
 bool begins_prompts(const ModelSpec& model) {
   return std::any_of(std::begin(kBeginFamilies), std::end(kBeginFamilies),
                      [&](std::string_view family) { return model.family.starts_with(family); });

@@ -42,6 +42,12 @@ bool has_deepseek_tokenizer(const ModelSpec& model);
 double prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
                      const ModelSpec& model);
 
+/// Replicas that share an aggregated run's concurrency. NVIDIA's runs under TensorRT-LLM 1.3.0rc5 (6 and 7 March 2026)
+/// stand beside runs of the same days with prefill and decode apart on 64 GPUs, and their concurrency is that of as
+/// many: 416 and 448 requests of 15,000 tokens on two GPUs are 13 and 14 each on 32 such pairs, and take as long as
+/// those do.
+int sharing_replicas(const std::string& protocol, const std::string& version, int gpus);
+
 /// Does its tokenizer put a begin-of-sequence token before a prompt? A benchmark's lengths do not count it.
 bool begins_prompts(const ModelSpec& model);
 

@@ -220,6 +220,22 @@ TEST_CASE("measured runs: DeepSeek's prompts of InferenceX's client under transf
   CHECK(longest("glm-5", "0.5.10.post1", "2026-04-17", "inferencex") == 7140);  // its own tokenizer
 }
 
+TEST_CASE("measured runs: NVIDIA's of March 2026 on one deployment share their requests among the pairs of 64 GPUs") {
+  const auto together = [](const std::string& version, const std::string& protocol) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
+                               "ttft_ms,tpot_ms\n"
+                               "qwen3-32b,gb200,trtllm," +
+                                   version + "," + protocol + ",nvfp4,15000,500,448,2,1,1\n",
+                               "runs.csv"))
+        .runs.at(0)
+        .workload.arrivals.concurrency;
+  };
+  CHECK(together("1.3.0rc5", "nvidia") == 14);
+  CHECK(together("1.3.0rc5", "inferencex") == 448);
+  CHECK(together("1.3.0rc1", "nvidia") == 448);
+}
+
 TEST_CASE("measured runs: which of TensorRT-LLM's launched their kernels ahead") {
   const auto ahead = [](const std::string& model, const std::string& version) {
     return read_measured_runs(
