@@ -48,11 +48,15 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
 
 void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<AccuracyLine>& lines) {
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
+  const auto of_rows = [&](double fraction, std::size_t n) {
+    return n > 0 ? fmt::format("{} of {}", percent(fraction), n) : std::string("-");
+  };
   for (const AccuracyLine& line : lines) {
     const ErrorSummary& e = line.errors;
     table.row({line.group, line.metric, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
                fmt::format("{:+.1f} %", 100 * e.bias),
-               std::isfinite(line.spearman) ? fmt::format("{:.3f}", line.spearman) : "-"});
+               std::isfinite(line.spearman) ? fmt::format("{:.3f}", line.spearman) : "-",
+               of_rows(line.floor.repeats, line.floor.repeated), of_rows(line.floor.neighbours, line.floor.between)});
     json.push_back({{"group", line.group},
                     {"metric", line.metric},
                     {"rows", e.rows},
@@ -60,7 +64,9 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
                     {"median", e.median},
                     {"p90", e.p90},
                     {"bias", e.bias},
-                    {"spearman", line.spearman}});
+                    {"spearman", line.spearman},
+                    {"repeats", {{"rows", line.floor.repeated}, {"mape", line.floor.repeats}}},
+                    {"neighbours", {{"rows", line.floor.between}, {"mape", line.floor.neighbours}}}});
   }
 }
 
@@ -124,7 +130,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<RowPrediction> rows = predict_all(runs);
   if (options.has("out")) options.write(predicted_csv(table, runs, rows));
-  Table lines({"group", "metric", "rows", "MAPE", "median", "p90", "bias", "Spearman"});
+  Table lines({"group", "metric", "rows", "MAPE", "median", "p90", "bias", "Spearman", "repeats", "neighbours"});
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   add_lines(lines, json, accuracy_by_group(runs, table, rows));
   add_lines(lines, json, accuracy_by_load(runs, table, rows));

@@ -79,8 +79,12 @@ void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool d
 std::vector<AccuracyLine> lines_of(const Samples& samples) {
   std::vector<AccuracyLine> lines;
   for (const auto& [key, s] : samples) {
-    lines.push_back({key.first, key.second, summarize(s.predicted, s.measured),
-                     rank_correlation(s.predicted, s.measured), s.dense});
+    lines.push_back({key.first,
+                     key.second,
+                     summarize(s.predicted, s.measured),
+                     rank_correlation(s.predicted, s.measured),
+                     s.dense,
+                     {}});
   }
   return lines;
 }
@@ -127,6 +131,8 @@ std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvT
                                             const std::vector<RowPrediction>& rows) {
   std::vector<AccuracyLine> lines =
       lines_of(collect(runs, table, rows, [](const MeasuredRun& run, std::size_t) { return run.group; }));
+  const auto floors = measurement_floors(runs, table);
+  for (AccuracyLine& line : lines) line.floor = floors.at({line.group, line.metric});
   std::vector<AccuracyLine> dense = lines;
   add_means(dense, "dense groups", true);
   add_means(lines, "all groups", false);

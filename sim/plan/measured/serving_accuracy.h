@@ -7,6 +7,7 @@
 
 #include "base/error_summary.h"
 #include "sim/plan/measured/measured_runs.h"
+#include "sim/plan/measured/measurement_floor.h"
 
 namespace roofcast {
 
@@ -24,6 +25,7 @@ struct AccuracyLine {
   ErrorSummary errors;
   double spearman = 0;  ///< rank correlation of predicted and measured, NaN where nothing can be ranked
   bool dense = true;
+  MeasurementFloor floor = {};  ///< of a group
 };
 
 /// By group and metric; then the mean of the groups of 5 rows or more, each counted once ("all groups", "dense
