@@ -27,9 +27,13 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
                    .reason = {}};
   m.max_batch = plan.infeasible ? 0 : plan.max_batch(tokens, block) * d.sharding.attention_dp;
   m.max_context = plan.infeasible ? 0 : plan.max_context(block);
-  m.fits = !plan.infeasible && (!d.engine.kv_cache || m.cache <= plan.cache);
+  const Bytes pooled = plan.pooled().sequence_bytes(tokens) * sequences;
+  m.fits = !plan.infeasible && (!d.engine.kv_cache || (pooled <= plan.cache && sequences <= plan.places));
   if (plan.infeasible) {
     m.reason = plan.infeasible->reason;
+  } else if (!m.fits && sequences > plan.places) {
+    m.reason = fmt::format("{} sequences, but {:.1f} GB set aside for their states have room for {:.0f}", r.batch,
+                           plan.states.in(kGigabyte), plan.places * d.sharding.attention_dp);
   } else if (!m.fits) {
     m.reason = fmt::format(
         "{} sequences of {:.0f} tokens need {:.1f} GB of KV cache a GPU, {:.1f} GB are left beside {:.1f} GB "

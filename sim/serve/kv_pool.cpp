@@ -21,7 +21,7 @@ std::int64_t capacity_of(const Deployment& d) {
 }  // namespace
 
 KvPool::KvPool(const Deployment& d)
-    : layout_(d.engine.kv_cache ? d.memory.layout : CacheLayout{}, d.engine.block_size, contiguous_tokens(d)),
+    : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size, contiguous_tokens(d)),
       capacity_(capacity_of(d)),
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
       caches_prefixes_(d.engine.prefix_caching && d.engine.kv_cache && layout_.paged() &&

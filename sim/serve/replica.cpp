@@ -23,7 +23,7 @@ Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOpti
       growth_(pool_.layout()),
       law_(options.speculation),
       random_(options.seed),
-      max_seqs_(std::max(1, engine_.max_num_seqs) * deployment_->sharding.attention_dp),
+      max_seqs_(std::max(1, deployment_->seats())),
       budget_(std::int64_t{std::max(1, engine_.max_num_batched_tokens)} * deployment_->sharding.attention_dp),
       rank_budget_(std::max(1, engine_.max_num_batched_tokens)),
       query_len_(options.speculation.query_len()),

@@ -11,14 +11,28 @@ namespace roofcast {
 namespace {
 
 /// What SGLang takes for weights and KV cache together where it is not told: all but room for metadata, the activations
-/// of a prefill chunk (2048 tokens below 35 GiB, 4096 below 60, 8192 below 160, else 16384), CUDA graphs and
-/// collectives. Source: sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
+/// of a prefill chunk, CUDA graphs and collectives, at least 10 GiB of a GPU of 60 or more. Source:
+/// sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
-  const double gib = d.gpu.memory_capacity.in(kGibibyte);
-  const double chunk = gib < 35.0 ? 2048.0 : gib < 60.0 ? 4096.0 : gib < 160.0 ? 8192.0 : 16384.0;
-  const double reserve_mib =
-      512.0 + 1.5 * chunk + 2.0 * d.engine.graphs.max_batch + 128.0 * d.sharding.tp * d.sharding.pp;
-  return 1.0 - reserve_mib / (1024.0 * d.gpu.memory_capacity.in(kGibibyte));
+  const double gib = d.gpu.memory_capacity.in(kGibibyte), graphs = d.engine.graphs.max_batch;
+  double reserve_mib = 512.0 + 1.5 * std::max(d.engine.max_num_batched_tokens, 2048) + 2.0 * graphs +
+                       128.0 * d.sharding.tp * d.sharding.pp;
+  if (d.sharding.attention_dp > 1) reserve_mib += d.sharding.attention_dp * graphs * (graphs > 300 ? 4.5 : 3.0);
+  if (gib > 60.0) reserve_mib = std::max(reserve_mib, 10.0 * 1024.0);
+  return std::max(0.0, 1.0 - reserve_mib / (1024.0 * gib));
+}
+
+/// SGLang sets states and KV blocks apart: by their ratio where prefixes are cached, whose states take two places of
+/// three (MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO), otherwise a state for each sequence it may run. Source:
+/// sglang/srt/model_executor/model_runner_kv_cache_mixin.py, _handle_max_mamba_cache.
+void set_states_apart(MemoryPlan& plan, const EngineSpec& engine) {
+  constexpr double kPlacesOfASequence = 3;
+  const Bytes state = plan.layout.state_per_sequence;
+  if (engine.state_memory_ratio <= 0 || state <= Bytes(0) || plan.cache <= Bytes(0)) return;
+  const Bytes most = plan.cache * (engine.state_memory_ratio / (1 + engine.state_memory_ratio));
+  plan.states = engine.prefix_caching ? most : std::min(most, state * static_cast<double>(engine.max_num_seqs));
+  plan.places = std::floor(plan.states / state / (engine.prefix_caching ? kPlacesOfASequence : 1));
+  plan.cache -= plan.states;
 }
 
 AttentionKernel kernel_named(const std::string& name) {
@@ -59,15 +73,26 @@ Bytes Deployment::activations(double tokens, double logit_rows) const {
                          : activation_bytes(model, precision, sharding, tokens, logit_rows);
 }
 
+int Deployment::seats() const {
+  return static_cast<int>(std::min<double>(engine.max_num_seqs, memory.places)) * sharding.attention_dp;
+}
+
+CacheLayout MemoryPlan::pooled() const {
+  CacheLayout blocks = layout;
+  if (states > Bytes(0)) blocks.state_per_sequence = Bytes(0);
+  return blocks;
+}
+
 double MemoryPlan::max_batch(double tokens, double block) const {
-  const Bytes each = layout.paged_bytes(tokens, std::max(block, 1.0));
-  return each > Bytes(0) ? std::floor(std::max(cache.base(), 0.0) / each.base()) : 1e9;
+  const Bytes each = pooled().paged_bytes(tokens, std::max(block, 1.0));
+  return each > Bytes(0) ? std::min(places, std::floor(std::max(cache.base(), 0.0) / each.base())) : places;
 }
 
 /// Bisection over whole tokens: the bytes of a sequence never shrink with its length.
 double MemoryPlan::max_context(double block) const {
   const double step = std::max(block, 1.0);
-  const auto fits = [&](double tokens) { return layout.paged_bytes(tokens, step) <= cache; };
+  const CacheLayout blocks = pooled();
+  const auto fits = [&](double tokens) { return blocks.paged_bytes(tokens, step) <= cache; };
   if (!fits(1.0)) return 0.0;
   double low = 1.0, high = 2.0;
   while (fits(high) && high < 1e9) low = high, high *= 2.0;
@@ -79,8 +104,10 @@ double MemoryPlan::max_context(double block) const {
   return low;
 }
 
-/// vLLM and SGLang take their fraction of the whole memory and subtract what is in use; TensorRT-LLM takes
-/// its fraction of what is free once the model is loaded. The ideal plan is the lectures': capacity less weights.
+/// vLLM takes its fraction of the whole memory and subtracts what is in use; SGLang takes its fraction of what is free
+/// before the weights are loaded, and subtracts these alone, for the rest is the activations' (model_runner.py,
+/// profile_max_num_token); TensorRT-LLM takes its fraction of what is free once the model is loaded. The ideal plan is
+/// the lectures': capacity less weights.
 MemoryPlan plan_memory(const Deployment& d) {
   MemoryPlan plan{.capacity = d.gpu.memory_capacity,
                   .weights = weight_bytes(d.model, d.precision, d.sharding),
@@ -95,8 +122,18 @@ MemoryPlan plan_memory(const Deployment& d) {
                                      std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
-    plan.cache = d.engine.memory_rule == MemoryRule::kShareOfFree ? (plan.capacity - used) * share
-                                                                  : plan.capacity * share - used;
+    switch (d.engine.memory_rule) {
+      case MemoryRule::kShareOfTotal:
+        plan.cache = plan.capacity * share - used;
+        break;
+      case MemoryRule::kShareOfFree:
+        plan.cache = (plan.capacity - used) * share;
+        break;
+      case MemoryRule::kStaticShare:
+        plan.cache = (plan.capacity - d.reserved_memory()) * share - plan.weights;
+        break;
+    }
+    set_states_apart(plan, d.engine);
   }
   if (plan.cache <= Bytes(0)) {
     const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();

@@ -17,10 +17,14 @@ struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
   Bytes activations{};  ///< at the profiling batch
-  Bytes cache{};        ///< left for KV blocks and states
+  Bytes cache{};        ///< left for KV blocks, and for states where they share it
+  Bytes states{};       ///< set aside for the states of recurrent layers; 0: they share the cache
+  double places = 1e9;  ///< sequences that the states set aside have room for
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 
+  /// What a sequence takes of the cache.
+  CacheLayout pooled() const;
   /// Sequences of `tokens` that fit together, and the longest single one.
   double max_batch(double tokens, double block) const;
   double max_context(double block) const;
@@ -40,6 +44,7 @@ struct Deployment {
   Machine machine() const { return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity}; }
   OperatorContext operator_context() const;
   Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
+  int seats() const;              ///< sequences that run at once, of all attention-DP ranks
   /// Of a GPU: buffers of a step of `tokens` tokens, `logit_rows` of which are sampled from.
   Bytes activations(double tokens, double logit_rows) const;
 };

@@ -51,8 +51,32 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
   return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
 }
 
+/// Settings that are given stay as they are on every GPU.
+std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
+  const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens");
+  const auto graphs = in.tree("cuda_graphs");
+  const bool batch = graphs && graphs->find("max_batch") != nullptr;
+  std::vector<GpuDefaults> entries;
+  for (const ConfigTree& tree : in.list("by_gpu")) {
+    ConfigReader entry(tree, "defaults by GPU");
+    GpuDefaults d{.below = entry.bytes("below", Bytes(0)),
+                  .architecture = entry.text("architecture", ""),
+                  .tp_below = small_integer(entry, "tp_below", 0, 0),
+                  .max_num_seqs = small_integer(entry, "max_num_seqs", 0, 1),
+                  .max_num_batched_tokens = small_integer(entry, "max_num_batched_tokens", 0, 1),
+                  .graph_batch = small_integer(entry, "graph_batch", 0, 1)};
+    entry.finish();
+    if (seqs) d.max_num_seqs = 0;
+    if (tokens) d.max_num_batched_tokens = 0;
+    if (batch) d.graph_batch = 0;
+    entries.push_back(d);
+  }
+  return entries;
+}
+
 void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.scheduler = in.text("scheduler", e.scheduler);
+  e.by_gpu = parse_by_gpu(in);
   e.max_num_seqs = small_integer(in, "max_num_seqs", e.max_num_seqs, 1);
   e.max_num_batched_tokens = small_integer(in, "max_num_batched_tokens", e.max_num_batched_tokens, 1);
   e.chunked_prefill = in.boolean("chunked_prefill", e.chunked_prefill);
@@ -74,6 +98,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.memory_rule = static_cast<MemoryRule>(in.choice("memory_rule", kRules, 0));
   if (e.memory_rule == MemoryRule::kStaticShare) e.gpu_memory_utilization = 0.0;
   e.gpu_memory_utilization = in.number("gpu_memory_utilization", e.gpu_memory_utilization, {0.01, 1.0});
+  e.state_memory_ratio = in.number("state_memory_ratio", e.state_memory_ratio, {0.0, 100.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
   e.compiled = in.boolean("compiled", e.compiled);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
@@ -119,6 +144,26 @@ void HostCosts::scale(double factor) {
     *time *= factor;
 }
 
+bool GpuDefaults::fits(Bytes memory, const std::string& gpu_architecture, int tp) const {
+  const bool small = below <= Bytes(0) || memory < below;
+  return (small || (!architecture.empty() && architecture == gpu_architecture)) && (tp_below == 0 || tp < tp_below);
+}
+
+void EngineSpec::settle(Bytes memory, const std::string& architecture, int tp) {
+  int seqs = 0, tokens = 0, batch = 0;
+  const auto take = [](int& setting, int value) { setting = setting > 0 ? setting : value; };
+  for (const GpuDefaults& d : by_gpu) {
+    if (!d.fits(memory, architecture, tp)) continue;
+    take(seqs, d.max_num_seqs);
+    take(tokens, d.max_num_batched_tokens);
+    take(batch, d.graph_batch);
+  }
+  by_gpu.clear();
+  if (seqs > 0) max_num_seqs = seqs;
+  if (tokens > 0) max_num_batched_tokens = tokens;
+  if (batch > 0) graphs.max_batch = batch;
+}
+
 EngineSpec parse_engine_spec(ConfigReader in) {
   static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
   EngineSpec e;
@@ -135,6 +180,9 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.start_time = in.time("start_time", e.start_time);
   e.handover_time = in.time("handover_time", e.handover_time);
   in.finish();
+  const std::vector<GpuDefaults> by_gpu = e.by_gpu;
+  e.settle(Bytes(1e18), "", 1 << 20);
+  e.by_gpu = by_gpu;
   return e;
 }
 

@@ -14,7 +14,7 @@ namespace roofcast {
 enum class MemoryRule {
   kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve
   kShareOfFree,   ///< TensorRT-LLM: fraction x (total - weights - activations - reserve)
-  kStaticShare,   ///< SGLang: as vLLM's, of a fraction that follows from the GPU where none is given
+  kStaticShare,   ///< SGLang: fraction x (total - reserve) - weights; where none is given the fraction is the GPU's
 };
 
 /// Time that the host and the front end take, beside the GPU. Per engine and version family; never per model.
@@ -48,6 +48,16 @@ struct GraphSettings {
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 
+/// Launch defaults that an engine takes by the GPU it finds.
+struct GpuDefaults {
+  Bytes below{};             ///< memory of the GPU; 0 = any
+  std::string architecture;  ///< or a GPU of this architecture, whatever its memory
+  int tp_below = 0;          ///< 0 = any
+  int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;  ///< 0 = not said here
+
+  bool fits(Bytes memory, const std::string& gpu_architecture, int tp) const;
+};
+
 struct EngineSpec {
   std::string name;
   std::string version;
@@ -55,11 +65,13 @@ struct EngineSpec {
   std::string scheduler = "decode_first";  ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
   int max_num_batched_tokens = 8192;  ///< token budget of a step
+  std::vector<GpuDefaults> by_gpu;    ///< of these two and graphs.max_batch, where they are not given; see settle()
   bool chunked_prefill = true;
   int block_size = 16;    ///< tokens of a KV block; 0 = contiguous by max_model_len
   int max_model_len = 0;  ///< 0 = the model's own
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
   double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
+  double state_memory_ratio = 0.0;      ///< states of recurrent layers to KV blocks, in bytes; 0 = they share the cache
   Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
   bool compiled = false;                ///< a TensorRT engine: its activations are planned as one graph
   Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
@@ -96,6 +108,10 @@ struct EngineSpec {
   std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
   bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
+
+  /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the
+  /// largest GPU. Once: what is set later stays.
+  void settle(Bytes memory, const std::string& architecture, int tp);
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

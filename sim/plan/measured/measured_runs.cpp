@@ -234,14 +234,18 @@ DecodeLimits decode_limits(const CsvTable& table, const Columns& c) {
   return limits;
 }
 
-/// Launch settings in the row's columns over the profile of its engine and version.
-EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const ModelSpec& model) {
-  EngineSpec engine = engine_of_run({.kind = kind,
-                                     .engine = c.text(row, "engine"),
-                                     .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
-                                     .source = c.text(row, "source"),
-                                     .measured = c.text(row, "measured"),
-                                     .kv_dtype = c.text(row, "kv_dtype")});
+/// The profile of the row's engine and version.
+EngineSpec profile_of(RunKind kind, const Columns& c, std::size_t row) {
+  return engine_of_run({.kind = kind,
+                        .engine = c.text(row, "engine"),
+                        .version = c.text(row, closed_loop(kind) ? "engine_version" : "version"),
+                        .source = c.text(row, "source"),
+                        .measured = c.text(row, "measured"),
+                        .kv_dtype = c.text(row, "kv_dtype")});
+}
+
+/// Launch settings in the row's columns.
+void launch(EngineSpec& engine, RunKind kind, const Columns& c, std::size_t row, const ModelSpec& model) {
   apply_launch_settings(
       engine, [&](std::string_view name) { return c.text(row, name); },
       [&](std::string_view name, double blank) { return c.number(row, name, blank); },
@@ -255,7 +259,6 @@ EngineSpec engine_of_row(RunKind kind, const Columns& c, std::size_t row, const 
        .indexed = has_indexed_latents(model),
        .deepseek = has_deepseek_tokenizer(model),
        .begin_token = begins_prompts(model)});
-  return engine;
 }
 
 /// Of the decode workers where prefill is apart.
@@ -265,7 +268,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   const std::string gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
   auto d = std::make_shared<Deployment>();
   d->model = specs.model(make_scalar(c.text(row, "model"), mark));
-  d->engine = engine_of_row(kind, c, row, d->model);
+  d->engine = profile_of(kind, c, row);
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
@@ -273,6 +276,8 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
+  d->engine.settle(d->gpu.memory_capacity, d->gpu.architecture, d->sharding.tp);
+  launch(d->engine, kind, c, row, d->model);
   if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;

@@ -41,7 +41,7 @@ std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pr
   const int query = s.serving.speculation.query_len();
   const double tokens = AcceptanceLaw(s.serving.speculation).mean_tokens();
   const double room = d.memory.max_batch(prompt + 1.0, d.engine.block_size) * d.sharding.attention_dp;
-  const int seats = std::min(d.engine.max_num_seqs * d.sharding.attention_dp, 1 << 16);
+  const int seats = std::min(d.seats(), 1 << 16);
   std::vector<StepPoint> points;
   for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(seats, room))))) {
     const double context = static_cast<double>(prompt) * b;

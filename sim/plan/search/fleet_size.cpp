@@ -132,7 +132,7 @@ class Evaluator {
   /// Users that a replica runs at a time.
   double room() const {
     const Deployment& d = *candidate_.scenario.deployment;
-    return static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp;
+    return d.seats();
   }
 
   /// Of one replica. Users beyond a few times its room are tried only when fewer hold: a run of them all is long.

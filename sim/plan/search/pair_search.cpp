@@ -282,7 +282,7 @@ class PairEvaluator {
     const double rate = std::min(bounds_.requests_per_s(fleet), 1000.0 * (fleet.replicas + fleet.prefill_replicas));
     if (kind_ == LoadKind::kRate) return rate;
     const Deployment& d = *pair_.scenario.deployment;
-    const double seats = static_cast<double>(d.engine.max_num_seqs) * d.sharding.attention_dp * fleet.replicas;
+    const double seats = static_cast<double>(d.seats()) * fleet.replicas;
     return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, seats);
   }
 

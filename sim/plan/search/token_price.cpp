@@ -25,7 +25,7 @@ double input_share(const PlannedDeployment& p) {
   const double prefill = pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base() / chunk;
   const double flight = requests / m.duration.base() * m.e2el_ms.mean() / 1e3 / p.tested.replicas;  // Little's law
   const int batch =
-      std::max(1, std::min(d.engine.max_num_seqs * d.sharding.attention_dp, static_cast<int>(std::lround(flight))));
+      std::max(1, std::min(d.seats(), static_cast<int>(std::lround(flight))));
   const double decode =
       pricer->cost({.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}}).time.base() /
       batch;

@@ -1,6 +1,10 @@
 #include "sim/step/deployment.h"
 
+#include <array>
+#include <cmath>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 
@@ -48,20 +52,78 @@ TEST_CASE("SGLang leaves room for metadata, a prefill chunk, graphs and collecti
   d.engine.reserved_memory = Bytes(0);
   const auto share = [&] {
     const MemoryPlan plan = plan_memory(d);
-    return (plan.cache + plan.weights + plan.activations) / plan.capacity;
+    return (plan.cache + plan.weights) / plan.capacity;  // the activations are in the rest
   };
+  d.engine.max_num_batched_tokens = 8192;
   // 512 + 1.5 x 8192 + 2 x 256 + 128 = 13440 MiB of 79.18 GiB = 81080 MiB
   d.engine.graphs.max_batch = 256;
   CHECK(share() == doctest::Approx(1.0 - 13440.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   CHECK(share() == doctest::Approx(0.834).epsilon(0.001));
   const GpuSpec h100 = d.gpu;
-  d.gpu.memory_capacity = 24.0 * kGibibyte;  // chunks of 2048 tokens: 512 + 3072 + 512 + 128 = 4224 MiB
+  d.engine.max_num_batched_tokens = 2048;  // 512 + 3072 + 512 + 128 = 4224 MiB, but 10 GiB of a large GPU
+  CHECK(share() == doctest::Approx(1.0 - 10240.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
+  d.gpu.memory_capacity = 24.0 * kGibibyte;
   CHECK(share() == doctest::Approx(1.0 - 4224.0 / (1024 * 24)));
   d.gpu = h100;
+  d.engine.max_num_batched_tokens = 8192;
+  d.sharding.attention_dp = 2;  // 2 x 3 x 256 = 1536 MiB more
+  CHECK(share() == doctest::Approx(1.0 - 14976.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
+  d.sharding.attention_dp = 1;
   d.sharding.tp = 8;  // 7 x 128 MiB more
   CHECK(share() == doctest::Approx(1.0 - 14336.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   d.engine.gpu_memory_utilization = 0.7;
   CHECK(share() == doctest::Approx(0.7));
+  d.engine.reserved_memory = Bytes(1e9);  // of what is free before the weights are loaded
+  CHECK(share() == doctest::Approx(0.7 * (1 - 1e9 / d.gpu.memory_capacity.base())));
+}
+
+TEST_CASE("SGLang sets the states of recurrent layers apart from the KV blocks") {
+  Deployment d = llama_8b("sglang");
+  d.model = parse_model(load_named("models", "qwen3-next-80b-a3b", {}));
+  d.precision = d.model.precision;
+  d.sharding.tp = 4;
+  d.engine.state_memory_ratio = 0;
+  const MemoryPlan together = plan_memory(d);
+  CHECK(together.states == Bytes(0));
+  CHECK(together.pooled().state_per_sequence > Bytes(0));
+  d.engine.state_memory_ratio = 0.9;
+  const MemoryPlan apart = plan_memory(d);
+  CHECK(apart.states / together.cache == doctest::Approx(0.9 / 1.9));
+  CHECK((apart.states + apart.cache) / together.cache == doctest::Approx(1.0));
+  CHECK(apart.pooled().state_per_sequence == Bytes(0));
+  // Two of three places are those of cached prefixes.
+  CHECK(apart.places == std::floor(apart.states / apart.layout.state_per_sequence / 3));
+  d.memory = apart;
+  CHECK(d.seats() == std::min<int>(d.engine.max_num_seqs, static_cast<int>(apart.places)));
+  CHECK(apart.max_batch(1, 1) == apart.places);
+  d.engine.prefix_caching = false;  // a state for each sequence that may run, and no more
+  d.engine.max_num_seqs = 64;
+  const MemoryPlan plain = plan_memory(d);
+  CHECK(plain.places == 64);
+  CHECK(plain.states / plain.layout.state_per_sequence == doctest::Approx(64.0));
+}
+
+TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of what is given") {
+  const auto settled = [](const char* settings, double gib, const char* architecture, int tp) {
+    ConfigTree tree = parse_config_text(
+        fmt::format("name: e\nkernels: vllm\n{}\nby_gpu:\n"
+                    "  - {{below: 35 GiB, tp_below: 4, max_num_batched_tokens: 2048, graph_batch: 24}}\n"
+                    "  - {{below: 70 GiB, architecture: ampere, max_num_seqs: 256, max_num_batched_tokens: 4096}}\n"
+                    "  - {{max_num_seqs: 1024, max_num_batched_tokens: 8192, graph_batch: 512}}\n",
+                    settings),
+        "e.yaml");
+    EngineSpec e = parse_engine_spec(ConfigReader(tree, "an engine"));
+    CHECK(e.max_num_batched_tokens >= 8192);  // as on the largest GPU until it is settled
+    e.settle(gib * kGibibyte, architecture, tp);
+    return std::array{e.max_num_seqs, e.max_num_batched_tokens, e.graphs.max_batch};
+  };
+  CHECK(settled("", 80, "hopper", 1) == std::array{1024, 8192, 512});
+  CHECK(settled("", 80, "ampere", 1) == std::array{256, 4096, 512});
+  CHECK(settled("", 48, "ada", 1) == std::array{256, 4096, 512});
+  CHECK(settled("", 24, "ada", 1) == std::array{256, 2048, 24});
+  CHECK(settled("", 24, "ada", 4) == std::array{256, 4096, 512});
+  CHECK(settled("max_num_batched_tokens: 16384\ncuda_graphs: {max_batch: 8}", 24, "ada", 1) ==
+        std::array{256, 16384, 8});
 }
 
 TEST_CASE("sequences are rounded up to blocks") {
