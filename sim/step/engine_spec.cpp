@@ -53,7 +53,7 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
 
 /// Settings that are given stay as they are on every GPU.
 std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
-  const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens");
+  const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens"), speed = in.has("launch_speed");
   const auto graphs = in.tree("cuda_graphs");
   const bool batch = graphs && graphs->find("max_batch") != nullptr;
   std::vector<GpuDefaults> entries;
@@ -61,14 +61,17 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
     ConfigReader entry(tree, "defaults by GPU");
     GpuDefaults d{.below = entry.bytes("below", Bytes(0)),
                   .architecture = entry.text("architecture", ""),
+                  .gpu = entry.text("gpu", ""),
                   .tp_below = small_integer(entry, "tp_below", 0, 0),
                   .max_num_seqs = small_integer(entry, "max_num_seqs", 0, 1),
                   .max_num_batched_tokens = small_integer(entry, "max_num_batched_tokens", 0, 1),
-                  .graph_batch = small_integer(entry, "graph_batch", 0, 1)};
+                  .graph_batch = small_integer(entry, "graph_batch", 0, 1),
+                  .launch_speed = entry.number("launch_speed", 0.0, {0.05, 20.0})};
     entry.finish();
     if (seqs) d.max_num_seqs = 0;
     if (tokens) d.max_num_batched_tokens = 0;
     if (batch) d.graph_batch = 0;
+    if (speed) d.launch_speed = 0;
     entries.push_back(d);
   }
   return entries;
@@ -79,6 +82,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.by_gpu = parse_by_gpu(in);
   e.max_num_seqs = small_integer(in, "max_num_seqs", e.max_num_seqs, 1);
   e.max_num_batched_tokens = small_integer(in, "max_num_batched_tokens", e.max_num_batched_tokens, 1);
+  e.launch_speed = in.number("launch_speed", e.launch_speed, {0.05, 20.0});
   e.chunked_prefill = in.boolean("chunked_prefill", e.chunked_prefill);
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
@@ -144,24 +148,28 @@ void HostCosts::scale(double factor) {
     *time *= factor;
 }
 
-bool GpuDefaults::fits(Bytes memory, const std::string& gpu_architecture, int tp) const {
-  const bool small = below <= Bytes(0) || memory < below;
-  return (small || (!architecture.empty() && architecture == gpu_architecture)) && (tp_below == 0 || tp < tp_below);
+bool GpuDefaults::fits(const GpuSpec& found, int tp) const {
+  const bool any = below <= Bytes(0) && architecture.empty() && gpu.empty();
+  const bool named =
+      (!architecture.empty() && architecture == found.architecture) || (!gpu.empty() && gpu == found.name);
+  return (any || named || found.memory_capacity < below) && (tp_below == 0 || tp < tp_below);
 }
 
-void EngineSpec::settle(Bytes memory, const std::string& architecture, int tp) {
-  int seqs = 0, tokens = 0, batch = 0;
-  const auto take = [](int& setting, int value) { setting = setting > 0 ? setting : value; };
+void EngineSpec::settle(const GpuSpec& gpu, int tp) {
+  GpuDefaults first;
+  const auto take = [](auto& setting, auto value) { setting = setting > 0 ? setting : value; };
   for (const GpuDefaults& d : by_gpu) {
-    if (!d.fits(memory, architecture, tp)) continue;
-    take(seqs, d.max_num_seqs);
-    take(tokens, d.max_num_batched_tokens);
-    take(batch, d.graph_batch);
+    if (!d.fits(gpu, tp)) continue;
+    take(first.max_num_seqs, d.max_num_seqs);
+    take(first.max_num_batched_tokens, d.max_num_batched_tokens);
+    take(first.graph_batch, d.graph_batch);
+    take(first.launch_speed, d.launch_speed);
   }
   by_gpu.clear();
-  if (seqs > 0) max_num_seqs = seqs;
-  if (tokens > 0) max_num_batched_tokens = tokens;
-  if (batch > 0) graphs.max_batch = batch;
+  if (first.max_num_seqs > 0) max_num_seqs = first.max_num_seqs;
+  if (first.max_num_batched_tokens > 0) max_num_batched_tokens = first.max_num_batched_tokens;
+  if (first.graph_batch > 0) graphs.max_batch = first.graph_batch;
+  if (first.launch_speed > 0) launch_speed = first.launch_speed;
 }
 
 EngineSpec parse_engine_spec(ConfigReader in) {
@@ -181,7 +189,9 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.handover_time = in.time("handover_time", e.handover_time);
   in.finish();
   const std::vector<GpuDefaults> by_gpu = e.by_gpu;
-  e.settle(Bytes(1e18), "", 1 << 20);
+  GpuSpec largest;
+  largest.memory_capacity = Bytes(1e18);
+  e.settle(largest, 1 << 20);
   e.by_gpu = by_gpu;
   return e;
 }

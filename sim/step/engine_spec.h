@@ -6,6 +6,7 @@
 
 #include "base/config_reader.h"
 #include "hw/efficiency.h"
+#include "hw/gpu_spec.h"
 #include "sim/model/operators.h"
 
 namespace roofcast {
@@ -50,12 +51,15 @@ struct GraphSettings {
 
 /// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
-  Bytes below{};             ///< memory of the GPU; 0 = any
-  std::string architecture;  ///< or a GPU of this architecture, whatever its memory
-  int tp_below = 0;          ///< 0 = any
-  int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;  ///< 0 = not said here
+  /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
+  Bytes below{};
+  std::string architecture, gpu;
+  int tp_below = 0;  ///< 0 = any
+  /// 0 = not said here.
+  int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;
+  double launch_speed = 0;
 
-  bool fits(Bytes memory, const std::string& gpu_architecture, int tp) const;
+  bool fits(const GpuSpec& found, int tp) const;
 };
 
 struct EngineSpec {
@@ -65,7 +69,8 @@ struct EngineSpec {
   std::string scheduler = "decode_first";  ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
   int max_num_batched_tokens = 8192;  ///< token budget of a step
-  std::vector<GpuDefaults> by_gpu;    ///< of these two and graphs.max_batch, where they are not given; see settle()
+  double launch_speed = 1.0;          ///< of kernels, beside the node's: divides the same times
+  std::vector<GpuDefaults> by_gpu;    ///< of these and graphs.max_batch, where they are not given; see settle()
   bool chunked_prefill = true;
   int block_size = 16;    ///< tokens of a KV block; 0 = contiguous by max_model_len
   int max_model_len = 0;  ///< 0 = the model's own
@@ -111,7 +116,7 @@ struct EngineSpec {
 
   /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the
   /// largest GPU. Once: what is set later stays.
-  void settle(Bytes memory, const std::string& architecture, int tp);
+  void settle(const GpuSpec& gpu, int tp);
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

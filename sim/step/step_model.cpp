@@ -293,7 +293,8 @@ struct StepModel::State {
     return !ideal && (!graphs.enabled || !fits);
   }
   double rank_skew() const { return ideal ? 0.0 : deployment->engine.host.rank_skew.base(); }
-  double launching_pace() const { return deployment->gpu.node.host_speed * deployment->gpu.node.launch_speed; }
+  double launch_speed() const { return deployment->gpu.node.launch_speed * deployment->engine.launch_speed; }
+  double launching_pace() const { return deployment->gpu.node.host_speed * launch_speed(); }
   /// Of the pieces that a replayed step is launched in.
   double piece_seconds() const {
     const double doublings = std::log2(static_cast<double>(deployment->sharding.tp));
@@ -305,7 +306,7 @@ struct StepModel::State {
     if (ideal) return 0.0;
     const HostCosts& host = deployment->engine.host;
     const NodeSpec& node = deployment->gpu.node;
-    const double pace = launching && deployment->engine.scheduler_launches ? node.launch_speed : 1.0;
+    const double pace = launching && deployment->engine.scheduler_launches ? launch_speed() : 1.0;
     const double workers = deployment->sharding.gpus() > 1 ? host.worker_time.base() : 0.0;
     return (host.step_time.base() + workers + host.sequence_time.base() * sequences +
             (prefill ? host.prefill_step_time.base() / pace : 0.0)) /

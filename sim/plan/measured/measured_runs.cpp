@@ -272,11 +272,10 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   const CalibratedGpu& calibrated =
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
-  d->gpu.node.launch_speed *= launch_speed_of_run(gpu, engine, c.text(row, "protocol"));
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
-  d->engine.settle(d->gpu.memory_capacity, d->gpu.architecture, d->sharding.tp);
+  d->engine.settle(d->gpu, d->sharding.tp);
   launch(d->engine, kind, c, row, d->model);
   if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
@@ -320,7 +319,7 @@ std::string pricing_key(const Deployment& d, const std::string& model) {
       d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(p.weights), name_of(p.attention_weights),
       name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache), e.max_num_batched_tokens,
       name_of(e.moe_kernel), static_cast<int>(e.block_products), e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs,
-      e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed, e.sparse_attention);
+      e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed * e.launch_speed, e.sparse_attention);
   return key + fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
                            e.attention_kernel, static_cast<int>(e.expert_exchange), e.scheduler_launches,
                            e.graphs.prefill_tokens, e.graphs.plain_prefill, e.graphs.dependent_launch,

@@ -241,10 +241,6 @@ bool recipe_launches_ahead(const std::string& model, const RunShape& shape, int 
 
 }  // namespace
 
-double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol) {
-  return gpu == "b200-sxm" && engine != "trtllm" && protocol == "inferencex" ? 0.4 : 1.0;
-}
-
 void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::string_view)>& text,
                            const std::function<double(std::string_view, double)>& number, const RunShape& shape) {
   const auto whole = [&](std::string_view name, int blank) {
@@ -257,6 +253,7 @@ void apply_launch_settings(EngineSpec& e, const std::function<std::string(std::s
   if (shape.protocol == "nvidia" && e.kernels == KernelFamily::kTrtllm && shape.concurrency > 0)
     apply_generated_settings(e, shape);
   if (shape.protocol == "nvidia" && e.name == "sglang-0.5.8") apply_dynamo_settings(e);
+  if (shape.protocol == "nvidia") e.launch_speed = 1.0;  // its B200s launch for TensorRT-LLM as fast as its H200s
   if (shape.kind == RunKind::kStatic) apply_static_settings(e, shape);
   e.gpu_memory_utilization = number("memory_fraction", e.gpu_memory_utilization);
   if (!(e.gpu_memory_utilization >= 0 && e.gpu_memory_utilization <= 1))

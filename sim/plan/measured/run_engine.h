@@ -64,11 +64,6 @@ std::int64_t offline_requests(const std::string& version, int tokens);
 /// ratio of the two parts' bandwidths).
 std::string gpu_of_run(const std::string& gpu, const std::string& source);
 
-/// How fast that machine launched kernels, over others with such GPUs: InferenceX runs vLLM and SGLang on other B200
-/// machines than TensorRT-LLM (its .github/configs/runners.yaml: b200, b200-trt), and eager prefill on them takes two
-/// and a half times what the same build takes beside a B300.
-double launch_speed_of_run(const std::string& gpu, const std::string& engine, const std::string& protocol);
-
 /// vLLM's V0 engine: its own paged attention, which takes query heads one by one, stood in where FlashAttention's
 /// decode had no kernel: on AMD GPUs, for fp8 caches, and for sliding windows (vllm/attention/selector.py, 0.4.1 to
 /// 0.6: "Cannot use FlashAttention-2 backend due to sliding window"). Argonne's H100 runs of mistral-7b step up at the

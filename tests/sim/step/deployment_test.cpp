@@ -109,15 +109,22 @@ TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of w
         fmt::format("name: e\nkernels: vllm\n{}\nby_gpu:\n"
                     "  - {{below: 35 GiB, tp_below: 4, max_num_batched_tokens: 2048, graph_batch: 24}}\n"
                     "  - {{below: 70 GiB, architecture: ampere, max_num_seqs: 256, max_num_batched_tokens: 4096}}\n"
+                    "  - {{gpu: slow, launch_speed: 0.4}}\n"
                     "  - {{max_num_seqs: 1024, max_num_batched_tokens: 8192, graph_batch: 512}}\n",
                     settings),
         "e.yaml");
     EngineSpec e = parse_engine_spec(ConfigReader(tree, "an engine"));
     CHECK(e.max_num_batched_tokens >= 8192);  // as on the largest GPU until it is settled
-    e.settle(gib * kGibibyte, architecture, tp);
+    GpuSpec gpu;
+    gpu.name = gib > 100 ? "slow" : "fast";
+    gpu.memory_capacity = gib * kGibibyte;
+    gpu.architecture = architecture;
+    e.settle(gpu, tp);
+    CHECK(e.launch_speed == (gib > 100 ? 0.4 : 1.0));
     return std::array{e.max_num_seqs, e.max_num_batched_tokens, e.graphs.max_batch};
   };
   CHECK(settled("", 80, "hopper", 1) == std::array{1024, 8192, 512});
+  CHECK(settled("", 180, "blackwell", 1) == std::array{1024, 8192, 512});
   CHECK(settled("", 80, "ampere", 1) == std::array{256, 4096, 512});
   CHECK(settled("", 48, "ada", 1) == std::array{256, 4096, 512});
   CHECK(settled("", 24, "ada", 1) == std::array{256, 2048, 24});
