@@ -11,9 +11,10 @@ namespace roofcast {
 
 class FrontEnd {
  public:
-  explicit FrontEnd(const EngineSpec& engine)
+  /// `text`: how long the front end takes for a prompt token, over what it takes for one of plain text.
+  explicit FrontEnd(const EngineSpec& engine, double text = 1.0)
       : request_(SimTime::of(engine.host.request_time)),
-        prompt_token_(engine.host.prompt_token_time),
+        prompt_token_(engine.host.prompt_token_time * text),
         latency_(SimTime::of(engine.host.request_latency)),
         token_(SimTime::of(engine.host.token_time / std::max(1, engine.postprocess_workers))) {}
 

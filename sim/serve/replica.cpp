@@ -17,7 +17,7 @@ Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOpti
       draft_pricer_(draft_pricer),
       requests_(requests),
       collector_(collector),
-      front_end_(engine_),
+      front_end_(engine_, options_.prompt_text),
       gaps_(collector, engine_.stream_interval),
       pool_(*deployment_),
       growth_(pool_.layout()),

@@ -12,6 +12,7 @@ struct ReplicaOptions {
   bool prefill_only = false;            ///< hands sequences over after their first token
   BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
   Seconds transfer_latency{};
+  double prompt_text = 1.0;  ///< of a prompt token, over plain text's: what it takes of the front end
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own
 };
 

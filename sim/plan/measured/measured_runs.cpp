@@ -127,13 +127,15 @@ Sharding sharding_of(const Columns& c, std::size_t row) {
   return s;
 }
 
+PromptGrowth growth_of(RunKind kind, const Columns& c, std::size_t row, const EngineSpec& engine,
+                       const ModelSpec& model) {
+  if (kind != RunKind::kAggregated) return {};
+  return prompt_growth(engine, c.text(row, "protocol"), c.text(row, "measured"), model);
+}
+
 /// Of the longest prompt, as the engine saw it.
-int prompt_tokens_of(RunKind kind, const Columns& c, std::size_t row, const EngineSpec& engine,
-                     const ModelSpec& model) {
-  const int isl = c.needed(row, "isl");
-  if (kind != RunKind::kAggregated) return isl;
-  return static_cast<int>(
-      std::lround(isl * prompt_growth(engine, c.text(row, "protocol"), c.text(row, "measured"), model)));
+int prompt_tokens_of(const Columns& c, std::size_t row, const PromptGrowth& growth) {
+  return static_cast<int>(std::lround(c.needed(row, "isl") * growth.tokens));
 }
 
 /// `isl`: of prompt_tokens_of.
@@ -251,7 +253,7 @@ void launch(EngineSpec& engine, RunKind kind, const Columns& c, std::size_t row,
       [&](std::string_view name, double blank) { return c.number(row, name, blank); },
       {.kind = kind,
        .protocol = c.text(row, "protocol"),
-       .isl = prompt_tokens_of(kind, c, row, engine, model),
+       .isl = prompt_tokens_of(c, row, growth_of(kind, c, row, engine, model)),
        .osl = c.count(row, "osl", 1),
        .concurrency = c.count(row, "concurrency", 0),
        .batch = c.count(row, "batch", 1),
@@ -341,7 +343,9 @@ MeasuredRun read_run(RunKind kind, const Columns& c, std::size_t row, const Deco
   MeasuredRun run = describe(c, row);
   std::shared_ptr<Deployment> d = deployment_of(kind, c, row, limits, specs);
   run.dense = !has_experts(d->model);
-  run.workload = workload_of(kind, c, row, prompt_tokens_of(kind, c, row, d->engine, d->model));
+  const PromptGrowth growth = growth_of(kind, c, row, d->engine, d->model);
+  run.workload = workload_of(kind, c, row, prompt_tokens_of(c, row, growth));
+  run.serving.prompt_text = growth.text / growth.tokens;
   allow_context(*d, run.workload);
   if (kind == RunKind::kDisaggregated) {
     // The published recipes run nvfp4 experts on trtllm-gen where the attention is tensor-parallel.

@@ -136,11 +136,11 @@ bool has_deepseek_tokenizer(const ModelSpec& model) {
   return model.model_type == "deepseek_v2" || model.model_type == "deepseek_v3" || model.model_type == "deepseek_v32";
 }
 
-double prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
-                     const ModelSpec& model) {
+PromptGrowth prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
+                           const ModelSpec& model) {
   const bool mended = measured.empty() || measured >= "2026-05";
   const bool grows = protocol == "inferencex" && engine.name == "sglang" && has_deepseek_tokenizer(model);
-  return grows && !mended ? 35921.0 / 7140.0 : 1.0;
+  return grows && !mended ? PromptGrowth{.tokens = 35921.0 / 7140.0, .text = 1.6} : PromptGrowth{};
 }
 
 int sharing_replicas(const std::string& protocol, const std::string& version, int gpus) {

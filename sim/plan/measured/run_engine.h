@@ -34,13 +34,19 @@ bool has_indexed_latents(const ModelSpec& model);
 /// DeepSeek's tokenizer is byte-level BPE that declares itself LlamaTokenizerFast (tokenizer_config.json).
 bool has_deepseek_tokenizer(const ModelSpec& model);
 
-/// Prompt tokens that reached the engine, for each that an aggregated run's column tells. InferenceX draws random
+/// Of what an aggregated run's column tells.
+struct PromptGrowth {
+  double tokens = 1.0;  ///< that reached the engine
+  double text = 1.0;    ///< what the front end takes for them
+};
+/// What became of the prompts on their way. InferenceX draws random
 /// tokens, decodes them and sends the text. Images of SGLang from 0.5.10 on carry transformers 5, whose Llama tokenizer
 /// replaces DeepSeek's decoder, at the client alone: 7,140 tokens came back as 35,921
 /// (github.com/SemiAnalysisAI/InferenceX/pull/937). The client was mended in May 2026 (pull/1381), after which these
-/// runs were repeated (pull/1502).
-double prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
-                     const ModelSpec& model);
+/// runs were repeated (pull/1502). The text is hardly longer: Hugging Face's tokenizers cut it into five times as many
+/// tokens, a character or two each, in 1.6 times the time (DeepSeek-V3's tokenizer.json, prompts of 900 and 7,400).
+PromptGrowth prompt_growth(const EngineSpec& engine, const std::string& protocol, const std::string& measured,
+                           const ModelSpec& model);
 
 /// Replicas that share an aggregated run's concurrency. NVIDIA's runs under TensorRT-LLM 1.3.0rc5 (6 and 7 March 2026)
 /// stand beside runs of the same days with prefill and decode apart on 64 GPUs, and their concurrency is that of as

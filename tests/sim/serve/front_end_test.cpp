@@ -28,6 +28,11 @@ TEST_CASE("front end: requests queue for the intake, then wait the same time eac
   CHECK(front.receive(ms(100), 100) == ms(108));
 }
 
+TEST_CASE("front end: tokens of other text than plain take another time") {
+  FrontEnd front(engine(2, 10, 5, 0), 0.3);
+  CHECK(front.receive(ms(0), 100) == ms(7.3));  // 2 ms + 100 * 3 us, + 5 ms
+}
+
 TEST_CASE("front end: a lagging server delays tokens") {
   FrontEnd front(engine(0, 0, 0, 1000));
   CHECK(front.deliver(ms(10), ms(10), 1, 1).last == ms(11));

@@ -203,22 +203,26 @@ TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for S
 }
 
 TEST_CASE("measured runs: DeepSeek's prompts of InferenceX's client under transformers 5 were five times as long") {
-  const auto longest = [](const std::string& model, const std::string& version, const std::string& day,
-                          const std::string& protocol) {
+  const auto run = [](const std::string& model, const std::string& version, const std::string& day,
+                      const std::string& protocol) {
     return read_measured_runs(
                CsvTable::parse("model,gpu,engine,engine_version,measured,protocol,weight_dtype,isl,osl,concurrency,tp,"
                                "ttft_ms,tpot_ms\n" +
                                    model + ",b300-sxm,sglang," + version + "," + day + "," + protocol +
                                    ",nvfp4,7140,64,8,8,1,1\n",
                                "runs.csv"))
-        .runs.at(0)
-        .workload.prompt_tokens.longest();
+        .runs.at(0);
   };
+  const auto longest = [&](auto... of) { return run(of...).workload.prompt_tokens.longest(); };
   CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "inferencex") == 35921);
   CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-05-20", "inferencex") == 7140);  // mended
   CHECK(longest("deepseek-v3", "0.5.9", "2026-03-17", "inferencex") == 7140);         // transformers 4
   CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "nvidia") == 7140);
   CHECK(longest("glm-5", "0.5.10.post1", "2026-04-17", "inferencex") == 7140);  // its own tokenizer
+  // Five times the tokens in text that takes 1.6 times as long to cut.
+  CHECK(run("deepseek-v3", "0.5.10.post1", "2026-04-17", "inferencex").serving.prompt_text ==
+        doctest::Approx(1.6 * 7140 / 35921));
+  CHECK(run("glm-5", "0.5.10.post1", "2026-04-17", "inferencex").serving.prompt_text == 1.0);
 }
 
 TEST_CASE("measured runs: NVIDIA's of March 2026 on one deployment share their requests among the pairs of 64 GPUs") {
@@ -441,18 +445,18 @@ TEST_CASE("host fit: a front end's costs are expected, with a sibling's of the e
   };
   const HostCosts own = costs("vllm"), sibling = costs("vllm-0"), front_end = costs("sglang");
   REQUIRE(sibling.step_time > 2 * own.step_time);
-  REQUIRE(front_end.request_time > 2 * std::max(own.request_time, sibling.request_time));
+  REQUIRE(front_end.request_latency > 2 * std::max(own.request_latency, sibling.request_latency));
   const CsvTable table = CsvTable::parse(closed_loop_runs(1), "runs.csv");
   MeasuredRuns runs = read_measured_runs(table);
   HostFitOptions options{.max_evaluations = 150, .starts = 1, .pull = 1000, .front_end = "sglang"};
   const HostFit alone = fit_host(runs, table, "vllm", options);
   CHECK(alone.host.step_time / own.step_time == doctest::Approx(1).epsilon(0.1));
-  CHECK(alone.host.request_time / front_end.request_time == doctest::Approx(1).epsilon(0.1));
+  CHECK(alone.host.request_latency / front_end.request_latency == doctest::Approx(1).epsilon(0.1));
   options.sibling = "vllm-0";
   options.cross_validate = true;
   const HostFit both = fit_host(runs, table, "vllm", options);
   CHECK(both.host.step_time / sibling.step_time == doctest::Approx(1).epsilon(0.1));
-  CHECK(both.host.request_time / front_end.request_time == doctest::Approx(1).epsilon(0.1));
+  CHECK(both.host.request_latency / front_end.request_latency == doctest::Approx(1).epsilon(0.1));
   CHECK(both.groups[0].held_out.ttft == doctest::Approx(both.groups[0].fitted.ttft).epsilon(0.1));
 }
 
