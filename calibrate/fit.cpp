@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlopt.hpp>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -254,8 +256,24 @@ double log_ratio(Seconds predicted, Seconds measured) {
   return std::isfinite(ratio) ? ratio : 10.0;
 }
 
-int fold_of(std::uint64_t group, int folds) {
-  return static_cast<int>(Random(group).bits() % static_cast<std::uint64_t>(std::max(folds, 1)));
+std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds) {
+  std::map<std::uint64_t, std::size_t> rows_of;
+  for (const std::uint64_t group : groups) ++rows_of[group];
+  std::vector<std::uint64_t> order;
+  for (const auto& [group, rows] : rows_of) order.push_back(group);
+  std::ranges::sort(order, {}, [&](std::uint64_t group) {
+    return std::tuple(-static_cast<double>(rows_of[group]), Random(group).bits());
+  });
+  std::vector<std::size_t> filled(static_cast<std::size_t>(std::max(folds, 1)));
+  std::map<std::uint64_t, int> fold_of;
+  for (const std::uint64_t group : order) {
+    const auto emptiest = std::ranges::min_element(filled);
+    *emptiest += rows_of[group];
+    fold_of[group] = static_cast<int>(emptiest - filled.begin());
+  }
+  std::vector<int> of_rows;
+  for (const std::uint64_t group : groups) of_rows.push_back(fold_of[group]);
+  return of_rows;
 }
 
 std::string few_rows(std::size_t rows, const FitOptions& options) {

@@ -74,8 +74,9 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
                const FitOptions& options, bool statistics);
 /// Empty when the rows can move any constant at all, else what is wrong.
 std::string few_rows(std::size_t rows, const FitOptions& options);
-/// Fold of a group of rows: a hash, so that neighbouring groups part.
-int fold_of(std::uint64_t group, int folds);
+/// The fold of each row, by the group it belongs to: the largest group first, each into the fold with the fewest rows
+/// so far, so that a few large groups are left out one by one. Among groups of a size by a hash: neighbours part.
+std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
 
 template <class P>
@@ -164,9 +165,12 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   double scatter = log_scatter(predicted, measured);
   predicted.clear();
   measured.clear();
+  std::vector<std::uint64_t> groups;
+  for (const Row& row : rows) groups.push_back(group(row));
+  const std::vector<int> folds = folds_of(groups, options.folds);
   for (int fold = 0; options.folds > 1 && fold < std::min(options.folds_run, options.folds); ++fold) {
     std::vector<std::size_t> seen, unseen;
-    for (const std::size_t i : all) (fold_of(group(rows[i]), options.folds) == fold ? unseen : seen).push_back(i);
+    for (const std::size_t i : all) (folds[i] == fold ? unseen : seen).push_back(i);
     if (unseen.empty() || seen.size() < all.size() / 2) continue;
     score(solve(fields, seen, residuals, options, false).values, unseen, predicted, measured);
   }
