@@ -137,21 +137,31 @@ Seconds predict_row(const MoeRow& row, const MoeParameters& p, const GpuSpec& gp
   return moe_experts(row.shape, p, gpu, row.header.timing).time;
 }
 
-/// One measured cell: a model's experts under one split and distribution, over all token counts.
+/// One measured cell, a run of the benchmark: a model's experts under one split and distribution, over all token counts.
 auto cell_of(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return std::tuple(family_of_shape(row), s.tp, s.ep, s.routing.exponent);
 }
 
-/// Whole cells of TensorRT-LLM's CUTLASS kernels ran 2-7x slow in the benchmark that timed them: the tactic that a
-/// warm-up would have chosen was missing. An engine warms up before it serves, so cells whose median is over 1.6 times
-/// a first fit are no evidence for its constants. A benchmark's row may be of either kind: its interval is that of all.
+/// The benchmark keeps the tactics that TensorRT-LLM's tuner finds in a file named by format, hidden size, inner size a
+/// rank and local experts, and finds it again by the beginning of that name: who finds a file of another split, router
+/// or kernel, or of 16 experts for 1, runs untuned, whole cells at a time and 1.3-7 times as long. Source: NVIDIA
+/// aiconfigurator (Apache-2.0), collector/trtllm/collect_moe.py. An engine tunes before it serves.
+bool may_be_untuned(MoeVariant variant, Dtype weights, KernelFamily family) {
+  const bool cutlass = variant == MoeVariant::kDefault || variant == MoeVariant::kTwoMatrices;
+  const bool format = weights == Dtype::kBf16 || weights == Dtype::kFp8 || weights == Dtype::kNvfp4;
+  return family == KernelFamily::kTrtllm && cutlass && format;
+}
+
+/// Cells whose median is over 1.25 times the fit are no evidence for the constants of tuned kernels: the medians part
+/// there, in every such table. A benchmark's row may be of either kind: its interval is that of all.
 std::vector<MoeRow> tuned_only(const std::vector<MoeRow>& rows, const MoeParameters& p, const GpuSpec& gpu) {
+  constexpr double kUntuned = 1.25;
   std::map<decltype(cell_of(rows[0])), std::vector<double>> ratios;
   for (const MoeRow& row : rows) ratios[cell_of(row)].push_back(row.header.latency / predict_row(row, p, gpu));
   std::vector<MoeRow> kept;
   for (const MoeRow& row : rows) {
-    if (quantile(ratios[cell_of(row)], 0.5) <= 1.6) kept.push_back(row);
+    if (quantile(ratios[cell_of(row)], 0.5) <= kUntuned) kept.push_back(row);
   }
   return kept;
 }
@@ -214,11 +224,11 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
   quick.starts = 1;
   quick.max_rows = std::min(quick.max_rows, 500);
   const std::vector<MoeRow> all = untuned_cells ? rows : std::vector<MoeRow>{};
-  for (int round = 0; untuned_cells && round < (options.kept ? 1 : 2); ++round) {
+  for (int round = 0; untuned_cells && round < (options.kept ? 1 : 4); ++round) {
     const MoeParameters first =
         options.kept ? kept_constants<MoeParameters>(options, name).value
                      : fit<MoeParameters>(std::span<const MoeRow>(rows), predict, quick, family_of_shape, prior).value;
-    rows = tuned_only(rows, first, gpu);
+    rows = tuned_only(all, first, gpu);
   }
   FittedConstants fitted = fit_block_of(name, std::span<const MoeRow>(rows), predict, options, family_of_shape, prior);
   score_elsewhere<MoeParameters>(all, predict, fitted);
@@ -229,8 +239,7 @@ std::optional<FittedConstants> fit_variant(MoeVariant variant, Dtype weights, st
                                            const GpuSpec& gpu, KernelFamily family, const FitOptions& options,
                                            const std::optional<FixedTimes>& times = std::nullopt) {
   const std::string place = variant == MoeVariant::kDefault ? "moe" : fmt::format("moe_variants.{}", name_of(variant));
-  const bool untuned_cells = family == KernelFamily::kTrtllm && variant == MoeVariant::kDefault &&
-                             (weights == Dtype::kBf16 || weights == Dtype::kFp8);
+  const bool untuned_cells = may_be_untuned(variant, weights, family);
   FitOptions mine = options;
   mine.what = fmt::format("{}.{} of {} under {}", place, name_of(weights), gpu.name, name_of(family));
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
