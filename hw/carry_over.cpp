@@ -45,7 +45,7 @@ constexpr double kMemoryGives = 0.93;
 
 /// Share of the bandwidth. What a kernel loses beyond that of the memory itself, it loses on the SMs (bytes in flight,
 /// instructions): that time goes with SMs x clock. On another generation's memory shares do not rise: it may give less
-/// (an L40S's GDDR6 does).
+/// (an L40S's GDDR6 does, which carries its check bits in band), unless it runs without ECC.
 ///   1 / share' = 1 / 0.93 + (1 / share - 1 / 0.93) memory / (SMs x clock), ratios of new to old
 double share_of_memory(double share, const Ratios& r) {
   const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives), longer = r.memory / r.l2 - 1.0;
@@ -177,7 +177,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     if (old == nullptr) continue;
     Fitted<P> fitted = *old;
     Ratios ratios = ratios_of(from, to, dtype);
-    ratios.other_memory = how.another_generation;
+    ratios.other_memory = how.another_generation && how.memory_ecc;
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;
       const double stays = std::min(value, staying_us<P>(field.name));

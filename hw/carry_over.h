@@ -10,6 +10,7 @@ namespace roofcast {
 struct CarryOver {
   bool another_generation = false;  ///< than the GPU that was measured
   double matrix_limit = 1.0;        ///< share of the dense peaks that the board's power sustains
+  bool memory_ecc = true;           ///< may cost bandwidth, where the memory is of another kind
 };
 
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel

@@ -110,7 +110,8 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   const std::string source = in.text("carried_over_from", "");
   const std::string ampere = in.text("ampere_kernels_from", "");
   const CarryOver how{.another_generation = in.boolean("another_generation", false),
-                      .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0})};
+                      .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
+                      .memory_ecc = in.boolean("memory_ecc", true)};
   in.finish();
   if (!source.empty()) {
     const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
@@ -125,7 +126,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     if (own) mine.family = family;  // whose kernels its own constants are of
     return own ? read_constants(own, std::move(mine)) : mine;
   }
-  for (const char* key : {"ampere_kernels_from", "matrix_limit", "another_generation"}) {
+  for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation"}) {
     if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
   if (own) return read_constants(own, priors(family));
