@@ -172,7 +172,7 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
   for (const double split : kSplits) {
     const double blocks = grid * split;
-    if (split > most_splits || (split > 1 && blocks > 2.0 * x.sms)) break;
+    if (split > most_splits) break;
     const double turns = turns_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
     Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
