@@ -175,6 +175,27 @@ TEST_CASE("fit: constants that are kept stay, and their discrepancy holds nine o
   CHECK(fit<StreamParameters>(all, stream, options, each, {}, &wrong).record.discrepancy > 0.5);
 }
 
+TEST_CASE("fit: few large groups are left out one by one, many small ones in folds of a size") {
+  // 40, 30, 20 and 2 rows: one fold each, the fifth stays empty
+  std::vector<std::uint64_t> groups;
+  for (const auto& [group, rows] : {std::pair{7u, 20}, {3u, 40}, {9u, 2}, {4u, 30}})
+    groups.insert(groups.end(), rows, group);
+  const std::vector<int> folds = fit_detail::folds_of(groups, 5);
+  CHECK(folds[0] == 2);
+  CHECK(folds[20] == 0);
+  CHECK(folds[60] == 3);
+  CHECK(folds[62] == 1);
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    if (groups[i] == groups[i - 1]) CHECK(folds[i] == folds[i - 1]);
+  }
+  // 100 groups of three rows, whatever their order: 60 rows a fold
+  groups.clear();
+  for (std::uint64_t i = 0; i < 300; ++i) groups.push_back(i % 100);
+  std::array<int, 5> rows{};
+  for (const int fold : fit_detail::folds_of(groups, 5)) ++rows[static_cast<std::size_t>(fold)];
+  CHECK(rows == std::array<int, 5>{60, 60, 60, 60, 60});
+}
+
 TEST_CASE("fit: the scatter of errors is such that nine of ten lie within 1.645 of it, however wrong the tenth") {
   std::vector<double> predicted(11, 10.0), measured(11, 10.0);
   for (std::size_t i = 0; i < 10; ++i) measured[i] = 10.0 * std::exp(0.01 * static_cast<double>(i + 1));

@@ -131,6 +131,7 @@ TEST_CASE("efficiency: what says how constants are carried over is refused where
   CHECK(error_of("efficiency: {ampere_kernels_from: a100-sxm}\n").find("needs 'carried_over_from'") !=
         std::string::npos);
   CHECK(error_of("efficiency: {matrix_limit: 0.5}\n").find("needs 'carried_over_from'") != std::string::npos);
+  CHECK(error_of("efficiency: {memory_ecc: false}\n").find("needs 'carried_over_from'") != std::string::npos);
 }
 
 TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
@@ -170,6 +171,19 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   const Efficiency same =
       load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
   CHECK(same.gemm.find(Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
+}
+
+TEST_CASE("efficiency: another generation's memory gives no larger share than before, unless it runs without ECC") {
+  const Folder folder;
+  const std::string measured = folder.write(
+      "a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + "efficiency: {vllm: {gemm: {bf16: {launch_us: 4}}}}\n");
+  const auto share = [&](const std::string& more) {
+    const std::string text = "boost_clock: 2 GHz\nefficiency: {carried_over_from: " + measured + more + "}\n";
+    return load_text(text, KernelFamily::kVllm).efficiency.gemm.find(Dtype::kBf16)->value.bandwidth_efficiency;
+  };
+  CHECK(share(", another_generation: true") == doctest::Approx(GemmParameters{}.bandwidth_efficiency));
+  CHECK(share(", another_generation: true, memory_ecc: false") == doctest::Approx(share("")));
+  CHECK(share("") > 1.02 * GemmParameters{}.bandwidth_efficiency);
 }
 
 TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one that has more its throttling") {

@@ -119,6 +119,22 @@ TEST_CASE("gemm: one tile too many for the SMs costs a second turn") {
   CHECK(more > full * 1.05);
 }
 
+TEST_CASE("gemm: long products whose last turn stands nearly empty are cut, into more than two turns too") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = "ampere";
+  gpu.sm_count = 100;
+  GemmParameters p = perfect();
+  p.lone_block_rate = 0.6;
+  p.tile_intensity = 85.0;  // of 128 x 256: smaller tiles starve
+  p.split_k_us = 2.0;
+  // 128 tiles of 128 x 256 on 100 SMs: two turns where 1.28 would do
+  const GemmShape shape{.m = 1024, .n = 4096, .k = 65536};
+  const double work = 2.0 * shape.m * shape.n * shape.k / 1024e12;
+  CHECK(served(shape, p, gpu).time.base() < 1.3 * work);
+  p.split_k_us = 1e4;
+  CHECK(served(shape, p, gpu).time.base() > 1.4 * work);
+}
+
 TEST_CASE("gemm: a power limit lengthens the work alone, by the busy share") {
   const GpuSpec gpu = round_gpu();
   GemmParameters p = perfect();
@@ -188,7 +204,7 @@ TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row"
   CHECK(time(8192, GemmKernel::kFlashInfer).base() == doctest::Approx(tiles.base()));
   CHECK(time(8192, GemmKernel::kFlashInfer) > 3 * time(8192, GemmKernel::kDeepGemm));
   CHECK(time(8, GemmKernel::kFlashInfer) == time(8, GemmKernel::kDeepGemm));  // weights take longer
-  CHECK(time(8192, GemmKernel::kFlashInfer, Timing::kBenchmark) < tiles);  // which are of vLLM's other kernel
+  CHECK(time(8192, GemmKernel::kFlashInfer, Timing::kBenchmark) < tiles);     // which are of vLLM's other kernel
 }
 
 TEST_CASE("gemm: a long k over few tiles is cut among the SMs, where the library does so") {
