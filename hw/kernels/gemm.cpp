@@ -170,9 +170,12 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
   const bool stalls = tiling.empty_rows_stall && empty > 0.0;
   const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
+  const Seconds full_turns = std::max(stream, x.k_steps * (grid / x.sms) * step);  // none is faster, however cut
   for (const double split : kSplits) {
     const double blocks = grid * split;
-    if (split > most_splits) break;
+    const Seconds reduction =
+        split > 1 ? p.split_k_us * kMicrosecond + Bytes(8.0 * split * x.shape.m * x.shape.n) / x.l2_rate : Seconds{};
+    if (split > most_splits || full_turns + reduction >= best_time) break;
     const double turns = turns_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
     Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
@@ -181,10 +184,7 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
         (x.wave_us * std::min(1.0, steps / p.ramp_k_steps) + p.epilogue_us * tile.area) * kMicrosecond;
     plan.compute += (turns - 1.0) * between;
     if (blocks < x.sms) plan.memory = std::max(stream, x.traffic.total() / (blocks * kDrawOfOneSm));
-    plan.exposed = between;
-    if (split > 1) {
-      plan.exposed += p.split_k_us * kMicrosecond + Bytes(8.0 * split * x.shape.m * x.shape.n) / x.l2_rate;
-    }
+    plan.exposed = between + reduction;
     if (std::max(plan.compute, plan.memory) + plan.exposed >= best_time) continue;
     const Plan hot = throttled(plan, x);
     const Seconds time = hot.time();
