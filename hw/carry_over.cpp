@@ -52,7 +52,7 @@ double share_of_memory(double share, const Ratios& r) {
   return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
 bool is_share_of_memory(std::string_view name) {
-  return name.ends_with("bandwidth_fraction") || name == "bandwidth_efficiency";
+  return name.ends_with("bandwidth_fraction") || name == "bandwidth_efficiency" || name == "quantization_memory_ratio";
 }
 
 double factor_of(std::string_view name, const Ratios& r) {

@@ -52,15 +52,16 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
 }
 
 /// What a loop adds that finds its weights in L2, waits for its host or quantizes beside the product.
-constexpr std::array<std::string_view, 9> kBenchmarkFields{"l2_usable",
-                                                           "benchmark_us",
-                                                           "quantization_row_us",
-                                                           "quantization_step_us",
-                                                           "quantization_l2_ratio",
-                                                           "host_floor_us",
-                                                           "host_floor_deep_gemm_us",
-                                                           "host_odd_rows_us",
-                                                           "host_floor_flash_infer_us"};
+constexpr std::array<std::string_view, 10> kBenchmarkFields{"l2_usable",
+                                                            "benchmark_us",
+                                                            "quantization_row_us",
+                                                            "quantization_step_us",
+                                                            "quantization_memory_ratio",
+                                                            "quantization_l2_ratio",
+                                                            "host_floor_us",
+                                                            "host_floor_deep_gemm_us",
+                                                            "host_odd_rows_us",
+                                                            "host_floor_flash_infer_us"};
 
 /// Fits one format and appends its block. `wide` are the constants of bf16, where they are known. Null: too few rows.
 std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype block, const GpuSpec& gpu,

@@ -217,7 +217,7 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
 Seconds quantization(const Problem& x, double passes) {
   const Bytes moved = Bytes(x.shape.m * x.shape.k * 2.0 * passes) + x.traffic.activations;
   const double hit = hit_rate(x.traffic.total() + Bytes(2.0 * x.shape.m * x.shape.k), x.cached_bytes);
-  const BytesPerSecond dram = x.gpu.memory_bandwidth * x.p.bandwidth_efficiency;
+  const BytesPerSecond dram = x.gpu.memory_bandwidth * x.p.quantization_memory_ratio;
   const BytesPerSecond l2 = x.gpu.memory_bandwidth * x.p.quantization_l2_ratio;
   const double row = x.p.quantization_row_us + x.p.quantization_step_us * ceiling(x.shape.k / kQuantizedAtOnce);
   return std::max(moved * (1.0 - hit) / dram + moved * hit / l2, ceiling(x.shape.m / x.sms) * row * kMicrosecond);

@@ -46,9 +46,10 @@ struct GemmParameters {
   double gemv_us = 0.0;                ///< saved by the kernel for one row
   double benchmark_us = 0.0;         ///< beside the GEMM in a benchmark: launch of a dynamic quantization, plug-in call
   double quantization_row_us = 0.0;  ///< one row of it, one row an SM at a time
-  double quantization_step_us = 0.0;   ///< every 2048 elements of such a row
-  double quantization_l2_ratio = 1.0;  ///< its L2 rate over the DRAM datasheet's
-  double host_floor_us = 0.0;          ///< eager timing: the host's pace, by kernel
+  double quantization_step_us = 0.0;       ///< every 2048 elements of such a row
+  double quantization_memory_ratio = 0.6;  ///< its DRAM rate over the datasheet's
+  double quantization_l2_ratio = 1.0;      ///< its L2 rate over the DRAM datasheet's
+  double host_floor_us = 0.0;              ///< eager timing: the host's pace, by kernel
   double host_floor_deep_gemm_us = 0.0;
   double host_odd_rows_us =
       0.0;  ///< on top of DeepGEMM's, where m is not a multiple of 4 and scales are copied to align them

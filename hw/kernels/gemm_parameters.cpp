@@ -10,7 +10,7 @@ namespace roofcast {
 namespace {
 
 using P = GemmParameters;
-constexpr std::array<Parameter<P>, 23> kFields{{
+constexpr std::array<Parameter<P>, 24> kFields{{
     {"compute_efficiency", &P::compute_efficiency, 0.03, 1.0,
      "matrix-unit rate over the datasheet's, clocks not throttled"},
     {"sustained_clock", &P::sustained_clock, 0.7, 1.0, "clock under the power limit over the cool one"},
@@ -33,6 +33,7 @@ constexpr std::array<Parameter<P>, 23> kFields{{
      "timed beside the GEMM: launch of a dynamic quantization, plug-in call"},
     {"quantization_row_us", &P::quantization_row_us, 0.0, 2.0, "one row of the quantization, one row an SM at a time"},
     {"quantization_step_us", &P::quantization_step_us, 0.0, 2.0, "every 2048 elements of such a row"},
+    {"quantization_memory_ratio", &P::quantization_memory_ratio, 0.05, 1.0, "its DRAM rate over the datasheet's"},
     {"quantization_l2_ratio", &P::quantization_l2_ratio, 0.2, 4.0, "its L2 rate over the DRAM datasheet's"},
     {"host_floor_us", &P::host_floor_us, 0.0, 400.0, "eager timing: the host's pace, other kernels"},
     {"host_floor_deep_gemm_us", &P::host_floor_deep_gemm_us, 0.0, 400.0, "eager timing: the host's pace, DeepGEMM"},
@@ -124,6 +125,7 @@ std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec&
   if (!older && (block != Dtype::kFp8 || !vllm)) names.add("gemv_us");
   if (block != Dtype::kFp8 && block != Dtype::kFp8Block) names.add("odd_rows");
   if (block == Dtype::kBf16) names.add("benchmark_us");
+  if (!quantizes(block)) names.add("quantization_memory_ratio");
   if (!quantizes(block)) names.add("quantization_l2_ratio");
   if (!quantizes(block)) names.add("quantization_row_us");
   if (!quantizes(block)) names.add("quantization_step_us");

@@ -174,6 +174,16 @@ TEST_CASE("gemm: quantization and host floors are timed by benchmarks, not serve
   // 129 rows on 128 SMs: two rounds of 0.5 + 0.25 * 4096/2048 = 1 us each; launch 10 us
   CHECK(timed(p, Timing::kBenchmark) - timed(p, Timing::kServed) == doctest::Approx(12.0).epsilon(0.05));
 
+  // activations beyond L2: read twice in 16 bit and once in 8, at the quantization's own 1 TB/s
+  GemmParameters half = perfect();
+  half.quantization_memory_ratio = 0.5;
+  const GemmShape tall{.m = 65536, .n = 128, .k = 8192, .weights = Dtype::kFp8, .activations = Dtype::kFp8};
+  const auto tall_us = [&](Timing timing) {
+    return gemm_with(tall, half, gpu, KernelFamily::kTrtllm, timing).time.in(kMicrosecond);
+  };
+  CHECK(tall_us(Timing::kBenchmark) - tall_us(Timing::kServed) ==
+        doctest::Approx(65536.0 * 8192 * 5 / 1e6).epsilon(0.01));
+
   GemmParameters slow_host = perfect();
   slow_host.host_floor_deep_gemm_us = 90.0;
   slow_host.host_odd_rows_us = 9.0;
