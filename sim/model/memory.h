@@ -30,9 +30,10 @@ struct CacheLayout {
 };
 CacheLayout cache_layout(const ModelSpec& model, const Precision& precision, const Sharding& sharding);
 
-/// Largest activation buffers of a step of `tokens` tokens and `logit_rows` rows of logits.
+/// Largest activation buffers of a step of `tokens` tokens and `logit_rows` rows of logits. `kept_experts`: those of
+/// the routed experts, with copies of their operands, are never given back and lie beside whatever else is largest.
 Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const Sharding& sharding, double tokens,
-                       double logit_rows);
+                       double logit_rows, bool kept_experts = false);
 
 /// The same of an engine compiled for at most so many tokens: memory planned once for the whole graph. The product of
 /// gate and up takes the place of one of them, and the workspace of the attention plugin (q, k, v and its output) is

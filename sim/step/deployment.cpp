@@ -69,8 +69,9 @@ Bytes Deployment::reserved_memory() const {
 }
 
 Bytes Deployment::activations(double tokens, double logit_rows) const {
-  return engine.compiled ? compiled_activation_bytes(model, sharding, tokens, logit_rows)
-                         : activation_bytes(model, precision, sharding, tokens, logit_rows);
+  return engine.compiled
+             ? compiled_activation_bytes(model, sharding, tokens, logit_rows)
+             : activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers);
 }
 
 int Deployment::seats() const {

@@ -105,6 +105,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.state_memory_ratio = in.number("state_memory_ratio", e.state_memory_ratio, {0.0, 100.0});
   e.reserved_memory = in.bytes("reserved_memory", e.reserved_memory);
   e.compiled = in.boolean("compiled", e.compiled);
+  e.keeps_expert_buffers = in.boolean("keeps_expert_buffers", e.keeps_expert_buffers);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);

@@ -79,6 +79,7 @@ struct EngineSpec {
   double state_memory_ratio = 0.0;      ///< states of recurrent layers to KV blocks, in bytes; 0 = they share the cache
   Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
   bool compiled = false;                ///< a TensorRT engine: its activations are planned as one graph
+  bool keeps_expert_buffers = false;    ///< activations of routed experts are never given back
   Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prefix_caching = false;

@@ -163,6 +163,22 @@ TEST_CASE("activations grow with tokens and rows of logits") {
   CHECK(bytes(8192, 1) == Bytes(8192 * 2.0 * (3 * 4096 + 3 * 14336)));
 }
 
+TEST_CASE("buffers of experts that are kept lie beside the logits, with copies of the operands") {
+  const ModelSpec model = shipped("minimax-m2.5");
+  const Sharding s{.tp = 4, .ep = 4};
+  Precision fp8;
+  fp8.weights = fp8.expert_weights = Dtype::kFp8Block;
+  fp8.activations = Dtype::kFp8;
+  const double stream = 8192 * 3072 * 6.0, logits = 1024 * 200064 * 10.0;
+  const double routed = 8192 * 8 * 2.0 * (3 * 1536 + 3072), operands = 8192 * 8 * (3072 + 1536);
+  CHECK(activation_bytes(model, fp8, s, 8192, 1024) == Bytes(stream + logits));  // more than the experts' 1.0 GB
+  CHECK(activation_bytes(model, fp8, s, 8192, 1024, true) == Bytes(stream + logits + routed + operands));
+  // 16-bit operands are gathered where they lie, and dense models have no such buffers.
+  CHECK(activation_bytes(model, {}, s, 8192, 1024, true) == Bytes(stream + logits + routed));
+  CHECK(activation_bytes(shipped("llama-3.1-8b"), {}, {}, 8192, 256, true) ==
+        activation_bytes(shipped("llama-3.1-8b"), {}, {}, 8192, 256));
+}
+
 TEST_CASE("a compiled engine plans its buffers as one graph") {
   const ModelSpec model = shipped("llama-3.1-8b");
   // Two vectors of 4096, gate and up of 14336; q and the output of 32 heads, k and v of 8, of 128 each; fp32 logits.
