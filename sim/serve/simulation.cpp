@@ -120,8 +120,7 @@ void Simulation::arrive(SimTime now) {
 
 void Simulation::send_next(int session, SimTime now) {
   if (exhausted_ || now >= stop_sending_) return;
-  const bool pausing = workload_.pause_after_warmup && sent_ == workload_.warmup_requests;
-  if (pausing && in_flight_ > 0 && !collector_.begun()) return;  // warm-up still ends
+  if (in_flight_ > 0 && warmup_ends()) return;
   if (!(session < 0 ? source_.next(next_) : source_.next_after(session, next_))) {
     exhausted_ = true;
     return;
@@ -278,6 +277,11 @@ std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime deli
   return std::nullopt;
 }
 
+/// All of the warm-up is sent, and nothing else is until its last answer has come.
+bool Simulation::warmup_ends() const {
+  return closed() && workload_.pause_after_warmup && sent_ == workload_.warmup_requests && !collector_.begun();
+}
+
 /// A request that ended gives back its slot, and the cache that a prefill replica may still hold for it. True when it
 /// was the last of the warm-up: then all users begin anew.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
@@ -289,10 +293,9 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   }
   requests_.remove(slot);
   --in_flight_;
-  if (!closed() || !workload_.pause_after_warmup || in_flight_ > 0 || sent_ != workload_.warmup_requests ||
-      collector_.begun())
-    return false;
-  main_begin_ = std::max(now, delivered);
+  if (!warmup_ends()) return false;
+  main_begin_ = std::max({main_begin_, now, delivered});
+  if (in_flight_ > 0) return false;
   for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i) events_.push(main_begin_, Kind::kUser, -1);
   return true;
 }
@@ -310,6 +313,7 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
 }
 
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
+  if (warmup_ends()) return;
   const Seconds pause = workload_.arrivals.think_time;
   if (pause > Seconds(0)) from += SimTime::of(Seconds(think_.exponential(pause.base())));
   if (from <= now) {

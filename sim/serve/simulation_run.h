@@ -60,6 +60,7 @@ class Simulation {
   void refuse(Slot slot, SimTime now);
   void count_ended(const LiveRequest& request, const Replica::Ended& ended);
   std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
+  bool warmup_ends() const;
   bool leave(Slot slot, SimTime now, SimTime delivered);
   void transferred(Slot slot, SimTime now);
   void schedule(int index);

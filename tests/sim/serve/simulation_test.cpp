@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -107,6 +110,22 @@ TEST_CASE("simulation: warm-up ends before the counted requests begin") {
   CHECK(seen.requests[3].arrival == seen.requests[4].arrival);
   // Two rounds of 1 + 2 ms prefill and ten steps of 1.02 ms and 0.02 us * (100 .. 109)
   CHECK(m.duration.in(kMillisecond) == doctest::Approx(2 * (3 + 10.2 + 2e-5 * 1045)));
+}
+
+TEST_CASE("simulation: users whose warm-up answers come late begin anew once") {
+  const auto d = fake::deployment(10000);
+  d->engine.host.token_time = kMicrosecond * 100;  // all warm-up answers end in one step, and are delivered after it
+  WorkloadSpec workload = fake::closed_loop(3);
+  workload.warmup_requests = 6;
+  fake::Requests source;
+  for (int i = 0; i < 6 + 30; ++i) source.add(0, 100, 11);
+  fake::Recorder seen;
+  CHECK(simulate(d, source, workload, fake::options(), &seen).completed == 30);
+  std::vector<Seconds> begins;
+  for (const auto& [id, request] : seen.requests) begins.push_back(request.arrival);
+  std::sort(begins.begin(), begins.end());
+  CHECK(begins[0] == begins[2]);
+  CHECK(begins[3] > begins[2]);  // three in flight, not six
 }
 
 TEST_CASE("simulation: a closed loop with a duration stops sending") {
