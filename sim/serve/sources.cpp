@@ -89,12 +89,22 @@ class DrawnSource final : public RequestSource {
     return true;
   }
 
+  RequestLengths lengths_of(const Request& request) {
+    if (workload_.listed) {
+      const auto counted = std::max<std::int64_t>(0, request.id - workload_.warmup_requests);
+      return (*workload_.listed)[static_cast<std::size_t>(counted) % workload_.listed->size()];
+    }
+    if (const auto& changing = workload_.by_time) {
+      const std::size_t window = changing->at(workload_.start + request.arrival);
+      return {changing->prompt[window].draw(prompts_), changing->output[window].draw(outputs_)};
+    }
+    return {workload_.prompt_tokens.draw(prompts_), workload_.output_tokens.draw(outputs_)};
+  }
+
   void fill(Request& request, Session session) {
-    const auto& changing = workload_.by_time;
-    const std::size_t window = changing ? changing->at(workload_.start + request.arrival) : 0;
-    const int added = changing ? changing->prompt[window].draw(prompts_) : workload_.prompt_tokens.draw(prompts_);
-    request.output_tokens = changing ? changing->output[window].draw(outputs_) : workload_.output_tokens.draw(outputs_);
-    request.prompt_tokens = session.history + added;
+    const RequestLengths added = lengths_of(request);
+    request.output_tokens = added.output_tokens;
+    request.prompt_tokens = session.history + added.prompt_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
     request.prefix_blocks.clear();

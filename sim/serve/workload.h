@@ -79,6 +79,10 @@ struct Patience {
 
 struct LengthsByTime;
 
+struct RequestLengths {
+  int prompt_tokens = 1, output_tokens = 1;
+};
+
 struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
@@ -94,6 +98,9 @@ struct WorkloadSpec {
   int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
   int turns = 1;                                 ///< requests of a session: each sends the whole history again
   std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
+  /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
+  /// sent; warm-up requests are as the first. The laws still tell the longest.
+  std::shared_ptr<const std::vector<RequestLengths>> listed;
   /// Several kinds of clients, each with arrivals (open ones), lengths and sharing of its own; those of the whole are
   /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
   std::vector<WorkloadSpec> clients;

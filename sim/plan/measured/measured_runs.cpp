@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/measured/bench_lengths.h"
 #include "sim/plan/measured/run_engine.h"
 #include "sim/plan/spec_cache.h"
 #include "sim/plan/speculation.h"
@@ -158,6 +159,10 @@ WorkloadSpec workload_of(RunKind kind, const Columns& c, std::size_t row, int is
     w.arrivals.concurrency = std::max(1, together / replicas);
     w.requests = 10LL * w.arrivals.concurrency;
     if (c.text(row, "warmed_up") != "0" && spread) w.warmup_requests = 2LL * w.arrivals.concurrency;
+    if (spread && w.requests <= kMostRequests) {
+      const int written = c.needed(row, "isl");
+      w.listed = inferencex_lengths(written, osl, w.requests, static_cast<double>(isl) / written);
+    }
   } else if (kind == RunKind::kOnline) {
     const std::string rate = c.text(row, "request_rate");
     const bool all_at_once = rate == "inf" || c.number(row, "request_rate", 0) <= 0;

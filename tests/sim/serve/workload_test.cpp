@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -315,4 +316,12 @@ TEST_CASE("workload: bad files state their error in the first line") {
     }
     CHECK_MESSAGE(message.find(first.substr(mark.size())) != std::string::npos, message);
   }
+}
+
+TEST_CASE("workload: listed lengths are sent in their order, after warm-up requests like the first") {
+  WorkloadSpec spec = fixed("requests: 3, warmup_requests: 2, arrivals: {process: closed_loop, concurrency: 1}");
+  spec.listed = std::make_shared<const std::vector<RequestLengths>>(std::vector<RequestLengths>{{90, 9}, {80, 8}});
+  std::vector<std::array<int, 2>> sent;
+  for (const Request& r : all_of(spec)) sent.push_back({r.prompt_tokens, r.output_tokens});
+  CHECK(sent == std::vector<std::array<int, 2>>{{90, 9}, {90, 9}, {90, 9}, {80, 8}, {90, 9}});
 }

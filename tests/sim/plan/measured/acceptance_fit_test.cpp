@@ -13,7 +13,7 @@ CsvTable table(double tpot_ms, const std::string& speculation = "mtp", const std
   return CsvTable::parse(
       fmt::format("model,gpu,engine,engine_version,protocol,speculation,num_speculative_tokens,weight_dtype,isl,osl,"
                   "concurrency,tp,pp,attention_dp,moe_tp,moe_ep,ttft_ms,tpot_ms,suspect\n"
-                  "deepseek-v3,h200-sxm,trtllm,1.2,inferencex,{},3,fp8_block,256,64,4,8,1,1,8,1,100,{:.6f},{}\n",
+                  "deepseek-v3,h200-sxm,trtllm,1.2,inferencex,{},3,fp8_block,256,512,4,8,1,1,8,1,100,{:.6f},{}\n",
                   speculation, tpot_ms, suspect),
       "runs.csv");
 }
