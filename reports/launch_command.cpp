@@ -94,19 +94,20 @@ bool quantized(const Deployment& d) { return d.precision.weights != d.model.prec
 bool fp8_while_loading(const Deployment& d) { return d.precision.weights == Dtype::kFp8 && quantized(d); }
 
 Bytes used(const Deployment& d) { return d.memory.weights + d.memory.activations + d.reserved_memory(); }
+Bytes planned(const Deployment& d) { return d.memory.cache + d.memory.states; }
 /// The cache that was planned, as each engine is told it: the memory in use of the whole (vLLM), weights and cache of
 /// the whole (SGLang), the cache of what is free (TensorRT-LLM). The engine's own setting where its rule is the plan's.
 double share_of_total(const Deployment& d) {
   if (d.engine.memory_rule == MemoryRule::kShareOfTotal) return d.engine.gpu_memory_utilization;
-  return (used(d) + d.memory.cache) / d.memory.capacity;
+  return (used(d) + planned(d)) / d.memory.capacity;
 }
 double static_share(const Deployment& d) {  // 0: SGLang's own
   if (d.engine.memory_rule == MemoryRule::kStaticShare) return d.engine.gpu_memory_utilization;
-  return (d.memory.weights + d.memory.cache) / d.memory.capacity;
+  return (d.memory.weights + planned(d)) / d.memory.capacity;
 }
 double share_of_free(const Deployment& d) {
   if (d.engine.memory_rule == MemoryRule::kShareOfFree) return d.engine.gpu_memory_utilization;
-  return d.memory.cache / std::max(d.memory.capacity - used(d), Bytes(1));
+  return planned(d) / std::max(d.memory.capacity - used(d), Bytes(1));
 }
 
 std::string vllm(const Launch& l) {
@@ -139,8 +140,10 @@ std::string sglang(const Launch& l) {
   if (d.sharding.pp > 1) out += fmt::format(" --pp-size {}", d.sharding.pp);
   if (d.sharding.attention_dp > 1) out += fmt::format(" --dp-size {} --enable-dp-attention", d.sharding.attention_dp);
   if (d.sharding.ep > 1) out += fmt::format(" --ep-size {}", d.sharding.ep);
-  out += fmt::format(" --max-running-requests {} --chunked-prefill-size {}", d.engine.max_num_seqs,
-                     d.engine.max_num_batched_tokens);
+  // Both of all copies, which SGLang parts.
+  const std::int64_t copies = d.sharding.attention_dp;
+  out += fmt::format(" --max-running-requests {} --chunked-prefill-size {}", copies * d.engine.max_num_seqs,
+                     copies * d.engine.max_num_batched_tokens);
   if (static_share(d) > 0) out += fmt::format(" --mem-fraction-static {:.3g}", static_share(d));
   if (d.engine.max_model_len > 0) out += fmt::format(" --context-length {}", d.engine.max_model_len);
   if (fp8_while_loading(d)) out += " --quantization fp8";

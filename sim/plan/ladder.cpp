@@ -161,7 +161,7 @@ void measure_served(const Scenario& scenario, const LadderOptions& options, Rung
   rung.tpot = m.tpot_ms.mean() * kMillisecond;
   rung.latency = m.e2el_ms.mean() * kMillisecond;
   rung.output_tokens_per_s = m.output_tokens / m.duration.base();
-  rung.memory += d.memory.cache * m.kv_peak_usage;
+  rung.memory += d.memory.cache * m.kv_peak_usage + d.memory.states;
   rung.usd_per_million_output_tokens = fleet_cost(m, d, scenario.serving.replicas).usd_per_million_output_tokens;
   const double decoding = rung.output_tokens_per_s * rung.tpot.base();  // Little's law
   const int batch = std::clamp(static_cast<int>(std::lround(decoding)), 1, options.concurrency);

@@ -110,7 +110,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
   check_sharding(d->model, d->sharding, sharding_marks);
-  d->engine.settle(d->gpu, d->sharding.tp);
+  d->engine.settle(d->gpu, d->sharding);
   d->precision = d->model.precision;
   bool asked = false;
   Mark precision_mark = in.mark_of("precision");

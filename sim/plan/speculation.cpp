@@ -235,6 +235,7 @@ void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
     for (const CacheGroup& group : spec.draft->memory.layout.groups) plan.layout.groups.push_back(group);
     plan.layout.state_per_sequence += spec.draft->memory.layout.state_per_sequence;
   }
+  plan.set_states_apart(target.engine);
   if (plan.cache <= Bytes(0) && !plan.infeasible) {
     plan.infeasible = Infeasible{target.model.name + " and what drafts for it (" + std::string(name_of(spec.method)) +
                                  ") do not fit " + target.gpu.name};

@@ -88,7 +88,7 @@ ServingMetrics Simulation::run() {
         arrive(event.at);
         break;
       case Kind::kUser:
-        send_next(event.index, event.at);
+        if (event.generation == users_) send_next(event.index, event.at);
         break;
       case Kind::kTransfer:
         transferred(event.index, event.at);
@@ -160,7 +160,7 @@ void Simulation::send(const Request& request, SimTime now) {
 void Simulation::refuse(Slot slot, SimTime now) {
   const int session = requests_[slot].session;
   requests_.remove(slot);
-  if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session);
+  if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session, users_);
 }
 
 void Simulation::watch(Slot slot, SimTime now) {
@@ -296,7 +296,9 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   if (!warmup_ends()) return false;
   main_begin_ = std::max({main_begin_, now, delivered});
   if (in_flight_ > 0) return false;
-  for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i) events_.push(main_begin_, Kind::kUser, -1);
+  ++users_;  // those of the warm-up who think send nothing more
+  for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i)
+    events_.push(main_begin_, Kind::kUser, -1, users_);
   return true;
 }
 
@@ -319,7 +321,7 @@ void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   if (from <= now) {
     send_next(session, now);
   } else {
-    events_.push(from, Kind::kUser, session);
+    events_.push(from, Kind::kUser, session, users_);
   }
 }
 

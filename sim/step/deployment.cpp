@@ -15,25 +15,16 @@ namespace {
 /// sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
   const double gib = d.gpu.memory_capacity.in(kGibibyte), graphs = d.engine.graphs.max_batch;
-  double reserve_mib = 512.0 + 1.5 * std::max(d.engine.max_num_batched_tokens, 2048) + 2.0 * graphs +
-                       128.0 * d.sharding.tp * d.sharding.pp;
-  if (d.sharding.attention_dp > 1) reserve_mib += d.sharding.attention_dp * graphs * (graphs > 300 ? 4.5 : 3.0);
+  const double copies = d.sharding.attention_dp, tokens = copies * d.engine.max_num_batched_tokens;
+  double reserve_mib =
+      512.0 + 1.5 * std::max(tokens, 2048.0) + 2.0 * graphs + 128.0 * d.sharding.tp * copies * d.sharding.pp;
+  if (copies > 1) reserve_mib += copies * graphs * (graphs > 300 ? 4.5 : 3.0);
   if (gib > 60.0) reserve_mib = std::max(reserve_mib, 10.0 * 1024.0);
   return std::max(0.0, 1.0 - reserve_mib / (1024.0 * gib));
 }
 
-/// SGLang sets states and KV blocks apart: by their ratio where prefixes are cached, whose states take two places of
-/// three (MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO), otherwise a state for each sequence it may run. Source:
-/// sglang/srt/model_executor/model_runner_kv_cache_mixin.py, _handle_max_mamba_cache.
-void set_states_apart(MemoryPlan& plan, const EngineSpec& engine) {
-  constexpr double kPlacesOfASequence = 3;
-  const Bytes state = plan.layout.state_per_sequence;
-  if (engine.state_memory_ratio <= 0 || state <= Bytes(0) || plan.cache <= Bytes(0)) return;
-  const Bytes most = plan.cache * (engine.state_memory_ratio / (1 + engine.state_memory_ratio));
-  plan.states = engine.prefix_caching ? most : std::min(most, state * static_cast<double>(engine.max_num_seqs));
-  plan.places = std::floor(plan.states / state / (engine.prefix_caching ? kPlacesOfASequence : 1));
-  plan.cache -= plan.states;
-}
+/// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
+constexpr double kPlacesOfASequence = 3;
 
 AttentionKernel kernel_named(const std::string& name) {
   if (name == "naive") return AttentionKernel::kNaive;
@@ -75,7 +66,24 @@ Bytes Deployment::activations(double tokens, double logit_rows) const {
 }
 
 int Deployment::seats() const {
-  return static_cast<int>(std::min<double>(engine.max_num_seqs, memory.places)) * sharding.attention_dp;
+  const double seats = std::min<double>(engine.max_num_seqs, memory.places) * sharding.attention_dp;
+  return static_cast<int>(std::min(seats, 1e9));
+}
+
+void MemoryPlan::set_states_apart(const EngineSpec& engine) {
+  cache += states;
+  states = Bytes(0);
+  const Bytes state = layout.state_per_sequence;
+  if (engine.state_memory_ratio <= 0 || state <= Bytes(0) || cache <= Bytes(0)) return;
+  const Bytes most = cache * (engine.state_memory_ratio / (1 + engine.state_memory_ratio));
+  states = engine.prefix_caching ? most : std::min(most, state * static_cast<double>(engine.max_num_seqs));
+  places = std::floor(states / state / (engine.prefix_caching ? kPlacesOfASequence : 1));
+  cache -= states;
+  if (places < 1 && !infeasible)
+    infeasible =
+        Infeasible{fmt::format("{:.3f} GB set aside for the states of recurrent layers have no room for one "
+                               "sequence, which takes {:.3f}",
+                               states.in(kGigabyte), state.in(kGigabyte))};
 }
 
 CacheLayout MemoryPlan::pooled() const {
@@ -131,10 +139,10 @@ MemoryPlan plan_memory(const Deployment& d) {
         plan.cache = (plan.capacity - used) * share;
         break;
       case MemoryRule::kStaticShare:
-        plan.cache = (plan.capacity - d.reserved_memory()) * share - plan.weights;
+        plan.cache = std::min((plan.capacity - d.reserved_memory()) * share - plan.weights, plan.capacity - used);
         break;
     }
-    set_states_apart(plan, d.engine);
+    plan.set_states_apart(d.engine);
   }
   if (plan.cache <= Bytes(0)) {
     const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();

@@ -23,6 +23,10 @@ struct MemoryPlan {
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 
+  /// Parts the cache anew. SGLang sets states and KV blocks apart: by their ratio where prefixes are cached, whose
+  /// states take two places of three, otherwise a state for each sequence it may run (model_runner_kv_cache_mixin.py,
+  /// _handle_max_mamba_cache). Infeasible without room for one sequence.
+  void set_states_apart(const EngineSpec& engine);
   /// What a sequence takes of the cache.
   CacheLayout pooled() const;
   /// Sequences of `tokens` that fit together, and the longest single one.

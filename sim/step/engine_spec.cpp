@@ -68,6 +68,10 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
                   .graph_batch = small_integer(entry, "graph_batch", 0, 1),
                   .launch_speed = entry.number("launch_speed", 0.0, {0.05, 20.0})};
     entry.finish();
+    if (d.max_num_seqs == 0 && d.max_num_batched_tokens == 0 && d.graph_batch == 0 && d.launch_speed == 0)
+      throw ConfigError(tree->mark,
+                        "an entry of 'by_gpu' sets at least one of max_num_seqs, max_num_batched_tokens, "
+                        "graph_batch, launch_speed");
     if (seqs) d.max_num_seqs = 0;
     if (tokens) d.max_num_batched_tokens = 0;
     if (batch) d.graph_batch = 0;
@@ -156,11 +160,12 @@ bool GpuDefaults::fits(const GpuSpec& found, int tp) const {
   return (any || named || found.memory_capacity < below) && (tp_below == 0 || tp < tp_below);
 }
 
-void EngineSpec::settle(const GpuSpec& gpu, int tp) {
+void EngineSpec::settle(const GpuSpec& gpu, const Sharding& sharding) {
+  const int copies = memory_rule == MemoryRule::kStaticShare ? sharding.attention_dp : 1;
   GpuDefaults first;
   const auto take = [](auto& setting, auto value) { setting = setting > 0 ? setting : value; };
   for (const GpuDefaults& d : by_gpu) {
-    if (!d.fits(gpu, tp)) continue;
+    if (!d.fits(gpu, sharding.tp * copies)) continue;
     take(first.max_num_seqs, d.max_num_seqs);
     take(first.max_num_batched_tokens, d.max_num_batched_tokens);
     take(first.graph_batch, d.graph_batch);
@@ -168,7 +173,7 @@ void EngineSpec::settle(const GpuSpec& gpu, int tp) {
   }
   by_gpu.clear();
   if (first.max_num_seqs > 0) max_num_seqs = first.max_num_seqs;
-  if (first.max_num_batched_tokens > 0) max_num_batched_tokens = first.max_num_batched_tokens;
+  if (first.max_num_batched_tokens > 0) max_num_batched_tokens = std::max(1, first.max_num_batched_tokens / copies);
   if (first.graph_batch > 0) graphs.max_batch = first.graph_batch;
   if (first.launch_speed > 0) launch_speed = first.launch_speed;
 }
@@ -192,7 +197,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   const std::vector<GpuDefaults> by_gpu = e.by_gpu;
   GpuSpec largest;
   largest.memory_capacity = Bytes(1e18);
-  e.settle(largest, 1 << 20);
+  e.settle(largest, {.tp = 1 << 20});
   e.by_gpu = by_gpu;
   return e;
 }

@@ -8,6 +8,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "sim/model/operators.h"
+#include "sim/model/sharding.h"
 
 namespace roofcast {
 
@@ -54,7 +55,7 @@ struct GpuDefaults {
   /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
   Bytes below{};
   std::string architecture, gpu;
-  int tp_below = 0;  ///< 0 = any
+  int tp_below = 0;  ///< tensor-parallel GPUs, as the engine counts them; 0 = any
   /// 0 = not said here.
   int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;
   double launch_speed = 0;
@@ -116,8 +117,9 @@ struct EngineSpec {
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 
   /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the
-  /// largest GPU. Once: what is set later stays.
-  void settle(const GpuSpec& gpu, int tp);
+  /// largest GPU. Once: what is set later stays. SGLang counts the copies of the attention into its tp, and parts the
+  /// tokens of its default among them (server_args.py, _handle_data_parallelism).
+  void settle(const GpuSpec& gpu, const Sharding& sharding);
 };
 
 EngineSpec parse_engine_spec(ConfigReader in);

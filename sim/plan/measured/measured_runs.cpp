@@ -272,7 +272,7 @@ void launch(EngineSpec& engine, RunKind kind, const Columns& c, std::size_t row,
 std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits,
                                           SpecCache& specs) {
   const Mark mark = c.mark(row);
-  const std::string gpu = c.text(row, "gpu"), engine = c.text(row, "engine");
+  const std::string gpu = c.text(row, "gpu");
   auto d = std::make_shared<Deployment>();
   d->model = specs.model(make_scalar(c.text(row, "model"), mark));
   d->engine = profile_of(kind, c, row);
@@ -282,7 +282,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   d->efficiency = calibrated.efficiency;
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
-  d->engine.settle(d->gpu, d->sharding.tp);
+  d->engine.settle(d->gpu, d->sharding);
   launch(d->engine, kind, c, row, d->model);
   if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())

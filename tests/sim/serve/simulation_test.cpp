@@ -128,6 +128,29 @@ TEST_CASE("simulation: users whose warm-up answers come late begin anew once") {
   CHECK(begins[3] > begins[2]);  // three in flight, not six
 }
 
+TEST_CASE("simulation: users who think when the warm-up ends do not begin anew twice") {
+  const auto d = fake::deployment(10000);
+  WorkloadSpec workload = fake::closed_loop(4);
+  workload.warmup_requests = 8;
+  workload.arrivals.think_time = Seconds(5);
+  fake::Requests source;
+  for (int i = 0; i < 8 + 400; ++i) source.add(0, 100, 11);
+  fake::Recorder seen;
+  CHECK(simulate(d, source, workload, fake::options(), &seen).completed == 400);
+  // Of 4 users who think for 5 s around 15 ms of work, no window of their 400 requests holds a fifth at once.
+  std::vector<std::pair<double, int>> edges;
+  for (const auto& [id, r] : seen.requests) {
+    edges.emplace_back(r.arrival.base(), 1);
+    edges.emplace_back((r.arrival + r.e2el).base() - 1e-9, -1);
+  }
+  std::sort(edges.begin(), edges.end());
+  int in_flight = 0, most = 0;
+  for (const auto& [at, step] : edges) most = std::max(most, in_flight += step);
+  CHECK(most <= 4);
+  const double spanned = edges.back().first - edges.front().first;
+  CHECK(400 / spanned < 1.15 * 4 / 5.0);  // the rate of four users, not of five
+}
+
 TEST_CASE("simulation: a closed loop with a duration stops sending") {
   const auto d = fake::deployment(10000);
   WorkloadSpec workload = fake::closed_loop(1);

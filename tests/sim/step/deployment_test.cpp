@@ -66,9 +66,11 @@ TEST_CASE("SGLang leaves room for metadata, a prefill chunk, graphs and collecti
   CHECK(share() == doctest::Approx(1.0 - 4224.0 / (1024 * 24)));
   d.gpu = h100;
   d.engine.max_num_batched_tokens = 8192;
-  d.sharding.attention_dp = 2;  // 2 x 3 x 256 = 1536 MiB more
-  CHECK(share() == doctest::Approx(1.0 - 14976.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
+  d.sharding.attention_dp = 2;  // chunks of 2 x 4096; 2 x 3 x 256 + 128 = 1664 MiB more
+  d.engine.max_num_batched_tokens = 4096;
+  CHECK(share() == doctest::Approx(1.0 - 15104.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   d.sharding.attention_dp = 1;
+  d.engine.max_num_batched_tokens = 8192;
   d.sharding.tp = 8;  // 7 x 128 MiB more
   CHECK(share() == doctest::Approx(1.0 - 14336.0 / (1024 * d.gpu.memory_capacity.in(kGibibyte))));
   d.engine.gpu_memory_utilization = 0.7;
@@ -103,6 +105,33 @@ TEST_CASE("SGLang sets the states of recurrent layers apart from the KV blocks")
   CHECK(plain.states / plain.layout.state_per_sequence == doctest::Approx(64.0));
 }
 
+TEST_CASE("under SGLang attention-DP ranks count into tp and part the default's tokens") {
+  Deployment d = llama_8b("sglang");
+  d.gpu.memory_capacity = 140 * kGibibyte;
+  EngineSpec one = d.engine, eight = d.engine;
+  one.settle(d.gpu, {.tp = 1});
+  CHECK(one.graphs.max_batch == 256);
+  CHECK(one.max_num_batched_tokens == 8192);
+  eight.settle(d.gpu, {.tp = 1, .attention_dp = 8});
+  CHECK(eight.graphs.max_batch == 512);
+  CHECK(eight.max_num_batched_tokens == 1024);
+}
+
+TEST_CASE("states that have no room for one sequence do not fit, and activations keep theirs") {
+  Deployment d = llama_8b("sglang");
+  d.engine.gpu_memory_utilization = 1.0;
+  const MemoryPlan whole = plan_memory(d);
+  CHECK((whole.weights + whole.activations + whole.cache + d.reserved_memory()).base() <=
+        whole.capacity.base() * (1 + 1e-12));
+  d.model = parse_model(load_named("models", "nemotron-h-8b", {}));
+  d.precision = d.model.precision;
+  d.engine.gpu_memory_utilization = 0;
+  CHECK_FALSE(plan_memory(d).infeasible);
+  d.engine.gpu_memory_utilization = (plan_memory(d).weights / d.gpu.memory_capacity) * 1.01;
+  d.engine.state_memory_ratio = 0.001;
+  CHECK(plan_memory(d).infeasible);
+}
+
 TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of what is given") {
   const auto settled = [](const char* settings, double gib, const char* architecture, int tp) {
     ConfigTree tree = parse_config_text(
@@ -119,7 +148,7 @@ TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of w
     gpu.name = gib > 100 ? "slow" : "fast";
     gpu.memory_capacity = gib * kGibibyte;
     gpu.architecture = architecture;
-    e.settle(gpu, tp);
+    e.settle(gpu, {.tp = tp});
     CHECK(e.launch_speed == (gib > 100 ? 0.4 : 1.0));
     return std::array{e.max_num_seqs, e.max_num_batched_tokens, e.graphs.max_batch};
   };

@@ -209,6 +209,10 @@ TEST_CASE("an eager step is never faster than its launches and what launching a 
   const double launches = prefill(short_prompt, 0, 0, 1.0);
   CHECK(prefill(short_prompt, 0.010, 0, 1.0) - launches == doctest::Approx(0.010));
   CHECK(prefill(short_prompt, 0.010, 0, 0.5) == doctest::Approx(2 * (launches + 0.010)));
+  d->engine.launch_speed = 0.5;  // of the engine on this GPU, beside the node's
+  CHECK(prefill(short_prompt, 0.010, 0, 1.0) == doctest::Approx(2 * (launches + 0.010)));
+  CHECK(prefill(short_prompt, 0.010, 0, 0.5) == doctest::Approx(4 * (launches + 0.010)));
+  d->engine.launch_speed = 1.0;
   CHECK(prefill(short_prompt, 0.010, 4096, 1.0) == prefill(short_prompt, 0, 4096, 1.0));  // replayed
   CHECK(prefill(long_prompt, 0.010, 0, 1.0) == prefill(long_prompt, 0, 0, 1.0));          // the GPU takes longer
 }
