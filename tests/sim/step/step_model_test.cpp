@@ -8,6 +8,7 @@
 #include "hw/kernels/elementwise.h"
 #include "sim/model/recipes.h"
 #include "sim/step/decode_curve.h"
+#include "tests/sim/step/shipped.h"
 
 using namespace roofcast;
 
@@ -15,17 +16,7 @@ namespace {
 
 std::shared_ptr<Deployment> deploy(const std::string& model, const std::string& gpu, int tp = 1,
                                    Fidelity fidelity = Fidelity::kCalibrated) {
-  auto d = std::make_shared<Deployment>();
-  d->fidelity = fidelity;
-  d->engine = parse_engine_spec(ConfigReader(load_named("engines", "vllm", {}), "an engine"));
-  CalibratedGpu loaded = load_gpu(load_named("hardware", gpu, {}), d->engine.kernels);
-  d->gpu = loaded.spec;
-  d->efficiency = loaded.efficiency;
-  d->model = parse_model(load_named("models", model, {}));
-  d->precision = d->model.precision;
-  d->sharding.tp = tp;
-  d->memory = plan_memory(*d);
-  return d;
+  return shipped::deploy(model, gpu, "vllm", tp, fidelity);
 }
 
 StepBatch decodes(int sequences, double context_each, int query_len = 1) {

@@ -7,26 +7,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "sim/step/step_model.h"
+#include "tests/sim/step/shipped.h"
 
 using namespace roofcast;
 
 namespace {
-
-std::shared_ptr<Deployment> deploy(const std::string& model, const std::string& gpu, const std::string& engine,
-                                   int tp) {
-  auto d = std::make_shared<Deployment>();
-  d->engine = parse_engine_spec(ConfigReader(load_named("engines", engine, {}), "an engine"));
-  CalibratedGpu loaded = load_gpu(load_named("hardware", gpu, {}), d->engine.kernels);
-  d->gpu = loaded.spec;
-  d->efficiency = loaded.efficiency;
-  d->model = parse_model(load_named("models", model, {}));
-  d->precision = d->model.precision;
-  d->sharding.tp = tp;
-  d->memory = plan_memory(*d);
-  return d;
-}
 
 /// One of each family of layers, small enough for one of the GPUs or eight.
 const std::vector<std::string> kModels = {"qwen2.5-0.5b", "llama-3.1-8b",    "qwen3-32b",   "llama-3.1-70b",
@@ -48,7 +34,7 @@ TEST_CASE("no step is faster than its bytes over the bandwidth or its FLOPs over
     for (const char* gpu : {"a100-sxm", "h100-sxm", "b200-sxm", "l40s", "mi300x"})
       for (const char* engine : {"vllm", "trtllm"})
         for (const int tp : {1, 8}) {
-          const auto d = deploy(model, gpu, engine, tp);
+          const auto d = shipped::deploy(model, gpu, engine, tp);
           if (d->memory.infeasible || !d->gpu.compute_dtype(d->precision.weights, d->precision.activations)) continue;
           StepModel steps(d);
           const auto check = [&](const StepBatch& batch) {
@@ -72,7 +58,7 @@ TEST_CASE("no step is faster than its bytes over the bandwidth or its FLOPs over
 TEST_CASE("a decode step counts every weight it reads, of experts those that are hit, and every cache") {
   for (const std::string& model : kModels) {
     CAPTURE(model);
-    const auto d = deploy(model, "b200-sxm", "vllm", 1);
+    const auto d = shipped::deploy(model, "b200-sxm");
     StepModel steps(d);
     const double weights = total_weight_bytes(d->model, d->precision).base();
     const ParameterCount parameters = count_parameters(d->model);

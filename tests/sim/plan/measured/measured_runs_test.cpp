@@ -174,9 +174,8 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
   CHECK(many.async_scheduling);
   CHECK(run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,8,1,16").deployment->engine.max_num_seqs == 16);
   const auto launch_speed = [&](const std::string& gpu, const std::string& engine, const std::string& protocol) {
-    const Deployment& d =
-        *run(fmt::format("llama-3.1-8b,{},{},,{},fp8,1000,64,8,1,", gpu, engine, protocol)).deployment;
-    return d.gpu.node.launch_speed * d.engine.launch_speed;
+    const auto d = run(fmt::format("llama-3.1-8b,{},{},,{},fp8,1000,64,8,1,", gpu, engine, protocol)).deployment;
+    return d->gpu.node.launch_speed * d->engine.launch_speed;
   };
   CHECK(launch_speed("b200-sxm", "vllm", "inferencex") == 0.4);
   CHECK(launch_speed("b200-sxm", "trtllm", "inferencex") == 1.0);
