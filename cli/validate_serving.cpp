@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "reports/table.h"
 #include "sim/plan/measured/measured_requests.h"
+#include "sim/plan/measured/published_runs.h"
 #include "sim/plan/measured/serving_accuracy.h"
 
 namespace roofcast {
@@ -70,6 +71,38 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
   }
 }
 
+void print(const Options& options, const Table& table, const nlohmann::ordered_json& json) {
+  const std::string format = options.format();
+  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? table.csv() : table.text());
+}
+
+const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",     "MAPE",    "median",
+                                                   "p90",   "bias",   "Spearman", "repeats", "neighbours"};
+
+/// Runs with the scenarios that describe them.
+int validate_published(const Options& options, const CsvTable& table) {
+  const std::vector<PublishedRun> runs = predict_published(table);
+  if (options.has("out")) {
+    const std::vector<std::size_t> kept = kept_columns(table);
+    std::string csv;
+    for (const std::size_t i : kept) csv += csv_field(table.columns()[i]) + ",";
+    for (const char* metric : kPublishedMetrics) csv += fmt::format("predicted_{},", metric);
+    csv += "note\n";
+    for (std::size_t row = 0; row < runs.size(); ++row) {
+      for (const std::size_t i : kept) csv += csv_field(table.at(row, i)) + ",";
+      for (std::size_t k = 0; k < std::size(kPublishedMetrics); ++k)
+        csv += (runs[row].predictions.empty() ? std::string() : field(runs[row].predictions[k])) + ",";
+      csv += csv_field(runs[row].note) + "\n";
+    }
+    options.write(csv);
+  }
+  Table lines(kAccuracyColumns);
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  add_lines(lines, json, accuracy_of_published(table, runs));
+  print(options, lines, json);
+  return kDone;
+}
+
 /// A file of requests begins with an object, a table with the name of a column.
 bool holds_json_lines(const std::string& path) {
   std::ifstream file(path);
@@ -104,8 +137,7 @@ int validate_requests(const Options& options) {
                     {"predicted_ms", s.predicted_ms},
                     {"error", error}});
   }
-  const std::string format = options.format();
-  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? lines.csv() : lines.text());
+  print(options, lines, json);
   return kDone;
 }
 
@@ -114,8 +146,9 @@ int validate_requests(const Options& options) {
 int run_validate_serving(std::span<const std::string> arguments) {
   Options options(
       "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--model NAME] [--out FILE.csv]",
-      "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or one\n"
-      "vLLM run with the times of every request (its settings in the meta.json beside it), and prints its "
+      "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or the\n"
+      "runs of a table that describes each by a scenario; or one vLLM run with the times of every request (its "
+      "settings in the meta.json beside it), and prints its "
       "percentiles.");
   options.add().add_options()("data", po::value<std::string>(),
                               "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
@@ -127,10 +160,11 @@ int run_validate_serving(std::span<const std::string> arguments) {
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
   if (holds_json_lines(options.text("data"))) return validate_requests(options);
   const CsvTable table = CsvTable::read_file(options.text("data"));
+  if (holds_scenarios(table)) return validate_published(options, table);
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<RowPrediction> rows = predict_all(runs);
   if (options.has("out")) options.write(predicted_csv(table, runs, rows));
-  Table lines({"group", "metric", "rows", "MAPE", "median", "p90", "bias", "Spearman", "repeats", "neighbours"});
+  Table lines(kAccuracyColumns);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   add_lines(lines, json, accuracy_by_group(runs, table, rows));
   add_lines(lines, json, accuracy_by_load(runs, table, rows));
@@ -139,8 +173,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
     scored += runs.runs[i].scored ? 1 : 0;
     predicted += runs.runs[i].scored && rows[i].prediction ? 1 : 0;
   }
-  const std::string format = options.format();
-  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? lines.csv() : lines.text());
+  print(options, lines, json);
   fmt::print(stderr, "{} of {} scored rows predicted\n", predicted, scored);
   return kDone;
 }

@@ -1,0 +1,79 @@
+#include "sim/plan/measured/published_runs.h"
+
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "sim/plan/parallel.h"
+#include "sim/plan/scenario.h"
+#include "sim/serve/simulation.h"
+
+namespace roofcast {
+namespace {
+
+std::vector<double> values_of(const ServingMetrics& m) {
+  return {m.ttft_ms.mean(), m.ttft_ms.percentile(50), m.tpot_ms.mean(), m.tpot_ms.percentile(50),
+          m.output_tokens / m.duration.base()};
+}
+
+PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column) {
+  PublishedRun run;
+  const Mark mark = table.mark(row, column);
+  try {
+    const Scenario s =
+        read_scenario(parse_config_text(std::string(table.at(row, column)), table.path()), Fidelity::kCalibrated);
+    run.group = s.deployment->engine.name + " " + s.deployment->gpu.name;
+    if (s.deployment->memory.infeasible) {
+      run.note = s.deployment->memory.infeasible->reason;
+    } else if (!s.workload) {
+      run.note = "no workload";
+    } else {
+      const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+      if (m.completed > 0) run.predictions = values_of(m);
+      if (m.completed == 0) run.note = "no request completed";
+    }
+  } catch (const ConfigError& error) {
+    throw ConfigError(mark, std::string("its scenario: ") + error.what());
+  }
+  return run;
+}
+
+struct Sample {
+  std::vector<double> predicted, measured;
+};
+
+}  // namespace
+
+bool holds_scenarios(const CsvTable& table) { return table.find("scenario").has_value(); }
+
+std::vector<PublishedRun> predict_published(const CsvTable& table) {
+  const std::size_t column = table.column("scenario");
+  std::vector<PublishedRun> runs(table.rows());
+  parallel_for_each_index(table.rows(), [&](std::size_t row) { runs[row] = predict(table, row, column); });
+  return runs;
+}
+
+std::vector<AccuracyLine> accuracy_of_published(const CsvTable& table, const std::vector<PublishedRun>& runs) {
+  std::map<std::pair<std::string, std::size_t>, Sample> samples;
+  for (std::size_t k = 0; k < std::size(kPublishedMetrics); ++k) {
+    const auto column = table.find(kPublishedMetrics[k]);
+    for (std::size_t row = 0; column && row < runs.size(); ++row) {
+      const double measured = table.number(row, *column, 0.0);
+      if (runs[row].predictions.empty() || !(measured > 0)) continue;
+      for (const std::string& group : {runs[row].group, std::string("~all")}) {  // sorts behind the groups
+        samples[{group, k}].predicted.push_back(runs[row].predictions[k]);
+        samples[{group, k}].measured.push_back(measured);
+      }
+    }
+  }
+  std::vector<AccuracyLine> lines;
+  for (const auto& [key, s] : samples) {
+    lines.push_back({.group = key.first == "~all" ? "all" : key.first,
+                     .metric = kPublishedMetrics[key.second],
+                     .errors = summarize(s.predicted, s.measured),
+                     .spearman = rank_correlation(s.predicted, s.measured)});
+  }
+  return lines;
+}
+
+}  // namespace roofcast
