@@ -147,9 +147,8 @@ int run_validate_serving(std::span<const std::string> arguments) {
   Options options(
       "roofcast validate serving --data FILE.csv|FILE_requests.jsonl [--gpu NAME] [--model NAME] [--out FILE.csv]",
       "Simulates every measured run of a table by its own protocol and prints the errors by group and load; or the\n"
-      "runs of a table that describes each by a scenario; or one vLLM run with the times of every request (its "
-      "settings in the meta.json beside it), and prints its "
-      "percentiles.");
+      "runs of a table that describes each by a scenario; or one vLLM run with the times of every request (its\n"
+      "settings in the meta.json beside it), and prints its percentiles.");
   options.add().add_options()("data", po::value<std::string>(),
                               "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
       "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on, where it does not say")(

@@ -81,10 +81,10 @@ double widest_block_bytes(const ModelSpec& model, const Sharding& s, double toke
 Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const Sharding& sharding, double tokens,
                        double logit_rows, bool kept_experts) {
   double kept = 0;
-  for (const LayerKind& kind : model.layers) {
-    if (!kept_experts) break;
-    kept = std::max(kept, routed_bytes(model, kind.feed_forward, sharding, tokens) +
-                              routed_operand_bytes(model, kind.feed_forward, precision, sharding, tokens));
+  if (kept_experts) {
+    for (const LayerKind& kind : model.layers)
+      kept = std::max(kept, routed_bytes(model, kind.feed_forward, sharding, tokens) +
+                                routed_operand_bytes(model, kind.feed_forward, precision, sharding, tokens));
   }
   const double block = widest_block_bytes(model, sharding, tokens, kept_experts);
   const double stream = tokens * model.hidden * 3.0 * kHalf;                  // residual, its norm, the block's output

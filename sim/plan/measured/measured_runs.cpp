@@ -252,7 +252,7 @@ EngineSpec profile_of(RunKind kind, const Columns& c, std::size_t row) {
 }
 
 /// Launch settings in the row's columns.
-void launch(EngineSpec& engine, RunKind kind, const Columns& c, std::size_t row, const ModelSpec& model) {
+void apply_launch_columns(EngineSpec& engine, RunKind kind, const Columns& c, std::size_t row, const ModelSpec& model) {
   apply_launch_settings(
       engine, [&](std::string_view name) { return c.text(row, name); },
       [&](std::string_view name, double blank) { return c.number(row, name, blank); },
@@ -283,7 +283,7 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
   d->engine.settle(d->gpu, d->sharding);
-  launch(d->engine, kind, c, row, d->model);
+  apply_launch_columns(d->engine, kind, c, row, d->model);
   if (d->engine.name == "vllm-0") choose_v0_attention(d->engine, d->model, d->gpu, c.text(row, "kv_dtype"));
   if (const auto limit = limits.find(setup_of(c, row)); kind == RunKind::kDisaggregated && limit != limits.end())
     d->engine.max_num_seqs = limit->second;

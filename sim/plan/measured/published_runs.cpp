@@ -1,6 +1,5 @@
 #include "sim/plan/measured/published_runs.h"
 
-#include <cmath>
 #include <map>
 
 #include "base/error.h"
