@@ -20,6 +20,7 @@ struct Ratios {
   double memory = 1.0;        ///< DRAM bandwidth
   double operations = 1.0;    ///< a cycle and SM, in the format of the block
   double intensity = 1.0;     ///< the same, where the tile that feeds the matrix units grows with them
+  double instructions = 1.0;  ///< the same, where both run the same kernels of attention
   double exponential = 1.0;   ///< time of one on an SM
   double host = 1.0;          ///< time of a launch from the host
   double power = 1.0;         ///< watts an operation a second, in the format of the block
@@ -109,13 +110,19 @@ void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
 template <class P>
 void follow_scales(P&, const GpuSpec&, const GpuSpec&) {}
 
-/// Latent prefill has one head dimension, so one share of the peak stands for products and exponentials: what it is
-/// below 1 goes with the exponentials, per operation of the products.
-void follow_exponentials(LatentPrefillParameters& p, double slower) {
-  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * slower);
+/// What prefill's products lose of the peak they lose to other instructions of the SM, so many cycles a product
+/// whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) operations a cycle and SM, new over old.
+/// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
+/// units have a quarter of that rate (arXiv:2410.02367). Latent prefill has one head dimension, so the share stands for
+/// exponentials too.
+void follow_instructions(PrefillParameters& p, const Ratios& r, double) {
+  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * r.instructions);
+}
+void follow_instructions(LatentPrefillParameters& p, const Ratios& r, double slower) {
+  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * r.instructions * slower);
 }
 template <class P>
-void follow_exponentials(P&, double) {}
+void follow_instructions(P&, const Ratios&, double) {}
 
 /// Triton's loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the
 /// more it loses by them. 1: a kernel without them.
@@ -139,16 +146,19 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
            .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
            .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
-  const FlopsPerSecond peak = from.peak(dtype), next = to.peak(dtype);
+  const Dtype known = from.peak(dtype).base() > 0.0 ? dtype : Dtype::kBf16;  // whose constants a new format takes
+  const FlopsPerSecond peak = from.peak(known), next = to.peak(known);
   if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
     r.power = to.board_power.value / from.board_power.value / (next / peak);
   if (from.boost_clock.base() <= 0.0 || to.boost_clock.base() <= 0.0) return r;
   r.time = from.boost_clock / to.boost_clock;
   r.exponential *= r.time;
   r.l2 = static_cast<double>(to.sm_count) / from.sm_count / r.time;
-  const double before = operations_per_cycle(from, dtype), now = operations_per_cycle(to, dtype);
+  const double before = operations_per_cycle(from, known), now = operations_per_cycle(to, dtype);
   if (before > 0.0 && now > 0.0) r.operations = now / before;
   if (feeds_alike(from, to)) r.intensity = r.operations;
+  const bool by_mma_sync = has_mma_sync_only(from) && has_mma_sync_only(to);
+  if (by_mma_sync || from.architecture == to.architecture) r.instructions = r.operations;
   return r;
 }
 
@@ -185,7 +195,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
                                                             : stays + (value - stays) * factor_of(field.name, ratios);
       value = std::clamp(carried, field.low, field.high);
     }
-    follow_exponentials(fitted.value, from.exponentials_per_clock / to.exponentials_per_clock);
+    follow_instructions(fitted.value, ratios, from.exponentials_per_clock / to.exponentials_per_clock);
     follow_operations(fitted.value, ratios.operations);
     follow_power(fitted.value, ratios.power);
     follow_scales(fitted.value, from, to);

@@ -200,24 +200,25 @@ DecodeTime padded_rows(const DecodeCall& c, const DecodeParameters& p, const Chi
 
 /// XQA: tensor cores, cut by the whole context even under a window: cuts outside it start and exit.
 /// Versions since 1.1 cut at most sqrt(context / 16) times (`limited`). A lone block walks its keys at the latency of
-/// its loop; further waves are hidden in part. The fp8 kernel has two blocks resident on an SM while their queries fit.
-DecodeTime xqa(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, bool limited) {
+/// its loop; further waves are hidden in part. Hopper's kernel for fp8 caches (`by_wgmma`) has two blocks resident on an SM
+/// while their queries fit.
+DecodeTime xqa(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, bool by_wgmma, bool limited) {
   const double padded = c.dim <= 64 ? 64 : c.dim <= 128 ? 128 : ceil_div(c.dim, 256) * 256;
   const double width = padded / 128, steps = 2 * width - 1;
   const double query_rows = c.rows <= 8 ? 8 : ceil_div(c.rows, 16) * 16;
   const double limit = limited ? std::sqrt(c.longest / 16) : c.longest;
   const double splits = std::max(1.0, std::floor(std::min({c.longest / 128, limit, 8 * chip.sms / c.units})));
   const double active = std::min(1.0, ceil_div(c.visible, c.context / splits) / splits);
-  const double resident = c.fp8 && query_rows * padded < 4096 ? 2 : 1;
+  const double resident = by_wgmma && query_rows * padded < 4096 ? 2 : 1;
   const double waves = ceil_div(c.units * splits, resident * chip.sms);
-  const double idle = c.fp8 ? 0.05 : 0.6;
+  const double idle = by_wgmma ? 0.05 : 0.6;
   const double more_rows = std::max(0.0, query_rows - 8);
   const Seconds tile = (p.tile_us * (1 + p.tile_growth * steps) + p.tile_row_us * c.rows * width) * kMicrosecond;
   const double per_row = p.row_ns * (1 + p.row_growth * steps) * (1 + p.row_group * more_rows / 8);
   const double deep = 1 + p.row_busy * (std::max(1.0, waves * active) - 1);
   const double rows =
       std::max(deep * std::min(c.visible, c.context / splits), std::min(c.longest_visible, c.longest / splits));
-  const double start = (c.fp8 && c.dim == 64 ? p.sink_us : 0.0) + p.group_us * more_rows * (1 + width) / 2;
+  const double start = (by_wgmma && c.dim == 64 ? p.sink_us : 0.0) + p.group_us * more_rows * (1 + width) / 2;
   return {.launch = launch_of(p, c.dim) + start * kMicrosecond,
           .path = (waves - 1) * tile * (active + idle * (1 - active)) + rows * per_row * 1e-3 * kMicrosecond,
           .combine = (splits > 1 ? p.combine_us + splits * p.split_ns * 1e-3 : 0.0) * kMicrosecond,
@@ -303,10 +304,11 @@ DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& 
     case Library::kXqa:
       break;
   }
-  const bool enough = 4 * c.units * std::max(1.0, std::floor(c.longest / 128)) >= chip.sms || c.fp8;
+  const bool hopper = gpu.architecture == "hopper", by_wgmma = c.fp8 && hopper;
+  const bool enough = 4 * c.units * std::max(1.0, std::floor(c.longest / 128)) >= chip.sms || by_wgmma;
   const bool grouped = c.group >= 2 && c.group <= 32 && enough && c.shared_reads;
   const bool verifies = c.rows > c.group;
-  return grouped || verifies ? xqa(c, p, chip, gpu.architecture == "hopper") : mmha(c, p, chip, false);
+  return grouped || verifies ? xqa(c, p, chip, by_wgmma, hopper) : mmha(c, p, chip, false);
 }
 
 Cost work_of(const DecodeShape& s, const AttentionHeads& h) {

@@ -60,8 +60,9 @@ Seconds naive_time(const PrefillShape& s, const AttentionHeads& h, const Cost& w
   return 3 * attention::kQueuedLaunch + 2 * std::max(product, (operands + matrix) / bandwidth) + 2 * matrix / bandwidth;
 }
 
-/// Tiles of each library. FlashAttention-3 packs the query heads of a group into the rows of a tile.
-attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& h, Library library, bool fp8) {
+/// Tiles of each library, on Hopper others in fp8. FlashAttention-3 packs the query heads of a group into the rows of a
+/// tile.
+attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& h, Library library, bool hopper_fp8) {
   const double d = h.head_dim;
   attention::PrefillTiling t;
   t.before = s.context_before, t.queries = s.query_len, t.window = h.window, t.head_dim = d;
@@ -69,12 +70,12 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
   switch (library) {
     case Library::kFa3:
       t.tile_rows = d <= 64 ? 192 : 128;
-      t.tile_keys = fp8 ? (d > 192 ? 128 : 160) : d <= 128 ? 128 : d <= 192 ? 96 : 64;
+      t.tile_keys = hopper_fp8 ? (d > 192 ? 128 : 160) : d <= 128 ? 128 : d <= 192 ? 96 : 64;
       t.units = s.batch * h.kv_heads;
       t.splits_keys = t.persistent = true;
       break;
     case Library::kXqa:
-      t.tile_rows = 64, t.tile_keys = fp8 ? 256 : 64;
+      t.tile_rows = 64, t.tile_keys = hopper_fp8 ? 256 : 64;
       break;
     case Library::kFa2:
       t.tile_rows = 128, t.tile_keys = 64;
@@ -136,7 +137,7 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown, costs.window_blocks = p.window_blocks;
   costs.combine = p.combine_us * kMicrosecond;
-  const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, library, fp8), costs, chip.sms);
+  const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, library, fp8 && gpu.architecture == "hopper"), costs, chip.sms);
   Cost cost = work_of(shape, heads);
   const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
   const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);
