@@ -110,6 +110,20 @@ void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
 template <class P>
 void follow_scales(P&, const GpuSpec&, const GpuSpec&) {}
 
+/// XQA on Hopper cuts a context of L at most sqrt(L / 16) times, so a cut has 16 keys for each cut there is, and what
+/// is fitted as a time a cut (`split_ns`) is a time a key: with it, keys take as long as their bytes do. Elsewhere the
+/// cuts are many times as many (TensorRT-LLM before 1.1), and merging one takes next to nothing on an A100.
+constexpr double kKeysPerCut = 16.0;
+void follow_cuts(DecodeParameters& p, const GpuSpec& from, const GpuSpec& to) {
+  if (from.architecture != "hopper" || to.architecture == "hopper") return;
+  const double row_ns = p.row_ns + p.split_ns / kKeysPerCut;
+  p.row_growth *= p.row_ns / row_ns;
+  p.row_ns = row_ns;
+  p.split_ns = 0.0;
+}
+template <class P>
+void follow_cuts(P&, const GpuSpec&, const GpuSpec&) {}
+
 /// What prefill's products lose of the peak they lose to other instructions of the SM, so many cycles a product
 /// whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) operations a cycle and SM, new over old.
 /// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
@@ -199,6 +213,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     follow_operations(fitted.value, ratios.operations);
     follow_power(fitted.value, ratios.power);
     follow_scales(fitted.value, from, to);
+    follow_cuts(fitted.value, from, to);
     limit(fitted.value, how.matrix_limit);
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;

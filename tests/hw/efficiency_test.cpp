@@ -309,6 +309,20 @@ TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 
   CHECK(narrow.scalar_lone == decode("h100-sxm", Dtype::kFp8).scalar_lone);
 }
 
+TEST_CASE("efficiency: off Hopper, XQA's time a cut is a time for each of its 16 keys") {
+  const auto decode = [](const char* gpu) {
+    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
+        .efficiency.attention_decode.find(Dtype::kBf16)
+        ->value;
+  };
+  const DecodeParameters there = decode("h100-sxm"), here = decode("l40s");
+  const double clock = 1980.0 / 2520;
+  CHECK(here.split_ns == 0.0);
+  CHECK(here.row_ns == doctest::Approx(clock * (there.row_ns + there.split_ns / 16)));
+  CHECK(here.row_ns * here.row_growth == doctest::Approx(clock * there.row_ns * there.row_growth));  // a head dimension's
+  CHECK(decode("h20").split_ns == decode("h200-sxm").split_ns);  // Hopper's own
+}
+
 TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instructions, of the same kernels") {
   const auto share = [](const char* gpu) {
     return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm)
