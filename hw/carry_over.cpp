@@ -67,13 +67,15 @@ double factor_of(std::string_view name, const Ratios& r) {
   return 1.0;
 }
 
+template <class P>
+constexpr bool kIsAttention = std::is_same_v<P, PrefillParameters> || std::is_same_v<P, DecodeParameters> ||
+                              std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
+
 /// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs'
 /// clock.
 template <class P>
 double staying_us(std::string_view name) {
-  constexpr bool kAttention = std::is_same_v<P, PrefillParameters> || std::is_same_v<P, DecodeParameters> ||
-                              std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
-  return kAttention && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
+  return kIsAttention<P> && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
 }
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
@@ -124,19 +126,19 @@ void follow_cuts(DecodeParameters& p, const GpuSpec& from, const GpuSpec& to) {
 template <class P>
 void follow_cuts(P&, const GpuSpec&, const GpuSpec&) {}
 
-/// What prefill's products lose of the peak they lose to other instructions of the SM, so many cycles a product
-/// whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) operations a cycle and SM, new over old.
+/// What the products of attention lose of the peak they lose to the SM's other work, so many cycles a product whatever
+/// the matrix units do:  1 / share' = 1 + (1 / share - 1) operations a cycle and SM, new over old.
 /// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
 /// units have a quarter of that rate (arXiv:2410.02367). Latent prefill has one head dimension, so the share stands for
-/// exponentials too.
-void follow_instructions(PrefillParameters& p, const Ratios& r, double) {
-  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * r.instructions);
-}
-void follow_instructions(LatentPrefillParameters& p, const Ratios& r, double slower) {
-  p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * r.instructions * slower);
-}
+/// exponentials too, `slower` times.
 template <class P>
-void follow_instructions(P&, const Ratios&, double) {}
+void follow_instructions(P& p, const Ratios& r, double slower) {
+  constexpr bool kLatentPrefill = std::is_same_v<P, LatentPrefillParameters>;
+  if constexpr (kIsAttention<P>) {
+    const double longer = r.instructions * (kLatentPrefill ? slower : 1.0);
+    p.compute_fraction = 1.0 / (1.0 + (1.0 / p.compute_fraction - 1.0) * longer);
+  }
+}
 
 /// Triton's loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the
 /// more it loses by them. 1: a kernel without them.

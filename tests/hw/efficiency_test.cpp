@@ -335,6 +335,12 @@ TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instruc
   CHECK(share("rtx-4090") == doctest::Approx(1 / (1 + lost * fewer)));
   CHECK(share("rtx-4090") > 0.85);
   CHECK(share("l40s") == doctest::Approx(0.64));  // of which 350 W sustain no more
+  const auto latent = [](const char* gpu) {
+    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
+        .efficiency.latent_decode.find(Dtype::kBf16)
+        ->value.compute_fraction;
+  };
+  CHECK(latent("rtx-4090") == doctest::Approx(1 / (1 + (1 / latent("a100-sxm") - 1) * fewer)));
 }
 
 TEST_CASE("efficiency: TensorRT-LLM takes Ampere's prompts, and keeps decode") {
