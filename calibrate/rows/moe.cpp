@@ -215,7 +215,8 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
                           bool untuned_cells, const GpuSpec& gpu, FitOptions options) {
   keep_facts(options);
   const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
-  if (prior.gathers < 0.5) options.fixed.insert(options.fixed.end(), {"gather_loss", "unaligned_slowdown"});
+  if (prior.gathers < 0.5) options.fixed.emplace_back("unaligned_slowdown");
+  if (prior.gathers < 0.5 && prior.tile_rows_high < 256.0) options.fixed.emplace_back("gather_loss");
   if (prior.memory_step_us == 0.0) options.fixed.insert(options.fixed.end(), {"short_row_bandwidth", "memory_step_us"});
   // A single k cannot tell the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");

@@ -137,8 +137,11 @@ struct ProductTime {
   double total = 0, compute = 0, memory = 0;
 };
 
+/// Rows of a tile beyond its expert's tokens take longer than full ones in the kernels whose tiles have up to 256.
+bool loses_empty_rows(const MoeParameters& p) { return p.gathers < 0.5 && p.tile_rows_high >= 256.0; }
+
 /// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
-///   compute = waves x (2 columns ceil64(k) (rows + overhead) / rate of an SM + start-up of a tile)
+///   compute = waves x (2 columns ceil64(k) (rows + overhead + gather_loss empty rows) / rate of an SM + start of a tile)
 /// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
 ///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
 ///             + A and C of the assignments; in quadrature with the latency of a tile's steps, one after the other
@@ -152,7 +155,10 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, con
   const double waves = std::max(1.0, std::ceil(blocks / rates.sms - 1e-9));
   const double depth = std::ceil(k / kTileDepth) * kTileDepth;
   const double narrow = 1.0 + p.tile_overhead_rows * (1.0 / columns - 1.0 / kTileColumns);
-  const double one = 2.0 * columns * narrow * depth * (tile_rows(tile) + p.tile_overhead_rows) / rates.flops_per_sm;
+  const double filled = part.load.tiles[tile] > 0.0 ? part.load.assignments / part.load.tiles[tile] : 0.0;
+  const double empty = loses_empty_rows(p) ? std::max(0.0, tile_rows(tile) - filled) : 0.0;
+  const double height = tile_rows(tile) + p.tile_overhead_rows + p.gather_loss * empty;
+  const double one = 2.0 * columns * narrow * depth * height / rates.flops_per_sm;
   ProductTime time;
   time.compute = waves * (one * (1.0 + stall) + p.tile_us * 1e-6);
   const double weights = n * k * part.weight_element;
@@ -313,7 +319,7 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
       {"expert_map_us", &P::expert_map_us, 0.0, 60.0, "mapping experts to ranks, under expert parallelism alone"},
       {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, "the router, for each of the top k"},
       {"gather_loss", &P::gather_loss, 0.0, 2.0,
-       "more of the first product's tiles where what they gather is in no L2"},
+       "more of tiles for rows that they gather from no L2 (Triton), or that are empty (where tiles have up to 256)"},
       {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0,
        "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
       {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0,
