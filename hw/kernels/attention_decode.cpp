@@ -200,8 +200,8 @@ DecodeTime padded_rows(const DecodeCall& c, const DecodeParameters& p, const Chi
 
 /// XQA: tensor cores, cut by the whole context even under a window: cuts outside it start and exit.
 /// Versions since 1.1 cut at most sqrt(context / 16) times (`limited`). A lone block walks its keys at the latency of
-/// its loop; further waves are hidden in part. Hopper's kernel for fp8 caches (`by_wgmma`) has two blocks resident on an SM
-/// while their queries fit.
+/// its loop; further waves are hidden in part. Hopper's kernel for fp8 caches (`by_wgmma`) has two blocks resident on
+/// an SM while their queries fit.
 DecodeTime xqa(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, bool by_wgmma, bool limited) {
   const double padded = c.dim <= 64 ? 64 : c.dim <= 128 ? 128 : ceil_div(c.dim, 256) * 256;
   const double width = padded / 128, steps = 2 * width - 1;

@@ -137,7 +137,8 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown, costs.window_blocks = p.window_blocks;
   costs.combine = p.combine_us * kMicrosecond;
-  const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, library, fp8 && gpu.architecture == "hopper"), costs, chip.sms);
+  const Seconds tiles = attention::prefill_makespan(
+      tiling_of(shape, heads, library, fp8 && gpu.architecture == "hopper"), costs, chip.sms);
   Cost cost = work_of(shape, heads);
   const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
   const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);

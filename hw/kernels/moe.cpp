@@ -141,7 +141,8 @@ struct ProductTime {
 bool loses_empty_rows(const MoeParameters& p) { return p.gathers < 0.5 && p.tile_rows_high >= 256.0; }
 
 /// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
-///   compute = waves x (2 columns ceil64(k) (rows + overhead + gather_loss empty rows) / rate of an SM + start of a tile)
+///   compute = waves x (2 columns ceil64(k) (rows + overhead + gather_loss empty rows) / rate of an SM + start of a
+///   tile)
 /// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
 ///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
 ///             + A and C of the assignments; in quadrature with the latency of a tile's steps, one after the other

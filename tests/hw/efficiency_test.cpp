@@ -319,8 +319,9 @@ TEST_CASE("efficiency: off Hopper, XQA's time a cut is a time for each of its 16
   const double clock = 1980.0 / 2520;
   CHECK(here.split_ns == 0.0);
   CHECK(here.row_ns == doctest::Approx(clock * (there.row_ns + there.split_ns / 16)));
-  CHECK(here.row_ns * here.row_growth == doctest::Approx(clock * there.row_ns * there.row_growth));  // a head dimension's
-  CHECK(decode("h20").split_ns == decode("h200-sxm").split_ns);  // Hopper's own
+  CHECK(here.row_ns * here.row_growth ==
+        doctest::Approx(clock * there.row_ns * there.row_growth));  // a head dimension's
+  CHECK(decode("h20").split_ns == decode("h200-sxm").split_ns);     // Hopper's own
 }
 
 TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instructions, of the same kernels") {

@@ -298,9 +298,9 @@ TEST_CASE("moe: in tiles of up to 256 rows empty rows take longer than full ones
     shape.ep = 8.0;  // one expert a GPU, whose tiles are sized by the tokens of all
     return moe_experts(shape, losing, gpu, Timing::kServed).time / moe_experts(shape, p, gpu, Timing::kServed).time;
   };
-  CHECK(slower(128, 256) > 1.2);                      // 32 of 256 rows are full
-  CHECK(slower(1024, 256) == doctest::Approx(1.0));   // all of them
-  CHECK(slower(128, 128) == doctest::Approx(1.0));    // kernels of smaller tiles do not show it
+  CHECK(slower(128, 256) > 1.2);                     // 32 of 256 rows are full
+  CHECK(slower(1024, 256) == doctest::Approx(1.0));  // all of them
+  CHECK(slower(128, 128) == doctest::Approx(1.0));   // kernels of smaller tiles do not show it
 }
 
 TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles of rows") {
