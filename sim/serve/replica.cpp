@@ -53,6 +53,13 @@ void Replica::arrive(Slot slot, SimTime ready) {
   }
 }
 
+std::int64_t Replica::outstanding_tokens() const {
+  std::int64_t tokens = waiting_tokens_;
+  for (const Arrival& arrival : inbox_) tokens += requests_[arrival.slot].target;
+  for (Slot slot = newest_; slot != kNoSlot; slot = requests_[slot].older) tokens += requests_[slot].prompt;
+  return tokens;
+}
+
 /// The run ends with the step under way.
 void Replica::cut_run(SimTime now) {
   if (!busy_ || !run_.whole || run_.steps == 1) return;

@@ -64,6 +64,7 @@ class Replica {
   int places() const { return max_seqs_; }
   std::size_t queued() const { return inbox_.size() + waiting_.size(); }
   int outstanding() const { return static_cast<int>(inbox_.size() + waiting_.size()) + running_; }
+  std::int64_t outstanding_tokens() const;  ///< of their prompts
   const KvPool& pool() const { return pool_; }
   int index() const { return options_.index; }
 

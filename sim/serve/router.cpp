@@ -51,6 +51,22 @@ class PrefixAware final : public Router {
   }
 };
 
+/// The replica with the least to hold and to prefill once it has the request: the prompts of those it has, and of this
+/// one what it does not keep already (what NVIDIA Dynamo's KV router minimises; it does not count output either).
+class KvAware final : public Router {
+ public:
+  int pick(const Request& request, const ReplicaView& view) override {
+    int best = 0;
+    std::int64_t least = 0;
+    for (int i = 0; i < view.replicas(); ++i) {
+      const std::int64_t kept = view.cached_blocks(i, request) * request.prefix_block_tokens;
+      const std::int64_t cost = view.outstanding_tokens(i) - kept;
+      if (i == 0 || cost < least) least = cost, best = i;
+    }
+    return best;
+  }
+};
+
 /// Rendezvous hashing of the session, else of the first prefix block, else of the request: the replica with the
 /// largest hash wins, so that a replica more or less moves only its own share.
 class ConsistentHash final : public Router {
@@ -86,6 +102,8 @@ std::unique_ptr<Router> make() {
 constexpr std::array kRouters{
     RouterKind{"round_robin", "one replica after another", make<RoundRobin>},
     RouterKind{"least_loaded", "the replica with the fewest outstanding requests", make<LeastLoaded>},
+    RouterKind{"kv_aware", "the replica with the fewest prompt tokens, what it keeps of this prompt's prefix taken off",
+               make<KvAware>},
     RouterKind{"prefix_aware", "the replica that keeps most of the prompt's prefix, unless it is overloaded",
                make<PrefixAware>},
     RouterKind{"consistent_hash", "by session, else by the first prefix block, so that equal ones meet",

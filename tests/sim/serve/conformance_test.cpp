@@ -100,7 +100,7 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   }
   if (random.uniform() < 0.2) s.options.max_queue = one_of(random, {1, 5, 30});
   s.options.replicas = one_of(random, {1, 1, 2, 3});
-  s.options.router = one_of(random, {"round_robin", "least_loaded", "prefix_aware", "consistent_hash"});
+  s.options.router = one_of(random, {"round_robin", "least_loaded", "prefix_aware", "kv_aware", "consistent_hash"});
   if (scheduler != "static" && random.uniform() < 0.2) {
     const auto prefill = std::make_shared<Deployment>(*s.deployment);
     prefill->engine.max_num_seqs = 4;
@@ -197,7 +197,8 @@ TEST_CASE("schedulers: tokens, time and limits are kept, and runs equal plain st
       const std::string scenario = describe(s);
       CAPTURE(scenario);
       // Evictions of a run are seen at its end, so a router that looks at caches may choose otherwise meanwhile.
-      const bool looks_inside = s.options.router == "prefix_aware" && s.deployment->engine.prefix_caching;
+      const bool by_cache = s.options.router == "prefix_aware" || s.options.router == "kv_aware";
+      const bool looks_inside = by_cache && s.deployment->engine.prefix_caching;
       fake::Recorder fast, plain, again;
       const ServingMetrics m = play(s, fast, std::int64_t{1} << 40);
       check_steps(s, fast);

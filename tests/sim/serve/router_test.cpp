@@ -12,9 +12,10 @@ namespace {
 
 struct View final : ReplicaView {
   std::vector<int> load;
-  std::vector<std::int64_t> cached;
+  std::vector<std::int64_t> cached, tokens;
   int replicas() const override { return static_cast<int>(load.size()); }
   int outstanding(int i) const override { return load[static_cast<std::size_t>(i)]; }
+  std::int64_t outstanding_tokens(int i) const override { return tokens[static_cast<std::size_t>(i)]; }
   std::int64_t cached_blocks(int i, const Request&) const override { return cached[static_cast<std::size_t>(i)]; }
 };
 
@@ -38,6 +39,16 @@ TEST_CASE("routers: what each picks") {
   CHECK(make_router("least_loaded")->pick(request, v) == 1);
   CHECK(make_router("prefix_aware")->pick(request, v) == 0);
   CHECK(make_router("prefix_aware")->pick(request, view({500, 2, 2}, {9, 0, 4})) == 1);  // too far ahead of the idlest
+}
+
+TEST_CASE("routers: kv_aware weighs what a replica has against what it keeps of the prompt") {
+  Request request;
+  request.prefix_block_tokens = 16;
+  View v = view({1, 9, 1}, {0, 0, 40});
+  v.tokens = {5000, 900, 1500};
+  CHECK(make_router("kv_aware")->pick(request, v) == 2);  // 1500 - 40 x 16 = 860
+  v.cached[2] = 30;                                        // 1500 - 30 x 16 = 1020
+  CHECK(make_router("kv_aware")->pick(request, v) == 1);
 }
 
 TEST_CASE("routers: a session stays where it is when a replica is added, but for its share") {
