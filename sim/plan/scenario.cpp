@@ -171,11 +171,11 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.serving.max_queue = static_cast<int>(in.integer("max_queue", 0, {0, 1e9}));
   s.serving.seed = static_cast<std::uint64_t>(in.integer("seed", 0, {0, 9e15}));
   const Deployment& d = *s.deployment;
+  const int all = s.serving.replicas + (s.serving.disaggregation ? s.serving.disaggregation->prefill_replicas : 0);
   s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"),
-                                d.memory.weights * d.sharding.gpus(), d.engine.start_time, s.serving.replicas);
-  if (s.serving.disaggregation && s.serving.fleet.active())
-    in.fail("disaggregation",
-            "'disaggregation' and replicas that come and go (autoscaling, failures) do not go together");
+                                d.memory.weights * d.sharding.gpus(), d.engine.start_time, all);
+  if (s.serving.disaggregation && s.serving.fleet.autoscaling)
+    in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
   in.finish();

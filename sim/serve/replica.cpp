@@ -30,7 +30,7 @@ Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOpti
       waiting_(options.policy) {}
 
 bool Replica::can_serve(const LiveRequest& r) const {
-  const std::int64_t total = std::int64_t{r.prompt} + output_of(r);
+  const std::int64_t total = options_.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
   const double longest = engine_.max_model_len > 0 ? engine_.max_model_len : deployment_->model.max_context;
   if (longest > 0 && static_cast<double>(total) > longest) return false;
   if (pool_.layout().bytes(total) > pool_.capacity() / deployment_->sharding.attention_dp) return false;
@@ -91,7 +91,15 @@ void Replica::fail(SimTime now) {
   cut_run(now);
 }
 
+/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched.
 void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
+  for (const Landing& broken : landings_) {
+    requests_[broken.slot].remote = true;
+    ++requests_[broken.slot].epoch;
+  }
+  landings_.clear();
+  cancelled_.clear();
+  link_free_ = now;
   while (oldest_ != kNoSlot) {
     out.push_back(oldest_);
     (void)suspend(oldest_);
@@ -101,6 +109,7 @@ void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
   for (const Slot slot : out) {
     LiveRequest& r = requests_[slot];
     r.phase = Phase::kWaiting;
+    if (r.remote) continue;
     r.swapped = false;
     r.base = 0;
     r.target = r.prompt + r.produced;
@@ -113,6 +122,22 @@ void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
   carry_ = Seconds(0);
   idle_since_ = now;
   ++generation_;
+}
+
+void Replica::withdraw(int source, SimTime now, std::vector<Slot>& out) {
+  const std::size_t before = out.size();
+  const auto take = [&](Slot slot) {
+    const LiveRequest& r = requests_[slot];
+    if (r.remote && r.source == source && !r.cancelled) out.push_back(slot);
+  };
+  waiting_.for_each(take);
+  for (const Arrival& arrival : inbox_) take(arrival.slot);
+  if (out.size() == before) return;
+  for (std::size_t i = before; i < out.size(); ++i) drop(out[i]);
+  ++generation_;
+  if (busy_) return cut_run(now);
+  woken_ = !waiting_.empty();
+  wake_ = now;
 }
 
 void Replica::submit_prefilled(Slot slot, SimTime now) {

@@ -53,6 +53,8 @@ class Replica {
   bool failed() const { return failed_; }
   /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
+  /// Requests leave that wait here for their caches from replica `source`, which is lost.
+  void withdraw(int source, SimTime now, std::vector<Slot>& out);
 
   /// Caches that this replica began to fetch.
   using Landing = CacheLanding;
@@ -61,6 +63,7 @@ class Replica {
   void release_held(Slot slot, SimTime now);
 
   int running() const { return running_; }
+  int gpus() const { return deployment_->sharding.gpus(); }
   int places() const { return max_seqs_; }
   std::size_t queued() const { return inbox_.size() + waiting_.size(); }
   int outstanding() const { return static_cast<int>(inbox_.size() + waiting_.size()) + running_; }

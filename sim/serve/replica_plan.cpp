@@ -210,17 +210,18 @@ void Replica::fetch(Slot slot, std::int64_t bytes, SimTime now) {
                        .start = begin.seconds(),
                        .end = link_free_.seconds(),
                        .bytes = cache});
-  r.first_token = link_free_ + SimTime::of(options_.transfer_latency);
-  landings_.push_back({r.first_token, slot});
+  const SimTime landed = link_free_ + SimTime::of(options_.transfer_latency);
+  if (r.produced <= 1) r.first_token = landed;  // else its client had tokens before a replica was lost
+  landings_.push_back({landed, slot});
   fetches_.push_back(landings_.back());
 }
 
 void Replica::land(SimTime now) {
   while (!landings_.empty() && landings_.front().at <= now) {
-    const Slot slot = landings_.front().slot;
+    const auto [at, slot] = landings_.front();
     landings_.pop_front();
     join_decodes(slot);
-    gaps_.join(requests_[slot].first_token);
+    gaps_.join(requests_[slot].produced > 1 ? requests_[slot].last_token : at);
   }
 }
 

@@ -38,12 +38,13 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
     prefill_pricer_ = make(options.disaggregation->prefill);
     add_replicas(options.disaggregation->prefill, options.disaggregation->prefill_replicas, *prefill_pricer_, front_,
                  true);
+    prefill_replicas_ = static_cast<int>(replicas_.size());
   }
   const auto& scaling = options.fleet.autoscaling;
   add_replicas(deployment, scaling ? scaling->max : options.replicas, *pricer_,
                options.disaggregation ? decode_ : front_, false);
   scheduled_.assign(replicas_.size(), 0);
-  if (options.fleet.active()) begin_fleet(deployment->sharding.gpus());
+  if (options.fleet.active()) begin_fleet();
 }
 
 void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer,
@@ -91,7 +92,7 @@ ServingMetrics Simulation::run() {
         if (event.generation == users_) send_next(event.index, event.at);
         break;
       case Kind::kTransfer:
-        transferred(event.index, event.at);
+        transferred(event.index, event.generation, event.at);
         break;
       case Kind::kTimeout:
         give_up(event.index, event.generation, event.at);
@@ -115,7 +116,8 @@ ServingMetrics Simulation::run() {
 
 void Simulation::arrive(SimTime now) {
   send(next_, now);
-  if (source_.next(next_)) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
+  exhausted_ = !source_.next(next_);
+  if (!exhausted_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
 }
 
 void Simulation::send_next(int session, SimTime now) {
@@ -141,7 +143,7 @@ void Simulation::send(const Request& request, SimTime now) {
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (live.counted) collector_.sent();
-  if (!front_.can_serve(live) || (decode_.replicas() > 0 && !decode_.can_serve(live))) {
+  if (!front_.can_serve(live) || (prefill_replicas_ > 0 && !decode_.can_serve(live))) {
     if (live.counted) collector_.failed();
     return refuse(slot, now);
   }
@@ -176,7 +178,7 @@ bool Simulation::late(const LiveRequest& r, SimTime now) const {
     return limit && now >= r.arrival + SimTime::of(*limit);
   };
   if (passed(workload_.patience.total)) return true;
-  const bool answered = r.first_token > SimTime(0) && r.first_token <= now && !r.remote;
+  const bool answered = r.first_token > SimTime(0) && r.first_token <= now && (!r.remote || r.produced > 1);
   return passed(workload_.patience.first_token) && !answered;
 }
 
@@ -185,7 +187,7 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   const LiveRequest& r = requests_[slot];
   if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
   const int session = r.session, index = r.replica;
-  const bool at_gateway = std::erase(gateway_, slot) > 0;
+  const bool at_gateway = std::erase(gateway_, slot) + std::erase(prefilled_, slot) > 0;
   if (at_gateway) requests_[slot].cancelled = true;
   if (at_gateway || at(index).cancel(slot, now)) {
     count_ended(r, {slot, now, false});
@@ -216,7 +218,8 @@ void Simulation::run_replica(int index, SimTime now) {
   planning_ = -1;
   if (fleet_ && leaves_service(index, now)) return;
   replica.start_run(now);
-  for (const Replica::Landing& f : replica.take_fetches()) events_.push(f.at, Kind::kTransfer, f.slot);
+  for (const Replica::Landing& f : replica.take_fetches()) 
+    events_.push(f.at, Kind::kTransfer, f.slot, requests_[f.slot].epoch);
   schedule(index);
 }
 
@@ -241,12 +244,15 @@ void Simulation::hand_over(Slot slot, SimTime now) {
     (void)leave(slot, now, now);
     return;
   }
+  if (decode_.replicas() == 0) return wait_for_decoder(slot);
   Replica& replica = decode_.pick(request_of(slot));
   replica.submit_prefilled(slot, now);
   schedule(replica.index());
 }
 
-void Simulation::transferred(Slot slot, SimTime now) {
+/// Of a transfer that was broken off the epoch has passed.
+void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
+  if (requests_[slot].epoch != epoch) return;
   const int source = requests_[slot].source;
   at(source).release_held(slot, now);
   schedule(source);

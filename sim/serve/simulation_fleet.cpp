@@ -13,13 +13,14 @@ constexpr std::uint16_t kNowhere = 0xffff;
 
 }  // namespace
 
-void Simulation::begin_fleet(int gpus_a_replica) {
-  if (options_.disaggregation) throw ConfigError("autoscaling and failures need replicas that prefill and decode");
+void Simulation::begin_fleet() {
   const FleetSpec& spec = options_.fleet;
+  if (options_.disaggregation && spec.autoscaling)
+    throw ConfigError("autoscaling needs replicas that prefill and decode");
   const int all = static_cast<int>(replicas_.size());
   const int serving =
       spec.autoscaling ? std::clamp(options_.replicas, spec.autoscaling->min, spec.autoscaling->max) : all;
-  fleet_.emplace(spec, all, serving, gpus_a_replica, options_.seed);
+  fleet_.emplace(spec, all, serving, 1, options_.seed);
   for (int i = serving; i < all; ++i) front_.remove(at(i));
   if (spec.autoscaling) {
     autoscaler_.emplace(*spec.autoscaling, serving);
@@ -27,7 +28,7 @@ void Simulation::begin_fleet(int gpus_a_replica) {
   }
   if (spec.failures) {
     for (int i = 0; i < all; ++i) {
-      if (const auto when = fleet_->next_failure(i, SimTime())) push_fleet(*when, FleetEvent::kFailure, i);
+      if (const auto when = next_failure(i, SimTime())) push_fleet(*when, FleetEvent::kFailure, i);
     }
     for (const FailureSpec::Event& e : spec.failures->events) {
       push_fleet(SimTime::of(e.at), FleetEvent::kListedFailure, e.replica);
@@ -36,26 +37,41 @@ void Simulation::begin_fleet(int gpus_a_replica) {
   collector_.fleet(fleet_->record(SimTime()));
 }
 
+/// That of the first of its GPUs to fail.
+std::optional<SimTime> Simulation::next_failure(int replica, SimTime now) {
+  std::optional<SimTime> first;
+  for (int gpu = 0; gpu < at(replica).gpus(); ++gpu) {
+    const std::optional<SimTime> when = fleet_->next_failure(replica, now);
+    if (when && (!first || *when < *first)) first = when;
+  }
+  return first;
+}
+
 void Simulation::push_fleet(SimTime when, FleetEvent what, int replica) {
   ++housekeeping_;
   events_.push(when, Kind::kFleet, replica, static_cast<std::uint32_t>(what));
 }
 
-/// When nothing but the fleet's own events is left, the run is over.
+/// When no request is left, and no event but the fleet's own that could bring one, the run is over.
 void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   --housekeeping_;
-  if (requests_.live() == 0 && events_.size() == housekeeping_) return;
+  if (requests_.live() == 0 && (exhausted_ || events_.size() == housekeeping_)) return;
   switch (what) {
     case FleetEvent::kDecide:
       return decide(now);
     case FleetEvent::kReady:
       if (fleet_->state(replica) != ReplicaState::kStarting || fleet_->ready_at(replica) != now) return;
       change(replica, ReplicaState::kActive, now);
-      front_.add(at(replica));
-      while (!gateway_.empty()) {
+      role_of(replica).add(at(replica));
+      while (front_.replicas() > 0 && !gateway_.empty()) {
         const Slot slot = gateway_.front();
         gateway_.pop_front();
         send_again(slot, now);
+      }
+      while (decode_.replicas() > 0 && !prefilled_.empty()) {
+        const Slot slot = prefilled_.front();
+        prefilled_.pop_front();
+        hand_over(slot, now);
       }
       return;
     case FleetEvent::kFailure:
@@ -125,7 +141,7 @@ bool Simulation::stop_one(SimTime now) {
 }
 
 void Simulation::fail_by_chance(int replica, SimTime now) {
-  if (const auto next = fleet_->next_failure(replica, now)) push_fleet(*next, FleetEvent::kFailure, replica);
+  if (const auto next = next_failure(replica, now)) push_fleet(*next, FleetEvent::kFailure, replica);
   fail_replica(replica, now);
 }
 
@@ -134,7 +150,7 @@ void Simulation::fail_replica(int replica, SimTime now) {
   const ReplicaState state = fleet_->state(replica);
   if (state == ReplicaState::kOff || state == ReplicaState::kDown) return;
   ++collector_.metrics().replica_failures;
-  if (state == ReplicaState::kActive) front_.remove(at(replica));
+  if (state == ReplicaState::kActive) role_of(replica).remove(at(replica));
   change(replica, ReplicaState::kDown, now);
   push_fleet(now + SimTime::of(options_.fleet.failures->repair), FleetEvent::kRepaired, replica);
   if (state == ReplicaState::kStarting) return;
@@ -149,17 +165,45 @@ void Simulation::fail_replica(int replica, SimTime now) {
 void Simulation::lose(int replica, SimTime now) {
   homeless_.clear();
   at(replica).evacuate(now, homeless_);
+  if (prefills_only(replica)) withdraw_caches(replica, now);
   for (const Slot slot : homeless_) {
     const LiveRequest& r = requests_[slot];
-    if (options_.fleet.failures->requeue) {
-      if (r.counted) ++collector_.metrics().requeued;
-      send_again(slot, now);
+    if (r.cancelled || (options_.fleet.failures->requeue && (r.remote || front_.can_serve(r)))) {
+      if (r.counted && !r.cancelled) ++collector_.metrics().requeued;
+      r.remote ? hand_over(slot, now) : send_again(slot, now);
       continue;
     }
     if (r.counted) collector_.lost();
     const int session = r.session;
     if (!leave(slot, now, now) && closed()) user_goes_on(session, now, now);
   }
+}
+
+/// Caches that nobody had begun to fetch are lost with the replica that prefilled them; what is on its way arrives.
+void Simulation::withdraw_caches(int replica, SimTime now) {
+  const std::size_t before = homeless_.size();
+  for (int i = prefill_replicas_; i < static_cast<int>(replicas_.size()); ++i) {
+    at(i).withdraw(replica, now, homeless_);
+    schedule(i);
+  }
+  for (const Slot slot : std::exchange(prefilled_, {}))
+    (requests_[slot].source == replica ? homeless_.push_back(slot) : prefilled_.push_back(slot));
+  for (std::size_t i = before; i < homeless_.size(); ++i) {
+    at(replica).release_held(homeless_[i], now);
+    LiveRequest& r = requests_[homeless_[i]];
+    r.phase = Phase::kWaiting;
+    r.remote = false;
+    r.base = 0;
+    if (r.produced == 1) r.produced = 0;  // the client gets its first token with the cache
+    r.target = r.prompt + r.produced;
+  }
+}
+
+/// Its cache stays where it was prefilled.
+void Simulation::wait_for_decoder(Slot slot) {
+  requests_[slot].remote = true;
+  requests_[slot].replica = kNowhere;
+  prefilled_.push_back(slot);
 }
 
 void Simulation::send_again(Slot slot, SimTime now) {

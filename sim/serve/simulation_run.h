@@ -63,23 +63,28 @@ class Simulation {
   std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
   bool warmup_ends() const;
   bool leave(Slot slot, SimTime now, SimTime delivered);
-  void transferred(Slot slot, SimTime now);
+  void transferred(Slot slot, std::uint32_t epoch, SimTime now);
   void schedule(int index);
   Request request_of(Slot slot);
 
   // simulation_fleet.cpp: replicas that come and go
   enum class FleetEvent : std::uint32_t { kDecide, kReady, kFailure, kListedFailure, kRepaired };
-  void begin_fleet(int gpus_a_replica);
+  void begin_fleet();
+  bool prefills_only(int replica) const { return replica < prefill_replicas_; }
+  Pool& role_of(int replica) { return prefill_replicas_ > 0 && !prefills_only(replica) ? decode_ : front_; }
   void push_fleet(SimTime at, FleetEvent what, int replica);
   void fleet_event(FleetEvent what, int replica, SimTime now);
   void change(int replica, ReplicaState state, SimTime now);
   void decide(SimTime now);
   bool start_one(SimTime now);
   bool stop_one(SimTime now);
+  std::optional<SimTime> next_failure(int replica, SimTime now);
   void fail_by_chance(int replica, SimTime now);
   void fail_replica(int replica, SimTime now);
   void lose(int replica, SimTime now);
+  void withdraw_caches(int replica, SimTime now);
   void send_again(Slot slot, SimTime now);
+  void wait_for_decoder(Slot slot);
   bool leaves_service(int replica, SimTime now);
   void wait_for_replica(Slot slot, SimTime now);
   void account_fleet();
@@ -105,7 +110,9 @@ class Simulation {
   bool enough_ = false;  ///< the observer has seen what it wanted
   std::optional<FleetStates> fleet_;
   std::optional<Autoscaler> autoscaler_;
+  int prefill_replicas_ = 0;      ///< the first of replicas_, where they only prefill
   std::deque<Slot> gateway_;      ///< requests that wait for a replica to serve
+  std::deque<Slot> prefilled_;    ///< those that wait for one to decode
   std::size_t housekeeping_ = 0;  ///< events of the fleet in the queue, which do not keep a run alive
   std::vector<Slot> homeless_;
   int planning_ = -1;  ///< the replica that plans anyway when this event is done

@@ -210,8 +210,43 @@ TEST_CASE("failures: the only replica comes back cold, and what waited is served
   CHECK(seen.fleet.size() == 4);  // serving, down, starting, serving
 }
 
+TEST_CASE("failures: what a lost decode worker had is prefilled again, tokens so far kept") {
+  for (const std::int64_t steps : {std::int64_t{1} << 40, std::int64_t{1}}) {
+    fake::Requests requests;
+    requests.add(0, 100, 50);
+    ServingOptions options = fake::options();
+    options.replicas = 2;  // numbers 1 and 2, after the prefill worker
+    options.max_steps_per_event = steps;
+    options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+    options.fleet = parse("", "{events: [{at: 10 ms, replica: 1}], repair: 1 h}", 3);
+    Watcher seen;
+    const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+    CHECK(m.completed == 1);
+    CHECK(m.requeued == 1);
+    CHECK(seen.prefilled == 100 + 109);  // nine tokens were out
+    CHECK(seen.decoded == 8 + 40);
+    CHECK(seen.requests[0].ttft.in(kMillisecond) == doctest::Approx(2).epsilon(0.01));
+  }
+}
+
+TEST_CASE("failures: caches that nobody had begun to fetch are lost with their prefill worker") {
+  fake::Requests requests;
+  requests.add(0, 100, 50).add(0, 100, 50);  // the second waits for the only place to decode
+  ServingOptions options = fake::options();
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+  options.fleet = parse("", "{events: [{at: 10 ms, replica: 0}], repair: 100 ms}", 2);
+  options.fleet.cold_start = Seconds(0.1);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(1), requests, {}, options, &seen);
+  CHECK(m.completed == 2);
+  CHECK(m.requeued == 1);
+  CHECK(seen.prefilled == 3 * 100);
+  CHECK(seen.requests[0].ttft < Seconds(0.01));
+  CHECK(seen.requests[1].ttft.base() == doctest::Approx(0.21).epsilon(0.03));
+}
+
 TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal plain stepping") {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     Random random(seed);
     const auto d = deployment(static_cast<int>(random.uniform_integer(1, 8)));
@@ -234,7 +269,11 @@ TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and 
     options.replicas = 2;
     options.seed = seed;
     options.router = random.uniform() < 0.5 ? "round_robin" : "least_loaded";
-    if (random.uniform() < 0.7) {
+    if (random.uniform() < 0.4) {
+      options.disaggregation = Disaggregation{.prefill = std::make_shared<Deployment>(*d),
+                                              .prefill_replicas = static_cast<int>(random.uniform_integer(1, 2)),
+                                              .bandwidth = BytesPerSecond(random.uniform() < 0.5 ? 1e4 : 1e6)};
+    } else if (random.uniform() < 0.7) {
       options.fleet.autoscaling = AutoscalingSpec{.min = static_cast<int>(random.uniform_integer(0, 1)),
                                                   .max = 5,
                                                   .policy = static_cast<ScalingPolicy>(random.uniform_integer(0, 2)),
@@ -289,7 +328,7 @@ TEST_CASE("fleet: what a scenario says, and what it cannot say") {
   CHECK(error_of("", "{events: [{replica: 1}]}").find("'at'") != std::string::npos);
 }
 
-TEST_CASE("fleet: not of replicas that share the work of a request") {
+TEST_CASE("fleet: no autoscaling of replicas that share the work of a request") {
   fake::Requests requests;
   requests.add(0, 10, 10);
   ServingOptions options = fake::options();
