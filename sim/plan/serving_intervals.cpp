@@ -136,7 +136,10 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   std::vector<MetricInterval> out;
   for (const auto& [metric, value] : metrics_of(metrics, scenario)) {
     if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens
-    out.push_back({metric, quantile(values[metric], 0.05), quantile(values[metric], 0.95)});
+    // The prediction itself is always within: a decision of the scheduler may turn with the slightest shift.
+    const double predicted = std::get<double>(value);
+    out.push_back({metric, std::min(predicted, quantile(values[metric], 0.05)),
+                   std::max(predicted, quantile(values[metric], 0.95))});
   }
   return out;
 }
