@@ -100,6 +100,7 @@ TEST_CASE("a run's file: what is wrong is said with the file and the key") {
   CHECK(error_of("{\"completed\": NaN}").find("NaN and Infinity are no numbers of JSON") != std::string::npos);
   CHECK(error_of("{\"completed\": -Infinity}").find("NaN and Infinity") != std::string::npos);
   CHECK(error_of("{\"completed\": nonsense}").find("not valid JSON here") != std::string::npos);
+  CHECK(error_of("{}\n{}\n").find(":2:1: a second document begins here") == 0);  // SGLang appends its runs
   CHECK(error_of("[1]").find("a map") != std::string::npos);
   CHECK(error_of("{}") == ": missing key 'completed' of a result of vllm bench serve");
   const std::string start = R"({"completed": 5, "duration": 1, "total_input_tokens": 5, )";
