@@ -195,23 +195,6 @@ Sharding worker_sharding(const Columns& c, std::size_t row, const std::string& r
   return s;
 }
 
-/// Prefill workers take the prompts that fit their engine's token budget, at least the batch of their column; decode
-/// workers as many sequences as their batch limit.
-void disaggregate(MeasuredRun& run, Deployment& decode, const Columns& c, std::size_t row) {
-  auto prefill = std::make_shared<Deployment>(decode);
-  prefill->sharding = worker_sharding(c, row, "prefill");
-  check_sharding(prefill->model, prefill->sharding, c.mark(row));
-  const int isl = c.count(row, "isl", 1), batch = std::max(1, c.count(row, "prefill_batch_size", 1));
-  prefill->engine.max_num_batched_tokens = std::max(batch * isl, prefill->engine.max_num_batched_tokens);
-  prefill->engine.max_num_seqs = prefill->engine.max_num_batched_tokens / std::max(1, isl);
-  prefill->memory = plan_memory(*prefill);
-  if (prefill->memory.infeasible) run.note = prefill->memory.infeasible->reason;
-  run.replicas = std::max(1, c.count(row, "decode_num_workers", 1));
-  run.disaggregation = Disaggregation{.prefill = prefill,
-                                      .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1)),
-                                      .latency = decode.engine.handover_time};
-}
-
 /// Runs of one disaggregated setup at several concurrencies.
 std::string setup_of(const Columns& c, std::size_t row) {
   std::string setup;
@@ -294,6 +277,27 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
   // The one batch of a static benchmark passes the stages of a pipeline whole: the stages wait for each other.
   if (kind == RunKind::kStatic) d->sharding.pp = 1;
   return d;
+}
+
+/// Prefill workers take the prompts that fit the token budget that their engine takes by their own GPUs, at least the
+/// batch of their column; decode workers as many sequences as their batch limit.
+void disaggregate(MeasuredRun& run, Deployment& decode, const Columns& c, std::size_t row) {
+  auto prefill = std::make_shared<Deployment>(decode);
+  prefill->sharding = worker_sharding(c, row, "prefill");
+  check_sharding(prefill->model, prefill->sharding, c.mark(row));
+  const int isl = c.count(row, "isl", 1), batch = std::max(1, c.count(row, "prefill_batch_size", 1));
+  EngineSpec own = profile_of(RunKind::kDisaggregated, c, row);
+  own.settle(prefill->gpu, prefill->sharding);
+  apply_launch_columns(own, RunKind::kDisaggregated, c, row, prefill->model);
+  prefill->engine.graphs.max_batch = own.graphs.max_batch;
+  prefill->engine.max_num_batched_tokens = std::max(batch * isl, own.max_num_batched_tokens);
+  prefill->engine.max_num_seqs = prefill->engine.max_num_batched_tokens / std::max(1, isl);
+  prefill->memory = plan_memory(*prefill);
+  if (prefill->memory.infeasible) run.note = prefill->memory.infeasible->reason;
+  run.replicas = std::max(1, c.count(row, "decode_num_workers", 1));
+  run.disaggregation = Disaggregation{.prefill = prefill,
+                                      .prefill_replicas = std::max(1, c.count(row, "prefill_num_workers", 1)),
+                                      .latency = decode.engine.handover_time};
 }
 
 /// A run that was measured was served: with a longer context than the checkpoint names if it took one, as engines can

@@ -26,6 +26,17 @@ MeasuredRuns sweep(std::initializer_list<int> concurrencies) {
   return read_measured_runs(CsvTable::parse(text, "runs.csv"));
 }
 
+/// SGLang takes a token budget by GPU, and shares it among ranks of attention-DP.
+MeasuredRun sglang_apart() {
+  return read_measured_runs(
+             CsvTable::parse("model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,"
+                             "prefill_num_workers,prefill_batch_size,prefill_tp_size,decode_num_workers,"
+                             "decode_batch_size,decode_tp_size,decode_attention_dp_size,ttft_ms,tpot_ms\n"
+                             "qwen3-30b-a3b,h200-sxm,sglang,0.5.10,inferencex,none,bf16,256,64,4,1,1,1,1,4,1,4,1,1\n",
+                             "runs.csv"))
+      .runs.at(0);
+}
+
 MeasuredRun batch(const std::string& row) {
   const CsvTable table = CsvTable::parse(
       "source,version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,batch,metric,value\n" + row + "\n", "s.csv");
@@ -48,6 +59,13 @@ double predicted(RunKind kind, const MeasuredRun& run) {
 }
 
 }  // namespace
+
+TEST_CASE("measured runs: a prefill worker takes the launch defaults of its own GPUs") {
+  const MeasuredRun run = sglang_apart();
+  REQUIRE(run.deployment->sharding.attention_dp == 4);
+  const int decode = run.deployment->engine.max_num_batched_tokens;
+  CHECK(run.disaggregation->prefill->engine.max_num_batched_tokens == 4 * decode);
+}
 
 TEST_CASE("measured runs: a sweep that overfills its decode workers shows their limit") {
   const MeasuredRuns runs = sweep({5, 30, 55});
