@@ -147,8 +147,9 @@ int run_simulate(std::span<const std::string> arguments) {
       "A scenario under load, request by request. The same seed gives the same output; wall time goes to stderr.");
   add_simulate_flags(options);
   if (!options.parse(arguments)) return kDone;
-  const Scenario scenario = read_scenario(scenario_tree(options), options.fidelity());
-  if (!scenario.workload) throw ConfigError("simulate: the scenario has no 'workload'");
+  const ConfigTree tree = scenario_tree(options);
+  const Scenario scenario = read_scenario(tree, options.fidelity());
+  if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
   std::unique_ptr<RequestWriter> writer;
