@@ -53,8 +53,7 @@ class Replica {
   bool failed() const { return failed_; }
   /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
-  /// Requests leave that wait here for their caches from replica `source`, which is lost.
-  void withdraw(int source, SimTime now, std::vector<Slot>& out);
+  void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< who waits for caches of a lost replica
 
   /// Caches that this replica began to fetch.
   using Landing = CacheLanding;
@@ -181,7 +180,7 @@ class Replica {
   int idle_rows_ = 0;  ///< static: ended sequences that the batch still computes
   std::int64_t idle_context_ = 0, idle_bytes_ = 0;
   std::int64_t context_ = 0;  ///< tokens in the caches of the decoding ones
-  std::int64_t reserved_ = 0;
+  std::int64_t reserved_ = 0, held_steps_ = 0;
   std::int64_t counter_ = 0;  ///< decode steps so far
   std::int64_t steps_ = 0;    ///< steps so far
   StepHeap finishes_, level_ends_;
@@ -189,12 +188,10 @@ class Replica {
   std::vector<Slot> cancelled_;   ///< to leave when the step under way ends
   std::deque<Landing> landings_;  ///< caches under way
   std::vector<Landing> fetches_;
-  SimTime link_free_;
   int held_ = 0;  ///< sequences handed over whose cache is still here
-  bool woken_ = false;
-  SimTime wake_, idle_since_;
+  SimTime link_free_, wake_, idle_since_;
 
-  bool busy_ = false, failed_ = false;
+  bool busy_ = false, failed_ = false, woken_ = false;
   Run run_;
   Seconds carry_{};  ///< what rounding to picoseconds left over, so that many short steps last as long as one run
   std::uint32_t generation_ = 0;
@@ -204,7 +201,6 @@ class Replica {
   Bytes swapped_{};                ///< moved over PCIe before the step
   bool preempted_ = false;         ///< by this plan, which then admits nothing
   bool waiting_for_more_ = false;  ///< prefill waits for more of it
-  std::int64_t held_steps_ = 0;
   std::int64_t rank_clock_ = 0;  ///< steps since ranks last prefilled together, or gave up waiting for it
   std::int64_t held_bytes_ = 0;  ///< that the first of the held prompts needs
   SimTime delivered_;            ///< tokens of the step that ends now

@@ -173,7 +173,10 @@ void Simulation::lose(int replica, SimTime now) {
       r.remote ? hand_over(slot, now) : send_again(slot, now);
       continue;
     }
-    if (r.counted) collector_.lost();
+    if (r.counted) {
+      collector_.replied(now);
+      collector_.lost();
+    }
     const int session = r.session;
     if (!leave(slot, now, now) && closed()) user_goes_on(session, now, now);
   }

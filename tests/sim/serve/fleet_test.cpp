@@ -197,6 +197,18 @@ TEST_CASE("failures: requests fail with their replica where nobody sends them ag
   CHECK(m.lost == 1);
 }
 
+TEST_CASE("failures: a run lasts until its last request is lost, and so does its work") {
+  fake::Requests requests;
+  requests.add(0, 100, 5).add(0.001, 100, 50);
+  ServingOptions options = fake::options();
+  options.fleet = parse("", "{events: [{at: 30 ms}], repair: 1 h, requests: fail}", 1);
+  const ServingMetrics m = simulate(deployment(), requests, {}, options);
+  CHECK(m.completed == 1);
+  CHECK(m.lost == 1);
+  CHECK(m.duration > Seconds(0.03));
+  CHECK(m.gpu_busy_seconds <= m.duration.base() * (1 + 1e-9));
+}
+
 TEST_CASE("failures: the only replica comes back cold, and what waited is served then") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(5, 10, 5);
