@@ -201,10 +201,10 @@ class Replica {
   Bytes swapped_{};                ///< moved over PCIe before the step
   bool preempted_ = false;         ///< by this plan, which then admits nothing
   bool waiting_for_more_ = false;  ///< prefill waits for more of it
-  std::int64_t rank_clock_ = 0;  ///< steps since ranks last prefilled together, or gave up waiting for it
-  std::int64_t held_bytes_ = 0;  ///< that the first of the held prompts needs
-  SimTime delivered_;            ///< tokens of the step that ends now
-  SimTime wait_;                 ///< of first and last tokens among them, behind a server that varies
+  std::int64_t rank_clock_ = 0;    ///< steps since ranks last prefilled together, or gave up waiting for it
+  std::int64_t held_bytes_ = 0;    ///< that the first of the held prompts needs
+  SimTime delivered_;              ///< tokens of the step that ends now
+  SimTime wait_;                   ///< of first and last tokens among them, behind a server that varies
 };
 
 }  // namespace roofcast

@@ -16,7 +16,7 @@ class ReplicaView {
  public:
   virtual ~ReplicaView() = default;
   virtual int replicas() const = 0;
-  virtual int outstanding(int replica) const = 0;  ///< requests sent there and not ended
+  virtual int outstanding(int replica) const = 0;                  ///< requests sent there and not ended
   virtual std::int64_t outstanding_tokens(int replica) const = 0;  ///< of their prompts, cached or to be prefilled
   virtual std::int64_t cached_blocks(int replica,
                                      const Request& request) const = 0;  ///< leading prefix blocks it keeps

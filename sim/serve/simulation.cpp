@@ -218,7 +218,7 @@ void Simulation::run_replica(int index, SimTime now) {
   planning_ = -1;
   if (fleet_ && leaves_service(index, now)) return;
   replica.start_run(now);
-  for (const Replica::Landing& f : replica.take_fetches()) 
+  for (const Replica::Landing& f : replica.take_fetches())
     events_.push(f.at, Kind::kTransfer, f.slot, requests_[f.slot].epoch);
   schedule(index);
 }

@@ -47,7 +47,7 @@ TEST_CASE("routers: kv_aware weighs what a replica has against what it keeps of 
   View v = view({1, 9, 1}, {0, 0, 40});
   v.tokens = {5000, 900, 1500};
   CHECK(make_router("kv_aware")->pick(request, v) == 2);  // 1500 - 40 x 16 = 860
-  v.cached[2] = 30;                                        // 1500 - 30 x 16 = 1020
+  v.cached[2] = 30;                                       // 1500 - 30 x 16 = 1020
   CHECK(make_router("kv_aware")->pick(request, v) == 1);
 }
 
