@@ -55,6 +55,8 @@ class KvPool {
   std::int64_t publish_prompt(PrefixBlocks& prefix, int prompt);
   /// At the end: the blocks that go on into the output, where the hashes do (sessions).
   std::int64_t publish_output(PrefixBlocks& prefix, int prompt, std::int64_t tokens);
+  /// Of a sequence that is preempted: its whole blocks up to `tokens`, which stay until their room is needed.
+  std::int64_t publish_computed(PrefixBlocks& prefix, std::int64_t tokens) { return publish(prefix, tokens, false); }
   void unpin(PrefixBlocks& prefix);
   /// Leading blocks of `hashes` that are cached, for routers.
   std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const { return cache_.match(hashes).blocks; }

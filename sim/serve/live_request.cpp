@@ -1,5 +1,7 @@
 #include "sim/serve/live_request.h"
 
+#include "sim/serve/traces.h"
+
 namespace roofcast {
 
 Slot RequestTable::add(const Request& request) {
@@ -20,18 +22,34 @@ Slot RequestTable::add(const Request& request) {
   live.session = request.session;
   live.client = static_cast<std::uint8_t>(request.client);
   if (!request.prefix_blocks.empty()) {
-    if (free_prefixes_.empty()) {
-      free_prefixes_.push_back(static_cast<std::int32_t>(prefixes_.size()));
-      prefixes_.push_back({});
-    }
-    live.blocks = free_prefixes_.back();
-    free_prefixes_.pop_back();
-    PrefixBlocks& blocks = prefixes_[static_cast<std::size_t>(live.blocks)];
-    blocks.hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
-    blocks.block_tokens = request.prefix_block_tokens;
-    blocks.pinned.clear();
+    add_blocks(live, request.prefix_block_tokens)
+        .hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
   }
   return slot;
+}
+
+PrefixBlocks& RequestTable::add_blocks(LiveRequest& live, int block_tokens) {
+  if (free_prefixes_.empty()) {
+    free_prefixes_.push_back(static_cast<std::int32_t>(prefixes_.size()));
+    prefixes_.push_back({});
+  }
+  live.blocks = free_prefixes_.back();
+  free_prefixes_.pop_back();
+  PrefixBlocks& blocks = prefixes_[static_cast<std::size_t>(live.blocks)];
+  blocks.hashes.clear();
+  blocks.pinned.clear();
+  blocks.block_tokens = block_tokens;
+  blocks.own = false;
+  return blocks;
+}
+
+PrefixBlocks& RequestTable::own_blocks(Slot slot, std::int64_t tokens, int block_tokens) {
+  LiveRequest& live = (*this)[slot];
+  if (live.blocks < 0) add_blocks(live, block_tokens).own = true;
+  PrefixBlocks& blocks = *prefix(slot);
+  const auto whole = static_cast<std::size_t>(tokens / blocks.block_tokens);
+  while (blocks.own && blocks.hashes.size() < whole) blocks.hashes.push_back(mix_bits(~next_own_++));
+  return blocks;
 }
 
 void RequestTable::remove(Slot slot) {

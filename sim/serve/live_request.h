@@ -54,6 +54,7 @@ static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memo
 struct PrefixBlocks {
   std::vector<std::uint64_t> hashes;
   int block_tokens = 0;
+  bool own = false;                        ///< nobody else has these blocks
   std::vector<PrefixCache::Entry> pinned;  ///< leading blocks
 };
 
@@ -74,15 +75,20 @@ class RequestTable {
     const std::int32_t i = (*this)[slot].blocks;
     return i < 0 ? nullptr : &prefixes_[static_cast<std::size_t>(i)];
   }
+  /// The hashes of what is in its cache: blocks of `block_tokens` that nobody else has, where it came without any.
+  PrefixBlocks& own_blocks(Slot slot, std::int64_t tokens, int block_tokens);
   std::size_t live() const { return slots_ - free_.size(); }
 
  private:
+  PrefixBlocks& add_blocks(LiveRequest& live, int block_tokens);
+
   static constexpr std::size_t kPage = 1024;
   std::vector<std::unique_ptr<LiveRequest[]>> pages_;  ///< requests never move
   std::size_t slots_ = 0;
   std::vector<Slot> free_;
   std::vector<PrefixBlocks> prefixes_;
   std::vector<std::int32_t> free_prefixes_;
+  std::uint64_t next_own_ = 0;
 };
 
 }  // namespace roofcast

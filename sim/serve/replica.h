@@ -102,6 +102,7 @@ class Replica {
   void fetch(Slot slot, std::int64_t bytes, SimTime now);
   void land(SimTime now);
   void preempt(Slot victim);
+  void leave_blocks(Slot victim);
   std::int64_t suspend(Slot victim);
   std::int64_t room() const { return pool_.room() - step_growth_; }
   std::int64_t growth_of_step() const;

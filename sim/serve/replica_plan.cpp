@@ -156,7 +156,10 @@ Replica::Admission Replica::admission(Slot slot, std::int64_t budget) const {
   const std::int64_t next = std::min<std::int64_t>(there + query_len_, r.prompt + r.output);
   const std::int64_t growth = elsewhere && left == 0 ? pool_.layout().bytes(next) - how.bytes : 0;
   const std::int64_t kept = running_ > 0 ? pool_.watermark() : 0;
-  how.possible = how.bytes + growth + how.hit.unpinned <= room() - kept && admission_reserves(r, how);
+  const std::int64_t needed =
+      engine_.prompt_must_fit ? pool_.layout().bytes(r.target) - how.hit.bytes : how.bytes;
+  how.possible =
+      std::max(needed, how.bytes) + growth + how.hit.unpinned <= room() - kept && admission_reserves(r, how);
   return how;
 }
 
@@ -242,8 +245,19 @@ std::int64_t Replica::suspend(Slot victim) {
   return tokens;
 }
 
-/// Recompute: the cache is dropped, and the prompt with all tokens so far is prefilled again. Swap: the cache moves
-/// to host memory and comes back as it was.
+/// vLLM frees the blocks of a preempted sequence, and finds those again whose room nobody took: tail first
+/// (v1/core/sched/scheduler.py, _preempt_request; kv_cache_manager.py, get_computed_blocks). SGLang's tree has only the
+/// prompt (managers/schedule_batch.py, release_req).
+void Replica::leave_blocks(Slot victim) {
+  if (!pool_.caches_prefixes()) return;
+  LiveRequest& r = requests_[victim];
+  const std::int64_t known = rules_.mixed ? tokens_of(r) : std::min<std::int64_t>(tokens_of(r), r.prompt);
+  PrefixBlocks& blocks = requests_.own_blocks(victim, known, static_cast<int>(pool_.layout().block()));
+  share(r, pool_.publish_computed(blocks, known));
+}
+
+/// Recompute: the cache is given up, and the prompt with all tokens so far is prefilled again but for the blocks that
+/// are found. Swap: the cache moves to host memory and comes back as it was.
 void Replica::preempt(Slot victim) {
   while (victim != kNoSlot && requests_[victim].phase == Phase::kPrefill &&
          requests_[victim].base == requests_[victim].target) {
@@ -252,6 +266,7 @@ void Replica::preempt(Slot victim) {
   SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
   LiveRequest& r = requests_[victim];
   const bool decoding = r.phase == Phase::kDecode;
+  if (engine_.preemption != "swap") leave_blocks(victim);
   const std::int64_t tokens = suspend(victim), bytes = pool_.layout().bytes(tokens);
   if (engine_.preemption == "swap") {
     r.swapped = true;

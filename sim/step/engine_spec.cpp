@@ -112,6 +112,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.keeps_expert_buffers = in.boolean("keeps_expert_buffers", e.keeps_expert_buffers);
   e.collective_memory = in.bytes("collective_memory", e.collective_memory);
   e.watermark = in.number("watermark", e.watermark, {0.0, 0.5});
+  e.prompt_must_fit = in.boolean("prompt_must_fit", e.prompt_must_fit);
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);

@@ -81,6 +81,9 @@ class Settings {
     return value != nullptr && value->is_boolean() ? std::optional(value->get<bool>()) : std::nullopt;
   }
   bool flag(const char* pointer, bool otherwise) const { return flag(pointer).value_or(otherwise); }
+  bool resolved_flag(const char* resolved_pointer, const char* told, bool otherwise) const {
+    return flag(resolved_pointer, flag(told, otherwise));
+  }
   std::optional<double> number(const char* pointer) const {
     const Json* value = find(pointer);
     if (value == nullptr) return std::nullopt;
@@ -140,12 +143,18 @@ Entries engine_entries(const Settings& s, int context) {
                              "/engine_kwargs/max_num_batched_tokens", defaults.max_num_batched_tokens)),
             word("chunked_prefill", defaults.chunked_prefill ? "true" : "false")};
   if (version < 0.008 && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
-  // Recorded prompts differ; what few share counts little.
-  e.push_back(word("prefix_caching", "false"));
+  // Recorded prompts differ; but with it preempted requests find their own blocks again. The default from 0.8 on.
+  const auto flag = [&](const char* key, bool value) { e.push_back(word(key, value ? "true" : "false")); };
+  flag("prefix_caching", s.resolved_flag("/resolved_config/cache_config/enable_prefix_caching",
+                                         "/engine_kwargs/enable_prefix_caching", version >= 0.008));
+  flag("prompt_must_fit",
+       s.flag("/resolved_config/scheduler_config/scheduler_reserve_full_isl", version >= kPromptMustFit));
+  flag("own_all_reduce", !s.resolved_flag("/resolved_config/parallel_config/disable_custom_all_reduce",
+                                          "/engine_kwargs/disable_custom_all_reduce", false));
   // The default from 0.14 on.
   if (version >= 0.008)
-    e.push_back(
-        word("async_scheduling", s.flag("/engine_kwargs/async_scheduling", version >= 0.014) ? "true" : "false"));
+    flag("async_scheduling", s.resolved_flag("/resolved_config/scheduler_config/async_scheduling",
+                                             "/engine_kwargs/async_scheduling", version >= 0.014));
   if (s.find("/engine_kwargs/max_model_len") != nullptr)
     e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
   if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
@@ -162,8 +171,14 @@ Entries engine_entries(const Settings& s, int context) {
 /// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
 /// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
 std::string take_format(std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormats{
-      {{"-fp8-dynamic", "fp8"}, {"-fp8", "fp8"}, {"-nvfp4", "nvfp4"}, {"-fp4", "nvfp4"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{{{"-fp8-dynamic", "fp8"},
+                                                                                          {"-fp8-block", "fp8_block"},
+                                                                                          {"-fp8", "fp8"},
+                                                                                          {"-nvfp4", "nvfp4"},
+                                                                                          {"-fp4", "nvfp4"},
+                                                                                          {"-awq", "awq"},
+                                                                                          {"-gptq-int4", "gptq"},
+                                                                                          {"-quantized.w4a16", "gptq"}}};
   const std::string small = lower(name);
   for (const auto& [suffix, format] : kFormats) {
     if (!small.ends_with(suffix)) continue;
@@ -209,11 +224,23 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
   return read_deployment(reader, Fidelity::kCalibrated);
 }
 
+/// What a token takes in a block of vLLM's. Layers of different kinds take turns in the pool's blocks, in groups as
+/// large as the smallest kind is, or as the largest where it is less than a quarter larger
+/// (v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size).
+Bytes bytes_in_block(const CacheLayout& layout) {
+  const auto [least, most] =
+      std::minmax_element(layout.groups.begin(), layout.groups.end(), [](const CacheGroup& a, const CacheGroup& b) {
+        return a.bytes_per_token < b.bytes_per_token;
+      });
+  if (least == layout.groups.end()) return layout.bytes_per_token();
+  return most->bytes_per_token < least->bytes_per_token * 1.25 ? most->bytes_per_token : least->bytes_per_token;
+}
+
 /// The cache that the engine found room for, where it was recorded.
 void set_cache(const Settings& s, MemoryPlan& memory) {
   const auto blocks = s.number("/kv_cache/num_gpu_blocks"), size = s.number("/kv_cache/block_size");
   if (blocks && size) {
-    memory.cache = memory.layout.bytes_per_token() * (*blocks * *size);
+    memory.cache = bytes_in_block(memory.layout) * (*blocks * *size);
   } else if (const auto bytes = s.number("/engine_kwargs/kv_cache_memory_bytes")) {
     memory.cache = Bytes(*bytes);
   } else {
@@ -226,25 +253,25 @@ void set_cache(const Settings& s, MemoryPlan& memory) {
 
 std::string library_model_name(std::string name) {
   name = lower(name.substr(name.rfind('/') + 1));
-  static constexpr std::array<std::string_view, 7> kTuned{"-hf",   "-instruct", "-thinking", "-chat",
-                                                          "-base", "-it",       "-exp"};
-  const auto drop = [&] {
-    const auto dash = name.rfind('-');  // a date: -2507, -0528
-    const bool date = dash != std::string::npos && name.size() == dash + 5 &&
-                      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(),
-                                  [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (date) name.resize(dash);
-    bool found = date;
-    for (const std::string_view tuned : kTuned) {
-      if (!name.ends_with(tuned)) continue;
-      name.resize(name.size() - tuned.size());
-      found = true;
-    }
-    return found;
+  if (name.starts_with("meta-llama-")) name.erase(0, 5);
+  static constexpr std::array<std::string_view, 7> kTuned{"hf", "instruct", "thinking", "chat", "base", "it", "exp"};
+  const auto dropped = [](const std::string& word) {
+    const bool date = word.size() == 4 && word.find_first_not_of("0123456789") == std::string::npos;  // 2507, 0528
+    return date || std::find(kTuned.begin(), kTuned.end(), word) != kTuned.end();
   };
-  while (drop()) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find('-', begin), name.size());
+    const std::string word = name.substr(begin, end - begin);
+    if (kept.empty() || !dropped(word)) kept += (kept.empty() ? "" : "-") + word;
+    begin = end + 1;
   }
-  return name;
+  const std::vector<std::string> library = names_of("models");
+  const auto known = [&](const std::string& model) {
+    return std::find(library.begin(), library.end(), model) != library.end();
+  };
+  const std::string release = kept.substr(0, kept.rfind("-v"));  // "-v0.1", where the library has but one
+  return !known(kept) && known(release) ? release : kept;
 }
 
 std::string library_gpu_name(const std::string& text) {

@@ -110,6 +110,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
   }
   if (launches_ahead(run)) engine.graphs.dependent_launch = true;
   engine.prefix_caching = false;  // random tokens: nothing is shared
+  if (version < kPromptMustFit) engine.prompt_must_fit = false;
   // enable_chunked_prefill is off in TensorRT-LLM unless asked for, and the budgets of these runs hold a prompt.
   if (run.engine == "trtllm" && run.kind == RunKind::kAggregated) engine.chunked_prefill = false;
   if (run.kind == RunKind::kOffline) apply_offline_settings(engine, version);

@@ -11,6 +11,7 @@ namespace roofcast {
 
 /// "0.10.0" and "v0.10" are 0.010, "0.5.10.post1" is 0.005010; words and blanks are the newest.
 double version_number(const std::string& version);
+inline constexpr double kPromptMustFit = 0.019;  ///< of vLLM: its pull request 37307
 
 struct RunEngine {
   RunKind kind;

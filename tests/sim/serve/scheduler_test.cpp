@@ -114,6 +114,44 @@ TEST_CASE("decode_first: the youngest is preempted when blocks run out, and comp
   CHECK(play(d, again) == "0+32x1 2+0x16 1+0x1 1+0x12 0+33x1 1+0x12");
 }
 
+TEST_CASE("decode_first: with prefix caching a preempted sequence finds the blocks again that nobody took") {
+  // As above; the first takes the tail of the two blocks that the second left, so that 16 of its 33 tokens are there.
+  const auto d = engine("decode_first", 1000, 4 * 16);
+  d->engine.prefix_caching = true;
+  fake::Requests source;
+  source.add(0, 16, 30).add(0, 16, 30);
+  CHECK(play(d, source) == "0+32x1 2+0x16 1+0x1 1+0x12 0+17x1 1+0x12");
+}
+
+TEST_CASE("prefill_first: with prefix caching a preempted sequence finds only its prompt again") {
+  // 5 blocks. Both prompts grow to two blocks; the second's 33rd token finds no sixth block, and only its prompt stays.
+  const auto d = engine("prefill_first", 1000, 5 * 16);
+  d->engine.prefix_caching = true;
+  d->engine.reserve_output_ratio = 0;
+  fake::Requests source;
+  source.add(0, 16, 30).add(0, 16, 30);
+  ServingMetrics m;
+  const std::string steps = play(d, source, &m);
+  CHECK(m.preemptions == 1);
+  CHECK(steps.find("0+17x1") != std::string::npos);  // 33 less the 16 of the prompt, though two blocks were whole
+}
+
+TEST_CASE("decode_first: a prompt that has to fit waits for room for all of its chunks") {
+  // 6 blocks: the first takes 3 to 5 of them; a prompt of 60 tokens needs 4, its first chunk but one.
+  const auto d = engine("decode_first", 20, 6 * 16);
+  const auto play_both = [&](ServingMetrics& m) {
+    fake::Requests source;
+    source.add(0, 48, 20).add(0, 60, 2);
+    return play(d, source, &m);
+  };
+  ServingMetrics m;
+  (void)play_both(m);
+  CHECK(m.preemptions > 0);
+  d->engine.prompt_must_fit = true;
+  CHECK(play_both(m) == "0+20x1 0+20x1 0+8x1 1+0x19 0+20x1 0+20x1 0+20x1 1+0x1");
+  CHECK(m.preemptions == 0);
+}
+
 TEST_CASE("decode_first: a swapped sequence pays PCIe both ways and computes nothing again") {
   const auto d = engine("decode_first", 1000, 4 * 16);
   d->engine.preemption = "swap";

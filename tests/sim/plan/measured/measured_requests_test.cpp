@@ -106,9 +106,26 @@ TEST_CASE("settings of a recorded run") {
   CHECK(told.deployment->engine.max_num_seqs == 9);
   CHECK_FALSE(told.deployment->engine.async_scheduling);
   CHECK(told.deployment->memory.cache == told.deployment->memory.layout.bytes_per_token() * 16000.0);
+  // gpt-oss-20b: twelve layers of either kind share the blocks. 12 x 8 heads x 64 x 2 x 2 B a token.
+  const RequestSettings windowed = read(R"(, "model": "openai/gpt-oss-20b")", R"(, "vllm_version": "0.19.0",
+    "hardware": {"device_name": "NVIDIA L40S"}, "kv_cache": {"num_gpu_blocks": 1000, "block_size": 16})");
+  CHECK(windowed.deployment->memory.cache == Bytes(16000.0 * 12 * 8 * 64 * 2 * 2));
   CHECK(read(R"(, "model": "Qwen/Qwen3-8B-FP8")").deployment->precision.weights == Dtype::kFp8Block);
   CHECK(read(R"(, "model": "RedHatAI/Llama-3.1-8B-Instruct-FP8-dynamic")").deployment->precision.weights ==
         Dtype::kFp8);
+  CHECK(read(R"(, "model": "Qwen/Qwen2.5-32B-Instruct-AWQ")").deployment->precision.weights == Dtype::kInt4);
+  // What vLLM resolved goes before what it was told, and that before the version's default.
+  CHECK(told.deployment->engine.prefix_caching);
+  CHECK(told.deployment->engine.own_all_reduce);
+  CHECK_FALSE(told.deployment->engine.prompt_must_fit);  // 0.11
+  const EngineSpec later = read(R"(, "disable_custom_all_reduce": true, "async_scheduling": true)",
+                                R"(, "vllm_version": "0.19.0", "resolved_config": {
+    "cache_config": {"enable_prefix_caching": false}, "scheduler_config": {"async_scheduling": false}},
+    "hardware": {"device_name": "NVIDIA L40S"})").deployment->engine;
+  CHECK_FALSE(later.prefix_caching);
+  CHECK_FALSE(later.own_all_reduce);
+  CHECK_FALSE(later.async_scheduling);
+  CHECK(later.prompt_must_fit);
   // Before 0.8 a budget without chunks holds the longest prompt: Llama 2's 4096 tokens, or what it was told.
   const std::string v0 = R"(, "vllm_version": "0.6.6", "hardware": {"device_name": "NVIDIA H100 80GB HBM3"})";
   const EngineSpec whole = read(R"(, "model": "meta-llama/Llama-2-7b-hf")", v0).deployment->engine;
@@ -146,6 +163,9 @@ TEST_CASE("names of models and GPUs as others write them") {
   CHECK(library_model_name("deepseek-ai/DeepSeek-R1-0528") == "deepseek-r1");
   CHECK(library_model_name("meta-llama/Llama-2-7b-chat-hf") == "llama-2-7b");
   CHECK(library_model_name("Qwen/Qwen3-Next-80B-A3B-Instruct") == "qwen3-next-80b-a3b");
+  CHECK(library_model_name("meta-llama/Meta-Llama-3-8B") == "llama-3-8b");
+  CHECK(library_model_name("mistralai/Mistral-7B-Instruct-v0.3") == "mistral-7b-v0.3");
+  CHECK(library_model_name("mistralai/Mixtral-8x7B-Instruct-v0.1") == "mixtral-8x7b");
   CHECK(library_gpu_name("NVIDIA H100 80GB HBM3") == "h100-sxm");
   CHECK(library_gpu_name("NVIDIA H100 PCIe") == "h100-pcie");
   CHECK(library_gpu_name("NVIDIA L40S") == "l40s");
