@@ -23,8 +23,7 @@ class Replica {
   Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOptions& options, StepPricer& pricer,
           StepPricer* draft_pricer, RequestTable& requests, Collector& collector);
 
-  /// Whether the request can ever run here: its length against the model's and the pool's, its prompt against the
-  /// token budget when prompts are not cut.
+  /// Whether the request can ever run here: its length against model and pool, an uncut prompt's against the budget.
   bool can_serve(const LiveRequest& request) const;
   void submit(Slot slot, SimTime sent);
   /// A sequence whose prompt was prefilled elsewhere: its cache is fetched when there is room for it.

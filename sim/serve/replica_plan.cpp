@@ -156,10 +156,8 @@ Replica::Admission Replica::admission(Slot slot, std::int64_t budget) const {
   const std::int64_t next = std::min<std::int64_t>(there + query_len_, r.prompt + r.output);
   const std::int64_t growth = elsewhere && left == 0 ? pool_.layout().bytes(next) - how.bytes : 0;
   const std::int64_t kept = running_ > 0 ? pool_.watermark() : 0;
-  const std::int64_t needed =
-      engine_.prompt_must_fit ? pool_.layout().bytes(r.target) - how.hit.bytes : how.bytes;
-  how.possible =
-      std::max(needed, how.bytes) + growth + how.hit.unpinned <= room() - kept && admission_reserves(r, how);
+  const std::int64_t needed = engine_.prompt_must_fit ? pool_.layout().bytes(r.target) - how.hit.bytes : how.bytes;
+  how.possible = std::max(needed, how.bytes) + growth + how.hit.unpinned <= room() - kept && admission_reserves(r, how);
   return how;
 }
 

@@ -83,7 +83,7 @@ struct EngineSpec {
   bool keeps_expert_buffers = false;    ///< activations of routed experts are never given back
   Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
-  bool prompt_must_fit = false;         ///< a prompt is admitted when there is room for all of it, not for its first chunk
+  bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not its first chunk alone
   bool prefix_caching = false;
   std::string preemption = "recompute";  ///< recompute | swap
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none

@@ -171,14 +171,15 @@ Entries engine_entries(const Settings& s, int context) {
 /// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
 /// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
 std::string take_format(std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{{{"-fp8-dynamic", "fp8"},
-                                                                                          {"-fp8-block", "fp8_block"},
-                                                                                          {"-fp8", "fp8"},
-                                                                                          {"-nvfp4", "nvfp4"},
-                                                                                          {"-fp4", "nvfp4"},
-                                                                                          {"-awq", "awq"},
-                                                                                          {"-gptq-int4", "gptq"},
-                                                                                          {"-quantized.w4a16", "gptq"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{
+      {{"-fp8-dynamic", "fp8"},
+       {"-fp8-block", "fp8_block"},
+       {"-fp8", "fp8"},
+       {"-nvfp4", "nvfp4"},
+       {"-fp4", "nvfp4"},
+       {"-awq", "awq"},
+       {"-gptq-int4", "gptq"},
+       {"-quantized.w4a16", "gptq"}}};
   const std::string small = lower(name);
   for (const auto& [suffix, format] : kFormats) {
     if (!small.ends_with(suffix)) continue;
@@ -228,10 +229,9 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
 /// large as the smallest kind is, or as the largest where it is less than a quarter larger
 /// (v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size).
 Bytes bytes_in_block(const CacheLayout& layout) {
-  const auto [least, most] =
-      std::minmax_element(layout.groups.begin(), layout.groups.end(), [](const CacheGroup& a, const CacheGroup& b) {
-        return a.bytes_per_token < b.bytes_per_token;
-      });
+  const auto [least, most] = std::minmax_element(
+      layout.groups.begin(), layout.groups.end(),
+      [](const CacheGroup& a, const CacheGroup& b) { return a.bytes_per_token < b.bytes_per_token; });
   if (least == layout.groups.end()) return layout.bytes_per_token();
   return most->bytes_per_token < least->bytes_per_token * 1.25 ? most->bytes_per_token : least->bytes_per_token;
 }

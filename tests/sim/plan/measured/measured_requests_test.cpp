@@ -121,7 +121,8 @@ TEST_CASE("settings of a recorded run") {
   const EngineSpec later = read(R"(, "disable_custom_all_reduce": true, "async_scheduling": true)",
                                 R"(, "vllm_version": "0.19.0", "resolved_config": {
     "cache_config": {"enable_prefix_caching": false}, "scheduler_config": {"async_scheduling": false}},
-    "hardware": {"device_name": "NVIDIA L40S"})").deployment->engine;
+    "hardware": {"device_name": "NVIDIA L40S"})")
+                               .deployment->engine;
   CHECK_FALSE(later.prefix_caching);
   CHECK_FALSE(later.own_all_reduce);
   CHECK_FALSE(later.async_scheduling);
