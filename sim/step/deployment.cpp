@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "hw/kernels/attention_math.h"
+#include "sim/model/weights.h"
 
 namespace roofcast {
 namespace {
@@ -25,6 +27,26 @@ double static_share(const Deployment& d) {
 
 /// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
 constexpr double kPlacesOfASequence = 3;
+
+/// What TensorRT-LLM holds of models with latent attention beyond their sharded weights: the whole embedding on every
+/// rank (tensorrt_llm/_torch/models/modeling_deepseekv3.py), the keys' up-projection again as decode absorbs it, and on
+/// Blackwell, where that has scales by blocks, the keys' and the values' again in 16 bit (_torch/modules/attention.py,
+/// k_b_proj_trans, k_b_proj_trans_dequant).
+Bytes copied_weights(const Deployment& d) {
+  if (d.engine.kernels != KernelFamily::kTrtllm || d.engine.compiled) return Bytes(0);
+  const bool dequantized = d.gpu.architecture == "blackwell" && d.precision.attention_weights == Dtype::kFp8Block;
+  double bytes = 0;
+  for (const LayerKind& kind : d.model.layers) {
+    const auto* a = std::get_if<LatentAttention>(&kind.mixer);
+    if (a == nullptr || a->shared_vector) continue;
+    const double each = kind.count * heads_of(a->heads, d.sharding) * a->latent_dim / d.sharding.pp;
+    bytes += each * a->nope_dim * bytes_per_weight(WeightRole::kMixer, d.precision);
+    if (dequantized) bytes += each * (a->nope_dim + a->value_dim) * 2.0;
+  }
+  if (bytes <= 0) return Bytes(0);
+  const double elsewhere = d.model.vocabulary - std::ceil(d.model.vocabulary / d.sharding.tp);
+  return Bytes(bytes + elsewhere * d.model.embedding_dim * bytes_per_weight(WeightRole::kHead, d.precision));
+}
 
 AttentionKernel kernel_named(const std::string& name) {
   if (name == "naive") return AttentionKernel::kNaive;
@@ -127,6 +149,7 @@ MemoryPlan plan_memory(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {
+    plan.weights += copied_weights(d);
     plan.activations = d.activations(d.engine.max_num_batched_tokens,
                                      std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();

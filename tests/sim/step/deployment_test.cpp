@@ -35,6 +35,25 @@ TEST_CASE("vLLM takes its share of the whole memory, TensorRT-LLM of what is fre
   CHECK(b.cache.base() == doctest::Approx(((85.0e9 - used(b, trtllm).base()) * 0.9)).epsilon(1e-9));
 }
 
+TEST_CASE("TensorRT-LLM holds latent attention's up-projections again and the embedding on every rank") {
+  Deployment d = llama_8b("trtllm");
+  d.model = parse_model(load_named("models", "deepseek-r1", {}));
+  d.precision = d.model.precision;
+  d.sharding.tp = 4;
+  const auto copied = [&](const std::string& gpu) {
+    d.gpu = load_gpu(load_named("hardware", gpu, {}), d.engine.kernels).spec;
+    return (plan_memory(d).weights - weight_bytes(d.model, d.precision, d.sharding)).base();
+  };
+  // Embedding: 129 280 x 7 168 x 2 B, of which a rank's share is a quarter: 1 390 018 560 B.
+  // Keys: 61 layers x 32 heads x 512 x 128 = 127 926 272, a byte and a scale of 4 for each 128 x 128.
+  const double embedding = 0.75 * 129280.0 * 7168 * 2, keys = 61.0 * 32 * 512 * 128;
+  CHECK(copied("h200-sxm") == doctest::Approx(embedding + keys * (1 + 4.0 / 16384)).epsilon(1e-6));
+  // Blackwell: keys and values in 16 bit too.
+  CHECK(copied("b200-sxm") == doctest::Approx(embedding + keys * (1 + 4.0 / 16384) + 2 * keys * 2).epsilon(1e-6));
+  d.engine.kernels = KernelFamily::kVllm;
+  CHECK(copied("b200-sxm") == 0);
+}
+
 TEST_CASE("buffers of collectives are set aside where a replica has several GPUs") {
   Deployment d = llama_8b("vllm");
   d.engine.collective_memory = Bytes(1e9);
