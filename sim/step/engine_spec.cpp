@@ -16,6 +16,7 @@ HostCosts parse_host(ConfigReader in) {
                  .worker_time = in.time("worker_time", none),
                  .prefill_step_time = in.time("prefill_step_time", none),
                  .eager_step_time = in.time("eager_step_time", none),
+                 .eager_prompt_time = in.time("eager_prompt_time", none),
                  .launch_time = in.time("launch_time", none),
                  .request_time = in.time("request_time", none),
                  .request_latency = in.time("request_latency", none),
@@ -149,8 +150,9 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
 }  // namespace
 
 void HostCosts::scale(double factor) {
-  for (Seconds* time : {&step_time, &sequence_time, &worker_time, &prefill_step_time, &eager_step_time, &launch_time,
-                        &request_time, &request_latency, &token_time, &prompt_token_time, &piece_time})
+  for (Seconds* time :
+       {&step_time, &sequence_time, &worker_time, &prefill_step_time, &eager_step_time, &eager_prompt_time,
+        &launch_time, &request_time, &request_latency, &token_time, &prompt_token_time, &piece_time})
     *time *= factor;
 }
 

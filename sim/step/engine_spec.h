@@ -26,6 +26,7 @@ struct HostCosts {
   Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
   Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
+  Seconds eager_prompt_time{};  ///< the same, a prompt of it: TensorRT-LLM 1.0 sets its sampling up in C++
   Seconds launch_time{};        ///< launching one kernel of it; an eager step is never faster than its launches
   Seconds request_time{};       ///< front end, serial a request: tokenization, queueing through processes
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back

@@ -336,8 +336,10 @@ struct StepModel::State {
              .launches = body.launches + top.launches};
     f.eager = eager(batch, f.rank);
     if (f.eager) {
-      f.step_launch = deployment->engine.host.eager_step_time.base() / launching_pace();
-      f.kernel_launch = deployment->engine.host.launch_time.base() / launching_pace();
+      const HostCosts& host = deployment->engine.host;
+      const double prompts = std::ceil(static_cast<double>(batch.prefills.size()) / deployment->sharding.attention_dp);
+      f.step_launch = (host.eager_step_time + host.eager_prompt_time * prompts).base() / launching_pace();
+      f.kernel_launch = host.launch_time.base() / launching_pace();
     } else if (!ideal) {
       if (!deployment->engine.graphs.dependent_launch) f.gap = deployment->engine.host.graph_gap.base();
       f.sum.seconds += piece_seconds() + f.gap * (body.kernels + top.kernels);

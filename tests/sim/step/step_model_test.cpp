@@ -208,6 +208,22 @@ TEST_CASE("an eager step is never faster than its launches and what launching a 
   CHECK(prefill(long_prompt, 0.010, 0, 1.0) == prefill(long_prompt, 0, 0, 1.0));          // the GPU takes longer
 }
 
+TEST_CASE("each prompt of an eager step adds to what launching it takes, of which the kernels hide as much") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->engine.host = {};
+  d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
+  d->engine.graphs.prefill_tokens = 0;
+  const auto prefill = [&](std::size_t prompts, int tokens, double each) {
+    d->engine.host.eager_prompt_time = Seconds(each);
+    const std::vector<PrefillChunk> chunks(prompts, {.tokens = tokens, .context_before = 0, .last = true});
+    return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
+  };
+  CHECK(prefill(3, 64, 0.002) - prefill(3, 64, 0) == doctest::Approx(0.006));
+  CHECK(prefill(2, 8192, 0.002) == prefill(2, 8192, 0));  // the GPU takes longer
+  d->sharding.attention_dp = 2;                           // each rank sets up its own
+  CHECK(prefill(3, 64, 0.002) - prefill(3, 64, 0) == doctest::Approx(0.004));
+}
+
 TEST_CASE("a prefill step costs what its products do at that very number of tokens") {
   auto d = deploy("qwen3-32b", "h100-sxm");
   d->engine = parse_engine_spec(ConfigReader(load_named("engines", "trtllm", {}), "an engine"));
