@@ -12,11 +12,12 @@ struct Shared {
   std::string_view block, as;
 };
 constexpr KernelFamily kTrt = KernelFamily::kTrtllm, kVllm = KernelFamily::kVllm;
-constexpr std::array<Shared, 6> kSharedOnBlackwell{{
+constexpr std::array<Shared, 7> kSharedOnBlackwell{{
     {kTrt, kVllm, "latent_prefill.bf16", "latent_prefill.bf16"},
     {kTrt, kVllm, "latent_prefill.fp8", "latent_prefill.fp8"},
     {kTrt, kVllm, "latent_decode.bf16", "latent_decode.bf16"},
     {kTrt, kVllm, "latent_decode.fp8", "latent_decode.fp8"},
+    {kTrt, kVllm, "custom_all_reduce.bf16", "fused_all_reduce.bf16"},
     {kVllm, kTrt, "gemm.nvfp4", "gemm_tuned.nvfp4"},
     {kVllm, kTrt, "moe.fp8_block", "moe_variants.low_latency.fp8_block"},
 }};
@@ -59,7 +60,7 @@ std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>
     FittedConstants copy = *source;
     copy.block = shared.as;
     copy.record.standing = Standing::kCarriedOver;
-    if (shared.to == kVllm) expect_eager_timing(copy, gpu);
+    if (shared.as.starts_with("latent_")) expect_eager_timing(copy, gpu);
     out.push_back({shared.to, {std::move(copy)}});
   }
   return out;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernels/elementwise.h"
 
 namespace roofcast {
 namespace {
@@ -125,11 +126,13 @@ const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency)
   return fitted ? fitted->value : priors;
 }
 
-/// The engines' kernels read peers' memory: one NVLink domain, and at most as many ranks as their tables have.
-constexpr int kCustomRanks = 8;
-bool custom_possible(const Group& group, const GpuSpec& gpu) {
-  return gpu.node.nvlink_bandwidth.base() > 0.0 && group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
+/// Of the kernel that norms, too: an engine that borrows it has its constants apart.
+const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
+  const auto* fitted = efficiency ? efficiency->fused_all_reduce.find(Dtype::kBf16) : nullptr;
+  return fitted ? fitted->value : custom_parameters(efficiency);
 }
+
+constexpr int kCustomRanks = 8;
 
 }  // namespace
 
@@ -286,9 +289,25 @@ Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machi
   return network_cost(time, kind, bytes, group);
 }
 
+bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
+  return gpu.node.nvlink_bandwidth.base() > 0.0 && group.gpus > 1 &&
+         group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
+}
+
+/// The all-reduce, and the residual in and out beside it: what is normed is in the registers that the sum was taken in,
+/// and leaves in its place. A norm by itself is a launch and four passes, two of which are gone.
+///   time = all-reduce + 2 S / B      B the memory's rate, or L2's, as of any elementwise kernel
+Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
+  Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(machine.efficiency),
+                                                  nccl_parameters(Collective::kAllReduce, machine), *machine.gpu),
+                           Collective::kAllReduce, bytes, group);
+  cost.time += elementwise(bytes * 2.0, Flops(0), 0.0, machine).time;
+  return cost;
+}
+
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine) {
   const bool custom = kind == Collective::kAllReduce && machine.fidelity == Fidelity::kCalibrated && group.gpus > 1 &&
-                      bytes.base() > 0.0 && custom_possible(group, *machine.gpu);
+                      bytes.base() > 0.0 && fuses_all_reduce(group, *machine.gpu);
   if (!custom) return nccl(kind, bytes, group, machine);
   return network_cost(custom_all_reduce_time(bytes, group, custom_parameters(machine.efficiency),
                                              nccl_parameters(kind, machine), *machine.gpu),

@@ -58,6 +58,11 @@ NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu);
 /// `bytes` is the message one rank holds: the whole tensor for all-reduce and send, its own part of the
 /// result for all-gather, its whole input for reduce-scatter and all-to-all. One GPU costs nothing.
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
+/// An all-reduce by the engine's own kernel that also adds the residual and norms the sum. Only where
+/// `fuses_all_reduce`.
+Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine);
+/// The engines' kernels read peers' memory: one NVLink domain, and at most as many ranks as their tables have.
+bool fuses_all_reduce(const Group& group, const GpuSpec& gpu);
 /// NCCL alone, without the engines' custom kernels.
 Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
 

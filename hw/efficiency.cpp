@@ -219,6 +219,7 @@ Efficiency parse_efficiency(ConfigReader in, Efficiency efficiency) {
   read_family(in, "mamba_convolution", efficiency.mamba_convolution);
   read_family(in, "elementwise", efficiency.elementwise);
   read_family(in, "custom_all_reduce", efficiency.custom_all_reduce);
+  read_family(in, "fused_all_reduce", efficiency.fused_all_reduce);
   if (std::optional<ConfigReader> nccl = in.optional_child("nccl")) {
     for (std::size_t i = 0; i < kCollectiveCount; ++i) {
       read_family(*nccl, name_of(static_cast<Collective>(i)), efficiency.nccl[i]);

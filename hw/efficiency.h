@@ -38,7 +38,8 @@ struct Efficiency {
   ByDtype<ConvolutionParameters> mamba_convolution;                   ///< bf16; Mamba's, where it was measured apart
   ByDtype<ElementwiseParameters> elementwise;                         ///< bf16
   ByDtype<CustomAllReduceParameters> custom_all_reduce;               ///< bf16
-  std::array<ByDtype<NcclParameters>, 5> nccl;                        ///< by Collective; bf16
+  ByDtype<CustomAllReduceParameters> fused_all_reduce;  ///< bf16; that norms, too, where it is another engine's kernel
+  std::array<ByDtype<NcclParameters>, 5> nccl;          ///< by Collective; bf16
 };
 
 /// Calls `change` with every set of constants, a ByDtype each.
@@ -57,6 +58,7 @@ void for_each_family(Efficiency& efficiency, F&& change) {
   change(efficiency.mamba_convolution);
   change(efficiency.elementwise);
   change(efficiency.custom_all_reduce);
+  change(efficiency.fused_all_reduce);
   for (ByDtype<NcclParameters>& of_collective : efficiency.nccl) change(of_collective);
 }
 

@@ -27,7 +27,7 @@ bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
   return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches && a.chain == b.chain;
 }
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library;
+  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms;
 }
 bool same(const MoeShape& a, const MoeShape& b) {
   return a.tokens == b.tokens && a.hidden == b.hidden && a.inter == b.inter && a.top_k == b.top_k &&

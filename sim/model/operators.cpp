@@ -35,6 +35,8 @@ class TokenPass {
   void around(const StateLayer& a, double count);
   void experts(const ExpertFeedForward& f, double count);
   void after_feed_forward(const LayerKind& kind);
+  bool fuses(const LayerKind& kind) const;
+  void reduce(const LayerKind& kind);
   void activation(const std::string& name, double inter, bool gated, double count);
   double message() const { return tokens_ * model_.hidden * kHalf; }
 
@@ -57,19 +59,40 @@ void TokenPass::embedding() {
   list_.exchange(Collective::kAllReduce, "all_reduce", 1, message(), sharding_.tp);
 }
 
+/// Partial sums after the mixer and after the feed-forward; a parallel block has one for both.
+bool reduces_mixer(const LayerKind& kind) {
+  return !std::holds_alternative<NoMixer>(kind.mixer) && !kind.parallel_block;
+}
+bool reduces_feed_forward(const LayerKind& kind) {
+  return !std::holds_alternative<NoFeedForward>(kind.feed_forward) || kind.parallel_block;
+}
+
+/// The norm after an all-reduce joins it: the mixer's that before the feed-forward, the feed-forward's that of the next
+/// layer (the first layer's own counts for the final one).
+bool TokenPass::fuses(const LayerKind& kind) const {
+  return kind.streams <= 1 && Bytes(message()) <= context_.fused_all_reduce;
+}
+
+void TokenPass::reduce(const LayerKind& kind) {
+  if (!fuses(kind)) {
+    return list_.exchange(Collective::kAllReduce, "all_reduce", kind.count, message(), sharding_.tp);
+  }
+  list_.add("all_reduce_norm", kind.count,
+            CollectiveWork{Collective::kAllReduce, Bytes(message()), sharding_.tp, false, true});
+}
+
 /// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm). With n residual
 /// streams: read n and write the block's input, then read n and the block's output and write n (Xie et al. 2025,
 /// arXiv:2512.24880, fused kernels), 3 n + 2 widths.
 void TokenPass::layer(const LayerKind& kind) {
   const double count = kind.count;
   const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 4.0;
-  list_.stream("norm", count * kind.norms, tokens_ * model_.hidden * widths * kHalf, kind.streams > 1 ? 2.0 : 1.0);
+  const double fused = fuses(kind) ? reduces_mixer(kind) + reduces_feed_forward(kind) : 0.0;
+  list_.stream("norm", count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
+               kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
   around_mixer(kind.mixer, count);
-  const bool mixes = !std::holds_alternative<NoMixer>(kind.mixer);
-  if (mixes && !kind.parallel_block) {
-    list_.exchange(Collective::kAllReduce, "all_reduce", count, message(), sharding_.tp);
-  }
+  if (reduces_mixer(kind)) reduce(kind);
   if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
     activation("activation", dense->inter, dense->gated, count);
   } else if (const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
@@ -78,14 +101,20 @@ void TokenPass::layer(const LayerKind& kind) {
   after_feed_forward(kind);
 }
 
+/// The kernel that reduces and norms quantizes, too, to nvfp4 what goes into the one product of a dense layer that
+/// reads the norm (AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of TensorRT-LLM's modeling_llama.py).
 void TokenPass::projections(const LayerKind& kind) {
+  const bool quantizes = fuses(kind) && std::holds_alternative<GroupedAttention>(kind.mixer) &&
+                         std::holds_alternative<DenseFeedForward>(kind.feed_forward);
   for (const WeightMatrix& matrix : layer_weights(model_, kind, sharding_).matrices) {
     if (!matrix.projection) continue;
     // These read what an earlier product of the layer has read, already quantized.
     const bool shares_input =
         matrix.name == "kv_a_proj" || matrix.name == "gate_proj" || matrix.name.starts_with("indexer_");
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
-    list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, !shares_input);
+    const bool quantized = quantizes && dtype_of(matrix.role, context_.precision) == Dtype::kNvfp4 &&
+                           (matrix.name == "qkv_proj" || matrix.name == "gate_up_proj");
+    list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, !shares_input && !quantized);
   }
 }
 
@@ -181,7 +210,7 @@ double sent_bytes(const Precision& p) {
 /// reduce-scatter move every token to every rank, without padding where ranks hold unequally many; all-to-all sends a
 /// token to the ranks of its experts alone.
 void TokenPass::after_feed_forward(const LayerKind& kind) {
-  if (std::holds_alternative<NoFeedForward>(kind.feed_forward) && !kind.parallel_block) return;
+  if (!reduces_feed_forward(kind)) return;
   const double count = kind.count;
   const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward);
   const int ranks = sharding_.attention_dp;
@@ -204,7 +233,7 @@ void TokenPass::after_feed_forward(const LayerKind& kind) {
                    ranks);
     list_.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kHalf, ranks);
   }
-  list_.exchange(Collective::kAllReduce, "all_reduce", count, message(), sharding_.tp);
+  reduce(kind);
 }
 
 /// Hidden state and residual go from each rank of a stage to its peer in the next (vLLM sends both), or all streams.

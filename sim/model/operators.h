@@ -54,6 +54,7 @@ struct CollectiveWork {
   Bytes bytes;
   int gpus;
   bool library = false;  ///< an all-reduce by NCCL at every size, not by the engine's own kernel
+  bool norms = false;    ///< an all-reduce whose kernel adds the residual and norms, too
 };
 
 using Work = std::variant<GemmShape, MoeShape, ElementwiseWork, PrefillWork, DecodeWork, LatentPrefillWork,
@@ -87,6 +88,7 @@ struct OperatorContext {
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
   int shared_query_heads = 0;          ///< EngineSpec's
   bool own_all_reduce = true;          ///< EngineSpec's
+  Bytes fused_all_reduce{};            ///< messages up to so many bytes are reduced and normed in one kernel
   bool fp8_prompts = false;            ///< EngineSpec's fp8_latent_prompts
   bool flash_mla = false;              ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same

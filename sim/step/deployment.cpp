@@ -53,6 +53,27 @@ AttentionKernel kernel_named(const std::string& name) {
   return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
 }
 
+/// The largest message that is reduced and normed in one kernel. TensorRT-LLM's AllReduce does so wherever its own
+/// kernel reduces, all else NCCL and a norm by itself, but not in dense models up to a hidden size of 4096, for their
+/// accuracy (modeling_llama.py, enable_fusion); vLLM up to a size by ranks (vllm/config/compilation.py,
+/// default_fi_allreduce_fusion_max_size_mb, of compute capability 10.0). None does with copies of the attention.
+Bytes largest_fused(const Deployment& d) {
+  const EngineSpec& e = d.engine;
+  const int ranks = d.sharding.tp;
+  const Group group{ranks, std::min(ranks, d.gpu.node.nvlink_domain)};
+  if (!e.fused_all_reduce || !e.own_all_reduce || d.fidelity == Fidelity::kIdeal || d.sharding.attention_dp > 1 ||
+      !fuses_all_reduce(group, d.gpu)) {
+    return Bytes(0);
+  }
+  if (e.kernels == KernelFamily::kVllm) return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? 32.0 : 64.0);
+  const auto routed = [](const LayerKind& kind) {
+    return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
+  };
+  if (d.model.hidden <= 4096 && std::none_of(d.model.layers.begin(), d.model.layers.end(), routed)) return Bytes(0);
+  const auto* own = d.efficiency.custom_all_reduce.find(Dtype::kBf16);
+  return Bytes(1e6 * (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb);
+}
+
 }  // namespace
 
 OperatorContext Deployment::operator_context() const {
@@ -71,6 +92,7 @@ OperatorContext Deployment::operator_context() const {
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
+          .fused_all_reduce = largest_fused(*this),
           .fp8_prompts = engine.fp8_latent_prompts,
           .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,

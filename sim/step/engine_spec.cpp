@@ -54,7 +54,8 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
 
 /// Settings that are given stay as they are on every GPU.
 std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
-  const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens"), speed = in.has("launch_speed");
+  const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens"), speed = in.has("launch_speed"),
+             fused = in.has("fused_all_reduce");
   const auto graphs = in.tree("cuda_graphs");
   const bool batch = graphs && graphs->find("max_batch") != nullptr;
   std::vector<GpuDefaults> entries;
@@ -67,16 +68,19 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
                   .max_num_seqs = small_integer(entry, "max_num_seqs", 0, 1),
                   .max_num_batched_tokens = small_integer(entry, "max_num_batched_tokens", 0, 1),
                   .graph_batch = small_integer(entry, "graph_batch", 0, 1),
-                  .launch_speed = entry.number("launch_speed", 0.0, {0.05, 20.0})};
+                  .launch_speed = entry.number("launch_speed", 0.0, {0.05, 20.0}),
+                  .fused_all_reduce = entry.boolean("fused_all_reduce", false)};
     entry.finish();
-    if (d.max_num_seqs == 0 && d.max_num_batched_tokens == 0 && d.graph_batch == 0 && d.launch_speed == 0)
+    if (d.max_num_seqs == 0 && d.max_num_batched_tokens == 0 && d.graph_batch == 0 && d.launch_speed == 0 &&
+        !d.fused_all_reduce)
       throw ConfigError(tree->mark,
                         "an entry of 'by_gpu' sets at least one of max_num_seqs, max_num_batched_tokens, "
-                        "graph_batch, launch_speed");
+                        "graph_batch, launch_speed, fused_all_reduce");
     if (seqs) d.max_num_seqs = 0;
     if (tokens) d.max_num_batched_tokens = 0;
     if (batch) d.graph_batch = 0;
     if (speed) d.launch_speed = 0;
+    if (fused) d.fused_all_reduce = false;
     entries.push_back(d);
   }
   return entries;
@@ -144,6 +148,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
   e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
+  e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 
@@ -173,6 +178,7 @@ void EngineSpec::settle(const GpuSpec& gpu, const Sharding& sharding) {
     take(first.max_num_batched_tokens, d.max_num_batched_tokens);
     take(first.graph_batch, d.graph_batch);
     take(first.launch_speed, d.launch_speed);
+    fused_all_reduce |= d.fused_all_reduce;
   }
   by_gpu.clear();
   if (first.max_num_seqs > 0) max_num_seqs = first.max_num_seqs;

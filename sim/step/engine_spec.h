@@ -60,6 +60,7 @@ struct GpuDefaults {
   /// 0 = not said here.
   int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;
   double launch_speed = 0;
+  bool fused_all_reduce = false;
 
   bool fits(const GpuSpec& found, int tp) const;
 };
@@ -115,7 +116,8 @@ struct EngineSpec {
   bool scaled_latents = false;
   bool fp8_latent_prompts = false;            ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
-  bool own_all_reduce = true;  ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
+  bool own_all_reduce = true;     ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
+  bool fused_all_reduce = false;  ///< whose kernel adds the residual and norms, too
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 
   /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the

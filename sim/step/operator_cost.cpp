@@ -64,6 +64,7 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {
                    const Group group{w.gpus, std::min(w.gpus, m.gpu->node.nvlink_domain)};
+                   if (w.norms) return all_reduce_norm(w.bytes, group, m);
                    return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);
                  }},
       work);

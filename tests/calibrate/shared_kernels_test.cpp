@@ -14,21 +14,25 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
     return made;
   };
   const std::vector<FamilyConstants> fitted{
-      {KernelFamily::kTrtllm, {block("latent_prefill.bf16", 1), block("latent_decode.fp8", 2)}},
+      {KernelFamily::kTrtllm,
+       {block("latent_prefill.bf16", 1), block("latent_decode.fp8", 2), block("custom_all_reduce.bf16", 5)}},
       {KernelFamily::kVllm, {block("latent_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
   GpuSpec gpu;
   gpu.architecture = "blackwell";
   const std::vector<FamilyConstants> shared = shared_constants(fitted, gpu);
-  REQUIRE(shared.size() == 2);
+  REQUIRE(shared.size() == 3);
   CHECK(shared[0].family == KernelFamily::kVllm);
   CHECK(shared[0].blocks[0].block == "latent_prefill.bf16");
   CHECK(shared[0].blocks[0].record.standing == Standing::kCarriedOver);
   CHECK(shared[0].blocks[0].record.rows == 1);
   CHECK(shared[0].blocks[0].values[0].second == 5.0);
   CHECK(shared[0].blocks[0].values[1].second > 100.0);  // vLLM's are timed eagerly
-  CHECK(shared[1].family == KernelFamily::kTrtllm);
-  CHECK(shared[1].blocks[0].block == "gemm_tuned.nvfp4");
-  CHECK(shared[1].blocks[0].values == fitted[1].blocks[1].values);
+  CHECK(shared[1].family == KernelFamily::kVllm);
+  CHECK(shared[1].blocks[0].block == "fused_all_reduce.bf16");
+  CHECK(shared[1].blocks[0].values == fitted[0].blocks[2].values);
+  CHECK(shared[2].family == KernelFamily::kTrtllm);
+  CHECK(shared[2].blocks[0].block == "gemm_tuned.nvfp4");
+  CHECK(shared[2].blocks[0].values == fitted[1].blocks[1].values);
   gpu.architecture = "hopper";
   CHECK(shared_constants(fitted, gpu).empty());
 }

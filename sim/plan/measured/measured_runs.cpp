@@ -325,12 +325,13 @@ void add_drafts(MeasuredRun& run, Deployment& d, const Columns& c, std::size_t r
 std::string pricing_key(const Deployment& d, const std::string& model) {
   const EngineSpec& e = d.engine;
   const Precision& p = d.precision;
-  std::string key = fmt::format(
-      "{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}", model, d.gpu.name, e.name, d.sharding.tp,
-      d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(p.weights), name_of(p.attention_weights),
-      name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache), e.max_num_batched_tokens,
-      name_of(e.moe_kernel), static_cast<int>(e.block_products), e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs,
-      e.shared_query_heads, e.own_all_reduce, d.gpu.node.launch_speed * e.launch_speed, e.sparse_attention);
+  std::string key =
+      fmt::format("{}|{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}|{}|{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", model, d.gpu.name, e.name,
+                  d.sharding.tp, d.sharding.pp, d.sharding.attention_dp, d.sharding.ep, name_of(p.weights),
+                  name_of(p.attention_weights), name_of(p.expert_weights), name_of(p.activations), name_of(p.kv_cache),
+                  e.max_num_batched_tokens, name_of(e.moe_kernel), static_cast<int>(e.block_products),
+                  e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs, e.shared_query_heads, e.own_all_reduce,
+                  e.fused_all_reduce, d.gpu.node.launch_speed * e.launch_speed, e.sparse_attention);
   return key + fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
                            e.attention_kernel, static_cast<int>(e.expert_exchange), e.scheduler_launches,
                            e.graphs.prefill_tokens, e.graphs.plain_prefill, e.graphs.dependent_launch,

@@ -38,10 +38,11 @@ bool launches_ahead(const RunEngine& run) {
   return run.engine == "trtllm" && number < 99 && number >= (run.kind == RunKind::kDisaggregated ? 0.007 : 1.002);
 }
 
-/// vLLM 0.11 is of October 2025; the recipes of InferenceX took 0.10.2 until November.
-bool before_vllm_0_11(const std::string& version, const std::string& measured) {
-  const double number = version_number(version);
-  return number < 99 ? number < 0.011 : !measured.empty() && measured < "2025-11";
+/// By the version, or the day where none is given. vLLM 0.11 is of October 2025, but the recipes of InferenceX took
+/// 0.10.2 until November; 0.12 is of December.
+bool before_vllm(double limit, const char* day, const RunEngine& run) {
+  const double number = version_number(run.version);
+  return run.engine == "vllm" && (number < 99 ? number < limit : !run.measured.empty() && run.measured < day);
 }
 
 bool is_vllm_v1(const EngineSpec& engine) { return engine.name == "vllm" || engine.name == "vllm-0.10"; }
@@ -94,7 +95,7 @@ EngineSpec engine_of_run(const RunEngine& run) {
   else if (run.engine == "trtllm" && from_trtllm_1_3(run))
     profile = "trtllm-1.3";
   if (run.engine == "sglang") profile = sglang_profile(run.version, run.measured);
-  if (run.engine == "vllm" && before_vllm_0_11(run.version, run.measured)) profile = "vllm-0.10";
+  if (before_vllm(0.011, "2025-11", run)) profile = "vllm-0.10";
   if (run.engine == "vllm" && (run.kind == RunKind::kStatic || version < 0.008)) profile = "vllm-0";
   if (run.source == "splitwise_profiles") profile = "vllm-2023";
   EngineSpec engine =
@@ -107,6 +108,10 @@ EngineSpec engine_of_run(const RunEngine& run) {
     // Until 0.12 an option of trtllm-build, off unless asked for (github.com/NVIDIA/TensorRT-LLM/pull/2008,
     // issues/1601).
     engine.own_all_reduce = profile != "trtllm-0" || number >= 0.012;
+  }
+  // Until then the all-reduce of experts was hidden in their operator (github.com/vllm-project/vllm/pull/24248).
+  if (before_vllm(0.012, "2025-12", run)) {
+    for (GpuDefaults& of_gpu : engine.by_gpu) of_gpu.fused_all_reduce = false;
   }
   if (launches_ahead(run)) engine.graphs.dependent_launch = true;
   engine.prefix_caching = false;  // random tokens: nothing is shared

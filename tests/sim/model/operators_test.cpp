@@ -104,6 +104,32 @@ TEST_CASE("tensor parallelism splits columns and reduces twice a layer") {
   CHECK(count_of(token_operators(context_of(gptj, {.tp = 2}), 10), "all_reduce") == 28 + 1);
 }
 
+TEST_CASE("norms join the all-reduces before them, up to a size, and quantize to nvfp4 for a dense layer") {
+  ModelSpec model = shipped("llama-3.1-70b");
+  set_weights(model.precision, Dtype::kNvfp4);
+  model.precision.activations = Dtype::kNvfp4;
+  OperatorContext context = context_of(model, {.tp = 4});
+  CHECK(count_of(token_operators(context, 16), "quantize") == 4 * 80);
+  context.fused_all_reduce = Bytes(16 * 8192 * 2);
+  const auto fused = token_operators(context, 16);
+  CHECK(count_of(fused, "all_reduce_norm") == 2 * 80);
+  CHECK(std::get<CollectiveWork>(find(fused, "all_reduce_norm").work).norms);
+  CHECK(count_of(fused, "all_reduce") == 1);        // after the embedding
+  CHECK(count_of(fused, "norm") == 0);              // the first layer's stands for the final one
+  CHECK(count_of(fused, "quantize") == 2 * 80);     // before o_proj and down_proj
+  const auto apart = token_operators(context, 17);  // beyond the size
+  CHECK(count_of(apart, "all_reduce_norm") == 0);
+  CHECK(count_of(apart, "norm") == 2 * 80);
+  CHECK(count_of(apart, "quantize") == 4 * 80);
+  // Experts are fed in 16 bit: what reads the norm, the router too, wants it so.
+  const ModelSpec routed = shipped("deepseek-v3");
+  OperatorContext experts = context_of(routed, {.tp = 8});
+  const double quantized = count_of(token_operators(experts, 16), "quantize");
+  experts.fused_all_reduce = Bytes(1e6);
+  CHECK(count_of(token_operators(experts, 16), "all_reduce_norm") == 2 * 61);
+  CHECK(count_of(token_operators(experts, 16), "quantize") == quantized);
+}
+
 TEST_CASE("attention-DP ranks bring their tokens to the experts") {
   const ModelSpec model = shipped("deepseek-v3");
   OperatorContext context = context_of(model, {.attention_dp = 8, .ep = 8});

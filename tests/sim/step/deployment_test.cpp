@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "shipped.h"
 
 using namespace roofcast;
 
@@ -158,6 +159,7 @@ TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of w
                     "  - {{below: 35 GiB, tp_below: 4, max_num_batched_tokens: 2048, graph_batch: 24}}\n"
                     "  - {{below: 70 GiB, architecture: ampere, max_num_seqs: 256, max_num_batched_tokens: 4096}}\n"
                     "  - {{gpu: slow, launch_speed: 0.4}}\n"
+                    "  - {{architecture: blackwell, fused_all_reduce: true}}\n"
                     "  - {{max_num_seqs: 1024, max_num_batched_tokens: 8192, graph_batch: 512}}\n",
                     settings),
         "e.yaml");
@@ -169,16 +171,40 @@ TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of w
     gpu.architecture = architecture;
     e.settle(gpu, {.tp = tp});
     CHECK(e.launch_speed == (gib > 100 ? 0.4 : 1.0));
+    CHECK(e.fused_all_reduce == (gpu.architecture == "blackwell" && settings == std::string()));
     return std::array{e.max_num_seqs, e.max_num_batched_tokens, e.graphs.max_batch};
   };
   CHECK(settled("", 80, "hopper", 1) == std::array{1024, 8192, 512});
   CHECK(settled("", 180, "blackwell", 1) == std::array{1024, 8192, 512});
+  CHECK(settled("fused_all_reduce: false", 180, "blackwell", 1) == std::array{1024, 8192, 512});
   CHECK(settled("", 80, "ampere", 1) == std::array{256, 4096, 512});
   CHECK(settled("", 48, "ada", 1) == std::array{256, 4096, 512});
   CHECK(settled("", 24, "ada", 1) == std::array{256, 2048, 24});
   CHECK(settled("", 24, "ada", 4) == std::array{256, 4096, 512});
   CHECK(settled("max_num_batched_tokens: 16384\ncuda_graphs: {max_batch: 8}", 24, "ada", 1) ==
         std::array{256, 16384, 8});
+}
+
+TEST_CASE("which all-reduces norm, too, is the engine's choice by GPU, ranks and size") {
+  const auto largest = [](const char* gpu, const char* engine, Sharding sharding, const char* model = "llama-3.1-70b") {
+    auto d = shipped::deploy(model, gpu, engine);
+    d->sharding = sharding;
+    d->engine.settle(d->gpu, sharding);
+    return d->operator_context().fused_all_reduce;
+  };
+  CHECK(largest("b200-sxm", "vllm", {.tp = 2}) == 64.0 * kMebibyte);
+  CHECK(largest("b200-sxm", "vllm", {.tp = 4}) == 32.0 * kMebibyte);
+  CHECK(largest("b300-sxm", "vllm", {.tp = 8}) == 1.0 * kMebibyte);
+  CHECK(largest("h200-sxm", "vllm", {.tp = 2}) == Bytes(0));    // no faster there
+  CHECK(largest("rtx-5090", "vllm", {.tp = 2}) == Bytes(0));    // no NVLink
+  CHECK(largest("b200-sxm", "sglang", {.tp = 2}) == Bytes(0));  // unless it is asked to
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 8}) == Bytes(16e6));
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "gpt-oss-120b") == Bytes(16e6));
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "llama-3.1-8b") == Bytes(0));  // hidden 4096
+  CHECK(largest("h200-sxm", "trtllm-1.0", {.tp = 8}) == Bytes(0));
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 16}) == Bytes(0));  // beyond a node
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 1}) == Bytes(0));
+  CHECK(largest("b200-sxm", "trtllm", {.tp = 2, .attention_dp = 4}) == Bytes(0));
 }
 
 TEST_CASE("sequences are rounded up to blocks") {

@@ -202,6 +202,26 @@ TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX'
   CHECK(launch_speed("gb200", "trtllm", "nvidia") == 0.5);  // Grace's, as the GPU's file has it
 }
 
+TEST_CASE("measured runs: whose all-reduces norm, too") {
+  const auto fused = [](const std::string& model, const std::string& gpu, const std::string& engine,
+                        const std::string& day) {
+    return read_measured_runs(
+               CsvTable::parse("model,gpu,engine,engine_version,measured,weight_dtype,isl,osl,"
+                               "concurrency,tp,ttft_ms,tpot_ms\n" +
+                                   fmt::format("{},{},{},{},fp8,1000,64,8,4,20,5\n", model, gpu, engine, day),
+                               "runs.csv"))
+        .runs.at(0)
+        .deployment->engine.fused_all_reduce;
+  };
+  CHECK(fused("gpt-oss-120b", "b200-sxm", "vllm,0.15.1", ""));
+  CHECK(fused("gpt-oss-120b", "b200-sxm", "vllm,", "2026-02-25"));
+  CHECK_FALSE(fused("gpt-oss-120b", "b200-sxm", "vllm,", "2025-11-02"));
+  CHECK_FALSE(fused("gpt-oss-120b", "b200-sxm", "vllm,0.11.2", "2026-02-25"));
+  CHECK_FALSE(fused("gpt-oss-120b", "h200-sxm", "vllm,0.18.0", ""));
+  CHECK(fused("gpt-oss-120b", "h200-sxm", "trtllm,1.1.0", ""));
+  CHECK_FALSE(fused("gpt-oss-120b", "h200-sxm", "trtllm,1.0.0", ""));
+}
+
 TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for SGLang take from FlashInfer") {
   const auto products = [](const std::string& model, const std::string& version, const std::string& protocol) {
     return read_measured_runs(
