@@ -132,9 +132,13 @@ void TokenPass::around(const GroupedAttention& a, double count) {
   const double heads = heads_of(a.heads, sharding_);
   const double kv_heads = a.owns_cache ? kv_heads_of(a.kv_heads, sharding_) : 0.0;
   const double rotated = tokens_ * (heads + kv_heads) * a.head_dim * 2.0 * kHalf;
-  if (a.qk_norm) list_.stream("qk_norm", count, rotated);
-  if (a.qk_norm && a.qk_norm_over_heads) {  // one sum of squares a token, for queries and for keys
-    list_.exchange(Collective::kAllReduce, "qk_norm_all_reduce", 2 * count, tokens_ * 4.0, sharding_.tp);
+  // Over all heads: squares of queries and of keys are summed, reduced together (vLLM from 0.14,
+  // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both normed. Rows of different widths,
+  // which torch.compile keeps apart.
+  const bool apart = a.qk_norm_over_heads && sharding_.tp > 1;
+  if (a.qk_norm) list_.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
+  if (a.qk_norm && apart) {
+    list_.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens_ * 8.0, sharding_.tp);
   }
   if (a.rotary && !context_.rotary_in_attention) list_.stream("rotary", count, rotated);
   if (a.index_heads > 0) {

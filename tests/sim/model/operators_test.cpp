@@ -130,6 +130,16 @@ TEST_CASE("norms join the all-reduces before them, up to a size, and quantize to
   CHECK(count_of(token_operators(experts, 16), "quantize") == quantized);
 }
 
+TEST_CASE("norms of queries and keys over all heads add up their squares in one all-reduce") {
+  const ModelSpec model = shipped("minimax-m2.5");
+  const auto alone = token_operators(context_of(model), 10), four = token_operators(context_of(model, {.tp = 4}), 10);
+  CHECK(count_of(alone, "qk_norm_all_reduce") == 0);
+  CHECK(std::get<ElementwiseWork>(find(alone, "qk_norm").work).launches == 1);
+  CHECK(count_of(four, "qk_norm_all_reduce") == 62);
+  CHECK(std::get<CollectiveWork>(find(four, "qk_norm_all_reduce").work).bytes == Bytes(10 * 2 * 4));  // fp32
+  CHECK(std::get<ElementwiseWork>(find(four, "qk_norm").work).launches == 4);  // of each before and after
+}
+
 TEST_CASE("attention-DP ranks bring their tokens to the experts") {
   const ModelSpec model = shipped("deepseek-v3");
   OperatorContext context = context_of(model, {.attention_dp = 8, .ep = 8});
