@@ -37,7 +37,8 @@ class TokenPass {
   void after_feed_forward(const LayerKind& kind);
   bool fuses(const LayerKind& kind) const;
   void reduce(const LayerKind& kind);
-  void activation(const std::string& name, double inter, bool gated, double count);
+  void activation(const std::string& name, double inter, bool gated, double count, double written = 1.0);
+  double quantized_width(const LayerKind& kind) const;
   double message() const { return tokens_ * model_.hidden * kHalf; }
 
   const OperatorContext& context_;
@@ -81,12 +82,22 @@ void TokenPass::reduce(const LayerKind& kind) {
             CollectiveWork{Collective::kAllReduce, Bytes(message()), sharding_.tp, false, true});
 }
 
-/// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm). With n residual
-/// streams: read n and write the block's input, then read n and the block's output and write n (Xie et al. 2025,
-/// arXiv:2512.24880, fused kernels), 3 n + 2 widths.
+/// Of 16 bit, what the kernel before a dense block's product writes: vLLM's compiler quantizes in it where scales are
+/// known beforehand (github.com/vllm-project/vllm/pull/19830).
+double TokenPass::quantized_width(const LayerKind& kind) const {
+  const Precision& p = context_.precision;
+  const bool dense = std::holds_alternative<DenseFeedForward>(kind.feed_forward);
+  if (!dense || kind.streams > 1 || kind.norms > 2) return 1.0;
+  if (!context_.compiled_quantization || !p.static_activations) return 1.0;
+  return element_bits(activations_for(WeightRole::kFeedForward, p)) / 16.0;
+}
+
+/// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm), the latter
+/// perhaps quantized. With n residual streams: read n and write the block's input, then read n and the block's output
+/// and write n (Xie et al. 2025, arXiv:2512.24880, fused kernels), 3 n + 2 widths.
 void TokenPass::layer(const LayerKind& kind) {
   const double count = kind.count;
-  const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 4.0;
+  const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 3.0 + quantized_width(kind);
   const double fused = fuses(kind) ? reduces_mixer(kind) + reduces_feed_forward(kind) : 0.0;
   list_.stream("norm", count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
                kind.streams > 1 ? 2.0 : 1.0);
@@ -94,7 +105,7 @@ void TokenPass::layer(const LayerKind& kind) {
   around_mixer(kind.mixer, count);
   if (reduces_mixer(kind)) reduce(kind);
   if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
-    activation("activation", dense->inter, dense->gated, count);
+    activation("activation", dense->inter, dense->gated, count, quantized_width(kind));
   } else if (const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
     experts(*routed, count);
   }
@@ -173,8 +184,8 @@ void TokenPass::around(const StateLayer& a, double count) {
   list_.stream("gated_norm", count, bytes);
 }
 
-void TokenPass::activation(const std::string& name, double inter, bool gated, double count) {
-  list_.stream(name, count, tokens_ * inter / sharding_.tp * (gated ? 3.0 : 2.0) * kHalf);
+void TokenPass::activation(const std::string& name, double inter, bool gated, double count, double written) {
+  list_.stream(name, count, tokens_ * inter / sharding_.tp * ((gated ? 2.0 : 1.0) + written) * kHalf);
 }
 
 /// The choice of experts, sorting, quantizing and summing up are part of the experts' time.

@@ -86,6 +86,7 @@ struct OperatorContext {
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
+  bool compiled_quantization = false;  ///< EngineSpec's
   int shared_query_heads = 0;          ///< EngineSpec's
   bool own_all_reduce = true;          ///< EngineSpec's
   Bytes fused_all_reduce{};            ///< messages up to so many bytes are reduced and normed in one kernel

@@ -90,6 +90,7 @@ OperatorContext Deployment::operator_context() const {
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
+          .compiled_quantization = engine.compiled_quantization,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
           .fused_all_reduce = largest_fused(*this),

@@ -149,6 +149,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
   e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
+  e.compiled_quantization = in.boolean("compiled_quantization", e.compiled_quantization);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 

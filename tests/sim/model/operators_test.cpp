@@ -170,9 +170,21 @@ TEST_CASE("dynamic fp8 activations are quantized before each product, static one
   bool asked = false;
   context.precision = parse_precision(model, make_scalar("fp8"), asked);
   CHECK(count_of(token_operators(context, 10), "quantize") == 4 * 32);
+  const auto bytes_of = [](const std::vector<Operator>& operators, const std::string& name) {
+    return std::get<ElementwiseWork>(find(operators, name).work).bytes.base();
+  };
   context.precision.static_activations = true;
   const auto fused = token_operators(context, 10);
   CHECK(count_of(fused, "quantize") == 0);
+  CHECK(bytes_of(fused, "norm") == 10 * 4096 * 8.0);
+  CHECK(bytes_of(fused, "activation") == 10 * 14336 * 6.0);
+  // vLLM: the norm itself in one byte, not two; the product of gate and up too. What attention writes for o_proj is
+  // quantized by itself.
+  context.compiled_quantization = true;
+  const auto compiled = token_operators(context, 10);
+  CHECK(bytes_of(compiled, "norm") == 10 * 4096 * 7.0);
+  CHECK(bytes_of(compiled, "activation") == 10 * 14336 * 5.0);
+  CHECK(count_of(compiled, "quantize") == 32);
   CHECK_FALSE(std::get<GemmShape>(find(fused, "qkv_proj").work).row_scales);
   // Weights alone in 4 bit: nothing to quantize.
   context.precision = parse_precision(model, make_scalar("awq"), asked);
