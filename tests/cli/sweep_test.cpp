@@ -41,8 +41,8 @@ TEST_CASE("a sweep that runs out of space says so, keeps what was finished and g
                    "scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}\n"
                    "grid: {batch: {from: 1, to: 30, step: 1}, prompt_tokens: {from: 100, to: 2000, step: 100}}\n");
   const std::string store = folder.path() + "/s.sqlite", run = "sweep '" + sweep + "' --store '" + store + "'";
-  // A limit of 400 blocks of 512 bytes on any file stands for the full disk.
-  const RunResult full = run_shell("ulimit -f 400 && '" ROOFCAST_PROGRAM "' " + run, Stream::kErr);
+  // A limit of 1000 blocks of 512 bytes on any file stands for the full disk: one full transaction fits, two do not.
+  const RunResult full = run_shell("ulimit -f 1000 && '" ROOFCAST_PROGRAM "' " + run, Stream::kErr);
   CHECK(full.status == 2);
   CHECK(full.out.find("finished points are kept") != std::string::npos);
   const RunResult resumed = run_roofcast(run, Stream::kErr);
