@@ -137,7 +137,8 @@ Seconds predict_row(const MoeRow& row, const MoeParameters& p, const GpuSpec& gp
   return moe_experts(row.shape, p, gpu, row.header.timing).time;
 }
 
-/// One measured cell, a run of the benchmark: a model's experts under one split and distribution, over all token counts.
+/// One measured cell, a run of the benchmark: a model's experts under one split and distribution, over all token
+/// counts.
 auto cell_of(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return std::tuple(family_of_shape(row), s.tp, s.ep, s.routing.exponent);
@@ -199,8 +200,8 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
   keep_facts(options);
-  options.fixed.insert(options.fixed.end(),
-                       {"gather_loss", "unaligned_slowdown", "short_row_bandwidth", "memory_step_us"});
+  options.fixed.insert(options.fixed.end(), {"gather_loss", "empty_row_loss", "unaligned_slowdown",
+                                             "short_row_bandwidth", "memory_step_us"});
   options.folds = 0;
   const auto predict = [&](const MoeRow& row, MoeParameters p) {
     put_moe_facts(p, row.block, row.shape.weights, gpu, family);
@@ -215,8 +216,8 @@ FittedConstants fit_block(const std::string& name, std::vector<MoeRow> rows, con
                           bool untuned_cells, const GpuSpec& gpu, FitOptions options) {
   keep_facts(options);
   const auto predict = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, p, gpu); };
-  if (prior.gathers < 0.5) options.fixed.emplace_back("unaligned_slowdown");
-  if (prior.gathers < 0.5 && prior.tile_rows_high < 256.0) options.fixed.emplace_back("gather_loss");
+  if (prior.gathers < 0.5) options.fixed.insert(options.fixed.end(), {"unaligned_slowdown", "gather_loss"});
+  if (prior.gathers >= 0.5 || prior.tile_rows_high < 256.0) options.fixed.emplace_back("empty_row_loss");
   if (prior.memory_step_us == 0.0) options.fixed.insert(options.fixed.end(), {"short_row_bandwidth", "memory_step_us"});
   // A single k cannot tell the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");

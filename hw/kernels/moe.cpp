@@ -137,11 +137,8 @@ struct ProductTime {
   double total = 0, compute = 0, memory = 0;
 };
 
-/// Rows of a tile beyond its expert's tokens take longer than full ones in the kernels whose tiles have up to 256.
-bool loses_empty_rows(const MoeParameters& p) { return p.gathers < 0.5 && p.tile_rows_high >= 256.0; }
-
 /// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
-///   compute = waves x (2 columns ceil64(k) (rows + overhead + gather_loss empty rows) / rate of an SM + start of a
+///   compute = waves x (2 columns ceil64(k) (rows + overhead + empty_row_loss empty rows) / rate of an SM + start of a
 ///   tile)
 /// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
 ///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
@@ -157,8 +154,8 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, con
   const double depth = std::ceil(k / kTileDepth) * kTileDepth;
   const double narrow = 1.0 + p.tile_overhead_rows * (1.0 / columns - 1.0 / kTileColumns);
   const double filled = part.load.tiles[tile] > 0.0 ? part.load.assignments / part.load.tiles[tile] : 0.0;
-  const double empty = loses_empty_rows(p) ? std::max(0.0, tile_rows(tile) - filled) : 0.0;
-  const double height = tile_rows(tile) + p.tile_overhead_rows + p.gather_loss * empty;
+  const double empty = std::max(0.0, tile_rows(tile) - filled);
+  const double height = tile_rows(tile) + p.tile_overhead_rows + p.empty_row_loss * empty;
   const double one = 2.0 * columns * narrow * depth * height / rates.flops_per_sm;
   ProductTime time;
   time.compute = waves * (one * (1.0 + stall) + p.tile_us * 1e-6);
@@ -307,7 +304,7 @@ std::string_view name_of(MoeVariant variant) {
 
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
-  static constexpr std::array<Parameter<P>, 20> fields{{
+  static constexpr std::array<Parameter<P>, 21> fields{{
       {"launch_us", &P::launch_us, 0.0, 120.0, "launches, routing and sorting of one layer"},
       {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, "pointers and offsets of each local expert"},
       {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, "sorting and permuting one (token, expert) pair"},
@@ -320,7 +317,9 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
       {"expert_map_us", &P::expert_map_us, 0.0, 60.0, "mapping experts to ranks, under expert parallelism alone"},
       {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, "the router, for each of the top k"},
       {"gather_loss", &P::gather_loss, 0.0, 2.0,
-       "more of tiles for rows that they gather from no L2 (Triton), or that are empty (where tiles have up to 256)"},
+       "more of tiles that wait for rows which they gather from no L2 (Triton)"},
+      {"empty_row_loss", &P::empty_row_loss, 0.0, 2.0,
+       "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
       {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0,
        "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
       {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0,

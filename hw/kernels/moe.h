@@ -80,6 +80,7 @@ struct MoeParameters {
   double expert_map_us = 0.0;
   double router_us_per_choice = 0.0;
   double gather_loss = 0.0;
+  double empty_row_loss = 0.0;
   double unaligned_slowdown = 1.0;
   double short_row_bandwidth = 1.0;
   double memory_step_us = 0.0;
