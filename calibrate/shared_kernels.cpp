@@ -49,6 +49,13 @@ void expect_eager_timing(FittedConstants& block, const GpuSpec& gpu) {
   }
 }
 
+/// Where TensorRT-LLM turns to NCCL, vLLM goes on with its kernel, up to 64 MiB (sim/step/deployment.cpp).
+void lift_size_limit(FittedConstants& block) {
+  for (auto& [name, value] : block.values) {
+    if (name == "size_limit_mb") value = 67.1;
+  }
+}
+
 }  // namespace
 
 std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu) {
@@ -61,6 +68,7 @@ std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>
     copy.block = shared.as;
     copy.record.standing = Standing::kCarriedOver;
     if (shared.as.starts_with("latent_")) expect_eager_timing(copy, gpu);
+    if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
     out.push_back({shared.to, {std::move(copy)}});
   }
   return out;
