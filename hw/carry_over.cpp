@@ -119,6 +119,7 @@ constexpr double kKeysPerCut = 16.0;
 void follow_cuts(DecodeParameters& p, const GpuSpec& from, const GpuSpec& to) {
   if (from.architecture != "hopper" || to.architecture == "hopper") return;
   const double row_ns = p.row_ns + p.split_ns / kKeysPerCut;
+  if (row_ns <= 0.0) return;
   p.row_growth *= p.row_ns / row_ns;
   p.row_ns = row_ns;
   p.split_ns = 0.0;

@@ -159,8 +159,11 @@ Entries engine_entries(const Settings& s, int context) {
     e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
   if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
     e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
-  if (s.flag("/engine_kwargs/enforce_eager", false))
-    e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
+  const bool eager = s.flag("/engine_kwargs/enforce_eager", false);
+  if (eager) e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
+  // Passes of its compiler; the former is the default from 0.16 on, where the profile has it.
+  if (eager || version < 0.016) flag("fused_all_reduce", false);
+  if (eager || version < 0.010) flag("compiled_quantization", false);
   for (const char* key : {"quantization", "speculative_config"}) {
     if (s.find(fmt::format("/engine_kwargs/{}", key).c_str()) != nullptr)
       s.fail(fmt::format("'{}' is not taken from a run's settings yet", key));
@@ -270,7 +273,9 @@ std::string library_model_name(std::string name) {
   const auto known = [&](const std::string& model) {
     return std::find(library.begin(), library.end(), model) != library.end();
   };
-  const std::string release = kept.substr(0, kept.rfind("-v"));  // "-v0.1", where the library has but one
+  const std::size_t v = kept.rfind("-v");  // "-v0.1", where the library has but one
+  const std::string release =
+      v + 2 < kept.size() && kept[v + 2] >= '0' && kept[v + 2] <= '9' ? kept.substr(0, v) : kept;
   return !known(kept) && known(release) ? release : kept;
 }
 

@@ -167,6 +167,7 @@ TEST_CASE("names of models and GPUs as others write them") {
   CHECK(library_model_name("meta-llama/Meta-Llama-3-8B") == "llama-3-8b");
   CHECK(library_model_name("mistralai/Mistral-7B-Instruct-v0.3") == "mistral-7b-v0.3");
   CHECK(library_model_name("mistralai/Mixtral-8x7B-Instruct-v0.1") == "mixtral-8x7b");
+  CHECK(library_model_name("microsoft/Phi-3-vision-128k-instruct") == "phi-3-vision-128k");  // not a release of phi-3
   CHECK(library_gpu_name("NVIDIA H100 80GB HBM3") == "h100-sxm");
   CHECK(library_gpu_name("NVIDIA H100 PCIe") == "h100-pcie");
   CHECK(library_gpu_name("NVIDIA L40S") == "l40s");
