@@ -39,6 +39,7 @@ class TokenPass {
   void reduce(const LayerKind& kind);
   void activation(const std::string& name, double inter, bool gated, double count, double written = 1.0);
   double quantized_width(const LayerKind& kind) const;
+  bool comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const;
   double message() const { return tokens_ * model_.hidden * kHalf; }
 
   const OperatorContext& context_;
@@ -112,20 +113,26 @@ void TokenPass::layer(const LayerKind& kind) {
   after_feed_forward(kind);
 }
 
-/// The kernel that reduces and norms quantizes, too, to nvfp4 what goes into the one product of a dense layer that
-/// reads the norm (AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of TensorRT-LLM's modeling_llama.py).
+/// Whether the kernel before a product writes its input in nvfp4: under TensorRT-LLM the one that reduces and norms,
+/// where one product of a dense layer reads it (AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of modeling_llama.py),
+/// and attention over an fp8 cache (support_nvfp4_output of its attention_backend/trtllm.py).
+bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const {
+  const auto* attention = std::get_if<GroupedAttention>(&kind.mixer);
+  if (!attention || dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4) return false;
+  if (matrix.name == "o_proj") return context_.attention_writes_nvfp4 && !attention->output_gate;
+  const bool reads_norm = matrix.name == "qkv_proj" || matrix.name == "gate_up_proj";
+  return reads_norm && fuses(kind) && std::holds_alternative<DenseFeedForward>(kind.feed_forward);
+}
+
 void TokenPass::projections(const LayerKind& kind) {
-  const bool quantizes = fuses(kind) && std::holds_alternative<GroupedAttention>(kind.mixer) &&
-                         std::holds_alternative<DenseFeedForward>(kind.feed_forward);
   for (const WeightMatrix& matrix : layer_weights(model_, kind, sharding_).matrices) {
     if (!matrix.projection) continue;
     // These read what an earlier product of the layer has read, already quantized.
     const bool shares_input =
         matrix.name == "kv_a_proj" || matrix.name == "gate_proj" || matrix.name.starts_with("indexer_");
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
-    const bool quantized = quantizes && dtype_of(matrix.role, context_.precision) == Dtype::kNvfp4 &&
-                           (matrix.name == "qkv_proj" || matrix.name == "gate_up_proj");
-    list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, !shares_input && !quantized);
+    const bool quantize = !shares_input && !comes_in_nvfp4(kind, matrix);
+    list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, quantize);
   }
 }
 

@@ -85,15 +85,16 @@ struct OperatorContext {
   bool expanded_experts = false;                     ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
-  bool rotary_in_attention = false;    ///< TensorRT-LLM's attention rotates queries and keys itself
-  bool compiled_quantization = false;  ///< EngineSpec's
-  int shared_query_heads = 0;          ///< EngineSpec's
-  bool own_all_reduce = true;          ///< EngineSpec's
-  Bytes fused_all_reduce{};            ///< messages up to so many bytes are reduced and normed in one kernel
-  bool fp8_prompts = false;            ///< EngineSpec's fp8_latent_prompts
-  bool flash_mla = false;              ///< attends to what an indexer chose by FlashMLA's kernels
-  Dtype indexer_format = Dtype::kFp8;  ///< of an indexer's scores; its keys are cached in fp8 all the same
-  double decoded_tokens = 0;           ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
+  bool rotary_in_attention = false;     ///< TensorRT-LLM's attention rotates queries and keys itself
+  bool attention_writes_nvfp4 = false;  ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
+  bool compiled_quantization = false;   ///< EngineSpec's
+  int shared_query_heads = 0;           ///< EngineSpec's
+  bool own_all_reduce = true;           ///< EngineSpec's
+  Bytes fused_all_reduce{};             ///< messages up to so many bytes are reduced and normed in one kernel
+  bool fp8_prompts = false;             ///< EngineSpec's fp8_latent_prompts
+  bool flash_mla = false;               ///< attends to what an indexer chose by FlashMLA's kernels
+  Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same
+  double decoded_tokens = 0;            ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };
 
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one

@@ -90,6 +90,8 @@ OperatorContext Deployment::operator_context() const {
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
+          .attention_writes_nvfp4 = engine.kernels == KernelFamily::kTrtllm && gpu.architecture == "blackwell" &&
+                                    precision.kv_cache == Dtype::kFp8,
           .compiled_quantization = engine.compiled_quantization,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,

@@ -191,6 +191,21 @@ TEST_CASE("dynamic fp8 activations are quantized before each product, static one
   CHECK(count_of(token_operators(context, 10), "quantize") == 0);
 }
 
+TEST_CASE("TensorRT-LLM's attention writes nvfp4 for its output projection where no gate comes between") {
+  const auto quantized = [](const std::string& name) {
+    const ModelSpec model = shipped(name);
+    OperatorContext context = context_of(model);
+    bool asked = false;
+    context.precision = parse_precision(model, make_scalar("nvfp4"), asked);
+    const double apart = count_of(token_operators(context, 10), "quantize");
+    context.attention_writes_nvfp4 = true;
+    return apart - count_of(token_operators(context, 10), "quantize");
+  };
+  CHECK(quantized("llama-3.1-8b") == 32);
+  CHECK(quantized("deepseek-v3") == 0);        // latent attention
+  CHECK(quantized("qwen3.5-397b-a17b") == 0);  // gated
+}
+
 TEST_CASE("a router in fp32 is cast to and multiplied in fp32 whatever the precision of the rest") {
   const ModelSpec model = shipped("minimax-m2.5");
   const auto operators = token_operators(context_of(model), 10);
