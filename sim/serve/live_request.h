@@ -42,7 +42,8 @@ struct LiveRequest {
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
   bool swapped : 1 = false;  ///< its cache waits in host memory
-  bool remote : 1 = false;   ///< its cache waits on the prefill replica
+  bool remote : 1 = false;   ///< its cache waits on the prefill replica `source`
+  bool held : 1 = false;     ///< its cache is there, waiting or under way
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
   bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends

@@ -91,11 +91,17 @@ void Replica::fail(SimTime now) {
   cut_run(now);
 }
 
-/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched.
+/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched. One that
+/// has arrived is lost, and its client has had its first token.
 void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
-  for (const Landing& broken : landings_) {
-    requests_[broken.slot].remote = true;
-    ++requests_[broken.slot].epoch;
+  for (const auto& [at, slot] : landings_) {
+    LiveRequest& r = requests_[slot];
+    if (r.held) {
+      r.remote = true;
+      ++r.epoch;
+    } else if (r.produced == 1) {
+      r.last_token = at;
+    }
   }
   landings_.clear();
   cancelled_.clear();
@@ -158,8 +164,10 @@ SimTime Replica::due() const {
 
 void Replica::release_held(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
+  SIM_CHECK(r.held && held_ > 0, "a cache is given back once");
   pool_.give(r.held_bytes);
   r.held_bytes = 0;
+  r.held = false;
   --held_;
   if (busy_ || woken_ || waiting_.empty()) return;
   woken_ = true;

@@ -248,6 +248,7 @@ void Replica::hand_over(Slot slot, std::vector<Ended>& ended) {
   r.held_bytes = pool_.layout().bytes(r.base) - r.pinned_bytes;
   r.source = static_cast<std::uint16_t>(options_.index);
   release(r, slot, true);
+  r.held = true;
   ++held_;
   r.phase = Phase::kWaiting;
   ended.push_back({slot, delivered_, true});

@@ -239,7 +239,6 @@ Request Simulation::request_of(Slot slot) {
 /// The decoding replica is chosen when the prompt is done.
 void Simulation::hand_over(Slot slot, SimTime now) {
   if (requests_[slot].cancelled) {
-    requests_[slot].remote = true;
     count_ended(requests_[slot], {slot, now, true});
     (void)leave(slot, now, now);
     return;
@@ -295,7 +294,7 @@ bool Simulation::warmup_ends() const {
 /// was the last of the warm-up: then all users begin anew.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   const LiveRequest& r = requests_[slot];
-  if (r.remote) {
+  if (r.held) {
     const int source = r.source;
     at(source).release_held(slot, now);
     schedule(source);

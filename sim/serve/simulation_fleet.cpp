@@ -168,8 +168,13 @@ void Simulation::lose(int replica, SimTime now) {
   if (prefills_only(replica)) withdraw_caches(replica, now);
   for (const Slot slot : homeless_) {
     const LiveRequest& r = requests_[slot];
-    if (r.cancelled || (options_.fleet.failures->requeue && (r.remote || front_.can_serve(r)))) {
-      if (r.counted && !r.cancelled) ++collector_.metrics().requeued;
+    if (r.cancelled) {
+      count_ended(r, {slot, now, false});
+      (void)leave(slot, now, now);
+      continue;
+    }
+    if (options_.fleet.failures->requeue && (r.remote || front_.can_serve(r))) {
+      if (r.counted) ++collector_.metrics().requeued;
       r.remote ? hand_over(slot, now) : send_again(slot, now);
       continue;
     }

@@ -241,6 +241,23 @@ TEST_CASE("failures: what a lost decode worker had is prefilled again, tokens so
   }
 }
 
+TEST_CASE("failures: a cache that arrived in the step under way is lost with its decode worker") {
+  // Both prompts are done at 2.92 ms. The first cache lands at 3.88 ms, and a token more is out at 4.891 ms; the second
+  // lands at 4.84 ms.
+  fake::Requests requests;
+  requests.add(0, 96, 50).add(0, 96, 50);
+  ServingOptions options = fake::options();
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e5)};
+  options.fleet = parse("", "{events: [{at: 4860 us, replica: 1}], repair: 100 ms}", 2);
+  options.fleet.cold_start = Seconds(0.1);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+  CHECK(m.completed == 2);
+  CHECK(m.requeued == 2);
+  CHECK(seen.prefilled == 96 + 96 + 98 + 97);  // two tokens were out, and one
+  CHECK(seen.requests[1].ttft.in(kMillisecond) == doctest::Approx(4.84));
+}
+
 TEST_CASE("failures: caches that nobody had begun to fetch are lost with their prefill worker") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(0, 100, 50);  // the second waits for the only place to decode
