@@ -49,6 +49,13 @@ struct LiveRequest {
   bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
 };
 
+/// Its cache is lost before the decoding replica had it. A first token comes with the cache, later ones before it.
+inline void lose_remote_cache(LiveRequest& r) {
+  r.remote = false;
+  if (r.produced > 1) return;
+  r.produced = 0;
+}
+
 static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memory");
 
 /// Prefix hashes of a request and the blocks it holds pinned.

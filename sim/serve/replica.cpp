@@ -91,13 +91,16 @@ void Replica::fail(SimTime now) {
   cut_run(now);
 }
 
-/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched. One that
-/// has arrived is lost, and its client has had its first token.
+/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched, unless
+/// that has failed, too. One that has arrived is lost, and its client has had its first token.
 void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
   for (const auto& [at, slot] : landings_) {
     LiveRequest& r = requests_[slot];
     if (r.held) {
       r.remote = true;
+      ++r.epoch;
+    } else if (at > now) {
+      lose_remote_cache(r);
       ++r.epoch;
     } else if (r.produced == 1) {
       r.last_token = at;

@@ -54,9 +54,9 @@ class Replica {
   void evacuate(SimTime now, std::vector<Slot>& out);
   void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< who waits for caches of a lost replica
 
-  /// Caches that this replica began to fetch.
   using Landing = CacheLanding;
-  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }
+  const std::deque<Landing>& landings() const { return landings_; }            ///< caches under way
+  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }  ///< those that it began to fetch
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
 

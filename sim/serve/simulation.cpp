@@ -249,9 +249,9 @@ void Simulation::hand_over(Slot slot, SimTime now) {
   schedule(replica.index());
 }
 
-/// Of a transfer that was broken off the epoch has passed.
+/// Of a transfer that was broken off the epoch has passed; a source that has failed holds nothing any more.
 void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
-  if (requests_[slot].epoch != epoch) return;
+  if (requests_[slot].epoch != epoch || !requests_[slot].held) return;
   const int source = requests_[slot].source;
   at(source).release_held(slot, now);
   schedule(source);

@@ -187,22 +187,26 @@ void Simulation::lose(int replica, SimTime now) {
   }
 }
 
-/// Caches that nobody had begun to fetch are lost with the replica that prefilled them; what is on its way arrives.
+/// Caches that nobody had begun to fetch are lost with the replica that prefilled them; what is on its way arrives,
+/// but is nowhere else any more.
 void Simulation::withdraw_caches(int replica, SimTime now) {
   const std::size_t before = homeless_.size();
   for (int i = prefill_replicas_; i < static_cast<int>(replicas_.size()); ++i) {
     at(i).withdraw(replica, now, homeless_);
     schedule(i);
+    for (const Replica::Landing& l : at(i).landings()) {
+      const LiveRequest& r = requests_[l.slot];
+      if (r.held && r.source == replica) at(replica).release_held(l.slot, now);
+    }
   }
   for (const Slot slot : std::exchange(prefilled_, {}))
     (requests_[slot].source == replica ? homeless_.push_back(slot) : prefilled_.push_back(slot));
   for (std::size_t i = before; i < homeless_.size(); ++i) {
     at(replica).release_held(homeless_[i], now);
     LiveRequest& r = requests_[homeless_[i]];
+    lose_remote_cache(r);
     r.phase = Phase::kWaiting;
-    r.remote = false;
     r.base = 0;
-    if (r.produced == 1) r.produced = 0;  // the client gets its first token with the cache
     r.target = r.prompt + r.produced;
   }
 }

@@ -258,6 +258,26 @@ TEST_CASE("failures: a cache that arrived in the step under way is lost with its
   CHECK(seen.requests[1].ttft.in(kMillisecond) == doctest::Approx(4.84));
 }
 
+TEST_CASE("failures: a cache under way is lost when both its workers fail") {
+  // Prefilled at 1.96 ms, and 9.6 ms under way to the first of two decode workers, number 1.
+  const auto run = [](const std::string& events) {
+    fake::Requests requests;
+    requests.add(0, 96, 50);
+    ServingOptions options = fake::options();
+    options.replicas = 2;
+    options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e4)};
+    options.fleet = parse("", "{repair: 100 ms, events: " + events + "}", 3);
+    options.fleet.cold_start = Seconds(0.1);
+    Watcher seen;
+    CHECK(simulate(deployment(), requests, {}, options, &seen).completed == 1);
+    CHECK(seen.prefilled == doctest::Approx(seen.requests[0].ttft > Seconds(0.1) ? 2 * 96 : 96));
+    return seen.requests[0].ttft.in(kMillisecond);
+  };
+  CHECK(run("[{at: 5 ms, replica: 0}]") == doctest::Approx(1.96 + 9.6));
+  CHECK(run("[{at: 8 ms, replica: 1}]") == doctest::Approx(8 + 9.6));
+  CHECK(run("[{at: 5 ms, replica: 0}, {at: 8 ms, replica: 1}]") == doctest::Approx(205 + 1.96 + 9.6));
+}
+
 TEST_CASE("failures: caches that nobody had begun to fetch are lost with their prefill worker") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(0, 100, 50);  // the second waits for the only place to decode
