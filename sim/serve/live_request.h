@@ -54,6 +54,7 @@ inline void lose_remote_cache(LiveRequest& r) {
   r.remote = false;
   if (r.produced > 1) return;
   r.produced = 0;
+  r.first_token = SimTime();
 }
 
 static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memory");

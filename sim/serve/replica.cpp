@@ -153,7 +153,6 @@ void Replica::submit_prefilled(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
   r.replica = static_cast<std::uint16_t>(options_.index);
   r.remote = true;
-  r.last_token = now;
   arrive(slot, now);
 }
 

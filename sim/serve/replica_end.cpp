@@ -249,6 +249,7 @@ void Replica::hand_over(Slot slot, std::vector<Ended>& ended) {
   r.source = static_cast<std::uint16_t>(options_.index);
   release(r, slot, true);
   r.held = true;
+  r.last_token = r.produced > 1 ? delivered_ : run_.end;
   ++held_;
   r.phase = Phase::kWaiting;
   ended.push_back({slot, delivered_, true});

@@ -294,6 +294,37 @@ TEST_CASE("failures: caches that nobody had begun to fetch are lost with their p
   CHECK(seen.requests[1].ttft.base() == doctest::Approx(0.21).epsilon(0.03));
 }
 
+TEST_CASE("failures: the client of a lost cache has had nothing, and gives up on its first token") {
+  // As above: the second cache is lost at 10 ms, and nothing is prefilled before 210 ms.
+  fake::Requests requests;
+  requests.add(0, 100, 50).add(0, 100, 50);
+  WorkloadSpec w;
+  w.patience.first_token = Seconds(0.05);
+  ServingOptions options = fake::options();
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+  options.fleet = parse("", "{events: [{at: 10 ms, replica: 0}], repair: 100 ms}", 2);
+  options.fleet.cold_start = Seconds(0.1);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(1), requests, w, options, &seen);
+  CHECK(m.completed == 1);
+  CHECK(m.cancelled == 1);
+  CHECK(seen.prefilled == 2 * 100);
+}
+
+TEST_CASE("failures: the gap over two hand-overs counts from the last token that was delivered") {
+  // Nine tokens are out at 10.1 ms, when the only decode worker fails; the tenth comes from the prefill of 109 tokens,
+  // and the eleventh when the decode worker serves again, at 210 ms.
+  fake::Requests requests;
+  requests.add(0, 100, 50);
+  ServingOptions options = fake::options();
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+  options.fleet = parse("", "{events: [{at: 10 ms, replica: 1}], repair: 100 ms}", 2);
+  options.fleet.cold_start = Seconds(0.1);
+  const ServingMetrics m = simulate(deployment(), requests, {}, options);
+  CHECK(m.completed == 1);
+  CHECK(m.itl_ms.max() == doctest::Approx(198.9).epsilon(0.01));
+}
+
 TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal plain stepping") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
