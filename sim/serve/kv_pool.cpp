@@ -107,13 +107,13 @@ std::int64_t KvPool::publish(PrefixBlocks& prefix, std::int64_t tokens, bool par
 std::int64_t KvPool::publish_prompt(PrefixBlocks& prefix, int prompt) {
   if (!caches_prefixes_) return 0;
   const auto of_prompt = static_cast<std::size_t>((prompt + prefix.block_tokens - 1) / prefix.block_tokens);
-  return publish(prefix, prompt, prefix.hashes.size() == of_prompt);
+  return publish(prefix, prompt, prefix.given == of_prompt);
 }
 
 std::int64_t KvPool::publish_output(PrefixBlocks& prefix, int prompt, std::int64_t tokens) {
   if (!caches_prefixes_) return 0;
   const auto of_prompt = static_cast<std::size_t>((prompt + prefix.block_tokens - 1) / prefix.block_tokens);
-  return prefix.hashes.size() > of_prompt ? publish(prefix, tokens, false) : 0;
+  return prefix.given > of_prompt ? publish(prefix, tokens, false) : 0;
 }
 
 void KvPool::unpin(PrefixBlocks& prefix) {

@@ -22,8 +22,9 @@ Slot RequestTable::add(const Request& request) {
   live.session = request.session;
   live.client = static_cast<std::uint8_t>(request.client);
   if (!request.prefix_blocks.empty()) {
-    add_blocks(live, request.prefix_block_tokens)
-        .hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
+    PrefixBlocks& blocks = add_blocks(live, request.prefix_block_tokens);
+    blocks.hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
+    blocks.given = blocks.hashes.size();
   }
   return slot;
 }
@@ -39,16 +40,16 @@ PrefixBlocks& RequestTable::add_blocks(LiveRequest& live, int block_tokens) {
   blocks.hashes.clear();
   blocks.pinned.clear();
   blocks.block_tokens = block_tokens;
-  blocks.own = false;
+  blocks.given = 0;
   return blocks;
 }
 
 PrefixBlocks& RequestTable::own_blocks(Slot slot, std::int64_t tokens, int block_tokens) {
   LiveRequest& live = (*this)[slot];
-  if (live.blocks < 0) add_blocks(live, block_tokens).own = true;
+  if (live.blocks < 0) add_blocks(live, block_tokens);
   PrefixBlocks& blocks = *prefix(slot);
   const auto whole = static_cast<std::size_t>(tokens / blocks.block_tokens);
-  while (blocks.own && blocks.hashes.size() < whole) blocks.hashes.push_back(mix_bits(~next_own_++));
+  while (blocks.hashes.size() < whole) blocks.hashes.push_back(mix_bits(~next_own_++));
   return blocks;
 }
 

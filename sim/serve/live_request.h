@@ -63,7 +63,7 @@ static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memo
 struct PrefixBlocks {
   std::vector<std::uint64_t> hashes;
   int block_tokens = 0;
-  bool own = false;                        ///< nobody else has these blocks
+  std::size_t given = 0;                   ///< of the hashes; nobody else has the blocks after them
   std::vector<PrefixCache::Entry> pinned;  ///< leading blocks
 };
 
@@ -84,7 +84,8 @@ class RequestTable {
     const std::int32_t i = (*this)[slot].blocks;
     return i < 0 ? nullptr : &prefixes_[static_cast<std::size_t>(i)];
   }
-  /// The hashes of what is in its cache: blocks of `block_tokens` that nobody else has, where it came without any.
+  /// The hashes of what is in its cache: those that it came with, then blocks that nobody else has, of `block_tokens`
+  /// where it came with none.
   PrefixBlocks& own_blocks(Slot slot, std::int64_t tokens, int block_tokens);
   std::size_t live() const { return slots_ - free_.size(); }
 

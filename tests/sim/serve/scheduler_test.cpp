@@ -123,6 +123,16 @@ TEST_CASE("decode_first: with prefix caching a preempted sequence finds the bloc
   CHECK(play(d, source) == "0+32x1 2+0x16 1+0x1 1+0x12 0+17x1 1+0x12");
 }
 
+TEST_CASE("decode_first: a preempted sequence finds the prefix that it shares, and its own blocks after that") {
+  // 6 blocks. Both prompts share one of their two; at 48 tokens each has two of its own, and there is one more.
+  const auto d = engine("decode_first", 1000, 6 * 16);
+  d->engine.prefix_caching = true;
+  fake::Requests source;
+  source.add(0, 32, 30).add(0, 32, 30);
+  for (Request& r : source.all()) r.prefix_blocks = {1}, r.prefix_block_tokens = 16;
+  CHECK(play(d, source) == "0+64x1 2+0x16 1+0x1 1+0x12 0+1x1 1+0x12");
+}
+
 TEST_CASE("prefill_first: with prefix caching a preempted sequence finds only its prompt again") {
   // 5 blocks. Both prompts grow to two blocks; the second's 33rd token finds no sixth block, and only its prompt stays.
   const auto d = engine("prefill_first", 1000, 5 * 16);
