@@ -53,7 +53,7 @@ bool Replica::hold_prefill(std::int64_t budget) {
   Admission head;
   if (!waiting_.empty() && running_ < max_seqs_ && !preempted_) head = admission(waiting_.front(), budget);
   if (head.possible) {
-    held_bytes_ += head.bytes + head.hit.unpinned + pool_.watermark();
+    held_bytes_ += head.room;
     const double waiting = static_cast<double>(waiting_.size());
     const double placed = std::min<double>(waiting, max_seqs_ - running_);
     tokens += static_cast<double>(waiting_tokens_) * placed / waiting;
@@ -157,7 +157,8 @@ Replica::Admission Replica::admission(Slot slot, std::int64_t budget) const {
   const std::int64_t growth = elsewhere && left == 0 ? pool_.layout().bytes(next) - how.bytes : 0;
   const std::int64_t kept = running_ > 0 ? pool_.watermark() : 0;
   const std::int64_t needed = engine_.prompt_must_fit ? pool_.layout().bytes(r.target) - how.hit.bytes : how.bytes;
-  how.possible = std::max(needed, how.bytes) + growth + how.hit.unpinned <= room() - kept && admission_reserves(r, how);
+  how.room = std::max(needed, how.bytes) + growth + how.hit.unpinned + kept;
+  how.possible = how.room <= room() && admission_reserves(r, how);
   return how;
 }
 

@@ -31,6 +31,7 @@ struct PlannedAdmission {
   KvPool::Hit hit;
   int tokens = 0;          ///< of the first chunk
   std::int64_t bytes = 0;  ///< to take now
+  std::int64_t room = 0;   ///< that there has to be
   std::int64_t reserve = 0;
   bool possible = false;
 };

@@ -109,6 +109,7 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
                                 .bandwidth = BytesPerSecond(1e5),
                                 .latency = Seconds(one_of(random, {0.0, 1e-3}))};
   }
+  s.deployment->engine.prompt_must_fit = random.uniform() < 0.4;
   return s;
 }
 
@@ -118,7 +119,7 @@ std::string describe(const Scenario& s) {
       "seqs {} budget {} chunked {} block {} watermark {} {} stream {} async {} launches {} receive {} wait {} prefix "
       "{} "
       "token_us {} cache {} policy {} users {} warmup {} spec {} groups {} replicas {} {} disagg {} patience {} {} "
-      "queue {} offload {} ranks {}",
+      "queue {} offload {} ranks {} must_fit {}",
       e.max_num_seqs, e.max_num_batched_tokens, e.chunked_prefill, e.block_size, e.watermark, e.preemption,
       e.stream_interval, e.async_scheduling, e.scheduler_launches, e.receive_interval, e.prefill_wait_steps,
       e.prefix_caching, e.host.token_time.in(kMicrosecond), s.deployment->memory.cache.base(), s.options.policy,
@@ -126,7 +127,7 @@ std::string describe(const Scenario& s) {
       s.deployment->memory.layout.groups.size(), s.options.replicas, s.options.router,
       s.options.disaggregation.has_value(), s.workload.patience.first_token.value_or(Seconds(0)).base(),
       s.workload.patience.total.value_or(Seconds(0)).base(), s.options.max_queue, e.kv_offload.base(),
-      s.deployment->sharding.attention_dp);
+      s.deployment->sharding.attention_dp, e.prompt_must_fit);
 }
 
 ServingMetrics play(const Scenario& s, fake::Recorder& seen, std::int64_t steps_per_event) {

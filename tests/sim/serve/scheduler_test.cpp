@@ -162,6 +162,27 @@ TEST_CASE("decode_first: a prompt that has to fit waits for room for all of its 
   CHECK(m.preemptions == 0);
 }
 
+TEST_CASE("batch waiting: a prompt that has to fit is held no longer once it does not, run or single steps") {
+  // 8 blocks. Two sequences take 3 and, from the 17th step on, 5; the prompt of 60 tokens needs 4, its first chunk 2. The
+  // second ends after 30 steps. What waits, 69 tokens of which the free places get a share, is less than 0.9 x 20.
+  const auto d = engine("decode_first", 20, 8 * 16);
+  d->engine.max_num_seqs = 3;
+  d->engine.prompt_must_fit = true;
+  d->engine.prefill_wait_ratio = 0.9;
+  d->engine.prefill_wait_steps = 25;
+  const auto queue_of = [&](std::int64_t steps) {
+    fake::Requests source;
+    source.add(0, 17, 60).add(0, 1, 31).add(0.0005, 60, 2);
+    for (int i = 0; i < 9; ++i) source.add(0.0005, 1, 2);
+    ServingOptions options = fake::options();
+    options.max_steps_per_event = steps;
+    fake::Recorder seen;
+    simulate(d, source, {}, options, &seen);
+    return seen.requests[2].queue.in(kMillisecond);
+  };
+  CHECK(queue_of(std::int64_t{1} << 40) == doctest::Approx(queue_of(1)).epsilon(1e-9));
+}
+
 TEST_CASE("decode_first: a swapped sequence pays PCIe both ways and computes nothing again") {
   const auto d = engine("decode_first", 1000, 4 * 16);
   d->engine.preemption = "swap";
