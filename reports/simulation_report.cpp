@@ -60,6 +60,7 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
 Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   Json out = {{"cold_start_s", fleet.cold_start.base()}, {"replica_starts", m.replica_starts}};
+  if (fleet.prefill_cold_start) out["prefill_cold_start_s"] = fleet.prefill_cold_start->base();
   if (fleet.autoscaling) {
     out["min_replicas"] = fleet.autoscaling->min;
     out["max_replicas"] = fleet.autoscaling->max;

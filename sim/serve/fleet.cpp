@@ -34,10 +34,12 @@ FailureSpec parse_failures(ConfigReader in, int replicas) {
 
 }  // namespace
 
+Seconds cold_start(Bytes weights, Seconds engine_start) { return weights / kWeightsBandwidth + engine_start; }
+
 FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<ConfigReader> failures, Bytes weights,
                       Seconds engine_start, int replicas) {
   FleetSpec spec;
-  spec.cold_start = weights / kWeightsBandwidth + engine_start;
+  spec.cold_start = cold_start(weights, engine_start);
   if (autoscaling) {
     spec.autoscaling = parse_autoscaling(*autoscaling);
     const BytesPerSecond bandwidth = autoscaling->bandwidth("weights_bandwidth", kWeightsBandwidth);
@@ -51,9 +53,9 @@ FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<Con
   return spec;
 }
 
-FleetStates::FleetStates(const FleetSpec& spec, int replicas, int begin, int gpus_a_replica, std::uint64_t seed)
-    : spec_(spec) {
-  if (spec.failures && spec.failures->mtbf) failure_rate_ = gpus_a_replica / spec.failures->mtbf->base();
+FleetStates::FleetStates(const FleetSpec& spec, int replicas, int begin, int prefill, std::uint64_t seed)
+    : spec_(spec), prefill_(prefill) {
+  if (spec.failures && spec.failures->mtbf) failure_rate_ = 1 / spec.failures->mtbf->base();
   for (int i = 0; i < replicas; ++i) {
     members_.push_back({.state = i < begin ? ReplicaState::kActive : ReplicaState::kOff,
                         .ready = {},
@@ -82,7 +84,8 @@ void FleetStates::note(SimTime now) {
 void FleetStates::set(int i, ReplicaState state, SimTime now) {
   Member& m = members_[static_cast<std::size_t>(i)];
   m.state = state;
-  if (state == ReplicaState::kStarting) m.ready = now + SimTime::of(spec_.cold_start);
+  const Seconds start = i < prefill_ ? spec_.prefill_cold_start.value_or(spec_.cold_start) : spec_.cold_start;
+  if (state == ReplicaState::kStarting) m.ready = now + SimTime::of(start);
   note(now);
 }
 

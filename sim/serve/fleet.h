@@ -26,7 +26,8 @@ struct FailureSpec {
 struct FleetSpec {
   std::optional<AutoscalingSpec> autoscaling;
   std::optional<FailureSpec> failures;
-  Seconds cold_start{};  ///< weights loaded and engine started
+  Seconds cold_start{};                       ///< weights loaded and engine started
+  std::optional<Seconds> prefill_cold_start;  ///< ... of replicas that only prefill, where these are others
   bool active() const { return autoscaling || failures; }
 };
 
@@ -35,8 +36,8 @@ enum class ReplicaState : std::uint8_t { kOff, kStarting, kActive, kDraining, kD
 /// States and what they cost. Knows nothing of requests.
 class FleetStates {
  public:
-  /// `begin` replicas serve at time 0; of a failure spec every GPU fails on its own.
-  FleetStates(const FleetSpec& spec, int replicas, int begin, int gpus_a_replica, std::uint64_t seed);
+  /// `begin` replicas serve at time 0; the first `prefill` of them only prefill.
+  FleetStates(const FleetSpec& spec, int replicas, int begin, int prefill, std::uint64_t seed);
 
   ReplicaState state(int i) const { return members_[static_cast<std::size_t>(i)].state; }
   int count(ReplicaState state) const;
@@ -44,7 +45,7 @@ class FleetStates {
   /// Changes a state at that time; kStarting notes when it ends.
   void set(int i, ReplicaState state, SimTime now);
   SimTime ready_at(int i) const { return members_[static_cast<std::size_t>(i)].ready; }
-  /// Time of the replica's next failure by chance; nothing without mtbf or beyond the longest simulated time.
+  /// Time of the next failure by chance of one of the replica's GPUs; nothing without mtbf or beyond the longest simulated time.
   std::optional<SimTime> next_failure(int i, SimTime now);
 
   /// After `now` as every change leaves it.
@@ -67,12 +68,16 @@ class FleetStates {
   void note(SimTime now);
 
   FleetSpec spec_;
-  double failure_rate_ = 0;  ///< of a replica, 1/s
+  int prefill_;
+  double failure_rate_ = 0;  ///< of a GPU, 1/s
   std::vector<Member> members_;
   std::vector<Change> changes_;
 };
 
-/// `autoscaling: {...}` and `failures: {...}` of a scenario; `weights` are those of a whole replica.
+/// That of a replica which loads so many bytes in all.
+Seconds cold_start(Bytes weights, Seconds engine_start);
+
+/// `autoscaling: {...}` and `failures: {...}` of a scenario; `weights` are those that a whole replica loads.
 FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<ConfigReader> failures, Bytes weights,
                       Seconds engine_start, int replicas);
 

@@ -40,7 +40,7 @@ struct ServingOptions {
   std::optional<Disaggregation> disaggregation =
       std::nullopt;          ///< then `replicas` only decode; they count after the prefill replicas
   double prompt_text = 1.0;  ///< what a prompt token takes of the front end, over one of plain text
-  FleetSpec fleet;           ///< replicas that come and go; not together with disaggregation
+  FleetSpec fleet;           ///< replicas that come and go; autoscaling not together with disaggregation
   PricerFactory pricer;      ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
 };

@@ -20,7 +20,7 @@ void Simulation::begin_fleet() {
   const int all = static_cast<int>(replicas_.size());
   const int serving =
       spec.autoscaling ? std::clamp(options_.replicas, spec.autoscaling->min, spec.autoscaling->max) : all;
-  fleet_.emplace(spec, all, serving, 1, options_.seed);
+  fleet_.emplace(spec, all, serving, prefill_replicas_, options_.seed);
   for (int i = serving; i < all; ++i) front_.remove(at(i));
   if (spec.autoscaling) {
     autoscaler_.emplace(*spec.autoscaling, serving);

@@ -174,7 +174,8 @@ MemoryPlan plan_memory(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {
-    plan.weights += copied_weights(d);
+    plan.copied_weights = copied_weights(d);
+    plan.weights += plan.copied_weights;
     plan.activations = d.activations(d.engine.max_num_batched_tokens,
                                      std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();

@@ -16,6 +16,7 @@ namespace roofcast {
 struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
+  Bytes copied_weights{};  ///< of them, made beside those that are loaded
   Bytes activations{};  ///< at the profiling batch
   Bytes cache{};        ///< left for KV blocks, and for states where they share it
   Bytes states{};       ///< set aside for the states of recurrent layers; 0: they share the cache
@@ -47,6 +48,7 @@ struct Deployment {
 
   Machine machine() const { return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity}; }
   OperatorContext operator_context() const;
+  Bytes loaded_weights() const { return (memory.weights - memory.copied_weights) * sharding.gpus(); }  ///< of all GPUs
   Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
   int seats() const;              ///< sequences that run at once, of all attention-DP ranks
   /// Of a GPU: buffers of a step of `tokens` tokens, `logit_rows` of which are sampled from.

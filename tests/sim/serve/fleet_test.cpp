@@ -95,7 +95,7 @@ TEST_CASE("fleet: seconds paid, and failures by chance as often as they should b
   FleetSpec spec;
   spec.cold_start = Seconds(10);
   spec.failures = FailureSpec{.mtbf = Seconds(1000)};
-  FleetStates fleet(spec, 4, 1, 5, 7);
+  FleetStates fleet(spec, 4, 1, 0, 7);
   CHECK(fleet.count(ReplicaState::kActive) == 1);
   fleet.set(1, ReplicaState::kStarting, at(100));
   CHECK(fleet.ready_at(1) == at(110));
@@ -105,9 +105,20 @@ TEST_CASE("fleet: seconds paid, and failures by chance as often as they should b
   CHECK(fleet.paid_seconds(at(0), at(300)) == doctest::Approx(230 + 200));
   CHECK(fleet.paid_seconds(at(150), at(250)) == doctest::Approx(80 + 100));
   CHECK(fleet.most_paid() == 2);
-  double sum = 0;  // five GPUs of 1000 s: one failure every 200 s
+  double sum = 0;  // of one GPU
   for (int i = 0; i < 4000; ++i) sum += fleet.next_failure(2, at(0))->seconds().base();
-  CHECK(sum / 4000 == doctest::Approx(200).epsilon(0.05));
+  CHECK(sum / 4000 == doctest::Approx(1000).epsilon(0.05));
+}
+
+TEST_CASE("fleet: replicas that only prefill have a cold start of their own") {
+  FleetSpec spec;
+  spec.cold_start = Seconds(10);
+  spec.prefill_cold_start = Seconds(4);
+  FleetStates fleet(spec, 3, 3, 1, 7);
+  for (int i = 0; i < 3; ++i) fleet.set(i, ReplicaState::kStarting, at(100));
+  CHECK(fleet.ready_at(0) == at(104));
+  CHECK(fleet.ready_at(1) == at(110));
+  CHECK(fleet.ready_at(2) == at(110));
 }
 
 TEST_CASE("autoscaling: replicas start cold under load and stop after it") {
