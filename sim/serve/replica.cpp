@@ -45,19 +45,13 @@ void Replica::submit(Slot slot, SimTime sent) {
 
 void Replica::arrive(Slot slot, SimTime ready) {
   inbox_.push_back({ready, slot});
+  prompt_tokens_ += requests_[slot].prompt;
   if (!busy_) {
     if (inbox_.size() == 1) ++generation_;
   } else if (run_.whole && run_.steps > 1 && arrival_matters()) {
     const std::int64_t steps = steps_until_seen(ready, run_.steps);
     if (steps < run_.steps) price_run(steps);
   }
-}
-
-std::int64_t Replica::outstanding_tokens() const {
-  std::int64_t tokens = waiting_tokens_;
-  for (const Arrival& arrival : inbox_) tokens += requests_[arrival.slot].target;
-  for (Slot slot = newest_; slot != kNoSlot; slot = requests_[slot].older) tokens += requests_[slot].prompt;
-  return tokens;
 }
 
 /// The run ends with the step under way.
@@ -124,7 +118,7 @@ void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
     r.target = r.prompt + r.produced;
   }
   inbox_.clear();
-  waiting_tokens_ = 0;
+  waiting_tokens_ = prompt_tokens_ = 0;
   close_batch();
   pool_.forget();
   failed_ = woken_ = false;

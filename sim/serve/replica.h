@@ -65,7 +65,7 @@ class Replica {
   int places() const { return max_seqs_; }
   std::size_t queued() const { return inbox_.size() + waiting_.size(); }
   int outstanding() const { return static_cast<int>(inbox_.size() + waiting_.size()) + running_; }
-  std::int64_t outstanding_tokens() const;  ///< of their prompts
+  std::int64_t outstanding_tokens() const { return prompt_tokens_; }  ///< of their prompts
   const KvPool& pool() const { return pool_; }
   int index() const { return options_.index; }
 
@@ -172,7 +172,7 @@ class Replica {
 
   std::deque<Arrival> inbox_;  ///< sent here, by the time at which the engine sees them
   WaitingQueue waiting_;
-  std::int64_t waiting_tokens_ = 0;
+  std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0;  ///< to prefill of those; of the prompts of all that is here
   std::vector<Slot> partial_;  ///< prompts under way, by admission
   Slot oldest_ = kNoSlot, newest_ = kNoSlot;
   int running_ = 0;  ///< prefilling and decoding

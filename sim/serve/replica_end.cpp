@@ -193,6 +193,7 @@ void Replica::end(Slot slot, std::vector<Ended>& ended) {
   if (PrefixBlocks* prefix = requests_.prefix(slot)) share(r, pool_.publish_output(*prefix, r.prompt, tokens));
   if (rules_.whole_batch) idle_row(r);
   release(r, slot, rules_.whole_batch);
+  prompt_tokens_ -= r.prompt;
   r.produced = r.output;
   r.phase = Phase::kEnded;
   ended.push_back({slot, std::max(r.first_token, delivered_ + wait_), false});
@@ -239,6 +240,7 @@ void Replica::drop(Slot slot) {
     if (rules_.whole_batch) idle_row(r);
     release(r, slot, rules_.whole_batch);
   }
+  prompt_tokens_ -= r.prompt;
   r.phase = Phase::kEnded;
 }
 
@@ -248,6 +250,7 @@ void Replica::hand_over(Slot slot, std::vector<Ended>& ended) {
   r.held_bytes = pool_.layout().bytes(r.base) - r.pinned_bytes;
   r.source = static_cast<std::uint16_t>(options_.index);
   release(r, slot, true);
+  prompt_tokens_ -= r.prompt;
   r.held = true;
   r.last_token = r.produced > 1 ? delivered_ : run_.end;
   ++held_;

@@ -54,3 +54,26 @@ TEST_CASE("replica: a cache comes back past a prompt that waits for those of oth
   CHECK(seen.steps[2].decodes == 3);
   CHECK(seen.steps[1].prefill_tokens + seen.steps[2].prefill_tokens == 0);
 }
+
+TEST_CASE("replica: routers see the tokens of the prompts that are here, whether or not they have run") {
+  const auto d = fake::deployment(4 * 16);  // the second is preempted at its 33rd token
+  fake::Recorder seen;
+  fake::LinearPricer pricer;
+  RequestTable requests;
+  Collector collector({}, &seen);
+  Replica replica(d, {}, pricer, nullptr, requests, collector);
+  Request request;
+  request.prompt_tokens = 16;
+  request.output_tokens = 30;
+  for (int i = 0; i < 2; ++i) replica.submit(requests.add(request), SimTime(0));
+  std::vector<Replica::Ended> ended;
+  while (replica.pending()) {
+    CHECK(replica.outstanding_tokens() == 16 * replica.outstanding());
+    const SimTime now = replica.due();
+    if (replica.busy()) replica.end_run(ended);
+    replica.start_run(now);
+  }
+  CHECK(ended.size() == 2);
+  CHECK(collector.metrics().preemptions == 1);
+  CHECK(replica.outstanding_tokens() == 0);
+}
