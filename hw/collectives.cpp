@@ -160,7 +160,7 @@ std::span<const Parameter<CustomAllReduceParameters>> CustomAllReduceParameters:
       {"one_shot_fraction", &P::one_shot_fraction, 0.02, 1.0, "share of the link that reading all peers reaches"},
       {"two_shot_us", &P::two_shot_us, 0.0, 100.0, "second barrier of the two-shot kernel"},
       {"two_shot_fraction", &P::two_shot_fraction, 0.02, 1.0, "share of the link that the two-shot kernel reaches"},
-      {"size_limit_mb", &P::size_limit_mb, 0.0, 1024.0, "beyond it the engine calls NCCL, MB; 0: whichever is faster"},
+      {"size_limit_mb", &P::size_limit_mb, 0.0, 1024.0, "beyond it the engine calls NCCL, MB; 0: no limit, whichever is faster"},
       {"switch_us", &P::switch_us, 0.0, 100.0, "launch of the kernel that adds in the NVLink switch"},
       {"switch_fraction", &P::switch_fraction, 0.0, 1.0, "share of the link that it reaches; 0: there is none"},
       {"eager_us", &P::eager_us, 0.0, 100.0, "floor of a launch from the host, two ranks"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include <fmt/format.h>
@@ -71,7 +72,8 @@ Bytes largest_fused(const Deployment& d) {
   };
   if (d.model.hidden <= 4096 && std::none_of(d.model.layers.begin(), d.model.layers.end(), routed)) return Bytes(0);
   const auto* own = d.efficiency.custom_all_reduce.find(Dtype::kBf16);
-  return Bytes(1e6 * (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb);
+  const double limit = (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb;
+  return limit > 0.0 ? Bytes(1e6 * limit) : Bytes(std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -205,6 +205,11 @@ TEST_CASE("which all-reduces norm, too, is the engine's choice by GPU, ranks and
   CHECK(largest("h200-sxm", "trtllm", {.tp = 16}) == Bytes(0));  // beyond a node
   CHECK(largest("h200-sxm", "trtllm", {.tp = 1}) == Bytes(0));
   CHECK(largest("b200-sxm", "trtllm", {.tp = 2, .attention_dp = 4}) == Bytes(0));
+  // a limit of 0 is none
+  auto d = shipped::deploy("llama-3.1-70b", "h200-sxm", "trtllm");
+  d->sharding.tp = 8;
+  d->efficiency.custom_all_reduce.put(Dtype::kBf16, {.value = {.size_limit_mb = 0.0}, .record = {}});
+  CHECK(d->operator_context().fused_all_reduce > Bytes(1e12));
 }
 
 TEST_CASE("sequences are rounded up to blocks") {
