@@ -18,9 +18,9 @@ struct Ratios {
   double time = 1.0;          ///< of a cycle
   double l2 = 1.0;            ///< L2 bandwidth, SMs x clock
   double memory = 1.0;        ///< DRAM bandwidth
-  double operations = 1.0;    ///< a cycle and SM, in the format of the block
-  double intensity = 1.0;     ///< the same, where the tile that feeds the matrix units grows with them
-  double instructions = 1.0;  ///< the same, where both run the same kernels of attention
+  double operations = 1.0;    ///< of the matrix units, a cycle and SM, in the format of the block
+  double intensity = 1.0;     ///< `operations` where the tile that feeds these units grows with them, else 1
+  double instructions = 1.0;  ///< `operations` where both GPUs run the same kernels of attention, else 1
   double exponential = 1.0;   ///< time of one on an SM
   double host = 1.0;          ///< time of a launch from the host
   double power = 1.0;         ///< watts an operation a second, in the format of the block
