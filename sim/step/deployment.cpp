@@ -56,8 +56,9 @@ AttentionKernel kernel_named(const std::string& name) {
 
 /// The largest message that is reduced and normed in one kernel. TensorRT-LLM's AllReduce does so wherever its own
 /// kernel reduces, all else NCCL and a norm by itself, but not in dense models up to a hidden size of 4096, for their
-/// accuracy (modeling_llama.py, enable_fusion); vLLM up to a size by ranks (vllm/config/compilation.py,
-/// default_fi_allreduce_fusion_max_size_mb, of compute capability 10.0). None does with copies of the attention.
+/// accuracy (modeling_llama.py, enable_fusion), nor in those that norm queries and keys (modeling_qwen3.py has none);
+/// vLLM up to a size by ranks (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, of compute
+/// capability 10.0). None does with copies of the attention.
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
@@ -70,7 +71,15 @@ Bytes largest_fused(const Deployment& d) {
   const auto routed = [](const LayerKind& kind) {
     return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
   };
-  if (d.model.hidden <= 4096 && std::none_of(d.model.layers.begin(), d.model.layers.end(), routed)) return Bytes(0);
+  const auto norms_keys = [](const LayerKind& kind) {
+    const auto* attention = std::get_if<GroupedAttention>(&kind.mixer);
+    return attention && attention->qk_norm;
+  };
+  const auto& layers = d.model.layers;
+  if (std::none_of(layers.begin(), layers.end(), routed) &&
+      (d.model.hidden <= 4096 || std::any_of(layers.begin(), layers.end(), norms_keys))) {
+    return Bytes(0);
+  }
   const auto* own = d.efficiency.custom_all_reduce.find(Dtype::kBf16);
   const double limit = (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb;
   return limit > 0.0 ? Bytes(1e6 * limit) : Bytes(std::numeric_limits<double>::infinity());

@@ -201,6 +201,8 @@ TEST_CASE("which all-reduces norm, too, is the engine's choice by GPU, ranks and
   CHECK(largest("h200-sxm", "trtllm", {.tp = 8}) == Bytes(16e6));
   CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "gpt-oss-120b") == Bytes(16e6));
   CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "llama-3.1-8b") == Bytes(0));  // hidden 4096
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "qwen3-32b") == Bytes(0));     // norms queries and keys
+  CHECK(largest("h200-sxm", "trtllm", {.tp = 8}, "qwen3-235b-a22b") == Bytes(16e6));
   CHECK(largest("h200-sxm", "trtllm-1.0", {.tp = 8}) == Bytes(0));
   CHECK(largest("h200-sxm", "trtllm", {.tp = 16}) == Bytes(0));  // beyond a node
   CHECK(largest("h200-sxm", "trtllm", {.tp = 1}) == Bytes(0));
