@@ -44,16 +44,28 @@ double place_of(std::string_view field) {
   return read.ec == std::errc() && std::isfinite(at) && at > 0 ? at : 0;
 }
 
-/// Between the nearest on either side, in logarithms of both.
-std::optional<double> interpolated(const std::vector<Point>& mates, double at) {
-  const Point *below = nullptr, *above = nullptr;
-  for (const Point& p : mates) {
-    if (p.at < at && (below == nullptr || p.at > below->at)) below = &p;
-    if (p.at > at && (above == nullptr || p.at < above->at)) above = &p;
+/// The nearest place on one side, and the runs there.
+struct Nearest {
+  double at = 0, logarithms = 0, runs = 0;
+
+  void take(const Point& p, bool nearer) {
+    if (runs == 0 || nearer) *this = {.at = p.at};
+    logarithms += std::log(p.value);
+    runs += 1;
   }
-  if (below == nullptr || above == nullptr) return std::nullopt;
-  const double share = std::log(at / below->at) / std::log(above->at / below->at);
-  return std::exp(std::lerp(std::log(below->value), std::log(above->value), share));
+  double logarithm() const { return logarithms / runs; }
+};
+
+/// Between the nearest on either side, in logarithms of both; repeats of a neighbour count as their mean.
+std::optional<double> interpolated(const std::vector<Point>& mates, double at) {
+  Nearest below, above;
+  for (const Point& p : mates) {
+    if (p.at < at && p.at >= below.at) below.take(p, p.at > below.at);
+    if (p.at > at && (above.runs == 0 || p.at <= above.at)) above.take(p, p.at < above.at);
+  }
+  if (below.runs == 0 || above.runs == 0) return std::nullopt;
+  const double share = std::log(at / below.at) / std::log(above.at / below.at);
+  return std::exp(std::lerp(below.logarithm(), above.logarithm(), share));
 }
 
 /// Rows of one group and metric.

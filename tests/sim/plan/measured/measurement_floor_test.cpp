@@ -49,6 +49,20 @@ TEST_CASE("measurement floor: a run between two neighbours is interpolated, loga
   CHECK(two.neighbours == doctest::Approx(0.0));
 }
 
+TEST_CASE("measurement floor: repeats of a neighbour count as their geometric mean, whatever their order") {
+  const std::string head = "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n";
+  const auto row = [](int concurrency, double tpot) {
+    return fmt::format("qwen3-8b,h100-sxm,vllm,500,50,{},1,100,{}\n", concurrency, tpot);
+  };
+  // 10 between 5 and 20, and 40 at the other side: 20 for 25.
+  for (const std::string& repeats : {row(1, 5) + row(1, 20), row(1, 20) + row(1, 5)}) {
+    const MeasurementFloor floor =
+        floor_of(head + repeats + row(4, 25) + row(16, 40), "qwen3-8b h100-sxm vllm", "tpot_ms");
+    CHECK(floor.between == 1);
+    CHECK(floor.neighbours == doctest::Approx(0.2));
+  }
+}
+
 TEST_CASE("measurement floor: all prompts at once have no place between rates, and blank values are no rows") {
   const MeasurementFloor floor = floor_of(
       "source,version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,request_rate,metric,value\n"
