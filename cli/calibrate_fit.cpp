@@ -114,6 +114,8 @@ std::vector<Input> read_inputs(const std::string& path, const Options& options, 
     inputs.push_back({&op, std::move(table), options.text("source")});
     return inputs;
   }
+  if (text.find("ttft") != std::string::npos || text.find("time_to_first_token") != std::string::npos)
+    throw ConfigError(Mark{path, 0, 0}, "a run of a server: with --scenario SCENARIO.yaml it fits host costs");
   const RecordFile file = parse_records(text, path);
   require_device(file, gpu);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
@@ -205,11 +207,21 @@ std::vector<FamilyConstants> fit_all(const Options& options, const ConfigTree& t
   return all;
 }
 
+/// Serving runs in place of kernel times: the host costs of the scenario's engine.
+int fit_host_costs(const Options& options) {
+  std::vector<std::string> host{"--scenario", options.text("scenario")};
+  for (const std::string& run : options.value<std::vector<std::string>>("measurements")) {
+    host.insert(host.end(), {"--bench", run});
+  }
+  return run_calibrate_host(host);
+}
+
 }  // namespace
 
 int run_calibrate_fit(std::span<const std::string> arguments) {
   Options options(
-      "roofcast calibrate fit MEASUREMENTS... --gpu NAME|FILE [--out FILE.yaml] [--efficiency-dir DIR]",
+      "roofcast calibrate fit MEASUREMENTS... --gpu NAME|FILE [--out FILE.yaml] [--efficiency-dir DIR]\n"
+      "       roofcast calibrate fit RUN.json... --scenario SCENARIO.yaml     (as `calibrate host --bench`)",
       "Fits the constants of a GPU to what `calibrate measure` wrote, or to tables of kernel times as CSV\n"
       "(columns: roofcast validate kernels --help). Needs no GPU. What it writes to --out is a GPU file that\n"
       "--gpu FILE takes. A block with too few measurements keeps its constants and says so.");
@@ -225,9 +237,11 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "starts", po::value<std::string>()->default_value("3"), "searches, the first from the priors")(
       "folds", po::value<std::string>()->default_value("2"),
       "fifths of the shape families left out in turn, to score them")(
-      "seed", po::value<std::string>()->default_value("1"), "of the starts and samples");
+      "seed", po::value<std::string>()->default_value("1"), "of the starts and samples")(
+      "scenario", po::value<std::string>(), "FILE or name: what serving runs (vllm bench serve) measured");
   options.positional("measurements", -1);
   if (!options.parse(arguments)) return kDone;
+  if (options.has("scenario") && options.has("measurements")) return fit_host_costs(options);
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
   if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {

@@ -44,7 +44,7 @@ Json to_json(const Comparison& c, const Scenario& s) {
                               {"measured", m.measured},
                               {"predicted", m.predicted},
                               {"predicted_as_written", optional_json(m.as_written)},
-                              {"ratio", m.ratio()}});
+                              {"ratio", optional_json(m.ratio())}});
   }
   out["mismatches"] = Json::array();
   for (const LoadMismatch& m : c.mismatches)
@@ -72,7 +72,7 @@ Table metric_table(const Comparison& c) {
   Table table({"metric", "measured", "predicted", "ratio"});
   for (const ComparedMetric& m : c.metrics) {
     table.row({m.name, significant(m.measured, 6), significant(m.predicted, 6),
-               m.measured > 0 ? fmt::format("{:.3f}", m.ratio()) : std::string()});
+               m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
   }
   return table;
 }

@@ -45,7 +45,8 @@ TEST_CASE("calibrate measure on the CPU writes one JSON line a point, and resume
     CHECK(json["median_us"].get<double>() > 0);
     CHECK(json["device"]["name"] == "CPU, one core");
   }
-  CHECK(lines >= 8);  // of 16, 3 x 2 x 2 products and 2 x 2 attentions: a busy machine does not end them within the budget
+  CHECK(lines >=
+        8);  // of 16, 3 x 2 x 2 products and 2 x 2 attentions: a busy machine does not end them within the budget
   // cut amid the last line, as by an end of power
   std::filesystem::resize_file(path, whole.size() - 40);
   const auto resumed = run_roofcast(command + " --resume", Stream::kErr);
@@ -168,6 +169,21 @@ TEST_CASE("calibrate fit refuses tables without times, without rows and with siz
         std::string::npos);
   CHECK(said("engine,dtype,m,n,k,latency_us\ntrtllm,bf16,1,1e30,64,5\n").find(":2:4: 'n' must be at most 1") !=
         std::string::npos);
+}
+
+TEST_CASE("calibrate fit of a server's run fits host costs, as calibrate host does") {
+  const TemporaryFolder folder;
+  const std::string run = folder.path() + "/run.json", scenario = folder.path() + "/s.yaml";
+  std::ofstream(run) << R"({"num_prompts": 20, "request_rate": "inf", "max_concurrency": 4, "duration": 2.0,
+      "completed": 20, "total_input_tokens": 2000, "total_output_tokens": 400, "mean_ttft_ms": 40, "mean_tpot_ms": 8})";
+  std::ofstream(scenario) << "{model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: closed_loop, "
+                             "concurrency: 4}, prompt_tokens: 100, output_tokens: 20, requests: 20}}";
+  const auto fit = run_roofcast("calibrate fit " + quoted(run) + " --scenario " + quoted(scenario));
+  CHECK(fit.status == 0);
+  CHECK(fit.out == run_roofcast("calibrate host --scenario " + quoted(scenario) + " --bench " + quoted(run)).out);
+  const auto bare = run_roofcast("calibrate fit " + quoted(run) + " --gpu h100-sxm", Stream::kErr);
+  CHECK(bare.status == 2);
+  CHECK(bare.out == run + ": a run of a server: with --scenario SCENARIO.yaml it fits host costs\n");
 }
 
 TEST_CASE("calibrate measure without a GPU ends with 3 and one line") {

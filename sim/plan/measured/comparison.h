@@ -16,7 +16,7 @@ struct ComparedMetric {
   double measured = 0;
   std::optional<double> as_written;  ///< predicted for the scenario's own load
   double predicted = 0;              ///< predicted for the load as it was run; the same where they agree
-  double ratio() const { return measured > 0 ? predicted / measured : 0; }
+  std::optional<double> ratio() const { return measured > 0 ? std::optional(predicted / measured) : std::nullopt; }
 };
 
 /// Where the scenario's load is not what was run.

@@ -59,13 +59,18 @@ TEST_CASE("comparison: a run that the prediction matches needs no explanation") 
   CHECK(c.mismatches.empty());
   CHECK(c.assumptions.empty());
   CHECK(c.distance == doctest::Approx(0).epsilon(1e-9));
-  CHECK(metric(c, "mean_ttft_ms").ratio() == doctest::Approx(1));
+  CHECK(metric(c, "mean_ttft_ms").ratio().value() == doctest::Approx(1));
   CHECK(c.findings.front().find("nothing is left to explain") != std::string::npos);
   // the parts of TPOT and of TTFT add up to them
   CHECK(c.shares.step_gpu_ms + c.shares.step_host_ms + c.shares.tpot_others_ms ==
         doctest::Approx(metric(c, "mean_tpot_ms").predicted));
   CHECK(c.shares.queue_ms + c.shares.front_end_ms + c.shares.prefill_ms + c.shares.ttft_others_ms ==
         doctest::Approx(metric(c, "mean_ttft_ms").predicted));
+}
+
+TEST_CASE("comparison: to a measured nothing there is no ratio") {
+  CHECK(ComparedMetric{"failed", 0, {}, 3}.ratio() == std::nullopt);
+  CHECK(ComparedMetric{"failed", 2, {}, 3}.ratio() == 1.5);
 }
 
 TEST_CASE("comparison: a planted cause is found, and its numbers are those of the run") {
