@@ -80,6 +80,7 @@ GpuSpec parse_gpu_spec(ConfigReader in) {
   gpu.price = in.price("price", UsdPerHour{});
   gpu.node = parse_node(in.child("node"));
   gpu.dense = parse_dense(in.child("dense"));
+  if (gpu.peak(Dtype::kBf16).base() + gpu.peak(Dtype::kFp16).base() == 0.0) in.fail("dense", "must have bf16 or fp16");
   in.ignore("efficiency");  // load_gpu reads it
   in.finish();
   return gpu;

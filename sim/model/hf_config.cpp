@@ -81,7 +81,7 @@ std::string_view HfConfig::key_of(Names names) const {
 
 bool HfConfig::has(Names names) const { return text_.has(key_of(names)); }
 /// A list with one value for each layer stands for that value where all are equal.
-double HfConfig::number(Names names, double otherwise) {
+double HfConfig::factor(Names names, double otherwise) {
   const std::string_view key = key_of(names);
   if (!is_list(names)) return text_.number(key, otherwise, kCount);
   const std::vector<double> values = text_.numbers(key, kCount);
@@ -91,8 +91,15 @@ double HfConfig::number(Names names, double otherwise) {
   }
   return values.front();
 }
+double HfConfig::number(Names names, double otherwise) {
+  const double value = factor(names, otherwise);
+  if (value != std::floor(value) && has(names))
+    fail(key_of(names), fmt::format("must be a whole number, got {}", value));
+  return value;
+}
 double HfConfig::number(Names names) {
-  return is_list(names) ? number(names, 0.0) : text_.number(key_of(names), kCount);
+  if (!has(names)) text_.number(key_of(names), kCount);  // says that it is missing
+  return number(names, 0.0);
 }
 int HfConfig::integer(Names names) { return static_cast<int>(text_.integer(key_of(names), kCount)); }
 int HfConfig::integer(Names names, int otherwise) {
@@ -211,7 +218,8 @@ ExpertFeedForward read_experts(HfConfig& in, const Traits& traits) {
   f.bias = traits.expert_bias;
   f.router_bias = in.flag({"use_routing_bias", "use_moe_router_bias"}, traits.router_bias);
   f.latent = in.number({"moe_latent_size", "routed_expert_hidden_size"}, 0);
-  if (f.experts < 1) in.fail("num_experts", "must be at least 1");
+  if (f.experts < kExpertCount.low || f.experts > kExpertCount.high)
+    in.fail("num_experts", fmt::format("must be from {} to {}", kExpertCount.low, kExpertCount.high));
   if (f.top_k < 1 || f.top_k > f.experts) {
     in.fail("num_experts_per_tok",
             fmt::format("must be between 1 and the number of experts {}, got {}", f.experts, f.top_k));

@@ -13,6 +13,8 @@ namespace roofcast {
 
 using Names = std::initializer_list<std::string_view>;
 
+constexpr Range kExpertCount{1, 100000};  ///< each of them is counted by its popularity
+
 /// Keys that mean the same are asked for together; the first present one counts, all are accepted.
 class HfConfig {
  public:
@@ -20,8 +22,9 @@ class HfConfig {
   explicit HfConfig(const ConfigTree& whole);
 
   bool has(Names names) const;
-  double number(Names names);  ///< required; at least 0
+  double number(Names names);  ///< required; a whole number, at least 0
   double number(Names names, double otherwise);
+  double factor(Names names, double otherwise);  ///< any number of at least 0
   int integer(Names names);
   int integer(Names names, int otherwise);
   bool flag(Names names, bool otherwise);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "sim/model/derived_model.h"
 #include "sim/model/families.h"
+#include "sim/model/weights.h"
 
 namespace roofcast {
 
@@ -78,6 +79,10 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
     }
     if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
       if (dense->inter < 1) in.fail("intermediate_size", "must be at least 1");
+    }
+    for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
+      if (m.k < 1 || m.n < 1)
+        in.fail("model_type", fmt::format("'{}' would be {} x {}: a size is 0", m.name, m.k, m.n));
     }
   }
 }

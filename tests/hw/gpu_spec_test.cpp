@@ -176,6 +176,8 @@ TEST_CASE("gpu: mistakes are named with path, line and column") {
   text = kSmall;
   text.replace(text.find("bf16:"), 5, "bf15:");
   CHECK(error_of(text).starts_with("gpu.yaml:9:9: "));
+  text.replace(text.find("bf15:"), 5, "int8:");
+  CHECK(error_of(text).find("'dense': must have bf16 or fp16") != std::string::npos);
   text = kSmall;
   text.replace(text.find("gpus_per_node: 2"), 16, "nvlink_domain: 2");
   CHECK(error_of(text).find("nvlink_bandwidth") != std::string::npos);

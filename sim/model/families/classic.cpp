@@ -103,7 +103,7 @@ ModelSpec read_falcon(HfConfig& in) {
 
 /// MPT (MosaicML 2023): ALiBi, no biases at all.
 ModelSpec read_mpt(HfConfig& in) {
-  Traits traits{.tied = true, .gated = false, .rotary = false, .inter_factor = in.number({"expansion_ratio"}, 4)};
+  Traits traits{.tied = true, .gated = false, .rotary = false, .inter_factor = in.factor({"expansion_ratio"}, 4)};
   if (auto attention = in.reader().optional_child("attn_config")) {
     traits.kv_heads =
         attention->number("kv_n_heads", attention->text("attn_type", "") == "multiquery_attention" ? 1.0 : 0.0);

@@ -91,7 +91,7 @@ ModelSpec read_dbrx(HfConfig& in) {
   traits.kv_heads = in.reader().child("attn_config").number("kv_n_heads", kAtLeastOne);
   ConfigReader ffn = in.reader().child("ffn_config");
   ExpertFeedForward experts;
-  experts.experts = ffn.number("moe_num_experts", kAtLeastOne);
+  experts.experts = ffn.number("moe_num_experts", kExpertCount);
   experts.top_k = ffn.number("moe_top_k", Range{1, experts.experts});
   experts.inter = ffn.number("ffn_hidden_size", kAtLeastOne);
   ModelSpec model = start_model(in, traits);

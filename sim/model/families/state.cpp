@@ -138,7 +138,7 @@ double lfm2_inter(HfConfig& in) {
   double inter = in.number({"block_ff_dim", "intermediate_size"});
   if (!in.flag({"block_auto_adjust_ff_dim"}, true)) return inter;
   const double multiple = std::max(1.0, in.number({"block_multiple_of"}, 256));
-  inter = std::floor(in.number({"block_ffn_dim_multiplier"}, 1) * std::floor(2 * inter / 3));
+  inter = std::floor(in.factor({"block_ffn_dim_multiplier"}, 1) * std::floor(2 * inter / 3));
   return multiple * std::ceil(inter / multiple);
 }
 

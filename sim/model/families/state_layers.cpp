@@ -20,7 +20,7 @@ double hidden_of(HfConfig& in) { return in.number({"hidden_size", "d_model"}); }
 StateLayer read_mamba1_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
   const bool jamba = in.model_type() == "jamba";  // there intermediate_size is the feed-forward's
-  const double expanded = in.number({"mamba_expand", "expand"}, 2) * hidden;
+  const double expanded = in.factor({"mamba_expand", "expand"}, 2) * hidden;
   const double inner = jamba ? expanded : in.number({"intermediate_size", "d_inner"}, expanded);
   const double n = in.number({"mamba_d_state", "state_size", "d_state"}, 16);
   const double width = in.number({"mamba_d_conv", "conv_kernel", "d_conv"}, 4);
@@ -49,7 +49,7 @@ StateLayer read_mamba2_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
   const double dim = in.number({"mamba_head_dim", "mamba_d_head", "head_dim", "headdim"}, 64);
   const double heads = in.number({"mamba_num_heads", "mamba_n_heads", "num_heads"},
-                                 in.number({"mamba_expand", "expand"}, 2) * hidden / dim);
+                                 in.factor({"mamba_expand", "expand"}, 2) * hidden / dim);
   const double inner = heads * dim;
   const double n = in.number({"ssm_state_size", "mamba_d_state", "state_size", "d_state"}, 128);
   const double groups = in.number({"n_groups", "mamba_n_groups", "ngroups"}, 1);

@@ -233,6 +233,18 @@ TEST_CASE("impossible sizes are refused with their place") {
       "between 1 and the number of experts 4"));
 }
 
+TEST_CASE("sizes in parts, of nothing and without end are refused, whatever they are of") {
+  const std::string moe =
+      "{model_type: qwen3_moe, vocab_size: 32000, hidden_size: 512, num_hidden_layers: 2, num_attention_heads: 8, "
+      "num_key_value_heads: 2, num_experts_per_tok: 2";
+  CHECK(message(moe + ", num_experts: 8, moe_intermediate_size: 64}").empty());
+  CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 64.5}"),
+                 "'moe_intermediate_size': must be a whole number, got 64.5"));
+  CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 0}"),
+                 "'experts_gate_up' would be 512 x 0: a size is 0"));
+  CHECK(contains(message(moe + ", num_experts: 512000000, moe_intermediate_size: 64}"), "must be from 1 to 100000"));
+}
+
 TEST_CASE("derived models") {
   const ModelSpec teacher = shipped("nemotron-4-15b");
   const ModelSpec student = shipped("minitron-8b");
