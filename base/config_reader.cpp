@@ -87,12 +87,16 @@ std::size_t choice_of(const ConfigNode& node, std::string_view key, std::span<co
   throw ConfigError(node.mark, unknown_name(key, node.scalar, std::vector<std::string>(names.begin(), names.end())));
 }
 
+constexpr double kMostWithUnit = 1e30;  ///< base units; products of a few such are still numbers
+
 double value_with_unit(const ConfigNode& node, std::string_view key, UnitKind kind) {
   double value = 0.0;
   check_fault(parse_with_unit(node.scalar, kind, value), node, key, expected_of(kind));
   if (value < 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be negative, got {}", key, shown(node)));
   const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // a time would be infinite
   if (divides && value == 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be zero", key));
+  if (value > kMostWithUnit || (divides && value < 1.0))
+    throw ConfigError(node.mark, fmt::format("'{}' is out of range: {}", key, shown(node)));
   return value;
 }
 

@@ -77,6 +77,10 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
       }
       if (a->head_dim < 1) in.fail("head_dim", "must be at least 1");
     }
+    if (const auto* a = std::get_if<LatentAttention>(&kind.mixer)) {
+      if (a->nope_dim < 1) in.fail("qk_nope_head_dim", "must be at least 1");
+      if (a->value_dim < 1) in.fail("v_head_dim", "must be at least 1");
+    }
     if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
       if (dense->inter < 1) in.fail("intermediate_size", "must be at least 1");
     }

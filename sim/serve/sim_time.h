@@ -17,9 +17,12 @@ class SimTime {
   constexpr SimTime() = default;
   constexpr explicit SimTime(std::int64_t picoseconds) : ps_(picoseconds) {}
   static SimTime of(Seconds s) {
-    if (!(s.base() < kLongest))
-      throw ConfigError("the simulated time passes 100 days: raise the rate or send fewer requests");
+    if (!(s.base() < kLongest)) pass_longest();
     return SimTime(std::llround(s.base() * kPerSecond));
+  }
+  /// A time that sums have led to is one, too.
+  void require() const {
+    if (ps_ >= static_cast<std::int64_t>(kLongest * kPerSecond)) pass_longest();
   }
   constexpr std::int64_t picoseconds() const { return ps_; }
   constexpr Seconds seconds() const { return Seconds(static_cast<double>(ps_) / kPerSecond); }
@@ -34,6 +37,10 @@ class SimTime {
   friend constexpr SimTime operator*(std::int64_t n, SimTime t) { return SimTime(n * t.ps_); }
 
  private:
+  [[noreturn]] static void pass_longest() {
+    throw ConfigError("the simulated time passes 100 days: raise the rate or send fewer requests");
+  }
+
   std::int64_t ps_ = 0;
 };
 

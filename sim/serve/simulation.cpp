@@ -84,6 +84,7 @@ ServingMetrics Simulation::run() {
   begin();
   while (!events_.empty() && !enough_) {
     const EventQueue::Event event = events_.pop();
+    event.at.require();
     switch (event.kind) {
       case Kind::kArrival:
         arrive(event.at);

@@ -116,7 +116,9 @@ TEST_CASE("reader: a value without its unit, or with another's") {
   CHECK(refused("1_000 TB/s", bandwidth) != "");
   CHECK(refused("inf TB/s", bandwidth) != "");
   CHECK(refused("{a: 1}", bandwidth) == "g.yaml:1:4: 'x' must be a bandwidth such as '3.35 TB/s', got a map");
-  CHECK(refused("1e290 TB/s", bandwidth) == "");
+  CHECK(refused("1e17 TB/s", bandwidth) == "");
+  CHECK(refused("1e290 TB/s", bandwidth) == "g.yaml:1:4: 'x' is out of range: '1e290 TB/s'");
+  CHECK(refused("0.9 B/s", bandwidth) == "g.yaml:1:4: 'x' is out of range: '0.9 B/s'");
   CHECK(refused("1e308 TB/s", bandwidth) == "g.yaml:1:4: 'x' is out of range: '1e308 TB/s'");
   CHECK(refused("1e999 TB/s", bandwidth) == "g.yaml:1:4: 'x' is out of range: '1e999 TB/s'");
   CHECK(refused("-1 TB/s", bandwidth) == "g.yaml:1:4: 'x' must not be negative, got '-1 TB/s'");

@@ -242,6 +242,11 @@ TEST_CASE("sizes in parts, of nothing and without end are refused, whatever they
                  "'moe_intermediate_size': must be a whole number, got 64.5"));
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 0}"),
                  "'experts_gate_up' would be 512 x 0: a size is 0"));
+  CHECK(contains(
+      message("{model_type: deepseek_v3, vocab_size: 100, hidden_size: 512, num_hidden_layers: 1, "
+              "num_attention_heads: 8, kv_lora_rank: 64, qk_rope_head_dim: 16, qk_nope_head_dim: 0, v_head_dim: 16, "
+              "intermediate_size: 64}"),
+      "'qk_nope_head_dim': must be at least 1"));
   CHECK(contains(message(moe + ", num_experts: 512000000, moe_intermediate_size: 64}"), "must be from 1 to 100000"));
 }
 
