@@ -3,6 +3,7 @@
 #include "models.h"
 #include "sim/model/recipes.h"
 #include "sim/model/weights.h"
+#include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
 
@@ -69,6 +70,27 @@ TEST_CASE("unknown names and keys are refused with the nearest") {
   CHECK(message("{weights: fp9}").find("unknown number format 'fp9'; nearest is 'fp8'") != std::string::npos);
   CHECK(message("{weights: awk}").find("nearest is 'awq'") != std::string::npos);
   CHECK(message("{wieghts: fp8}").find("unknown key 'wieghts'") != std::string::npos);
+}
+
+TEST_CASE("modelopt's hf_quant_config.json beside a config.json says the formats where that does not") {
+  const TemporaryFolder folder;
+  const std::string quantized =
+      R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})";
+  const auto precision_of = [&](const std::string& name, const std::string& rest) {
+    return parse_model(parse_config_file(folder.write(name, kSmall + rest + "}"))).precision;
+  };
+  CHECK(precision_of("config.json", "").weights == Dtype::kBf16);
+  folder.write("hf_quant_config.json", quantized);
+  folder.write("other.hf_quant_config.json", quantized);
+  for (const char* name : {"config.json", "other.json"}) {
+    CAPTURE(name);
+    const Precision p = precision_of(name, "");
+    CHECK(p.weights == Dtype::kFp8);
+    CHECK(p.kv_cache == Dtype::kFp8);
+    CHECK(p.static_activations);
+  }
+  CHECK(precision_of("third.json", "").weights == Dtype::kBf16);
+  CHECK(precision_of("config.json", ", quantization_config: {quant_method: awq}").weights == Dtype::kInt4);
 }
 
 TEST_CASE("quantization_config of checkpoints") {
