@@ -105,11 +105,18 @@ ModelSpec without_wide_windows(const ModelSpec& model) {
   return out;
 }
 
+/// Of a path that may end with a slash.
+std::string last_part(const std::filesystem::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+/// A config.json is called as it says itself, or as the folder that it lies in.
 std::string name_from(const ConfigTree& tree, HfConfig& in) {
-  const std::string given = in.outer().text("_name_or_path", "");
-  const std::string stem = std::filesystem::path(tree->mark.path).stem().string();
-  if (stem == "config" && !given.empty()) return std::filesystem::path(given).filename().string();
-  return stem.empty() ? given : stem;
+  const std::string given = last_part(in.outer().text("_name_or_path", ""));
+  const std::filesystem::path file = tree->mark.path;
+  if (file.stem() != "config") return file.stem().empty() ? given : file.stem().string();
+  const std::string folder = last_part(file.parent_path());
+  return !given.empty() ? given : !folder.empty() ? folder : "config";
 }
 
 }  // namespace

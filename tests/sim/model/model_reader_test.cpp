@@ -3,6 +3,7 @@
 
 #include "models.h"
 #include "sim/model/families.h"
+#include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
 
@@ -58,6 +59,17 @@ TEST_CASE("real config.json files are read or refused with a reason") {
   }
   CHECK(imported >= 74);
   CHECK(refused <= 4);
+}
+
+TEST_CASE("a config.json is called as it says itself, or as its folder; another file as it is called") {
+  const TemporaryFolder folder;
+  const auto name_of = [&](const std::string& file, const std::string& rest) {
+    return parse_model(parse_config_file(folder.write(file, kSmall + rest + "}"))).name;
+  };
+  CHECK(name_of("llama-x/config.json", "") == "llama-x");
+  CHECK(name_of("llama-x/config.json", ", _name_or_path: /checkpoints/mine/") == "mine");
+  CHECK(name_of("llama-x/config.json", ", _name_or_path: us/mine") == "mine");
+  CHECK(name_of("llama-x/other.json", ", _name_or_path: us/mine") == "other");
 }
 
 TEST_CASE("no two families claim one model_type") {
