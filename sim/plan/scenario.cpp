@@ -172,10 +172,11 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.serving.seed = static_cast<std::uint64_t>(in.integer("seed", 0, {0, 9e15}));
   const Deployment& d = *s.deployment;
   const int all = s.serving.replicas + (s.serving.disaggregation ? s.serving.disaggregation->prefill_replicas : 0);
-  s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"),
-                                d.loaded_weights(), d.engine.start_time, all);
+  s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"), d.loaded_weights(),
+                                d.engine.start_time, all);
   if (const auto& apart = s.serving.disaggregation)
-    s.serving.fleet.prefill_cold_start = cold_start(apart->prefill->loaded_weights(), apart->prefill->engine.start_time);
+    s.serving.fleet.prefill_cold_start =
+        cold_start(apart->prefill->loaded_weights(), apart->prefill->engine.start_time);
   if (s.serving.disaggregation && s.serving.fleet.autoscaling)
     in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));

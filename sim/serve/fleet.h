@@ -45,7 +45,8 @@ class FleetStates {
   /// Changes a state at that time; kStarting notes when it ends.
   void set(int i, ReplicaState state, SimTime now);
   SimTime ready_at(int i) const { return members_[static_cast<std::size_t>(i)].ready; }
-  /// Time of the next failure by chance of one of the replica's GPUs; nothing without mtbf or beyond the longest simulated time.
+  /// Time of the next failure by chance of one of the replica's GPUs; nothing without mtbf or beyond the longest
+  /// simulated time.
   std::optional<SimTime> next_failure(int i, SimTime now);
 
   /// After `now` as every change leaves it.

@@ -173,7 +173,7 @@ class Replica {
   std::deque<Arrival> inbox_;  ///< sent here, by the time at which the engine sees them
   WaitingQueue waiting_;
   std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0;  ///< to prefill of those; of the prompts of all that is here
-  std::vector<Slot> partial_;  ///< prompts under way, by admission
+  std::vector<Slot> partial_;                            ///< prompts under way, by admission
   Slot oldest_ = kNoSlot, newest_ = kNoSlot;
   int running_ = 0;  ///< prefilling and decoding
   int decoding_ = 0;

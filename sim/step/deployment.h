@@ -17,10 +17,10 @@ struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
   Bytes copied_weights{};  ///< of them, made beside those that are loaded
-  Bytes activations{};  ///< at the profiling batch
-  Bytes cache{};        ///< left for KV blocks, and for states where they share it
-  Bytes states{};       ///< set aside for the states of recurrent layers; 0: they share the cache
-  double places = 1e9;  ///< sequences that the states set aside have room for
+  Bytes activations{};     ///< at the profiling batch
+  Bytes cache{};           ///< left for KV blocks, and for states where they share it
+  Bytes states{};          ///< set aside for the states of recurrent layers; 0: they share the cache
+  double places = 1e9;     ///< sequences that the states set aside have room for
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 

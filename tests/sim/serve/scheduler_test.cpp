@@ -163,8 +163,8 @@ TEST_CASE("decode_first: a prompt that has to fit waits for room for all of its 
 }
 
 TEST_CASE("batch waiting: a prompt that has to fit is held no longer once it does not, run or single steps") {
-  // 8 blocks. Two sequences take 3 and, from the 17th step on, 5; the prompt of 60 tokens needs 4, its first chunk 2. The
-  // second ends after 30 steps. What waits, 69 tokens of which the free places get a share, is less than 0.9 x 20.
+  // 8 blocks. Two sequences take 3 and, from the 17th step on, 5; the prompt of 60 tokens needs 4, its first chunk 2.
+  // The second ends after 30 steps. What waits, 69 tokens of which the free places get a share, is less than 0.9 x 20.
   const auto d = engine("decode_first", 20, 8 * 16);
   d->engine.max_num_seqs = 3;
   d->engine.prompt_must_fit = true;
