@@ -43,6 +43,7 @@ TEST_CASE("a sweep that runs out of space says so, keeps what was finished and g
   const std::string store = folder.path() + "/s.sqlite", run = "sweep '" + sweep + "' --store '" + store + "'";
   // A limit of 1000 blocks of 512 bytes on any file stands for the full disk: one full transaction fits, two do not.
   const RunResult full = run_shell("ulimit -f 1000 && '" ROOFCAST_PROGRAM "' " + run, Stream::kErr);
+  CAPTURE(full.out);
   CHECK(full.status == 2);
   CHECK(full.out.find("finished points are kept") != std::string::npos);
   const RunResult resumed = run_roofcast(run, Stream::kErr);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace roofcast {
 namespace {
@@ -53,15 +54,19 @@ void run_by_crew(SweepCrew& crew, const std::vector<std::uint64_t>& points, cons
       wanted, compute, [&](PointResult&& r) { keep(positions.at(r.point), r); }, stop);
 }
 
-/// On all cores of this machine; results are kept one at a time.
+/// On all cores of this machine; results are kept one at a time, and none after one that could not be: what a store
+/// says of a failed write is of the first.
 void run_here(const std::vector<std::uint64_t>& points, const std::vector<std::size_t>& missing,
               const SweepCrew::Compute& compute, const Keep& keep, const std::atomic<bool>& stop) {
   std::mutex mutex;
+  bool keeping = true;
   parallel_for_each_index(missing.size(), [&](std::size_t m) {
     if (stop) return;
     const PointResult r = compute(points[missing[m]]);
     const std::lock_guard lock(mutex);
+    if (!std::exchange(keeping, false)) return;
     keep(missing[m], r);
+    keeping = true;
   });
 }
 
