@@ -80,6 +80,12 @@ double staying_us(std::string_view name) {
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
+/// Matrix units so much slower than their peak want operands from L2 so much later, which feeds them as before.
+void slow_matrix_units(GemmParameters& p, double factor) {
+  p.compute_efficiency *= factor;
+  p.tile_intensity *= factor;
+}
+
 /// A chip at the limit of its power gives up half of what it lacks in watts an operation in rate (clock and voltage
 /// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
 void follow_power(GemmParameters& p, double watts) {
@@ -89,7 +95,7 @@ void follow_power(GemmParameters& p, double watts) {
     return;
   }
   const double sustained = std::max(kLeastClock, p.sustained_clock * root);
-  p.compute_efficiency *= p.sustained_clock * root / sustained;
+  slow_matrix_units(p, p.sustained_clock * root / sustained);
   p.sustained_clock = sustained;
 }
 template <class P>
@@ -187,9 +193,11 @@ void widen(FitRecord& record, bool another_generation) {
     record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
 }
 
-/// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere.
+/// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere: the clock falls
+/// under load, down to its bound; only beyond that is the cool rate less.
 void limit(GemmParameters& p, double most) {
-  p.compute_efficiency = std::min(most / p.sustained_clock, p.compute_efficiency);
+  p.sustained_clock = std::clamp(most / p.compute_efficiency, kLeastClock, p.sustained_clock);
+  slow_matrix_units(p, std::min(1.0, most / p.sustained_clock / p.compute_efficiency));
 }
 template <class P>
 void limit(P& p, double most) {

@@ -163,7 +163,12 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   // what is lost beyond the memory's own share is lost on the SMs, twice as fast together
   const double lost = 1 / GemmParameters{}.bandwidth_efficiency - 1 / 0.93;
   CHECK(p.bandwidth_efficiency == doctest::Approx(1 / (1 / 0.93 + lost / 2)));
-  CHECK(p.compute_efficiency == doctest::Approx(0.7));  // 0.63 / 0.9
+  CHECK(p.sustained_clock == doctest::Approx(0.7));  // 0.63 / 0.9: under load the clock falls
+  CHECK(p.compute_efficiency == doctest::Approx(0.9));
+  const std::string lower = text.substr(0, text.find(", matrix_limit")) + ", matrix_limit: 0.42}\n";
+  const Efficiency slow = load_text(lower, KernelFamily::kVllm).efficiency;
+  CHECK(slow.gemm.find(Dtype::kBf16)->value.compute_efficiency == doctest::Approx(0.6));  // 0.42 / 0.7, the least clock
+  CHECK(slow.gemm.find(Dtype::kBf16)->value.tile_intensity == doctest::Approx(20.0 * 0.6 / 0.9));  // L2 feeds as before
   const NcclParameters& n = e.nccl[static_cast<std::size_t>(Collective::kAllGather)].find(Dtype::kBf16)->value;
   CHECK(n.step_us == doctest::Approx(0.5));
   CHECK(n.network_us == doctest::Approx(8.0));
