@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/model_document.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -57,12 +58,12 @@ std::string shipped_root() {
 }
 
 /// Documents read so far. Trees are immutable, so callers on other threads share them.
-ConfigTree remembered(const std::string& path) {
+ConfigTree remembered(std::string_view kind, const std::string& path) {
   static std::mutex mutex;
   static std::map<std::string, ConfigTree> documents;
   const std::lock_guard lock(mutex);
-  ConfigTree& tree = documents[path];
-  if (!tree) tree = parse_config_file(path);
+  ConfigTree& tree = documents[fmt::format("{} {}", kind, path)];
+  if (!tree) tree = kind == "models" ? parse_model_file(path) : parse_config_file(path);
   return tree;
 }
 
@@ -93,7 +94,7 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
 }
 
 ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
-  return remembered(path_of_named(kind, name_or_path, origin));
+  return remembered(kind, path_of_named(kind, name_or_path, origin));
 }
 
 std::vector<std::string> names_of(std::string_view kind) {

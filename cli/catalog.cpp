@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
+#include "base/model_document.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/catalog_report.h"
@@ -109,7 +110,7 @@ int run_import(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("config")) throw ConfigError("import: which config.json?");
   const std::string& path = options.value<std::vector<std::string>>("config").front();
-  const ConfigTree tree = parse_config_file(path);
+  const ConfigTree tree = parse_model_file(path);
   const ModelSpec model = parse_model(tree);
   for (const std::string& assumption : model.assumptions) fmt::print(stderr, "assumed: {}\n", assumption);
   options.write(fmt::format("# {}: {:.2f} B parameters\n", model.name, count_parameters(model).total / 1e9) +

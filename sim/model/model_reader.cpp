@@ -66,6 +66,8 @@ double vision_parameters(HfConfig& in) {
   return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : 4.0 * hidden));
 }
 
+bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
+
 /// What no reader may let through.
 void check_model(const ModelSpec& model, const HfConfig& in) {
   if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
@@ -84,9 +86,16 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
     if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
       if (dense->inter < 1) in.fail("intermediate_size", "must be at least 1");
     }
+    if (const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
+      if (!is_size(routed->experts) || !is_size(routed->top_k)) {
+        in.fail("model_type",
+                fmt::format("{} of {} experts: both are whole and at least 1", routed->top_k, routed->experts));
+      }
+    }
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
-      if (m.k < 1 || m.n < 1)
-        in.fail("model_type", fmt::format("'{}' would be {} x {}: a size is 0", m.name, m.k, m.n));
+      if (!is_size(m.k) || !is_size(m.n)) {
+        in.fail("model_type", fmt::format("'{}' would be {} x {}: sizes are whole and at least 1", m.name, m.k, m.n));
+      }
     }
   }
 }
@@ -105,20 +114,6 @@ ModelSpec without_wide_windows(const ModelSpec& model) {
   return out;
 }
 
-/// Of a path that may end with a slash.
-std::string last_part(const std::filesystem::path& path) {
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
-/// A config.json is called as it says itself, or as the folder that it lies in.
-std::string name_from(const ConfigTree& tree, HfConfig& in) {
-  const std::string given = last_part(in.outer().text("_name_or_path", ""));
-  const std::filesystem::path file = tree->mark.path;
-  if (file.stem() != "config") return file.stem().empty() ? given : file.stem().string();
-  const std::string folder = last_part(file.parent_path());
-  return !given.empty() ? given : !folder.empty() ? folder : "config";
-}
-
 }  // namespace
 
 ModelSpec parse_model(const ConfigTree& document) {
@@ -133,9 +128,10 @@ ModelSpec parse_model(const ConfigTree& document) {
   ModelSpec model = family != nullptr ? family->read(in) : read_unknown(in);
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
   model.model_type = in.model_type();
-  in.outer().ignore("source");
+  for (std::string_view key : {"source", "_name_or_path", "hf_quant_config"}) in.outer().ignore(key);
   model.multimodal = in.outer().boolean("multimodal", in.nested() || in.outer().has("vision_config"));
-  model.name = ours ? in.outer().text("name") : name_from(tree, in);
+  const std::string file_name = std::filesystem::path(tree->mark.path).stem().string();
+  model.name = ours ? in.outer().text("name") : in.outer().text("_name_or_path", file_name);
   model.precision = read_checkpoint_precision(in, model);
   if (const double vision = vision_parameters(in); vision > 0) {
     model.extra_parameters += vision;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <regex>
 
@@ -307,25 +306,12 @@ void read_method(Precision& p, ConfigReader& in) {
   in.fail("quant_method", fmt::format("'{}' is not known (known: {})", method, join(known, ", ")));
 }
 
-/// hf_quant_config.json, which modelopt writes beside the config.json (or beside NAME.json as
-/// NAME.hf_quant_config.json). Null where there is none.
-ConfigTree file_beside(HfConfig& in) {
-  const std::filesystem::path config = in.outer().mark().path;
-  if (config.extension() != ".json") return nullptr;
-  const std::string stem = config.filename() == "config.json" ? "" : config.stem().string() + ".";
-  const std::filesystem::path beside = config.parent_path() / (stem + "hf_quant_config.json");
-  std::error_code unreadable;
-  if (!std::filesystem::is_regular_file(beside, unreadable)) return nullptr;
-  in.say(fmt::format("the formats are those of {}", beside.filename().string()));
-  return parse_config_file(beside.string());
-}
-
-/// quantization_config of the document, of its text part or of the file beside it; modelopt writes one level more. Null
-/// where there is none.
+/// quantization_config of the document or of its text part, else modelopt's file beside it (base/model_document.h),
+/// with one level more. Null where there is none.
 ConfigTree quantization_of(HfConfig& in) {
   ConfigTree tree = in.outer().tree("quantization_config");
   if (!tree) tree = in.reader().tree("quantization_config");
-  if (!tree) tree = file_beside(in);
+  if (!tree && (tree = in.outer().tree("hf_quant_config"))) in.say("the formats are those of hf_quant_config.json");
   if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;
   const ConfigTree* inner = tree->find("quantization");
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;

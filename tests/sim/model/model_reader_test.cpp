@@ -1,6 +1,8 @@
 #include <fstream>
 #include <set>
 
+#include "base/config_library.h"
+#include "base/model_document.h"
 #include "models.h"
 #include "sim/model/families.h"
 #include "tests/base/temporary_folder.h"
@@ -47,7 +49,7 @@ TEST_CASE("real config.json files are read or refused with a reason") {
     if (file.path().extension() != ".json") continue;
     CAPTURE(file.path().string());
     try {
-      const ModelSpec model = parse_model(parse_config_file(file.path().string()));
+      const ModelSpec model = parse_model(parse_model_file(file.path().string()));
       CHECK(count_parameters(model).total > 1e8);
       CHECK(model.layer_count() > 0);
       ++imported;
@@ -64,12 +66,17 @@ TEST_CASE("real config.json files are read or refused with a reason") {
 TEST_CASE("a config.json is called as it says itself, or as its folder; another file as it is called") {
   const TemporaryFolder folder;
   const auto name_of = [&](const std::string& file, const std::string& rest) {
-    return parse_model(parse_config_file(folder.write(file, kSmall + rest + "}"))).name;
+    return parse_model(parse_model_file(folder.write(file, kSmall + rest + "}"))).name;
   };
   CHECK(name_of("llama-x/config.json", "") == "llama-x");
   CHECK(name_of("llama-x/config.json", ", _name_or_path: /checkpoints/mine/") == "mine");
   CHECK(name_of("llama-x/config.json", ", _name_or_path: us/mine") == "mine");
   CHECK(name_of("llama-x/other.json", ", _name_or_path: us/mine") == "other");
+  CHECK(name_of("llama-x/config.json", ", _name_or_path: ./") == "llama-x");
+  CHECK(name_of("llama-x/y/../config.json", "") == "llama-x");
+  const std::string path = folder.write("llama-x/config.json", kSmall + "}");
+  const ConfigTree changed = parse_config_text("{name: '" + path + "', num_hidden_layers: 1}", "scenario.yaml");
+  CHECK(parse_model(resolve_named("models", changed)).name == "llama-x");
 }
 
 TEST_CASE("no two families claim one model_type") {
@@ -253,7 +260,15 @@ TEST_CASE("sizes in parts, of nothing and without end are refused, whatever they
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 64.5}"),
                  "'moe_intermediate_size': must be a whole number, got 64.5"));
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 0}"),
-                 "'experts_gate_up' would be 512 x 0: a size is 0"));
+                 "'experts_gate_up' would be 512 x 0: sizes are whole and at least 1"));
+  const std::string dbrx =
+      "{model_type: dbrx, vocab_size: 32000, d_model: 512, n_layers: 2, n_heads: 8, attn_config: {kv_n_heads: 2}, "
+      "ffn_config: {ffn_hidden_size: 64, moe_top_k: 2, moe_num_experts: ";
+  CHECK(message(dbrx + "8}}").empty());
+  CHECK(contains(message(dbrx + "8.5}}"), "2 of 8.5 experts: both are whole and at least 1"));
+  CHECK(contains(message("{model_type: mamba2, vocab_size: 1000, hidden_size: 500, expand: 2, head_dim: 64, "
+                         "num_hidden_layers: 2, state_size: 16, n_groups: 1, conv_kernel: 4}"),
+                 "sizes are whole and at least 1"));
   CHECK(contains(
       message("{model_type: deepseek_v3, vocab_size: 100, hidden_size: 512, num_hidden_layers: 1, "
               "num_attention_heads: 8, kv_lora_rank: 64, qk_rope_head_dim: 16, qk_nope_head_dim: 0, v_head_dim: 16, "

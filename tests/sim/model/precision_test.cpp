@@ -1,5 +1,7 @@
 #include "sim/model/precision.h"
 
+#include "base/config_library.h"
+#include "base/model_document.h"
 #include "models.h"
 #include "sim/model/recipes.h"
 #include "sim/model/weights.h"
@@ -77,7 +79,7 @@ TEST_CASE("modelopt's hf_quant_config.json beside a config.json says the formats
   const std::string quantized =
       R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})";
   const auto precision_of = [&](const std::string& name, const std::string& rest) {
-    return parse_model(parse_config_file(folder.write(name, kSmall + rest + "}"))).precision;
+    return parse_model(parse_model_file(folder.write(name, kSmall + rest + "}"))).precision;
   };
   CHECK(precision_of("config.json", "").weights == Dtype::kBf16);
   folder.write("hf_quant_config.json", quantized);
@@ -90,6 +92,12 @@ TEST_CASE("modelopt's hf_quant_config.json beside a config.json says the formats
     CHECK(p.static_activations);
   }
   CHECK(precision_of("third.json", "").weights == Dtype::kBf16);
+  // also where a scenario changes a key, and in what `import` writes
+  const std::string path = folder.write("config.json", kSmall + "}");
+  const ConfigTree changed = parse_config_text("{name: '" + path + "', num_hidden_layers: 1}", "scenario.yaml");
+  CHECK(parse_model(resolve_named("models", changed)).precision.weights == Dtype::kFp8);
+  const ConfigTree imported = parse_config_text(to_yaml(*parse_model_file(path)), "imported.yaml");
+  CHECK(parse_model(imported).precision.weights == Dtype::kFp8);
   CHECK(precision_of("config.json", ", quantization_config: {quant_method: awq}").weights == Dtype::kInt4);
 }
 

@@ -1,0 +1,49 @@
+#include "base/model_document.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace roofcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of a path that may end with a slash. Empty for "." and "..", which name nothing.
+std::string last_part(const fs::path& path) {
+  const std::string part = (path.has_filename() ? path : path.parent_path()).filename().string();
+  return part == "." || part == ".." ? "" : part;
+}
+
+std::string name_of(const ConfigNode& document, const fs::path& file) {
+  if (file.stem() != "config") return file.stem().string();
+  const ConfigTree* given = document.find("_name_or_path");
+  const std::string own = given != nullptr && *given ? last_part((*given)->scalar) : "";
+  const std::string folder = last_part(fs::absolute(file).lexically_normal().parent_path());
+  return !own.empty() ? own : !folder.empty() ? folder : "config";
+}
+
+/// Null where there is none.
+ConfigTree formats_beside(const fs::path& file) {
+  if (file.extension() != ".json") return nullptr;
+  const std::string stem = file.filename() == "config.json" ? "" : file.stem().string() + ".";
+  const fs::path beside = file.parent_path() / (stem + "hf_quant_config.json");
+  std::error_code unreadable;
+  return fs::is_regular_file(beside, unreadable) ? parse_config_file(beside.string()) : nullptr;
+}
+
+}  // namespace
+
+ConfigTree parse_model_file(const std::string& path) {
+  const ConfigTree document = parse_config_file(path);
+  if (document->kind != ConfigNode::Kind::kMap) return document;
+  ConfigTree out = document;
+  if (document->find("name") == nullptr) {
+    auto name = std::make_shared<ConfigNode>(*make_scalar(name_of(*document, path), document->mark));
+    name->quoted = true;
+    out = with_value(out, "_name_or_path", name, path);
+  }
+  const ConfigTree formats = formats_beside(path);
+  return formats ? with_value(out, "hf_quant_config", formats, path) : out;
+}
+
+}  // namespace roofcast
