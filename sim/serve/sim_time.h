@@ -2,13 +2,15 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 #include "base/error.h"
 #include "base/units.h"
 
 namespace roofcast {
 
-/// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days.
+/// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days; what sums or products
+/// lead beyond 2^63 ps is never.
 class SimTime {
  public:
   static constexpr double kPerSecond = 1e12;
@@ -20,7 +22,7 @@ class SimTime {
     if (!(s.base() < kLongest)) pass_longest();
     return SimTime(std::llround(s.base() * kPerSecond));
   }
-  /// A time that sums have led to is one, too.
+  /// A time that sums have led to and something happens at is one, too.
   void require() const {
     if (ps_ >= static_cast<std::int64_t>(kLongest * kPerSecond)) pass_longest();
   }
@@ -28,15 +30,20 @@ class SimTime {
   constexpr Seconds seconds() const { return Seconds(static_cast<double>(ps_) / kPerSecond); }
   constexpr double milliseconds() const { return static_cast<double>(ps_) * 1e-9; }
   constexpr auto operator<=>(const SimTime&) const = default;
-  constexpr SimTime& operator+=(SimTime o) {
-    ps_ += o.ps_;
-    return *this;
+  constexpr SimTime& operator+=(SimTime o) { return *this = *this + o; }
+  friend constexpr SimTime operator+(SimTime a, SimTime b) {
+    std::int64_t sum = 0;
+    return SimTime(__builtin_add_overflow(a.ps_, b.ps_, &sum) ? kNever : sum);
   }
-  friend constexpr SimTime operator+(SimTime a, SimTime b) { return SimTime(a.ps_ + b.ps_); }
   friend constexpr SimTime operator-(SimTime a, SimTime b) { return SimTime(a.ps_ - b.ps_); }
-  friend constexpr SimTime operator*(std::int64_t n, SimTime t) { return SimTime(n * t.ps_); }
+  friend constexpr SimTime operator*(std::int64_t n, SimTime t) {
+    std::int64_t product = 0;
+    return SimTime(__builtin_mul_overflow(n, t.ps_, &product) ? kNever : product);
+  }
 
  private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
   [[noreturn]] static void pass_longest() {
     throw ConfigError("the simulated time passes 100 days: raise the rate or send fewer requests");
   }

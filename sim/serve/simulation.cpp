@@ -84,7 +84,8 @@ ServingMetrics Simulation::run() {
   begin();
   while (!events_.empty() && !enough_) {
     const EventQueue::Event event = events_.pop();
-    event.at.require();
+    // Timeouts and repairs that nobody lives to see may lie beyond.
+    if (requests_.live() > 0 || !exhausted_) event.at.require();
     switch (event.kind) {
       case Kind::kArrival:
         arrive(event.at);

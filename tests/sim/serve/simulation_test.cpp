@@ -161,6 +161,23 @@ TEST_CASE("simulation: a closed loop with a duration stops sending") {
   CHECK(simulate(d, workload, fake::options()).completed == 10);
 }
 
+TEST_CASE("simulation: what is due beyond the longest time, after the last answer, is not waited for") {
+  const auto d = fake::deployment(10000);
+  WorkloadSpec workload;
+  workload.patience.total = Seconds(8.99e6);
+  fake::Requests source;
+  source.add(0, 100, 10).add(20000, 100, 10);  // the second's patience ends at 9.01e6 s
+  CHECK(simulate(d, source, workload, fake::options()).completed == 2);
+}
+
+TEST_CASE("simulated time: sums and products beyond its range are never, not long ago") {
+  const SimTime long_time = SimTime::of(Seconds(8.9e6));
+  CHECK(long_time + long_time > long_time);
+  CHECK(1000 * long_time > long_time);
+  CHECK_THROWS_AS((long_time + long_time).require(), ConfigError);
+  CHECK_NOTHROW(long_time.require());
+}
+
 TEST_CASE("simulation: objectives that are met make good requests") {
   const auto d = fake::deployment(10000);
   ServingOptions options = fake::options();
