@@ -209,6 +209,11 @@ std::vector<FamilyConstants> fit_all(const Options& options, const ConfigTree& t
 
 /// Serving runs in place of kernel times: the host costs of the scenario's engine.
 int fit_host_costs(const Options& options) {
+  for (const char* flag :
+       {"gpu", "op", "engine", "out", "efficiency-dir", "keep", "source", "starts", "folds", "seed"}) {
+    if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --scenario", flag));
+  }
+  if (!options.has("measurements")) throw ConfigError("calibrate fit: which runs of the scenario?");
   std::vector<std::string> host{"--scenario", options.text("scenario")};
   for (const std::string& run : options.value<std::vector<std::string>>("measurements")) {
     host.insert(host.end(), {"--bench", run});
@@ -241,7 +246,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "scenario", po::value<std::string>(), "FILE or name: what serving runs (vllm bench serve) measured");
   options.positional("measurements", -1);
   if (!options.parse(arguments)) return kDone;
-  if (options.has("scenario") && options.has("measurements")) return fit_host_costs(options);
+  if (options.has("scenario")) return fit_host_costs(options);
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
   if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {
