@@ -113,9 +113,10 @@ void TokenPass::layer(const LayerKind& kind) {
   after_feed_forward(kind);
 }
 
-/// Whether the kernel before a product writes its input in nvfp4: under TensorRT-LLM the one that reduces and norms,
-/// where one product of a dense layer reads it (AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of modeling_llama.py),
-/// and attention over an fp8 cache (support_nvfp4_output of its attention_backend/trtllm.py).
+/// Whether the kernel before a product writes its input in nvfp4: the one that reduces and norms, where one product of
+/// a dense layer reads it (TensorRT-LLM: AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of modeling_llama.py; vLLM:
+/// kARResidualRMSNormFP4Quant of its compiler's all-reduce fusion), and under TensorRT-LLM attention over an fp8 cache
+/// (support_nvfp4_output of its attention_backend/trtllm.py).
 bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const {
   const auto* attention = std::get_if<GroupedAttention>(&kind.mixer);
   if (!attention || dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4) return false;

@@ -17,10 +17,10 @@ namespace roofcast {
 struct MeasurementFloor {
   std::size_t repeated = 0;  ///< rows with another of the same settings, on any day and under any version of the engine
   double repeats = 0;        ///< the least error over them of any prediction that is the same for the same settings
-  std::size_t between =
-      0;  ///< rows with a neighbour on both sides, in requests in flight, batch, rate or output tokens
-  double neighbours =
-      0;  ///< error over them of interpolating between these (repeats: their mean), logarithm over logarithm
+  /// Rows with a neighbour on both sides, in requests in flight, batch, rate or output tokens.
+  std::size_t between = 0;
+  /// Error over them of interpolating between these (repeats: their mean), logarithm over logarithm.
+  double neighbours = 0;
 };
 
 /// The least mean of |c / value - 1| over the choices of c: one of the values, the median when each weighs 1 / value.
