@@ -20,7 +20,8 @@ enum class Phase : std::uint8_t { kWaiting, kPrefill, kDecode, kEnded };
 struct LiveRequest {
   std::int64_t id = 0;
   SimTime arrival, scheduled, first_token;
-  SimTime last_token;             ///< preempted: when its latest token reached the client; remote: when prefilled
+  SimTime last_token;             ///< stopped: when its latest token was out; a first one may come with its cache
+  SimTime prefilled;              ///< remote: on the replica `source`
   std::int64_t base = 0;          ///< tokens in its cache; while decoding, less the replica's step counter
   std::int64_t finish = 0;        ///< while decoding: the step counter at which its last token is out
   std::int64_t reserved = 0;      ///< bytes that admission set aside for it, the pinned prefix not counted
@@ -57,7 +58,7 @@ inline void lose_remote_cache(LiveRequest& r) {
   r.first_token = SimTime();
 }
 
-static_assert(sizeof(LiveRequest) <= 136, "ten million live requests fit in memory");
+static_assert(sizeof(LiveRequest) <= 144, "ten million live requests fit in memory");
 
 /// Prefix hashes of a request and the blocks it holds pinned.
 struct PrefixBlocks {

@@ -252,7 +252,8 @@ void Replica::hand_over(Slot slot, std::vector<Ended>& ended) {
   release(r, slot, true);
   prompt_tokens_ -= r.prompt;
   r.held = true;
-  r.last_token = r.produced > 1 ? delivered_ : run_.end;
+  r.prefilled = run_.end;
+  r.last_token = delivered_;
   ++held_;
   r.phase = Phase::kWaiting;
   ended.push_back({slot, delivered_, true});

@@ -208,7 +208,7 @@ void Replica::fetch(Slot slot, std::int64_t bytes, SimTime now) {
   collector_.transfer({.request = r.id,
                        .from = r.source,
                        .to = options_.index,
-                       .prefilled = r.last_token.seconds(),
+                       .prefilled = r.prefilled.seconds(),
                        .start = begin.seconds(),
                        .end = link_free_.seconds(),
                        .bytes = cache});

@@ -324,16 +324,23 @@ TEST_CASE("failures: the client of a lost cache has had nothing, and gives up on
 
 TEST_CASE("failures: the gap over two hand-overs counts from the last token that was delivered") {
   // Nine tokens are out at 10.1 ms, when the only decode worker fails; the tenth comes from the prefill of 109 tokens,
-  // and the eleventh when the decode worker serves again, at 210 ms.
+  // and the eleventh when the decode worker serves again, at 210 ms. The prefill worker's server takes 5 ms a token.
   fake::Requests requests;
   requests.add(0, 100, 50);
+  const auto prefill = deployment();
+  prefill->engine.host.token_time = 5 * kMillisecond;
   ServingOptions options = fake::options();
-  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+  options.disaggregation = Disaggregation{.prefill = prefill, .bandwidth = BytesPerSecond(1e15)};
   options.fleet = parse("", "{events: [{at: 10 ms, replica: 1}], repair: 100 ms}", 2);
   options.fleet.cold_start = Seconds(0.1);
-  const ServingMetrics m = simulate(deployment(), requests, {}, options);
+  fake::Recorder seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
   CHECK(m.completed == 1);
-  CHECK(m.itl_ms.max() == doctest::Approx(198.9).epsilon(0.01));
+  REQUIRE(seen.transfers.size() == 2);
+  // Eight steps of 1.01 ms and 0.01 us a cached token, then 1 + 109 x 0.01 ms; its token is out 5 ms later.
+  const double prefilled = 2 + 8 * 1.01 + 1e-5 * (8 * 100 + 28) + 2.09;
+  CHECK(seen.transfers[1].prefilled.in(kMillisecond) == doctest::Approx(prefilled));
+  CHECK(m.itl_ms.max() == doctest::Approx(210 + 1.01 + 109e-5 - (prefilled + 5)).epsilon(1e-6));
 }
 
 TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal plain stepping") {
