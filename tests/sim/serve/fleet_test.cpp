@@ -254,7 +254,7 @@ TEST_CASE("failures: what a lost decode worker had is prefilled again, tokens so
 
 TEST_CASE("failures: a cache that arrived in the step under way is lost with its decode worker") {
   // Both prompts are done at 2.92 ms. The first cache lands at 3.88 ms, and a token more is out at 4.891 ms; the second
-  // lands at 4.84 ms.
+  // lands at 4.84 ms. The client has its first token then: gaps count from there.
   fake::Requests requests;
   requests.add(0, 96, 50).add(0, 96, 50);
   ServingOptions options = fake::options();
@@ -267,6 +267,10 @@ TEST_CASE("failures: a cache that arrived in the step under way is lost with its
   CHECK(m.requeued == 2);
   CHECK(seen.prefilled == 96 + 96 + 98 + 97);  // two tokens were out, and one
   CHECK(seen.requests[1].ttft.in(kMillisecond) == doctest::Approx(4.84));
+  Seconds after_first{};
+  for (const auto& [id, r] : seen.requests) after_first += r.e2el - r.ttft;
+  CHECK(m.itl_ms.count() == 2 * 49);
+  CHECK(m.itl_ms.mean() * m.itl_ms.count() == doctest::Approx(after_first.in(kMillisecond)).epsilon(1e-9));
 }
 
 TEST_CASE("failures: a cache under way is lost when both its workers fail") {
@@ -287,6 +291,42 @@ TEST_CASE("failures: a cache under way is lost when both its workers fail") {
   CHECK(run("[{at: 5 ms, replica: 0}]") == doctest::Approx(1.96 + 9.6));
   CHECK(run("[{at: 8 ms, replica: 1}]") == doctest::Approx(8 + 9.6));
   CHECK(run("[{at: 5 ms, replica: 0}, {at: 8 ms, replica: 1}]") == doctest::Approx(205 + 1.96 + 9.6));
+}
+
+TEST_CASE("failures: a transfer that was broken off frees nothing when it would have ended") {
+  // Prefilled at 1.96 ms, and 96 ms under way to the first decode worker, until 97.96 ms; that fails at 8 ms. Where it
+  // was prefilled nothing else has room until its cache is on the other one.
+  const auto run = [](int prefills, const std::string& events, double second_ms) {
+    fake::Requests requests;
+    requests.add(0, 96, 2).add(0.02, 96, 2);
+    ServingOptions options = fake::options();
+    options.replicas = 2;
+    options.disaggregation = Disaggregation{
+        .prefill = fake::deployment(112), .prefill_replicas = prefills, .bandwidth = BytesPerSecond(1e3)};
+    options.fleet = parse("", "{repair: 1 h, events: " + events + "}", prefills + 2);
+    Watcher seen;
+    CHECK(simulate(deployment(), requests, {}, options, &seen).completed == 2);
+    CHECK(seen.requests[0].ttft.in(kMillisecond) == doctest::Approx(second_ms));
+    CHECK(seen.requests[1].ttft.in(kMillisecond) == doctest::Approx(second_ms + 1.96 + 96 - 20));
+  };
+  run(1, "[{at: 8 ms, replica: 1}]", 8 + 96);                                 // fetched again
+  run(2, "[{at: 5 ms, replica: 0}, {at: 8 ms, replica: 2}]", 8 + 1.96 + 96);  // prefilled again, on number 1
+}
+
+TEST_CASE("failures: who had given up on a cache under way is counted when that is lost") {
+  // 96 ms under way from 1.96 ms on; its client gives up at 50 ms, and the decode worker fails at 60 ms.
+  fake::Requests requests;
+  requests.add(0, 96, 50);
+  WorkloadSpec w;
+  w.patience.total = 50 * kMillisecond;
+  ServingOptions options = fake::options();
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e3)};
+  options.fleet = parse("", "{events: [{at: 60 ms, replica: 1}], repair: 1 h}", 2);
+  const ServingMetrics m = simulate(deployment(), requests, w, options);
+  CHECK(m.completed == 0);
+  CHECK(m.cancelled == 1);
+  CHECK(m.failed == 1);
+  CHECK(m.requeued == 0);
 }
 
 TEST_CASE("failures: caches that nobody had begun to fetch are lost with their prefill worker") {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "sim/serve/kv_pool.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -126,6 +127,31 @@ TEST_CASE("prefix caching: the next turn of a session finds the output of the la
   fake::Recorder seen;
   simulate(d, source, {}, fake::options(), &seen);
   CHECK(seen.requests[1].cached_tokens == 64);
+}
+
+TEST_CASE("kv pool: what is shared goes by the blocks that a request came with, not by those it was given since") {
+  // Blocks of 16 tokens under hashes of 32: a prompt of 48 has one whole block and half of a second.
+  const auto d = fake::deployment(1000);
+  d->engine.prefix_caching = true;
+  RequestTable requests;
+  const auto preempted = [&](std::vector<std::uint64_t> hashes, std::int64_t tokens) -> PrefixBlocks& {
+    Request r = with_prefix(0, 48, std::move(hashes));
+    r.prefix_block_tokens = 32;
+    return requests.own_blocks(requests.add(r), tokens, 16);
+  };
+  KvPool pool(*d);
+  pool.take(400);
+  PrefixBlocks& whole = preempted({1, 2}, 96);  // the prompt's both, and one of its own
+  CHECK(whole.hashes.size() == 3);
+  CHECK(pool.publish_prompt(whole, 48) == 48);
+  CHECK(pool.publish_output(whole, 48, 96) == 0);
+  PrefixBlocks& head = preempted({11}, 64);  // the second is its own: 16 tokens of it would be of no use to others
+  CHECK(head.hashes.size() == 2);
+  CHECK(pool.publish_prompt(head, 48) == 32);
+  PrefixBlocks& session = preempted({21, 22, 23}, 128);  // the next turn has its third, and nobody the fourth
+  CHECK(session.hashes.size() == 4);
+  CHECK(pool.publish_prompt(session, 48) == 32);
+  CHECK(pool.publish_output(session, 48, 100) == 64);
 }
 
 TEST_CASE("prefix cache: block hit rates of Mooncake's traces with room for everything") {
