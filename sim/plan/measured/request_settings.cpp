@@ -161,7 +161,8 @@ Entries engine_entries(const Settings& s, int context) {
     e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
   const bool eager = s.flag("/engine_kwargs/enforce_eager", false);
   if (eager) e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
-  // Passes of its compiler; the former is the default from 0.16 on, where the profile has it.
+  // Passes of its compiler: the former is the default from 0.16 on, where the profile has it; the latter since pull
+  // request 19830, in 0.10.
   if (eager || version < 0.016) flag("fused_all_reduce", false);
   if (eager || version < 0.010) flag("compiled_quantization", false);
   for (const char* key : {"quantization", "speculative_config"}) {
@@ -274,8 +275,8 @@ std::string library_model_name(std::string name) {
     return std::find(library.begin(), library.end(), model) != library.end();
   };
   const std::size_t v = kept.rfind("-v");  // "-v0.1", where the library has but one
-  const std::string release =
-      v + 2 < kept.size() && kept[v + 2] >= '0' && kept[v + 2] <= '9' ? kept.substr(0, v) : kept;
+  const bool numbered = v != std::string::npos && v + 2 < kept.size() && kept[v + 2] >= '0' && kept[v + 2] <= '9';
+  const std::string release = numbered ? kept.substr(0, v) : kept;
   return !known(kept) && known(release) ? release : kept;
 }
 

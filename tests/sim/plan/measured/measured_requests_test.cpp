@@ -127,6 +127,19 @@ TEST_CASE("settings of a recorded run") {
   CHECK_FALSE(later.own_all_reduce);
   CHECK_FALSE(later.async_scheduling);
   CHECK(later.prompt_must_fit);
+  // Passes of its compiler, which nothing goes through that runs eagerly: one since 0.10, one on Blackwell since 0.16.
+  const auto passes = [&](const std::string& gpu, const std::string& version, const char* eager = "false") {
+    const EngineSpec e = read(std::string(R"(, "enforce_eager": )") + eager,
+                              R"(, "vllm_version": ")" + version + R"(", "hardware": {"device_name": ")" + gpu + "\"}")
+                             .deployment->engine;
+    return std::pair(e.compiled_quantization, e.fused_all_reduce);
+  };
+  CHECK(passes("NVIDIA B200", "0.9.2") == std::pair(false, false));
+  CHECK(passes("NVIDIA B200", "0.10.0") == std::pair(true, false));
+  CHECK(passes("NVIDIA B200", "0.15.1") == std::pair(true, false));
+  CHECK(passes("NVIDIA B200", "0.16.0") == std::pair(true, true));
+  CHECK(passes("NVIDIA L40S", "0.16.0") == std::pair(true, false));
+  CHECK(passes("NVIDIA B200", "0.16.0", "true") == std::pair(false, false));
   // Before 0.8 a budget without chunks holds the longest prompt: Llama 2's 4096 tokens, or what it was told.
   const std::string v0 = R"(, "vllm_version": "0.6.6", "hardware": {"device_name": "NVIDIA H100 80GB HBM3"})";
   const EngineSpec whole = read(R"(, "model": "meta-llama/Llama-2-7b-hf")", v0).deployment->engine;
