@@ -35,18 +35,15 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
   return s;
 }
 
-void read_routing(std::optional<ConfigReader> in, Deployment& d) {
+Routing parse_routing(std::optional<ConfigReader> in) {
   static constexpr std::array<std::string_view, 4> kKinds{"balanced", "uniform", "power_law", "popularity"};
-  if (!in) return;
-  Routing& routing = d.routing;
+  Routing routing;
+  if (!in) return routing;
   routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds));
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
-  if (routing.kind == Routing::Kind::kPopularity) {
-    constexpr Range kSkew{0.0, 4.0};
-    routing.skew = in->number("skew", routing.skew, kSkew);
-    if (in->has("prompt_skew")) (d.prompt_routing = routing)->skew = in->number("prompt_skew", kSkew);
-  }
+  if (routing.kind == Routing::Kind::kPopularity) routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
   in->finish();
+  return routing;
 }
 
 /// A name of one of the tables of sim/serve.
@@ -130,7 +127,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
-  read_routing(in.optional_child("routing"), *d);
+  d->routing = parse_routing(in.optional_child("routing"));
   d->memory = plan_memory(*d);
   return d;
 }

@@ -43,7 +43,6 @@ struct Deployment {
   Sharding sharding;
   Precision precision;
   Routing routing;
-  std::optional<Routing> prompt_routing;  ///< of steps with prompts, where their tokens choose otherwise
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 

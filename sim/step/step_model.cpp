@@ -166,28 +166,39 @@ double prefill_share(const StepBatch& batch, const RankBatch& rank) {
   return tokens > 0 ? rank.prefill_tokens / tokens / static_cast<double>(batch.prefills.size()) : 0.0;
 }
 
-/// Times of what a step does with its tokens, whatever their contexts.
-struct TokenSums {
+}  // namespace
+
+struct StepModel::State {
+  std::shared_ptr<const Deployment> deployment;
   OperatorContext context;
-  RememberedSums exact, knots;
+  Machine machine;
+  bool ideal = false;
+  bool tiles = false;  ///< decode beside prefill takes tile_time
+  int prefill_graph_tokens = 0;
+  RememberedSums tokens_exact, tokens_knots, head;
+  std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
+  std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
+  std::unordered_map<PrefillKey, Sum, PrefillHash> prefills;
   using GroupKey = std::pair<double, double>;  ///< tokens of the fullest rank and of the group
   std::unordered_map<GroupKey, Sum, boost::hash<GroupKey>> groups;
 
-  Sum sum(double tokens, const Machine& machine) {
+  Sum token_sum(double tokens) {
     const auto price = [&](double m) { return sum_of(token_operators(context, m), machine); };
     if (tokens <= 0) return {.seconds = 0};
     const double whole = std::ceil(tokens);
-    if (whole <= kExactTokens) return exact.at(static_cast<std::size_t>(whole), [&] { return price(whole); });
+    if (whole <= kExactTokens) {
+      return tokens_exact.at(static_cast<std::size_t>(whole), [&] { return price(whole); });
+    }
     if (whole > kRememberedTokens) return price(whole);
     const double knot = std::floor(whole / kTokenKnot);
     const auto at = [&](double k) {
-      return knots.at(static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
+      return tokens_knots.at(static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
     };
     return between(at(knot), at(knot + 1), whole / kTokenKnot - knot);
   }
 
   /// Of ranks that share the experts: by the fullest rank's tokens and the group's, both rounded up to at most 1/16.
-  Sum group_sum(double tokens, double group_tokens, const Machine& machine) {
+  Sum group_sum(double tokens, double group_tokens) {
     const double mine = rounded(tokens), all = std::max(mine, rounded(group_tokens));
     auto [slot, fresh] = groups.try_emplace({mine, all});
     if (fresh) slot->second = sum_of(token_operators(context, mine, all), machine);
@@ -199,26 +210,7 @@ struct TokenSums {
     const double width = std::ldexp(1.0, std::ilogb(whole) - 4);
     return std::ceil(whole / width) * width;
   }
-};
 
-}  // namespace
-
-struct StepModel::State {
-  std::shared_ptr<const Deployment> deployment;
-  OperatorContext context;
-  TokenSums generated, prompted;  ///< the latter of steps with prompts, where these choose experts otherwise
-  Machine machine;
-  bool ideal = false;
-  bool tiles = false;  ///< decode beside prefill takes tile_time
-  int prefill_graph_tokens = 0;
-  RememberedSums head;
-  std::unordered_map<std::uint64_t, DecodeCurve> curves;  ///< by batch and query length
-  std::vector<DecodeCurve*> plain_curves;  ///< by batch, one query token: the common case without hashing
-  std::unordered_map<PrefillKey, Sum, PrefillHash> prefills;
-
-  TokenSums& tokens_of(const StepBatch& batch) {
-    return deployment->prompt_routing && !batch.prefills.empty() ? prompted : generated;
-  }
   Sum head_sum(double rows) {
     if (rows <= 0) return {.seconds = 0};
     const double whole = std::ceil(rows);
@@ -336,9 +328,7 @@ struct StepModel::State {
     Fixed f;
     f.rank = rank_batch(batch, deployment->sharding);
     const double tokens = padded_tokens(batch, f.rank);
-    const Sum body = deployment->sharding.attention_dp > 1
-                         ? tokens_of(batch).group_sum(tokens, f.rank.group_tokens, machine)
-                         : tokens_of(batch).sum(tokens, machine);
+    const Sum body = deployment->sharding.attention_dp > 1 ? group_sum(tokens, f.rank.group_tokens) : token_sum(tokens);
     const Sum top = head_sum(batch.prefills.empty() ? tokens : f.rank.logit_rows);
     f.sum = {.seconds = body.seconds + top.seconds + rank_skew() * (body.collectives + top.collectives),
              .flops = body.flops + top.flops,
@@ -362,8 +352,6 @@ struct StepModel::State {
 StepModel::StepModel(std::shared_ptr<const Deployment> deployment) : state_(std::make_unique<State>()) {
   state_->deployment = std::move(deployment);
   state_->context = state_->deployment->operator_context();
-  state_->generated.context = state_->prompted.context = state_->context;
-  if (const auto& routing = state_->deployment->prompt_routing) state_->prompted.context.routing = *routing;
   state_->machine = state_->deployment->machine();
   state_->ideal = state_->deployment->fidelity == Fidelity::kIdeal;
   state_->prefill_graph_tokens = prefill_graph_tokens(*state_->deployment);
@@ -502,12 +490,11 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     }
   };
   const double tokens = s.padded_tokens(batch, fixed.rank);
-  const OperatorContext& context = s.tokens_of(batch).context;
   if (s.deployment->sharding.attention_dp > 1) {
-    const double mine = TokenSums::rounded(tokens);
-    add(token_operators(context, mine, std::max(mine, TokenSums::rounded(fixed.rank.group_tokens))), 1.0);
+    const double mine = State::rounded(tokens);
+    add(token_operators(s.context, mine, std::max(mine, State::rounded(fixed.rank.group_tokens))), 1.0);
   } else {
-    add(token_operators(context, tokens), 1.0);
+    add(token_operators(s.context, tokens), 1.0);
   }
   add(head_operators(s.context, std::max(1.0, fixed.rank.logit_rows)), fixed.rank.logit_rows > 0 ? 1.0 : 0.0);
   if (batch.decodes > 0) {

@@ -251,10 +251,6 @@ void apply_launch_columns(EngineSpec& engine, RunKind kind, const Columns& c, st
        .begin_token = begins_prompts(model)});
 }
 
-/// Prompts of random tokens choose experts less evenly than text does (github.com/fw-ai/benchmark/pull/31). One number
-/// for all models, chosen on these rows: TTFT of 8,192 tokens on eight ranks of experts is 16 % short without it.
-constexpr double kRandomTokensSkew = 2.0;
-
 /// Of the decode workers where prefill is apart.
 std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::size_t row, const DecodeLimits& limits,
                                           SpecCache& specs) {
@@ -267,8 +263,6 @@ std::shared_ptr<Deployment> deployment_of(RunKind kind, const Columns& c, std::s
       specs.gpu(make_scalar(gpu_of_run(gpu, c.text(row, "source")), mark), d->engine.kernels);
   d->gpu = calibrated.spec;
   d->efficiency = calibrated.efficiency;
-  if (c.text(row, "protocol") == "inferencex" && has_experts(d->model))
-    d->prompt_routing = Routing{.skew = kRandomTokensSkew};
   d->sharding = kind == RunKind::kDisaggregated ? worker_sharding(c, row, "decode") : sharding_of(c, row);
   check_sharding(d->model, d->sharding, mark);
   d->engine.settle(d->gpu, d->sharding);
@@ -338,12 +332,10 @@ std::string pricing_key(const Deployment& d, const std::string& model) {
                   e.max_num_batched_tokens, name_of(e.moe_kernel), static_cast<int>(e.block_products),
                   e.graphs.max_batch, e.graphs.enabled, e.max_num_seqs, e.shared_query_heads, e.own_all_reduce,
                   e.fused_all_reduce, d.gpu.node.launch_speed * e.launch_speed, e.sparse_attention);
-  return key +
-         fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
-                     e.attention_kernel, static_cast<int>(e.expert_exchange), e.scheduler_launches,
-                     e.graphs.prefill_tokens, e.graphs.plain_prefill, e.graphs.dependent_launch, p.static_activations,
-                     p.scaled_latents, e.fp8_latent_prompts) +
-         (d.prompt_routing ? fmt::format("|{}", d.prompt_routing->skew) : "");
+  return key + fmt::format("|{}.{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", e.expanded_experts, e.rows_quantized_at_once,
+                           e.attention_kernel, static_cast<int>(e.expert_exchange), e.scheduler_launches,
+                           e.graphs.prefill_tokens, e.graphs.plain_prefill, e.graphs.dependent_launch,
+                           p.static_activations, p.scaled_latents, e.fp8_latent_prompts);
 }
 
 /// A row that is not predicted yet: whose it is, and whether its error counts.

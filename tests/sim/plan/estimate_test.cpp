@@ -25,19 +25,6 @@ TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one a
   CHECK(late.ttft.base() == doctest::Approx(5e-3 + 10 * 200e-3 + late.prefill.time.base() / 10));
 }
 
-TEST_CASE("estimate: the skew of prompts slows prefill under expert parallelism, and nothing else") {
-  const auto with = [](const std::string& routing) {
-    const Scenario s = read_scenario(
-        parse_config_text("{model: gpt-oss-120b, gpu: h200-sxm, parallelism: {tp: 8, ep: 8}" + routing + "}",
-                          "test.yaml"),
-        Fidelity::kCalibrated);
-    return estimate(s.deployment, {.batch = 8, .prompt_tokens = 4096, .output_tokens = 2, .context = std::nullopt});
-  };
-  const Estimate even = with(""), uneven = with(", routing: {distribution: popularity, prompt_skew: 2}");
-  CHECK(uneven.prefill.time > 1.03 * even.prefill.time);
-  CHECK(uneven.decode.time == even.decode.time);
-}
-
 TEST_CASE("estimate: an engine that does not cut prompts prefills as many whole ones a step as its budget holds") {
   const auto steps = [](bool chunked, int budget, int prompt) {
     auto d = std::make_shared<Deployment>(

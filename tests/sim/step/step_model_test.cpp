@@ -416,29 +416,6 @@ TEST_CASE("steps_within counts the steps that begin before the budget is spent")
   CHECK(model.steps_within(16, context, 1, Seconds(1e6), 17) == 17);
 }
 
-TEST_CASE("prompts that choose experts less evenly wait for the fullest rank; decode does not know of them") {
-  const auto with = [](int ep, std::optional<double> skew) {
-    auto d = deploy("gpt-oss-120b", "h200-sxm", 8);
-    d->sharding.ep = ep;
-    if (skew) d->prompt_routing = Routing{.skew = *skew};
-    return StepModel(d);
-  };
-  const std::vector<PrefillChunk> chunk{{4096, 0, true}};
-  const StepBatch prompt{.decodes = 0, .decode_context = 0, .prefills = chunk};
-  const auto time = [](StepModel model, const StepBatch& batch) { return model.time(batch).base(); };
-  CHECK(time(with(8, 2.0), prompt) > 1.05 * time(with(8, std::nullopt), prompt));
-  CHECK(time(with(8, 1.0), prompt) == time(with(8, std::nullopt), prompt));
-  CHECK(time(with(1, 2.0), prompt) == doctest::Approx(time(with(1, std::nullopt), prompt)).epsilon(0.02));
-  CHECK(time(with(8, 2.0), decodes(64, 1000)) == time(with(8, std::nullopt), decodes(64, 1000)));
-  const auto experts = [&](std::optional<double> skew) {
-    Seconds sum{};
-    for (const OperatorTime& op : with(8, skew).breakdown(prompt).operators)
-      if (op.name == "experts") sum += op.cost.time;
-    return sum;
-  };
-  CHECK(experts(2.0) > 1.1 * experts(std::nullopt));
-}
-
 TEST_CASE("a mixed step shares its GEMMs") {
   // A step of a chunk and decodes costs less than the two apart, and no less than the larger of them.
   StepModel model(deploy("llama-3.1-70b", "h100-sxm", 4));
