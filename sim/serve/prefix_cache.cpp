@@ -1,14 +1,11 @@
 #include "sim/serve/prefix_cache.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace roofcast {
 
 PrefixCache::Match PrefixCache::match(std::span<const std::uint64_t> hashes) const {
   Match match;
-  std::int64_t whole = 0;
   for (const std::uint64_t hash : hashes) {
     const auto found = index_.find(hash);
     if (found == index_.end()) break;
@@ -16,8 +13,6 @@ PrefixCache::Match PrefixCache::match(std::span<const std::uint64_t> hashes) con
     ++match.blocks;
     match.tokens += block.tokens;
     (block.pins > 0 ? match.pinned_bytes : match.unpinned_bytes) += block.bytes;
-    whole = std::max(whole, block.tokens);
-    if (block.tokens < whole) break;  // cached in part, the end of a prompt: what follows does not adjoin
   }
   return match;
 }

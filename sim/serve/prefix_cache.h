@@ -20,7 +20,7 @@ class PrefixCache {
     std::int64_t pinned_bytes = 0;    ///< of them already pinned by others
     std::int64_t unpinned_bytes = 0;  ///< of them that pinning takes out of what can be evicted
   };
-  /// The longest cached head of `hashes`, up to a block that is cached in part. Changes nothing.
+  /// The longest cached head of `hashes`. Changes nothing.
   Match match(std::span<const std::uint64_t> hashes) const;
 
   /// Pins the block, which must be cached.
