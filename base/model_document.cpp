@@ -1,5 +1,6 @@
 #include "base/model_document.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -22,6 +23,14 @@ std::string name_of(const ConfigNode& document, const fs::path& file) {
   return !own.empty() ? own : !folder.empty() ? folder : "config";
 }
 
+/// Its own formats, or those of a part of it, such as text_config.
+bool has_formats(const ConfigNode& document) {
+  if (document.find("quantization_config") != nullptr || document.find("hf_quant_config") != nullptr) return true;
+  return std::any_of(document.entries.begin(), document.entries.end(), [](const ConfigNode::Entry& entry) {
+    return entry.value && entry.value->find("quantization_config") != nullptr;
+  });
+}
+
 /// Null where there is none.
 ConfigTree formats_beside(const fs::path& file) {
   if (file.extension() != ".json") return nullptr;
@@ -37,12 +46,15 @@ ConfigTree parse_model_file(const std::string& path) {
   const ConfigTree document = parse_config_file(path);
   if (document->kind != ConfigNode::Kind::kMap) return document;
   ConfigTree out = document;
-  if (document->find("name") == nullptr) {
+  const ConfigTree* given = document->find("_name_or_path");
+  const bool readable = given == nullptr || !*given || (*given)->kind == ConfigNode::Kind::kScalar ||
+                        (*given)->kind == ConfigNode::Kind::kNull;  // else parse_model() refuses it
+  if (document->find("name") == nullptr && readable) {
     auto name = std::make_shared<ConfigNode>(*make_scalar(name_of(*document, path), document->mark));
     name->quoted = true;
     out = with_value(out, "_name_or_path", name, path);
   }
-  const ConfigTree formats = formats_beside(path);
+  const ConfigTree formats = has_formats(*document) ? nullptr : formats_beside(path);
   return formats ? with_value(out, "hf_quant_config", formats, path) : out;
 }
 

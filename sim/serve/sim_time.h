@@ -10,7 +10,7 @@
 namespace roofcast {
 
 /// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days; what sums or products
-/// lead beyond 2^63 ps is never.
+/// of times lead beyond 2^63 ps is never.
 class SimTime {
  public:
   static constexpr double kPerSecond = 1e12;

@@ -124,7 +124,8 @@ void Simulation::arrive(SimTime now) {
 }
 
 void Simulation::send_next(int session, SimTime now) {
-  if (exhausted_ || now >= stop_sending_) return;
+  exhausted_ = exhausted_ || now >= stop_sending_;
+  if (exhausted_) return;
   if (in_flight_ > 0 && warmup_ends()) return;
   if (!(session < 0 ? source_.next(next_) : source_.next_after(session, next_))) {
     exhausted_ = true;

@@ -73,6 +73,8 @@ TEST_CASE("a config.json is called as it says itself, or as its folder; another 
   CHECK(name_of("llama-x/config.json", ", _name_or_path: us/mine") == "mine");
   CHECK(name_of("llama-x/other.json", ", _name_or_path: us/mine") == "other");
   CHECK(name_of("llama-x/config.json", ", _name_or_path: ./") == "llama-x");
+  CHECK(name_of("llama-x/config.json", ", _name_or_path: null") == "llama-x");
+  CHECK_THROWS_AS(name_of("llama-x/config.json", ", _name_or_path: [a]"), ConfigError);
   CHECK(name_of("llama-x/y/../config.json", "") == "llama-x");
   const std::string path = folder.write("llama-x/config.json", kSmall + "}");
   const ConfigTree changed = parse_config_text("{name: '" + path + "', num_hidden_layers: 1}", "scenario.yaml");

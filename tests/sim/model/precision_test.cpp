@@ -98,7 +98,9 @@ TEST_CASE("modelopt's hf_quant_config.json beside a config.json says the formats
   CHECK(parse_model(resolve_named("models", changed)).precision.weights == Dtype::kFp8);
   const ConfigTree imported = parse_config_text(to_yaml(*parse_model_file(path)), "imported.yaml");
   CHECK(parse_model(imported).precision.weights == Dtype::kFp8);
-  CHECK(precision_of("config.json", ", quantization_config: {quant_method: awq}").weights == Dtype::kInt4);
+  folder.write("own.hf_quant_config.json", "{");  // nobody asks
+  CHECK(precision_of("own.json", ", quantization_config: {quant_method: awq}").weights == Dtype::kInt4);
+  CHECK_THROWS_AS(precision_of("own.json", ""), ConfigError);
 }
 
 TEST_CASE("quantization_config of checkpoints") {

@@ -168,6 +168,13 @@ TEST_CASE("simulation: what is due beyond the longest time, after the last answe
   fake::Requests source;
   source.add(0, 100, 10).add(20000, 100, 10);  // the second's patience ends at 9.01e6 s
   CHECK(simulate(d, source, workload, fake::options()).completed == 2);
+  WorkloadSpec users = fake::closed_loop(1);
+  users.duration = Seconds(50000);
+  users.arrivals.think_time = Seconds(20000);
+  users.patience.total = Seconds(8.99e6);
+  users.prompt_tokens.law = LengthSpec::Fixed{100};
+  users.output_tokens.law = LengthSpec::Fixed{10};
+  CHECK(simulate(d, users, fake::options()).completed >= 2);
 }
 
 TEST_CASE("simulated time: sums and products beyond its range are never, not long ago") {
