@@ -193,11 +193,12 @@ void widen(FitRecord& record, bool another_generation) {
     record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
 }
 
-/// Matrix units at the limit of the board's power run no faster, whatever a kernel reached elsewhere: the clock falls
-/// under load, down to its bound; only beyond that is the cool rate less.
+/// Matrix units at the limit of the board's power run no faster, cool or under load, whatever a kernel reached
+/// elsewhere.
 void limit(GemmParameters& p, double most) {
-  p.sustained_clock = std::clamp(most / p.compute_efficiency, kLeastClock, p.sustained_clock);
-  slow_matrix_units(p, std::min(1.0, most / p.sustained_clock / p.compute_efficiency));
+  const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
+  p.compute_efficiency = std::min(most, p.compute_efficiency);
+  p.sustained_clock = under_load / p.compute_efficiency;
 }
 template <class P>
 void limit(P& p, double most) {

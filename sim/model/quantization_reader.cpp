@@ -311,7 +311,8 @@ void read_method(Precision& p, ConfigReader& in) {
 ConfigTree quantization_of(HfConfig& in) {
   ConfigTree tree = in.outer().tree("quantization_config");
   if (!tree) tree = in.reader().tree("quantization_config");
-  if (!tree && (tree = in.outer().tree("hf_quant_config"))) in.say("the formats are those of modelopt's hf_quant_config.json");
+  if (!tree && (tree = in.outer().tree("hf_quant_config")))
+    in.say("the formats are those of modelopt's hf_quant_config.json");
   if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;
   const ConfigTree* inner = tree->find("quantization");
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;
