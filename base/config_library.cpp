@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/config_release.h"
 #include "base/model_document.h"
 #include "base/text.h"
 
@@ -20,13 +21,17 @@ namespace fs = std::filesystem;
 
 /// What one spec of a folder is called in errors.
 std::string_view word_for(std::string_view kind) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kWords{{{"hardware", "gpu"},
-                                                                                 {"models", "model"},
-                                                                                 {"engines", "engine"},
-                                                                                 {"workloads", "workload"},
-                                                                                 {"scenarios", "scenario"},
-                                                                                 {"sweeps", "sweep"},
-                                                                                 {"plans", "plan"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kWords{{{"hardware", "gpu"},
+                                                                                  {"models", "model"},
+                                                                                  {"engines", "engine"},
+                                                                                  {"workloads", "workload"},
+                                                                                  {"scenarios", "scenario"},
+                                                                                  {"sweeps", "sweep"},
+                                                                                  {"plans", "plan"},
+                                                                                  {"recipes", "recipe"},
+                                                                                  {"clients", "client"},
+                                                                                  {"front-ends", "front end"},
+                                                                                  {"uncertainty", "uncertainty"}}};
   for (const auto& [folder, word] : kWords) {
     if (folder == kind) return word;
   }
@@ -86,15 +91,62 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
     }
     return name_or_path;
   }
-  std::string path = fmt::format("{}/{}.yaml", folder_of(kind), name_or_path);
-  if (name_or_path.empty() || !is_readable_file(path)) {
-    throw ConfigError(origin, unknown_name(word_for(kind), name_or_path, names_of(kind)));
+  for (const std::string& folder : {folder_of(kind), fmt::format("{}/archive/{}", config_root(), kind)}) {
+    std::string path = fmt::format("{}/{}.yaml", folder, name_or_path);
+    if (!name_or_path.empty() && is_readable_file(path)) return path;
   }
-  return path;
+  throw ConfigError(origin, unknown_name(word_for(kind), name_or_path, names_of(kind)));
+}
+
+NameAndVersion split_version(const std::string& name) {
+  const std::size_t at = name.find('@');
+  if (at == std::string::npos || is_path(name)) return {name, ""};
+  return {name.substr(0, at), name.substr(at + 1)};
+}
+
+ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
+  return remembered(kind, path_of_named(kind, name_or_path, origin));
+}
+
+namespace {
+
+/// A document that only says `same_as: NAME@VERSION` is another name of that.
+NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark& origin) {
+  const ConfigTree document = load_document(kind, asked.name, origin);
+  const ConfigTree* other = document->find("same_as");
+  if (other == nullptr || !*other) return asked;
+  if (!asked.version.empty())
+    throw ConfigError(origin, fmt::format("'{}' is {}: it takes no version", asked.name, (*other)->scalar));
+  return split_version((*other)->scalar);
+}
+
+ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, const Mark& origin) {
+  const NameAndVersion found = followed(kind, asked, origin);
+  const ConfigTree document = load_document(kind, found.name, origin);
+  if (!has_releases(document)) {
+    if (!found.version.empty())
+      throw ConfigError(origin, fmt::format("releases of {} '{}' are not known: leave '@{}' out", word_for(kind),
+                                            found.name, found.version));
+    return document;
+  }
+  static std::mutex mutex;
+  static std::map<std::string, ConfigTree> folded;
+  const std::string key = fmt::format("{} {} {}", kind, document->mark.path, found.version);
+  const std::lock_guard lock(mutex);
+  ConfigTree& tree = folded[key];
+  if (!tree) tree = settings_at(document, find_release(document, found.version, origin));
+  return tree;
+}
+
+}  // namespace
+
+NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin) {
+  const NameAndVersion found = followed(kind, split_version(name), origin);
+  return {load_document(kind, found.name, origin), found.version};
 }
 
 ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
-  return remembered(kind, path_of_named(kind, name_or_path, origin));
+  return load_release(kind, split_version(name_or_path), origin);
 }
 
 std::vector<std::string> names_of(std::string_view kind) {
@@ -121,9 +173,26 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }
+  NameAndVersion asked = split_version((*name)->scalar);
+  Mark origin = (*name)->mark;
   auto changes = std::make_shared<ConfigNode>(*value);
-  std::erase_if(changes->entries, [](const ConfigNode::Entry& entry) { return entry.key == "name"; });
-  return overlay(load_named(kind, (*name)->scalar, (*name)->mark), changes);
+  const ConfigTree* version = value->find("version");
+  const bool released =
+      version != nullptr && *version && has_releases(load_document(kind, followed(kind, asked, origin).name, origin));
+  if (released) {
+    if (!asked.version.empty() && asked.version != (*version)->scalar)
+      throw ConfigError((*version)->mark, fmt::format("'{}' and version '{}' are two releases; give one",
+                                                      (*name)->scalar, (*version)->scalar));
+    asked.version = (*version)->scalar;
+    origin = (*version)->mark;
+  }
+  std::erase_if(changes->entries, [&](const ConfigNode::Entry& entry) {
+    return entry.key == "name" || (released && entry.key == "version");
+  });
+  const NameAndVersion found = followed(kind, asked, origin);
+  if (const ConfigTree document = load_document(kind, found.name, origin); has_releases(document))
+    check_introduced(document, find_release(document, found.version, origin), changes);
+  return overlay(load_release(kind, asked, origin), changes);
 }
 
 }  // namespace roofcast

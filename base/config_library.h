@@ -13,15 +13,33 @@ namespace roofcast {
 /// (../share/roofcast/configs), else the source tree it was built from.
 std::string config_root();
 
-/// kind is "hardware", "models", "engines", "workloads", "scenarios", "sweeps", "plans". Throws ConfigError
-/// `origin: unknown gpu 'x'; nearest ...`. Parsed documents are remembered by path for the process.
+/// kind is "hardware", "models", "engines", "workloads", "scenarios", "sweeps", "plans", "recipes", "clients" or
+/// "front-ends". Throws ConfigError `origin: unknown gpu 'x'; nearest ...`. Parsed documents are remembered by path for
+/// the process. "NAME@VERSION" names a release of a document that has releases, NAME alone its newest (see
+/// base/config_release.h); what is returned is then that release's settings.
 ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
+/// The document as it is written, with all its releases. `name_or_path` has no version.
+ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin);
 std::string path_of_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
-std::vector<std::string> names_of(std::string_view kind);  ///< sorted, without .yaml
+/// Sorted, without .yaml. What lies in configs/archive/<kind> is found by its name, but not listed.
+std::vector<std::string> names_of(std::string_view kind);
+
+/// The document that "NAME[@VERSION]" stands for, and the version that is asked of it.
+struct NamedRelease {
+  ConfigTree document;
+  std::string version;
+};
+NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin);
+
+/// "vllm@0.12" as name and version; the version is empty where none is given.
+struct NameAndVersion {
+  std::string name, version;
+};
+NameAndVersion split_version(const std::string& name);
 
 /// A scenario's key may hold a name, or a map that overrides parts of what its `name` names:
-/// returns the named document with the map (less `name`) laid over it. A map without a name stands
-/// for itself.
+/// returns the named document with the map (less `name`) laid over it. `version` beside the name chooses a release of a
+/// document that has releases. A map without a name stands for itself.
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value);
 
 }  // namespace roofcast

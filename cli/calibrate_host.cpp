@@ -10,13 +10,14 @@
 #include "reports/table.h"
 #include "sim/plan/measured/comparison.h"
 #include "sim/plan/measured/host_fit.h"
+#include "sim/plan/measured/population_fit.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 
 namespace {
 
-void print_fit(const HostFit& fit, bool runs) {
+void print_fit(const HostFit& fit) {
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters()) {
     const double us = (fit.host.*p.member).in(kMicrosecond);
@@ -27,30 +28,13 @@ void print_fit(const HostFit& fit, bool runs) {
                                                  : "";
     fmt::print("  {}: {:.4g} us{}\n", p.name, us, note);
   }
-  for (const auto& [name, member] :
-       {std::pair{"worker_time", &HostCosts::worker_time}, {"piece_time", &HostCosts::piece_time}}) {
-    if (fit.host.*member > Seconds(0))
-      fmt::print("  {}: {:.4g} us  # as it was: not fitted\n", name, (fit.host.*member).in(kMicrosecond));
-  }
   fmt::print("\nloss {:.4f}\n", fit.loss);
   const auto percent = [](double fraction) {
     return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
   };
-  if (runs) {
-    Table lines({"run", "TTFT", "TPOT"});
-    for (const HostFitGroup& g : fit.groups) lines.row({g.group, percent(g.fitted.ttft), percent(g.fitted.tpot)});
-    fmt::print("{}", lines.text());
-    return;
-  }
-  Table lines({"group", "rows", "TPOT", "TTFT", "value", "TPOT left out", "TTFT left out", "value left out"});
-  for (const HostFitGroup& g : fit.groups) {
-    lines.row({g.group + (g.counted ? "" : " *"), std::to_string(g.rows), percent(g.fitted.tpot),
-               percent(g.fitted.ttft), percent(g.fitted.value), percent(g.held_out.tpot), percent(g.held_out.ttft),
-               percent(g.held_out.value)});
-  }
+  Table lines({"run", "TTFT", "TPOT"});
+  for (const HostFitGroup& g : fit.groups) lines.row({g.group, percent(g.fitted.ttft), percent(g.fitted.tpot)});
   fmt::print("{}", lines.text());
-  if (std::any_of(fit.groups.begin(), fit.groups.end(), [](const HostFitGroup& g) { return !g.counted; }))
-    fmt::print("* not counted: too few rows, or more than a third of its values twice off for another reason\n");
 }
 
 HostFit fit_host_to_bench(const Options& options) {
@@ -62,55 +46,72 @@ HostFit fit_host_to_bench(const Options& options) {
   return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
 }
 
-HostFit fit_host_to_table(const Options& options) {
-  for (const std::string flag : {"engine", "sibling", "front-end"}) {  // unknown names are told before all the work
-    if (options.has(flag)) load_named("engines", options.text(flag), Mark{"--" + flag, 0, 0});
+/// By member of the population, as the YAML of an engine, a front end or a recipe takes it.
+void print_population(const PopulationCosts& costs) {
+  for (const auto& [member, values] : costs) {
+    fmt::print("{}:\n", member);
+    for (std::size_t i = 0; i < population_costs().size(); ++i) {
+      const PopulationCost& cost = population_costs()[i];
+      const bool host = member.starts_with("host "), front_end = member.starts_with("front end ");
+      const CostOwner owner = host ? CostOwner::kHost : front_end ? CostOwner::kFrontEnd : CostOwner::kEngine;
+      if (cost.owner != owner) continue;
+      if (cost.member == nullptr)
+        fmt::print("  launch_speed: {:.2f}\n", 1.0 / values[i]);
+      else
+        fmt::print("  {}: {:.3g} us\n", cost.name, values[i]);
+    }
   }
-  const CsvTable table = CsvTable::read_file(options.text("data"));
-  MeasuredRuns runs = read_measured_runs(table);
-  return fit_host(runs, table, options.text("engine"),
-                  {.max_evaluations = static_cast<int>(options.integer("evaluations", 1, 100000)),
-                   .starts = static_cast<int>(options.integer("starts", 1, 1000)),
-                   .seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 53)),
-                   .cross_validate = options.has("cross-validate"),
-                   .sibling = options.has("sibling") ? options.text("sibling") : "",
-                   .front_end = options.has("front-end") ? options.text("front-end") : ""});
+}
+
+int fit_population(const Options& options) {
+  std::vector<CsvTable> tables;
+  std::vector<MeasuredRuns> runs;
+  for (const std::string& path : options.value<std::vector<std::string>>("data")) {
+    tables.push_back(CsvTable::read_file(path));
+    runs.push_back(read_measured_runs(tables.back()));
+    if (!closed_loop(runs.back().kind)) throw ConfigError(Mark{path, 0, 0}, "its runs are not closed loops");
+  }
+  const auto rounds = options.integer("rounds", 1, 100);
+  PopulationCosts costs;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    PopulationFit fit;
+    for (std::size_t i = 0; i < runs.size(); ++i) fit.add(runs[i], tables[i]);
+    costs = fit.fit([](const MeasuredRun&) { return true; });
+    fmt::print(stderr, "round {}: loss {:.4f} before\n", round + 1, fit.loss());
+    for (MeasuredRuns& table : runs) {
+      for (MeasuredRun& run : table.runs) {
+        if (in_population(run)) set_costs(run, costs);
+      }
+    }
+  }
+  print_population(costs);
+  return kDone;
 }
 
 }  // namespace
 
 int run_calibrate_host(std::span<const std::string> arguments) {
   Options options(
-      "roofcast calibrate host --engine NAME --data FILE.csv [--cross-validate]\n"
+      "roofcast calibrate host --data FILE.csv [--data FILE.csv ...]\n"
       "       roofcast calibrate host --scenario SCENARIO.yaml --bench FILE.json [--bench FILE.json ...]",
-      "Fits the host block of an engine profile to measured serving runs, kernels held as they are.\n"
-      "Prints the block, and the error of every group: fitted on all groups, and on all the others.");
-  options.add().add_options()("engine", po::value<std::string>(), "NAME of the profile")(
-      "data", po::value<std::string>(), "FILE.csv")("scenario", po::value<std::string>(),
-                                                    "FILE or name: what --bench measured")(
+      "Host costs from measured serving runs, kernels held as they are. With --data, those of all engines and front\n"
+      "ends as one population, from tables of closed loops. With --bench, those of one scenario's engine.");
+  options.add().add_options()("data", po::value<std::vector<std::string>>()->composing(),
+                              "FILE.csv of closed loops; repeatable")("scenario", po::value<std::string>(),
+                                                                      "FILE or name: what --bench measured")(
       "bench", po::value<std::vector<std::string>>()->composing(),
-      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")("cross-validate",
-                                                                                    "leave every group out once")(
-      "sibling", po::value<std::string>(), "NAME of a profile whose costs are expected where the runs leave one open")(
-      "front-end", po::value<std::string>(),
-      "NAME of a profile whose front end is expected instead: its costs of requests and of tokens")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, at most")(
-      "starts", po::value<std::string>()->default_value("4"), "N descents, all but one from seeded points")(
-      "seed", po::value<std::string>()->default_value("1"), "N");
+      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")(
+      "rounds", po::value<std::string>()->default_value("4"), "N times the runs are simulated anew, with --data")(
+      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, with --bench");
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {
-    for (const char* flag : {"engine", "data", "cross-validate", "sibling", "front-end"}) {
-      if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --bench", flag));
-    }
+    if (options.has("data")) throw ConfigError("--data: not with --bench");
     if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
-    print_fit(fit_host_to_bench(options), true);
+    print_fit(fit_host_to_bench(options));
     return kDone;
   }
-  for (const char* flag : {"engine", "data"}) {
-    if (!options.has(flag)) throw ConfigError(fmt::format("--{}: missing", flag));
-  }
-  print_fit(fit_host_to_table(options), false);
-  return kDone;
+  if (!options.has("data")) throw ConfigError("--data: missing");
+  return fit_population(options);
 }
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// roofcast models | gpus | engines | workloads [NAME], and roofcast import.
+// roofcast models | gpus | engines | workloads | recipes | clients [NAME], and roofcast import.
 
 #include <cstdio>
 
@@ -6,15 +6,32 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
+#include "base/config_release.h"
 #include "base/model_document.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/catalog_report.h"
+#include "reports/table.h"
+#include "sim/plan/client.h"
+#include "sim/plan/launch_recipe.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 namespace {
+
+int list_names(const Options& options, const char* kind) {
+  const std::vector<std::string> names = names_of(kind);
+  std::string text;
+  if (options.format() == "json") {
+    text = nlohmann::json(names).dump(2) + "\n";
+  } else {
+    for (const std::string& name : names) text += name + "\n";
+  }
+  options.write(text);
+  return kDone;
+}
 
 /// `roofcast KIND` lists the names, `roofcast KIND NAME` shows one by `show`.
 template <class Show>
@@ -29,15 +46,7 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
     options.write(show(load_named(kind, name, Mark{command, 0, 0}), options.format()));
     return kDone;
   }
-  const std::vector<std::string> names = names_of(kind);
-  std::string text;
-  if (options.format() == "json") {
-    text = nlohmann::json(names).dump(2) + "\n";
-  } else {
-    for (const std::string& name : names) text += name + "\n";
-  }
-  options.write(text);
-  return kDone;
+  return list_names(options, kind);
 }
 
 /// The spec itself, for kinds that are their own description.
@@ -85,11 +94,86 @@ int run_gpus(std::span<const std::string> arguments) {
                  });
 }
 
+namespace {
+
+/// The settings of one release, each with the change that made it so.
+std::string release_text(const ConfigTree& document, const Release& release, const std::string& format) {
+  const std::vector<SourcedSetting> settings = sourced_settings(document, release);
+  const std::string name = (*document->find("name"))->scalar;
+  if (format == "json") {
+    nlohmann::ordered_json json{{"name", name}, {"version", release.version}, {"released", release.date}};
+    json["beyond_known"] = release.beyond_known;
+    for (const SourcedSetting& s : settings)
+      json["settings"].push_back({{"key", s.key}, {"value", s.value}, {"since", s.since}, {"source", s.source}});
+    return json.dump(2) + "\n";
+  }
+  Table table({"setting", "value", "since", "source"});
+  constexpr std::size_t kWidest = 48;
+  for (const SourcedSetting& s : settings) {
+    const bool shorten = format == "table" && s.value.size() > kWidest;
+    table.row({s.key, shorten ? s.value.substr(0, kWidest) + " ..." : s.value, s.since, s.source});
+  }
+  if (format == "csv") return table.csv();
+  return fmt::format("{} {}{}{}\n\n", name, release.version,
+                     release.date.empty() ? "" : fmt::format(", published {}", release.date),
+                     release.beyond_known ? ", the newest known; what was asked for is newer" : "") +
+         table.text();
+}
+
+std::string releases_text(const ConfigTree& document) {
+  std::vector<std::string> versions;
+  for (const ConfigTree& item : (*document->find("releases"))->items) {
+    const ConfigTree* date = item->find("date");
+    versions.push_back((*item->find("version"))->scalar + (date != nullptr ? " of " + (*date)->scalar : ""));
+  }
+  return join(versions, ", ");
+}
+
+/// A file of settings, or `NAME[@VERSION]` with the source of each.
+int show_engine(const Options& options, const std::string& name) {
+  const Mark mark{"engines", 0, 0};
+  const NamedRelease found = find_named("engines", name, mark);
+  if (!has_releases(found.document)) {
+    const ConfigTree tree = load_named("engines", name, mark);
+    (void)parse_engine_spec(ConfigReader(tree, "an engine"));
+    options.write(as_written(tree, options.format()));
+    return kDone;
+  }
+  const Release release = find_release(found.document, found.version, mark);
+  (void)parse_engine_spec(ConfigReader(settings_at(found.document, release), "an engine"));
+  std::string text = release_text(found.document, release, options.format());
+  if (options.format() == "table" && found.version.empty())
+    text += "\nReleases (NAME@VERSION or NAME@DAY): " + releases_text(found.document) + "\n";
+  options.write(text);
+  return kDone;
+}
+
+}  // namespace
+
 int run_engines(std::span<const std::string> arguments) {
-  return catalog(arguments, "engines", "engines",
-                 "The engine profiles, with every launch setting a scenario may override.",
+  Options options(
+      "roofcast engines [NAME[@VERSION]|FILE] [--format table|json|csv]",
+      "The engines, or the defaults of one release (the newest, a version, or that of a day), each with its\n"
+      "source. A scenario may override every setting.");
+  options.add_output_flags();
+  options.positional("name", 1);
+  if (!options.parse(arguments)) return kDone;
+  if (options.has("name")) return show_engine(options, options.value<std::vector<std::string>>("name").front());
+  return list_names(options, "engines");
+}
+
+int run_recipes(std::span<const std::string> arguments) {
+  return catalog(arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
                  [](const ConfigTree& tree, const std::string& format) {
-                   (void)parse_engine_spec(ConfigReader(tree, "an engine"));
+                   (void)parse_launch_recipe(tree);
+                   return as_written(tree, format);
+                 });
+}
+
+int run_clients(std::span<const std::string> arguments) {
+  return catalog(arguments, "clients", "clients", "Benchmark clients: how each sends its load, with sources.",
+                 [](const ConfigTree& tree, const std::string& format) {
+                   check_client(tree);
                    return as_written(tree, format);
                  });
 }

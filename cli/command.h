@@ -32,6 +32,8 @@ int run_explore(std::span<const std::string> arguments);
 int run_models(std::span<const std::string> arguments);
 int run_gpus(std::span<const std::string> arguments);
 int run_engines(std::span<const std::string> arguments);
+int run_recipes(std::span<const std::string> arguments);
+int run_clients(std::span<const std::string> arguments);
 int run_workloads(std::span<const std::string> arguments);
 int run_import(std::span<const std::string> arguments);
 int run_ladder(std::span<const std::string> arguments);

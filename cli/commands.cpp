@@ -18,7 +18,9 @@ std::span<const Command> commands() {
       Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
       Command{"models", "the models that names stand for", run_models},
       Command{"gpus", "the GPUs", run_gpus},
-      Command{"engines", "the engine profiles", run_engines},
+      Command{"engines", "the engines and their releases", run_engines},
+      Command{"recipes", "launch recipes", run_recipes},
+      Command{"clients", "benchmark clients", run_clients},
       Command{"workloads", "the workloads", run_workloads},
       Command{"import", "a Hugging Face config.json as a model of ours", run_import},
   };

@@ -1,15 +1,20 @@
 // roofcast validate serving: predictions beside measured serving runs.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
+#include "sim/plan/measured/coverage.h"
+#include "sim/plan/measured/left_out.h"
 #include "sim/plan/measured/measured_requests.h"
 #include "sim/plan/measured/published_runs.h"
 #include "sim/plan/measured/serving_accuracy.h"
@@ -31,18 +36,46 @@ std::vector<std::size_t> kept_columns(const CsvTable& table) {
   return kept;
 }
 
+constexpr const char* kIntervalColumns =
+    "predicted_ttft_low_ms,predicted_ttft_high_ms,predicted_tpot_low_ms,predicted_tpot_high_ms,";
+
+std::string range_fields(const std::optional<RunIntervals::Range>& range) {
+  return range ? field(range->low) + "," + field(range->high) + "," : std::string(",,");
+}
+
+void print_coverage(const Options& options, const std::vector<CoverageLine>& lines) {
+  Table table({"class", "metric", "rows", "within 90 %", "median high / low"});
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const CoverageLine& line : lines) {
+    table.row({line.name, line.metric, std::to_string(line.rows), fmt::format("{:.0f} %", 100 * line.inside),
+               fmt::format("{:.2f}", line.width)});
+    json.push_back({{"class", line.name},
+                    {"metric", line.metric},
+                    {"rows", line.rows},
+                    {"coverage", line.inside},
+                    {"median_ratio", line.width}});
+  }
+  const std::string format = options.format();
+  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? table.csv() : table.text());
+}
+
 /// The table with its predictions beside it.
-std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
-  const bool aggregated = closed_loop(runs.kind);
+std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows,
+                          const std::vector<RunIntervals>& intervals) {
+  const bool aggregated = closed_loop(runs.kind), ranges = aggregated && !intervals.empty();
   const std::vector<std::size_t> kept = kept_columns(table);
   std::string out;
   for (const std::size_t i : kept) out += csv_field(table.columns()[i]) + ",";
-  out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms,note\n" : "predicted_value,note\n";
+  out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms," : "predicted_value,";
+  if (ranges) out += kIntervalColumns;
+  out += "note\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
     for (const std::size_t i : kept) out += csv_field(table.at(row, i)) + ",";
     const RunPrediction p = rows[row].prediction.value_or(RunPrediction{});
     out += aggregated ? field(p.ttft_ms) + "," + field(p.tpot_ms) : field(p.value);
-    out += "," + csv_field(rows[row].note) + "\n";
+    out += ",";
+    if (ranges) out += range_fields(intervals[row].ttft_ms) + range_fields(intervals[row].tpot_ms);
+    out += csv_field(rows[row].note) + "\n";
   }
   return out;
 }
@@ -81,17 +114,23 @@ const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",   
 
 /// Runs with the scenarios that describe them.
 int validate_published(const Options& options, const CsvTable& table) {
-  const std::vector<PublishedRun> runs = predict_published(table);
+  const bool ranges = options.has("intervals");
+  const std::vector<PublishedRun> runs = predict_published(table, ranges);
   if (options.has("out")) {
     const std::vector<std::size_t> kept = kept_columns(table);
     std::string csv;
     for (const std::size_t i : kept) csv += csv_field(table.columns()[i]) + ",";
     for (const char* metric : kPublishedMetrics) csv += fmt::format("predicted_{},", metric);
+    if (ranges)
+      csv += std::string(kIntervalColumns) + "predicted_output_throughput_low,predicted_output_throughput_high,";
     csv += "note\n";
     for (std::size_t row = 0; row < runs.size(); ++row) {
       for (const std::size_t i : kept) csv += csv_field(table.at(row, i)) + ",";
       for (std::size_t k = 0; k < std::size(kPublishedMetrics); ++k)
         csv += (runs[row].predictions.empty() ? std::string() : field(runs[row].predictions[k])) + ",";
+      if (ranges)
+        csv += range_fields(runs[row].intervals.ttft_ms) + range_fields(runs[row].intervals.tpot_ms) +
+               range_fields(runs[row].intervals.output_throughput);
       csv += csv_field(runs[row].note) + "\n";
     }
     options.write(csv);
@@ -100,6 +139,7 @@ int validate_published(const Options& options, const CsvTable& table) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   add_lines(lines, json, accuracy_of_published(table, runs));
   print(options, lines, json);
+  if (ranges) print_coverage(options, coverage(covered_published(table, runs)));
   return kDone;
 }
 
@@ -141,6 +181,69 @@ int validate_requests(const Options& options) {
   return kDone;
 }
 
+std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows) {
+  std::vector<RunPrediction> out;
+  for (const RowPrediction& row : rows) out.push_back(row.prediction.value_or(RunPrediction{}));
+  return out;
+}
+
+void print_spreads(const std::vector<PredictedTable>& tables) {
+  Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
+  for (const SpreadLine& line : spreads_by_regime(tables))
+    table.row({line.regime, line.metric, std::to_string(line.rows), fmt::format("{:+.2f}", line.low),
+               fmt::format("{:+.2f}", line.median), fmt::format("{:+.2f}", line.high)});
+  fmt::print("ln(measured / predicted)\n{}", table.text());
+}
+
+/// One file a row, named by its id.
+void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("--emit-scenarios: cannot make the folder '{}'", folder));
+  for (const MeasuredRun& run : runs.runs) {
+    if (!run.scenario) continue;
+    std::string name = run.id;
+    std::replace(name.begin(), name.end(), '/', '-');
+    const std::string path = fmt::format("{}/{}.yaml", folder, name);
+    std::ofstream file(path, std::ios::binary);
+    if (!(file << to_yaml(*run.scenario))) throw ConfigError(fmt::format("--emit-scenarios: cannot write '{}'", path));
+  }
+}
+
+std::vector<std::string> left_out_classes(const Options& options) {
+  if (!options.has("leave-out")) return {};
+  const std::vector<std::string> valid(class_names().begin(), class_names().end());
+  std::vector<std::string> classes = split(options.text("leave-out"), ',');
+  for (const std::string& name : classes) {
+    if (std::find(valid.begin(), valid.end(), name) == valid.end())
+      throw ConfigError("--leave-out: " + unknown_name("class", name, valid));
+  }
+  return classes;
+}
+
+/// Tables beside the one that is judged.
+struct OtherTables {
+  std::vector<CsvTable> tables;
+  std::vector<MeasuredRuns> runs;
+};
+OtherTables read_others(const Options& options) {
+  OtherTables others;
+  if (!options.has("also")) return others;
+  for (const std::string& path : options.value<std::vector<std::string>>("also")) {
+    others.tables.push_back(CsvTable::read_file(path));
+    others.runs.push_back(read_measured_runs(others.tables.back()));
+  }
+  return others;
+}
+
+void leave_out_of(MeasuredRuns& runs, const CsvTable& table, OtherTables& others,
+                  const std::vector<std::string>& classes) {
+  if (!closed_loop(runs.kind)) throw ConfigError("--leave-out: host costs are fitted to closed loops; these are none");
+  std::vector<MeasuredTable> tables{{&table, &runs}};
+  for (std::size_t i = 0; i < others.tables.size(); ++i) tables.push_back({&others.tables[i], &others.runs[i]});
+  leave_out(tables, classes);
+}
+
 }  // namespace
 
 int run_validate_serving(std::span<const std::string> arguments) {
@@ -154,25 +257,50 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on, where it does not say")(
       "model", po::value<std::string>(), "NAME|FILE: the model of a file of requests, in place of its settings'")(
       "out", po::value<std::string>(), "FILE.csv: the table with its predictions beside it")(
+      "emit-scenarios", po::value<std::string>(), "DIR: the scenario of every row, as `simulate` takes it")(
+      "leave-out", po::value<std::string>(),
+      "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class")(
+      "intervals", "90 % intervals of every row, and how many of the measured values they hold")(
+      "spreads", "quantiles of ln(measured / predicted) by load: what configs/uncertainty/serving.yaml holds")(
+      "also", po::value<std::vector<std::string>>()->composing(),
+      "FILE.csv of more closed loops, for the fit of --leave-out and for --spreads; repeatable")(
       "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
   if (holds_json_lines(options.text("data"))) return validate_requests(options);
   const CsvTable table = CsvTable::read_file(options.text("data"));
   if (holds_scenarios(table)) return validate_published(options, table);
-  const MeasuredRuns runs = read_measured_runs(table);
+  MeasuredRuns runs = read_measured_runs(table);
+  if (options.has("emit-scenarios")) emit_scenarios(runs, options.text("emit-scenarios"));
+  const std::vector<std::string> classes = left_out_classes(options);
+  OtherTables others = read_others(options);
+  if (!classes.empty()) leave_out_of(runs, table, others, classes);
   const std::vector<RowPrediction> rows = predict_all(runs);
-  if (options.has("out")) options.write(predicted_csv(table, runs, rows));
+  const std::vector<RunIntervals> intervals =
+      options.has("intervals") ? run_intervals(runs) : std::vector<RunIntervals>{};
+  if (options.has("out")) options.write(predicted_csv(table, runs, rows, intervals));
   Table lines(kAccuracyColumns);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   add_lines(lines, json, accuracy_by_group(runs, table, rows));
   add_lines(lines, json, accuracy_by_load(runs, table, rows));
+  if (!classes.empty()) add_lines(lines, json, accuracy_by_class(runs, table, rows, classes));
   std::size_t scored = 0, predicted = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     scored += runs.runs[i].scored ? 1 : 0;
     predicted += runs.runs[i].scored && rows[i].prediction ? 1 : 0;
   }
   print(options, lines, json);
+  if (!intervals.empty()) print_coverage(options, coverage(covered_runs(runs, table, intervals)));
+  if (options.has("spreads")) {
+    std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows)}};
+    for (std::size_t i = 0; i < others.tables.size(); ++i)
+      tables.push_back({&others.runs[i], &others.tables[i], predictions_of(predict_all(others.runs[i]))});
+    print_spreads(tables);
+  }
+  for (const MeasuredRun& run : runs.runs) {
+    if (!run.doubt.empty() && run.doubt.find("marked suspect") == std::string::npos)
+      fmt::print(stderr, "not scored: {}: {}\n", run.id, run.doubt);
+  }
   fmt::print(stderr, "{} of {} scored rows predicted\n", predicted, scored);
   return kDone;
 }

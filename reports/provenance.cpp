@@ -20,6 +20,11 @@ Origin origin_of(const Deployment& d) {
   return {record->standing, record->source};
 }
 
+/// "vllm 0.12.0"
+std::string engine_name(const EngineSpec& engine) {
+  return engine.version.empty() ? engine.name : engine.name + " " + engine.version;
+}
+
 }  // namespace
 
 nlohmann::ordered_json provenance_json(const Deployment& d) {
@@ -30,6 +35,7 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
   }
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
   out["kernels"] = name_of(d.efficiency.family);
+  if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
   out["roofcast_version"] = ROOFCAST_VERSION;
   return out;
@@ -38,16 +44,22 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
 std::string provenance_line(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return "ideal: datasheet peaks, no efficiency, no launch or host cost";
   const Origin origin = origin_of(d);
+  const std::string newer =
+      d.engine.beyond_known
+          ? fmt::format("; the release asked for is newer than {}, the newest known", engine_name(d.engine))
+          : "";
   if (!d.efficiency.carried_over_from.empty()) {
-    return fmt::format("constants carried over from {} ({})", d.efficiency.carried_over_from, origin.source);
+    return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }
-  return fmt::format("constants {}: {}", name_of(origin.standing), origin.source);
+  return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
 }
 
 nlohmann::ordered_json deployment_json(const Deployment& d) {
   return {{"model", d.model.name},
           {"gpu", d.gpu.name},
           {"engine", d.engine.name},
+          {"engine_version", d.engine.version},
+          {"recipe", d.recipe},
           {"parallelism",
            {{"tp", d.sharding.tp},
             {"pp", d.sharding.pp},
@@ -68,8 +80,8 @@ std::string deployment_line(const Deployment& d) {
       add("ep", d.sharding.ep);
   if (!layout.empty()) layout += ")";
   return fmt::format("{} on {} x {}{}, {}, {} weights, {} activations, {} KV cache", d.model.name, d.sharding.gpus(),
-                     d.gpu.name, layout, d.engine.name, name_of(d.precision.weights), name_of(d.precision.activations),
-                     name_of(d.precision.kv_cache));
+                     d.gpu.name, layout, engine_name(d.engine), name_of(d.precision.weights),
+                     name_of(d.precision.activations), name_of(d.precision.kv_cache));
 }
 
 }  // namespace roofcast

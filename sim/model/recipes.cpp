@@ -124,7 +124,7 @@ Precision parse_map(const ModelSpec& model, ConfigReader in, bool& asked) {
   }
   asked = in.has("activations");
   p.activations = read_dtype(in, "activations", p.activations);
-  if (asked) p.static_activations = in.boolean("static_activations", p.static_activations);
+  p.static_activations = in.boolean("static_activations", p.static_activations);
   p.kv_cache = read_dtype(in, "kv_cache", p.kv_cache);
   p.attention_weights = read_dtype(in, "attention_weights", p.attention_weights);
   p.expert_weights = read_dtype(in, "expert_weights", p.expert_weights);

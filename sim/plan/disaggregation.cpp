@@ -12,7 +12,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, 4> kOwnKeys{"gpu", "engine", "parallelism", "precision"};
-constexpr std::array<std::string_view, 3> kCommonKeys{"model", "routing", "speculation"};
+constexpr std::array<std::string_view, 4> kCommonKeys{"model", "routing", "speculation", "recipe"};
 
 bool is_one_of(std::span<const std::string_view> names, const std::string& key) {
   return std::find(names.begin(), names.end(), key) != names.end();
@@ -43,7 +43,7 @@ ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& change
 }  // namespace
 
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
-                                    SpecCache& specs) {
+                                    SpecCache& specs, const WorkloadSpec* workload) {
   Disaggregation out;
   const ConfigTree changes = in.tree("prefill");
   if (changes) {
@@ -53,7 +53,7 @@ Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario,
   }
   ConfigReader worker(prefill_scenario(scenario, changes), "prefill");
   auto deployment =
-      std::make_shared<Deployment>(*read_deployment(worker, decode.fidelity, out.prefill_replicas, specs));
+      std::make_shared<Deployment>(*read_deployment(worker, decode.fidelity, out.prefill_replicas, specs, workload));
   worker.finish();
   if (deployment->precision.kv_cache != decode.precision.kv_cache) {
     throw ConfigError(in.mark(),

@@ -16,6 +16,6 @@ namespace roofcast {
 /// `precision` without a name changes single keys; `parallelism` stands for itself. Both sides must keep their caches
 /// in one format. Prefill workers that do not fit their memory are prefill->memory.infeasible.
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
-                                    SpecCache& specs);
+                                    SpecCache& specs, const WorkloadSpec* workload);
 
 }  // namespace roofcast

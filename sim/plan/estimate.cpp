@@ -196,8 +196,11 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
   e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 0));
-  e.ttft_interval = interval_of(e.ttft, relative_spread(e.prefill, d, e.ttft));
-  e.tpot_interval = interval_of(e.tpot, relative_spread(e.decode, d, e.decode.time));
+  const LoadRegime regime = load_regime(d, 1, r.batch, r.prompt_tokens + r.output_tokens);
+  const SystemSpread system = system_spread(d, regime);
+  e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
+  e.tpot_interval =
+      interval_of(e.tpot, together(kernel_spread(relative_spread(e.decode, d, e.decode.time)), system.tpot));
   const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();

@@ -26,9 +26,12 @@ double relative_spread(const StepBreakdown& step, const Deployment& d, Seconds t
   return std::sqrt(variance);
 }
 
-Interval interval_of(Seconds time, double relative_spread) {
-  const double factor = std::exp(kNinetyPercent * relative_spread);
-  return {.low = time / factor, .high = time * factor};
+LogSpread kernel_spread(double relative_spread) {
+  return {-kNinetyPercent * relative_spread, kNinetyPercent * relative_spread};
+}
+
+Interval interval_of(Seconds time, const LogSpread& spread) {
+  return {.low = time * std::exp(spread.low), .high = time * std::exp(spread.high)};
 }
 
 void merge(StepBreakdown& sum, const StepBreakdown& more, double times) {

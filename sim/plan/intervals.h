@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/plan/estimate.h"
+#include "sim/plan/system_spread.h"
 #include "sim/step/operator_error.h"
 
 namespace roofcast {
@@ -17,8 +18,11 @@ FamilySpreads family_spreads(const StepBreakdown& step, const Deployment& deploy
 /// Of the step's time as a whole: families err independently.
 double relative_spread(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
-/// 90 %, lognormal: time x exp(+-1.645 spread).
-Interval interval_of(Seconds time, double relative_spread);
+/// 5 and 95 % quantiles of a lognormal factor.
+LogSpread kernel_spread(double relative_spread);
+
+/// 90 %: time x exp(low) to time x exp(high).
+Interval interval_of(Seconds time, const LogSpread& spread);
 
 /// `times` x `more` added to `sum`, line by line.
 void merge(StepBreakdown& sum, const StepBreakdown& more, double times);

@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/config_release.h"
 #include "base/text.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
+#include "sim/plan/launch_recipe.h"
 #include "sim/plan/speculation.h"
 
 namespace roofcast {
@@ -81,9 +84,20 @@ std::string computable(const GpuSpec& gpu) {
   return join(names, ", ");
 }
 
+/// Where the size of a group of weights stands.
+Mark mark_of_groups(ConfigReader& in) {
+  const ConfigTree precision = in.tree("precision");
+  const ConfigTree* group = precision->find("group_size");
+  return group != nullptr ? (*group)->mark : in.mark_of("precision");
+}
+
 /// Asking by name for activations that the GPU cannot compute with is an error; a checkpoint's own are adapted.
 void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, const Mark& mark) {
-  if (!asked) return choose_activations(precision, gpu);
+  if (!asked) {
+    choose_activations(precision, gpu);
+    if (element_bits(precision.activations) > 8) precision.static_activations = false;
+    return;
+  }
   for (Dtype weights : {precision.weights, precision.attention_weights, precision.expert_weights}) {
     if (gpu.compute_dtype(weights, precision.activations)) continue;
     throw ConfigError(mark, fmt::format("{} cannot compute with {} activations; it computes with {}", gpu.name,
@@ -91,10 +105,57 @@ void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, 
   }
 }
 
+/// A release's settings with what the recipe lays over them; what the scenario writes itself goes over both.
+ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& recipe) {
+  if (!recipe) return engine;
+  if (engine->kind == ConfigNode::Kind::kScalar) return overlay(resolve_named("engines", engine), recipe);
+  const ConfigTree* name = engine->find("name");
+  if (name == nullptr) return overlay(recipe, engine);
+  std::vector<ConfigNode::Entry> release{{"name", (*name)->mark, *name}}, changes;
+  for (const ConfigNode::Entry& entry : engine->entries) {
+    if (entry.key == "version") release.push_back(entry);
+    if (entry.key != "name" && entry.key != "version") changes.push_back(entry);
+  }
+  const ConfigTree base = overlay(resolve_named("engines", make_map(release, engine->mark)), recipe);
+  return overlay(base, make_map(changes, engine->mark));
+}
+
+/// What the scenario's recipe says of this deployment; nothing without one.
+LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, const EngineSpec& engine) {
+  const ConfigTree recipe = in.tree("recipe");
+  if (!recipe) return {};
+  if (recipe->kind != ConfigNode::Kind::kScalar)
+    throw ConfigError(recipe->mark, "'recipe' must be the name of a recipe or a file");
+  return settings_of(find_launch_recipe(recipe->scalar, recipe->mark), facts, engine.max_num_seqs, recipe->mark);
+}
+
+/// The longest request and the users of a workload, where they are known.
+void take_load(DeploymentFacts& facts, const WorkloadSpec* workload) {
+  if (workload == nullptr || !workload->clients.empty() || workload->arrivals.process == ArrivalSpec::Process::kTrace)
+    return;
+  facts.prompt_tokens = workload->prompt_tokens.longest();
+  facts.output_tokens = workload->output_tokens.longest();
+  if (workload->arrivals.process == ArrivalSpec::Process::kClosedLoop)
+    facts.concurrency = workload->arrivals.concurrency;
+}
+
+/// The formats, with the recipe's under those that the scenario writes.
+Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree& recipe, bool& asked, Mark& mark) {
+  asked = false;
+  ConfigTree written = in.has("precision") ? in.tree("precision") : nullptr;
+  if (recipe && written && written->kind == ConfigNode::Kind::kScalar)
+    written = make_map({{"weights", written->mark, written}}, written->mark);
+  const ConfigTree precision = recipe ? (written ? overlay(recipe, written) : recipe) : written;
+  if (!precision) return d.model.precision;
+  const Precision read = parse_precision(d.model, precision, asked);
+  if (const ConfigTree* activations = precision->find("activations")) mark = (*activations)->mark;
+  return read;
+}
+
 }  // namespace
 
-std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas,
-                                                  SpecCache& specs) {
+std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs,
+                                                  const WorkloadSpec* workload) {
   auto d = std::make_shared<Deployment>();
   d->fidelity = fidelity;
   for (const char* key : {"model", "gpu"}) {
@@ -102,7 +163,6 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   }
   const ConfigTree engine = engine_tree(in);
   d->engine = specs.engine(engine);
-  check_scheduler(d->engine, engine);
   const CalibratedGpu& gpu = specs.gpu(in.tree("gpu"), d->engine.kernels);
   d->gpu = gpu.spec;
   d->efficiency = gpu.efficiency;
@@ -110,19 +170,26 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
   check_sharding(d->model, d->sharding, sharding_marks);
-  d->engine.settle(d->gpu, d->sharding);
-  d->precision = d->model.precision;
   bool asked = false;
   Mark precision_mark = in.mark_of("precision");
-  if (in.has("precision")) {
-    const ConfigTree precision = in.tree("precision");
-    d->precision = parse_precision(d->model, precision, asked);
-    const ConfigTree* group = precision->find("group_size");
-    check_groups(d->model, d->precision, d->sharding, group != nullptr ? (*group)->mark : precision_mark);
-    if (const ConfigTree* activations = precision->find("activations")) precision_mark = (*activations)->mark;
-  } else {
-    check_groups(d->model, d->precision, d->sharding, sharding_marks.tp);
-  }
+  d->precision = read_precision(in, *d, nullptr, asked, precision_mark);
+  DeploymentFacts facts{.engine = d->engine.name,
+                        .version = d->engine.version,
+                        .client_date = "",
+                        .gpu = &d->gpu,
+                        .model = &d->model,
+                        .sharding = &d->sharding,
+                        .precision = &d->precision,
+                        .disaggregated = in.has("disaggregation")};
+  take_load(facts, workload);
+  const LaunchSettings recipe = recipe_settings(in, facts, d->engine);
+  if (in.has("recipe")) d->recipe = in.tree("recipe")->scalar;
+  if (recipe.precision) d->precision = read_precision(in, *d, recipe.precision, asked, precision_mark);
+  const ConfigTree launched = with_recipe(engine, recipe.engine);
+  if (recipe.engine) d->engine = specs.engine(launched);
+  check_scheduler(d->engine, launched);
+  d->engine.settle(d->gpu, d->sharding);
+  check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
@@ -135,8 +202,25 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity) {
   int replicas = 1;
   SpecCache specs;
-  return read_deployment(in, fidelity, replicas, specs);
+  return read_deployment(in, fidelity, replicas, specs, nullptr);
 }
+
+namespace {
+
+/// The scenario's workload, as its client sends it.
+std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
+  if (!in.has("workload")) return std::nullopt;
+  ConfigTree tree = resolve_named("workloads", in.tree("workload"));
+  if (tree->find("client") != nullptr) {
+    const EngineSpec& engine = specs.engine(engine_tree(in));
+    DeploymentFacts facts{.engine = engine.name, .version = engine.version, .client_date = ""};
+    if (in.has("model")) facts.model = &specs.model(in.tree("model"));
+    tree = expand_client(tree, facts);
+  }
+  return parse_workload(ConfigReader(tree, "a workload"));
+}
+
+}  // namespace
 
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   SpecCache specs;
@@ -148,7 +232,8 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   Scenario s;
   in.ignore("name");
   in.ignore("help");
-  s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs);
+  s.workload = read_workload(in, specs);
+  s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, s.workload ? &*s.workload : nullptr);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
     auto reserved = std::make_shared<Deployment>(*s.deployment);
@@ -156,15 +241,13 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     s.deployment = std::move(reserved);
   }
   if (auto disaggregation = in.optional_child("disaggregation")) {
-    s.serving.disaggregation = parse_disaggregation(std::move(*disaggregation), tree, *s.deployment, specs);
+    s.serving.disaggregation = parse_disaggregation(std::move(*disaggregation), tree, *s.deployment, specs,
+                                                    s.workload ? &*s.workload : nullptr);
     if (const auto& prefill = s.serving.disaggregation->prefill->memory.infeasible) {
       auto infeasible = std::make_shared<Deployment>(*s.deployment);
       infeasible->memory.infeasible = Infeasible{"a prefill worker: " + prefill->reason};
       s.deployment = std::move(infeasible);
     }
-  }
-  if (in.has("workload")) {
-    s.workload = parse_workload(ConfigReader(resolve_named("workloads", in.tree("workload")), "a workload"));
   }
   s.serving.router = checked_name(in, "router", s.serving.router, routers());
   s.serving.policy = checked_name(in, "policy", s.serving.policy, queue_policies());

@@ -30,10 +30,12 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity);
 /// The same with specs that other scenarios share.
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs);
 
-/// Only the keys of the deployment: model, gpu, engine, parallelism, precision, routing; the others stay unread in
-/// `in`.
+/// Only the keys of the deployment: model, gpu, engine, recipe, parallelism, precision, routing; the others stay unread
+/// in `in`.
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity);
-/// The same with shared specs; `replicas` is set where the parallelism says so.
-std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs);
+/// The same with shared specs; `replicas` is set where the parallelism says so. A recipe may ask about the load of
+/// `workload`; null: it is not known.
+std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs,
+                                                  const WorkloadSpec* workload);
 
 }  // namespace roofcast

@@ -109,6 +109,23 @@ MetricsList simulate_shifted(const Scenario& scenario, const std::map<const Depl
   return metrics_of(simulate(scenario.deployment, *scenario.workload, options), scenario);
 }
 
+/// What the whole deployment may be off by, of a metric: throughput falls as TPOT rises.
+LogSpread spread_of(const std::string& metric, const SystemSpread& system) {
+  if (metric.ends_with("_throughput")) return {-system.tpot.high, -system.tpot.low};
+  return metric.find("ttft") != std::string::npos ? system.ttft : system.tpot;
+}
+
+/// Requests in flight on average, by Little's law.
+LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& m) {
+  const double completed = std::max<double>(1.0, static_cast<double>(m.completed));
+  const double in_flight = completed * m.e2el_ms.mean() / 1e3 / std::max(1e-9, m.duration.base());
+  const ArrivalSpec& arrivals = scenario.workload->arrivals;
+  const bool closed = arrivals.process == ArrivalSpec::Process::kClosedLoop;
+  const double tokens = (m.input_tokens + m.output_tokens) / completed;
+  return load_regime(*scenario.deployment, scenario.serving.replicas, closed ? arrivals.concurrency : in_flight,
+                     tokens);
+}
+
 bool has_interval(const std::string& metric) { return metric.ends_with("_ms") || metric.ends_with("_throughput"); }
 
 }  // namespace
@@ -133,13 +150,16 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       if (has_interval(metric)) values[metric].push_back(std::get<double>(value));
     }
   }
+  const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics));
   std::vector<MetricInterval> out;
   for (const auto& [metric, value] : metrics_of(metrics, scenario)) {
     if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens
     // The prediction itself is always within: a decision of the scheduler may turn with the slightest shift.
     const double predicted = std::get<double>(value);
-    out.push_back({metric, std::min(predicted, quantile(values[metric], 0.05)),
-                   std::max(predicted, quantile(values[metric], 0.95))});
+    const LogSpread kernels{std::min(0.0, std::log(quantile(values[metric], 0.05) / predicted)),
+                            std::max(0.0, std::log(quantile(values[metric], 0.95) / predicted))};
+    const LogSpread all = together(kernels, spread_of(metric, system));
+    out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});
   }
   return out;
 }

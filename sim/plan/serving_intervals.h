@@ -17,9 +17,10 @@ struct MetricInterval {
 /// each family of operators, as wide as the family's discrepancy, and one for what is no operator (25 %), as in
 /// relative_spread; it holds for the whole run. A decode step and a prefill step are off by what the families weigh in
 /// them under the load in `metrics`, so their errors go together as far as they share families; a mixed step is its
-/// decodes and what the prompts add. Front end, links between replicas and a draft model keep their times.
-/// Latencies and throughputs, from the 5th to the 95th percentile of 40 stratified draws, of fewer above 100,000
-/// requests. Empty above 500,000, which would take minutes, and for the ideal roofline.
+/// decodes and what the prompts add. To the 5th and 95th percentile of the draws comes what whole deployments were off
+/// by (system_spread), as an independent cause.
+/// Latencies and throughputs, of 40 stratified draws, of fewer above 100,000 requests. Empty above 500,000, which would
+/// take minutes, and for the ideal roofline.
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics);
 
 }  // namespace roofcast

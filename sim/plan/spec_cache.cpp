@@ -96,8 +96,12 @@ const CalibratedGpu& SpecCache::gpu(const ConfigTree& value, KernelFamily family
 
 const EngineSpec& SpecCache::engine(const ConfigTree& value) {
   const std::string key = key_of("engines", value);
-  return remembered(engines_, key, key,
-                    [&] { return parse_engine_spec(ConfigReader(resolve_named("engines", value), "an engine")); });
+  return remembered(engines_, key, key, [&] {
+    const ConfigTree settings = resolve_named("engines", value);
+    EngineSpec engine = parse_engine_spec(ConfigReader(settings, "an engine"));
+    engine.settings_id = hash_text(to_yaml(*settings));
+    return engine;
+  });
 }
 
 std::uint64_t SpecCache::fingerprint(std::string_view kind, const ConfigTree& value) {

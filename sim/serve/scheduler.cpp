@@ -16,6 +16,8 @@ constexpr std::array kSchedulers{
                   [] { return SchedulerRules{}; }},
     SchedulerKind{"prefill_first", "SGLang: waiting prompts run alone and first, with a share of their output reserved",
                   [] { return SchedulerRules{.mixed = false, .reserves = true}; }},
+    SchedulerKind{"mixed_chunk", "SGLang with --enable-mixed-chunk: a chunk of the waiting prompts runs beside decode",
+                  [] { return SchedulerRules{.reserves = true}; }},
     SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only what can run to its end",
                   [] { return SchedulerRules{.reserves = true, .whole_output = true}; }},
     SchedulerKind{"prefill_no_evict", "prompts run alone and first, and only what can run to its end is admitted",

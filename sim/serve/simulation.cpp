@@ -53,7 +53,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   each.policy = queue_policy(options_.policy);
   each.max_steps_per_event = std::max<std::int64_t>(1, options_.max_steps_per_event);
   each.prefill_only = prefill_only;
-  each.prompt_text = options_.prompt_text;
+  each.prompt_text = workload_.prompt_text;
   if (!prefill_only) each.speculation = options_.speculation;
   if (options_.disaggregation) {
     each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation);

@@ -38,10 +38,9 @@ struct ServingOptions {
   Objectives objectives;
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
-      std::nullopt;          ///< then `replicas` only decode; they count after the prefill replicas
-  double prompt_text = 1.0;  ///< what a prompt token takes of the front end, over one of plain text
-  FleetSpec fleet;           ///< replicas that come and go; autoscaling not together with disaggregation
-  PricerFactory pricer;      ///< null: a StepModel; tests put a law of their own here
+      std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas
+  FleetSpec fleet;       ///< replicas that come and go; autoscaling not together with disaggregation
+  PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
 };
 

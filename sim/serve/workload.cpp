@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
 #include <numeric>
 
 #include "sim/serve/arrivals.h"
+#include "sim/serve/numpy_lengths.h"
 #include "sim/serve/overlaid.h"
 #include "sim/serve/servegen.h"
 
@@ -20,6 +23,15 @@ LengthSpec length_at(ConfigReader& in, std::string_view key) {
     return LengthSpec{LengthSpec::Fixed{static_cast<int>(in.integer(key, Range{1.0, 1e7}))}};
   }
   return parse_length(in.child(key));
+}
+
+/// The law of lengths `factor` times as long.
+LengthSpec grown(const LengthSpec& law, double factor, ConfigReader& in) {
+  const auto times = [&](int tokens) { return static_cast<int>(std::lround(factor * tokens)); };
+  if (const auto* fixed = std::get_if<LengthSpec::Fixed>(&law.law)) return {LengthSpec::Fixed{times(fixed->value)}};
+  if (const auto* uniform = std::get_if<LengthSpec::Uniform>(&law.law))
+    return {LengthSpec::Uniform{times(uniform->min), times(uniform->max)}};
+  in.fail("token_growth", "'token_growth' needs prompt lengths that are fixed or uniform");
 }
 
 /// A trace brings its own lengths; those of a workload that it was laid over are checked and passed over.
@@ -86,6 +98,15 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   constexpr double kMost = 1e7, kLongestSession = 1e9;
   workload.shared_prefix_tokens = static_cast<int>(in.integer("shared_prefix_tokens", 0, Range{0.0, kMost}));
   workload.prefix_groups = static_cast<int>(in.integer("prefix_groups", 1, Range{1.0, kMost}));
+  if (in.has("distinct_prompts")) {
+    if (in.has("shared_prefix_tokens") || in.has("prefix_groups"))
+      in.fail("distinct_prompts",
+              "'distinct_prompts' says what prompts share: leave 'shared_prefix_tokens' and "
+              "'prefix_groups' out");
+    workload.prefix_groups = static_cast<int>(in.integer("distinct_prompts", 0, Range{1.0, kMost}));
+    workload.shared_prefix_tokens = workload.prompt_tokens.longest();
+  }
+  in.ignore("distinct_prompts");
   workload.turns = static_cast<int>(in.integer("turns", 1, Range{1.0, 1e4}));
   const bool trace = workload.arrivals.process == Process::kTrace;
   if (workload.turns > 1 && trace) in.fail("turns", "a trace has its own sessions: 'turns' must be 1");
@@ -157,6 +178,26 @@ void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
   workload.arrivals.process = Process::kTrace;
 }
 
+/// `drawn_as: numpy`: the lengths of a benchmark client (see sim/serve/numpy_lengths.h). `token_growth`: tokens that
+/// reach the server for one that the client counts; `text_growth`: the same of the text that the front end reads.
+void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
+  static constexpr std::array<std::string_view, 2> kDraws{"law", "numpy"};
+  const bool numpy = in.choice("drawn_as", kDraws, 0) == 1;
+  const double tokens = in.number("token_growth", 1.0, Range{0.01, 100.0});
+  workload.prompt_text = in.number("text_growth", 1.0, Range{0.01, 100.0}) / tokens;
+  const LengthSpec written = workload.prompt_tokens;
+  if (tokens != 1.0) workload.prompt_tokens = grown(written, tokens, in);
+  if (!numpy) return;
+  const auto* prompts = std::get_if<LengthSpec::Uniform>(&written.law);
+  const auto* outputs = std::get_if<LengthSpec::Uniform>(&workload.output_tokens.law);
+  if (prompts == nullptr || outputs == nullptr)
+    in.fail("drawn_as", "'drawn_as: numpy' needs prompt and output lengths of 'distribution: uniform'");
+  constexpr std::int64_t kMost = 1'000'000;
+  if (workload.requests < 1 || workload.requests > kMost)
+    in.fail("drawn_as", fmt::format("'drawn_as: numpy' needs 1 to {} requests", kMost));
+  workload.listed = numpy_lengths(*prompts, *outputs, workload.requests, tokens);
+}
+
 }  // namespace
 
 WorkloadSpec parse_workload(ConfigReader in) {
@@ -172,6 +213,7 @@ WorkloadSpec parse_workload(ConfigReader in) {
   parse_patience(in, workload.patience);
   parse_priorities(in, workload);
   parse_sharing(in, workload);
+  parse_client_lengths(in, workload);
   workload.objectives = in.tree("objectives");
   in.finish();
   return workload;

@@ -91,6 +91,7 @@ struct WorkloadSpec {
   std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
   Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
+  double prompt_text = 1.0;          ///< what a prompt token takes of the front end, over one of plain text
   bool pause_after_warmup = true;    ///< closed loop: all users begin anew, as in a benchmark; else they go on
   Patience patience;
   std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0

@@ -58,7 +58,7 @@ AttentionKernel kernel_named(const std::string& name) {
 /// kernel reduces, all else NCCL and a norm by itself, but not in dense models up to a hidden size of 4096, for their
 /// accuracy (modeling_llama.py, enable_fusion), nor in those that norm queries and keys (modeling_qwen3.py has none);
 /// vLLM up to a size by ranks (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, of compute
-/// capability 10.0). None does with copies of the attention.
+/// capabilities 9.0 and 10.0), in one stage of a pipeline. None does with copies of the attention.
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
@@ -67,7 +67,11 @@ Bytes largest_fused(const Deployment& d) {
       !fuses_all_reduce(group, d.gpu)) {
     return Bytes(0);
   }
-  if (e.kernels == KernelFamily::kVllm) return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? 32.0 : 64.0);
+  if (e.kernels == KernelFamily::kVllm) {
+    if (d.sharding.pp > 1) return Bytes(0);
+    const double four = d.gpu.architecture == "hopper" ? 2.0 : 32.0;
+    return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
+  }
   const auto routed = [](const LayerKind& kind) {
     return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
   };

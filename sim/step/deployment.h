@@ -43,6 +43,7 @@ struct Deployment {
   Sharding sharding;
   Precision precision;
   Routing routing;
+  std::string recipe;  ///< a name of configs/recipes by which the engine is launched; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/config_library.h"
+
 namespace roofcast {
 namespace {
 
@@ -13,6 +15,8 @@ HostCosts parse_host(ConfigReader in) {
   const Seconds none{};
   HostCosts host{.step_time = in.time("step_time", none),
                  .sequence_time = in.time("sequence_time", none),
+                 .scheduler_time = in.time("scheduler_time", none),
+                 .scheduler_sequence_time = in.time("scheduler_sequence_time", none),
                  .worker_time = in.time("worker_time", none),
                  .prefill_step_time = in.time("prefill_step_time", none),
                  .eager_step_time = in.time("eager_step_time", none),
@@ -27,6 +31,17 @@ HostCosts parse_host(ConfigReader in) {
                  .rank_skew = in.time("rank_skew", none)};
   in.finish();
   return host;
+}
+
+/// A name of configs/front-ends, a file or a map: what stands between clients and the engine.
+void take_front_end(HostCosts& host, const ConfigTree& value) {
+  ConfigReader in(resolve_named("front-ends", value), "a front end");
+  for (const char* key : {"name", "help", "source"}) in.ignore(key);
+  host.request_time = in.time("request_time");
+  host.request_latency = in.time("request_latency");
+  host.token_time = in.time("token_time");
+  host.prompt_token_time = in.time("prompt_token_time");
+  in.finish();
 }
 
 GraphSettings parse_graphs(ConfigReader in) {
@@ -156,9 +171,9 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
 }  // namespace
 
 void HostCosts::scale(double factor) {
-  for (Seconds* time :
-       {&step_time, &sequence_time, &worker_time, &prefill_step_time, &eager_step_time, &eager_prompt_time,
-        &launch_time, &request_time, &request_latency, &token_time, &prompt_token_time, &piece_time})
+  for (Seconds* time : {&step_time, &sequence_time, &scheduler_time, &scheduler_sequence_time, &worker_time,
+                        &prefill_step_time, &eager_step_time, &eager_prompt_time, &launch_time, &request_time,
+                        &request_latency, &token_time, &prompt_token_time, &piece_time})
     *time *= factor;
 }
 
@@ -193,6 +208,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   EngineSpec e;
   e.name = in.text("name");
   e.version = in.text("version", "");
+  e.released = in.text("released", "");
+  e.beyond_known = in.boolean("beyond_known", false);
   in.ignore("source");
   in.ignore("help");
   e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
@@ -201,6 +218,10 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   parse_kernels(in, e);
   if (auto graphs = in.optional_child("cuda_graphs")) e.graphs = parse_graphs(std::move(*graphs));
   if (auto host = in.optional_child("host")) e.host = parse_host(std::move(*host));
+  if (const ConfigTree front_end = in.tree("front_end")) {
+    take_front_end(e.host, front_end);
+    e.front_end = front_end->kind == ConfigNode::Kind::kScalar ? front_end->scalar : "own";
+  }
   e.start_time = in.time("start_time", e.start_time);
   e.handover_time = in.time("handover_time", e.handover_time);
   in.finish();

@@ -1,6 +1,7 @@
 #pragma once
 // A serving engine: its launch settings, and what its host side costs.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,11 @@ enum class MemoryRule {
 
 /// Time that the host and the front end take, beside the GPU. Per engine and version family; never per model.
 struct HostCosts {
-  Seconds step_time{};          ///< scheduling and input preparation of a step that the GPU waits for
-  Seconds sequence_time{};      ///< the same, a running sequence
+  Seconds step_time{};       ///< scheduling and input preparation of a step that the GPU waits for
+  Seconds sequence_time{};   ///< the same, a running sequence
+  Seconds scheduler_time{};  ///< the host's own work for a step: beside the GPU's under async_scheduling, where it
+                             ///< shows only when it takes longer; before the GPU's otherwise
+  Seconds scheduler_sequence_time{};  ///< the same, a running sequence
   Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
   Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
@@ -67,7 +71,10 @@ struct GpuDefaults {
 
 struct EngineSpec {
   std::string name;
-  std::string version;
+  std::string version;            ///< of the release whose defaults these are
+  std::string released;           ///< its day, yyyy-mm-dd
+  bool beyond_known = false;      ///< a newer release was asked for than is known
+  std::uint64_t settings_id = 0;  ///< equal for equal settings; 0: not known
   KernelFamily kernels = KernelFamily::kVllm;
   std::string scheduler = "decode_first";  ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
@@ -104,6 +111,7 @@ struct EngineSpec {
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
+  std::string front_end;                   ///< a name of configs/front-ends whose costs `host` has; empty: its own
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence

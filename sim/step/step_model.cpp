@@ -114,15 +114,16 @@ bool runs_flash_attention_2(const Deployment& d) {
 
 /// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
 /// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
-/// multimodal models, and layers of linear attention or with an indexer; and latent attention, whose graphs end at 2048
-/// tokens there and are off in later releases.
+/// multimodal models, copies of the attention, and layers of linear attention or with an indexer; and latent attention,
+/// whose graphs end at 2048 tokens there and are off in later releases.
 int prefill_graph_tokens(const Deployment& d) {
   if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
   const auto plain = [](const LayerKind& kind) {
     const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
     return grouped != nullptr && grouped->sparse_tokens <= 0;
   };
-  const bool captured = !d.model.multimodal && std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
+  const bool captured = !d.model.multimodal && d.sharding.attention_dp == 1 &&
+                        std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
   return captured ? d.engine.graphs.prefill_tokens : 0;
 }
 
@@ -301,6 +302,12 @@ struct StepModel::State {
     return deployment->engine.host.piece_time.base() * deployment->model.layer_count() * (1.0 + doublings) /
            launching_pace();
   }
+  /// The scheduler's own work for a step.
+  double scheduler_seconds(double sequences) const {
+    if (ideal) return 0.0;
+    const HostCosts& host = deployment->engine.host;
+    return (host.scheduler_time + host.scheduler_sequence_time * sequences).base() / deployment->gpu.node.host_speed;
+  }
   /// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
   double host_seconds(double sequences, bool prefill, bool launching) const {
     if (ideal) return 0.0;
@@ -319,9 +326,11 @@ struct StepModel::State {
     bool eager = false;                         ///< launched kernel by kernel
     double step_launch = 0, kernel_launch = 0;  ///< seconds; 0 under CUDA graphs
     double host = 0;
-    double gap = 0;  ///< seconds between two kernels
+    double scheduling = 0;  ///< seconds that the host takes while the GPU works; no step is faster
+    double gap = 0;         ///< seconds between two kernels
     RankBatch rank;
     double launching(double launches) const { return step_launch + kernel_launch * launches; }
+    double least(double launches) const { return std::max(scheduling, launching(launches)); }
     Seconds launched(double launches) const { return Seconds(eager ? host + launching(launches) : 0.0); }
   };
   Fixed fixed(const StepBatch& batch) {
@@ -344,7 +353,10 @@ struct StepModel::State {
       if (!deployment->engine.graphs.dependent_launch) f.gap = deployment->engine.host.graph_gap.base();
       f.sum.seconds += piece_seconds() + f.gap * (body.kernels + top.kernels);
     }
-    f.host = host_seconds(batch.decodes + static_cast<double>(batch.prefills.size()), !batch.prefills.empty(), f.eager);
+    const double ranks = deployment->sharding.attention_dp;
+    const double sequences = f.rank.decodes + std::ceil(static_cast<double>(batch.prefills.size()) / ranks);
+    f.host = host_seconds(sequences, !batch.prefills.empty(), f.eager);
+    (deployment->engine.async_scheduling ? f.scheduling : f.host) += scheduler_seconds(sequences);
     return f;
   }
 };
@@ -386,7 +398,7 @@ StepCost StepModel::cost(const StepBatch& batch) {
   for (const PrefillChunk& chunk : batch.prefills) {
     add(s.prefill_sum(batch.prefills.size(), chunk.tokens, chunk.context_before), share, start);
   }
-  const double gpu = std::max(sum.seconds, fixed.launching(sum.launches));
+  const double gpu = std::max(sum.seconds, fixed.least(sum.launches));
   return {.time = Seconds(gpu + fixed.host),
           .flops = Flops(sum.flops),
           .bytes = Bytes(sum.bytes),
@@ -449,7 +461,7 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
     const double width = segment.high - segment.low, t = (mean - segment.low) / width, dt = query_len / width;
     const auto first = [&](double a, double b) { return a + t * (b - a); };
     launches = fixed.sum.launches + low.launches;
-    const double floor = fixed.launching(launches);
+    const double floor = fixed.least(launches);
     seconds += floored_series(fixed.sum.seconds + fixed.gap * low.launches + first(low.seconds, high.seconds),
                               dt * (high.seconds - low.seconds), n, floor);
     flops += series(fixed.sum.flops + first(low.flops, high.flops), dt * (high.flops - low.flops), n);
@@ -509,7 +521,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
         share, 1.0 / static_cast<double>(batch.prefills.size()));
   }
   add_totals(out);
-  const Seconds launch_time(fixed.launching(launches));
+  const Seconds launch_time(fixed.least(launches));
   out.time = cost(batch).time;
   out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less
   out.bound = launch_time + Seconds(fixed.host) > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);

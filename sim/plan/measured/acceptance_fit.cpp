@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kHalvings = 10;  ///< to a thousandth
 
-RunAcceptance fit_run(RunKind kind, const MeasuredRun& measured, double tpot_ms) {
+RunAcceptance fit_run(const MeasuredRun& measured, double tpot_ms) {
   MeasuredRun run = measured;
   const auto pricer = make_model_pricer(run.deployment);
   const auto tpot_at = [&](double acceptance) {
-    run.speculation.acceptance = {acceptance};
-    return predict_run(kind, run, *pricer).tpot_ms;
+    run.serving.speculation.acceptance = {acceptance};
+    return predict_run(run, *pricer).tpot_ms;
   };
-  RunAcceptance out{.row = run.row, .group = run.group, .drafts = run.speculation.num_speculative_tokens};
+  RunAcceptance out{.row = run.row, .group = run.group, .drafts = run.serving.speculation.num_speculative_tokens};
   if ((out.below = tpot_at(0.0) < tpot_ms)) return out;
   if ((out.above = tpot_at(1.0) > tpot_ms)) {
     out.acceptance = 1.0;
@@ -41,13 +41,12 @@ std::vector<RunAcceptance> fit_acceptance(const MeasuredRuns& runs, const CsvTab
   std::vector<const MeasuredRun*> drafted;
   for (const MeasuredRun& run : runs.runs) {
     const bool doubted = suspect && table.at(run.row, *suspect) == "1";
-    if (run.note.empty() && run.speculation.active() && !doubted) drafted.push_back(&run);
+    if (run.note.empty() && run.serving.speculation.active() && !doubted) drafted.push_back(&run);
   }
   if (drafted.empty() || !tpot) throw ConfigError("no run with 'speculation: mtp' and a measured TPOT in this table");
   std::vector<RunAcceptance> out(drafted.size());
-  parallel_for_each_index(drafted.size(), [&](std::size_t i) {
-    out[i] = fit_run(runs.kind, *drafted[i], table.number(drafted[i]->row, *tpot));
-  });
+  parallel_for_each_index(drafted.size(),
+                          [&](std::size_t i) { out[i] = fit_run(*drafted[i], table.number(drafted[i]->row, *tpot)); });
   return out;
 }
 

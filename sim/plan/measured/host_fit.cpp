@@ -12,7 +12,6 @@
 
 #include "base/config_library.h"
 #include "base/random.h"
-#include "sim/plan/measured/run_engine.h"
 #include "sim/plan/parallel.h"
 
 namespace roofcast {
@@ -46,15 +45,10 @@ struct Measured {
 /// Of a run with workers apart, those of both kinds.
 void set_host(MeasuredRun& run, const HostCosts& host) {
   run.deployment->engine.host = host;
-  if (!run.disaggregation) return;
-  auto prefill = std::make_shared<Deployment>(*run.disaggregation->prefill);
+  if (!run.serving.disaggregation) return;
+  auto prefill = std::make_shared<Deployment>(*run.serving.disaggregation->prefill);
   prefill->engine.host = host;
-  run.disaggregation->prefill = std::move(prefill);
-}
-
-/// Before any run's own settings changed them.
-HostCosts profile_host(const std::string& engine) {
-  return parse_engine_spec(ConfigReader(load_named("engines", engine, Mark{"--engine", 0, 0}), "an engine")).host;
+  run.serving.disaggregation->prefill = std::move(prefill);
 }
 
 /// Runs that share prices, and the groups they fall into.
@@ -80,7 +74,7 @@ class HostProblem {
     if (!counts)
       throw ConfigError(fmt::format("no group of engine '{}' has {} runs or more to fit to", engine, smallest_group_));
     const HostCosts& first = order_.front().members->front().run->deployment->engine.host;
-    own_ = kind_ == RunKind::kOffline ? profile_host(engine) : first;
+    own_ = first;
     for (const HostParameter& p : kParameters) {
       if (!p.optional || own_.*p.member > Seconds(0)) parameters_.push_back(p);
     }
@@ -111,7 +105,7 @@ class HostProblem {
 
   /// Predicts every run whose group is not `except`.
   void predict(const HostCosts& costs, const std::string& except) {
-    const HostCosts host = kind_ == RunKind::kOffline ? without_front_end(costs) : costs;
+    const HostCosts& host = costs;
     parallel_for_each_index(order_.size(), [&](std::size_t i) {
       for (Measured& m : *order_[i].members) {
         if (m.run->group != except) set_host(*m.run, host);
@@ -119,7 +113,7 @@ class HostProblem {
       order_[i].members->front().run->deployment->engine.host = host;  // the pricer reads this one
       for (Measured& m : *order_[i].members) {
         if (m.run->group == except) continue;
-        m.predicted = predict_run(kind_, *m.run, *order_[i].pricer);
+        m.predicted = predict_run(*m.run, *order_[i].pricer);
       }
     });
   }
@@ -282,69 +276,23 @@ HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts
   return best;
 }
 
-constexpr double kLeastPull = 0.005;
-
-/// A tenth of every bound: not the profile's costs, which have seen every group.
-HostCosts neutral_costs() {
-  HostCosts host;
-  for (const HostParameter& p : kParameters) host.*p.member = Seconds(0.1 * p.high_us * 1e-6);
-  return host;
-}
-
-/// The costs of a shipped profile, fitted anew without `group` if its runs have one of that name.
-HostCosts costs_without(const std::string& group, const std::string& profile, MeasuredRuns& runs, const CsvTable& table,
-                        const HostFitOptions& options) {
-  const bool seen = std::any_of(runs.runs.begin(), runs.runs.end(), [&](const MeasuredRun& run) {
-    return run.scored && run.note.empty() && run.group == group && run.deployment->engine.name == profile;
-  });
-  if (!seen) return profile_host(profile);
-  HostProblem problem(runs, table, profile, options.smallest_group);
-  double loss = 0;
-  return minimize(problem, neutral_costs(), neutral_costs(), group, options, loss);
-}
-
-/// What is expected of the costs fitted: those of the profiles that the options name, by `costs_of`, else `otherwise`,
-/// which also stands for what a sibling has no cost of.
-template <class CostsOf>
-HostCosts expected_costs(const HostFitOptions& options, const HostCosts& otherwise, const CostsOf& costs_of) {
-  HostCosts engine = options.sibling.empty() ? otherwise : costs_of(options.sibling);
-  for (const HostParameter& p : kParameters) {
-    if (p.optional && engine.*p.member == Seconds(0)) engine.*p.member = otherwise.*p.member;
-  }
-  return options.front_end.empty() ? engine : with_front_end(engine, costs_of(options.front_end));
-}
-
 }  // namespace
 
 std::span<const HostParameter> host_parameters() { return kParameters; }
 
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options) {
   HostProblem problem(runs, table, engine, options.smallest_group);
-  HostFitOptions pulled = options;
-  pulled.pull = std::max(options.pull, kLeastPull);
   HostFit fit;
-  const bool expects = !options.sibling.empty() || !options.front_end.empty();
-  fit.host = minimize(problem, problem.own(), expected_costs(options, problem.own(), profile_host), "",
-                      expects ? pulled : options, fit.loss);
+  fit.host = minimize(problem, problem.own(), problem.own(), "", options, fit.loss);
   for (const HostParameter* cost : problem.unexercised()) {
     fit.host.*cost->member = problem.own().*cost->member;
     fit.unexercised.push_back(cost->name);
   }
   problem.predict(fit.host, "");
   for (const auto& [name, rows] : problem.groups()) {
-    HostFitGroup group{.group = name, .rows = rows, .counted = problem.counts(name), .fitted = {}, .held_out = {}};
+    HostFitGroup group{.group = name, .rows = rows, .counted = problem.counts(name), .fitted = {}};
     group.fitted = problem.errors(name);
     fit.groups.push_back(group);
-  }
-  if (!options.cross_validate) return fit;
-  for (HostFitGroup& group : fit.groups) {
-    const HostCosts expected = expected_costs(pulled, neutral_costs(), [&](const std::string& profile) {
-      return costs_without(group.group, profile, runs, table, pulled);
-    });
-    double loss = 0;
-    const HostCosts host = minimize(problem, expected, expected, group.group, pulled, loss);
-    problem.predict(host, "");
-    group.held_out = problem.errors(group.group);
   }
   return fit;
 }

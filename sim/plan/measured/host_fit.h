@@ -23,11 +23,8 @@ struct HostFitOptions {
   int max_evaluations = 160;       ///< of one descent
   int starts = 4;                  ///< descents, the first from the profile's own costs
   std::uint64_t seed = 1;          ///< of the others' starting points
-  bool cross_validate = false;     ///< fit once for every group, on the other groups
   std::size_t smallest_group = 5;  ///< rows; smaller groups do not count
-  double pull = 0;                 ///< towards the expected costs, for runs too few to determine them all
-  std::string sibling{};           ///< profile of the same engine whose costs are expected; empty: the engine's own
-  std::string front_end{};         ///< profile whose front end's costs are expected instead; empty: no other
+  double pull = 0;                 ///< towards the engine's own costs, for runs too few to determine them all
 };
 
 /// MAPE of one group, as fractions; what its table does not hold is 0.
@@ -40,7 +37,6 @@ struct HostFitGroup {
   std::size_t rows = 0;
   bool counted = true;  ///< in the fit: enough rows, and not contradicting it
   HostErrors fitted;    ///< with the constants fitted on all groups
-  HostErrors held_out;  ///< with those fitted on the other groups
 };
 
 struct HostFit {
@@ -52,13 +48,10 @@ struct HostFit {
 
 /// Runs of `engine` (a profile's name) among `runs`. The loss is the mean over groups of the mean |log(predicted /
 /// measured)| of TTFT and TPOT (TPOT counted twice) or of the table's value, each at most log 2, plus `pull` times the
-/// mean squared ln(cost / what is expected of it), both plus a twentieth of the cost's bound. With a sibling or a front
-/// end the pull is at least 0.005. Groups smaller than `smallest_group` do not count, nor do those of whose values more
-/// than a third are twice off under the engine's own costs. Where a group is left out, the descent starts from a tenth
-/// of every bound and is pulled there (at least 0.005), or to the costs of the profiles named, each fitted anew if its
-/// runs have a group of that name: what the others do not determine stays. A cost on which no run's prediction depends
-/// (a front end's, of offline runs, which have none) is left as the profile has it, as are those that are no
-/// HostParameter. Throws ConfigError when no scored run is of this engine.
+/// mean squared ln(cost / what is expected of it), both plus a twentieth of the cost's bound. Groups smaller than
+/// `smallest_group` do not count, nor do those of whose values more than a third are twice off under the engine's own
+/// costs. A cost on which no run's prediction depends (a front end's, of offline runs, which have none) is left as the
+/// profile has it, as are those that are no HostParameter. Throws ConfigError when no scored run is of this engine.
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options);
 
 }  // namespace roofcast

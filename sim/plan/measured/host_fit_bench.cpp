@@ -34,8 +34,6 @@ HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& 
     run.deployment_key = bench.path;
     run.workload = workload_of_run(scenario, bench, as_written, mismatches);
     run.serving = scenario.serving;
-    run.replicas = scenario.serving.replicas;
-    run.speculation = scenario.serving.speculation;
     measured.runs.push_back(std::move(run));
     csv += fmt::format("{},{}\n", figures.ttft_ms, figures.tpot_ms);
   }

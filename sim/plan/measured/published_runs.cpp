@@ -15,13 +15,15 @@ std::vector<double> values_of(const ServingMetrics& m) {
           m.output_tokens / m.duration.base()};
 }
 
-PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column) {
+PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column, bool intervals) {
   PublishedRun run;
   const Mark mark = table.mark(row, column);
   try {
     const Scenario s =
         read_scenario(parse_config_text(std::string(table.at(row, column)), table.path()), Fidelity::kCalibrated);
-    run.group = s.deployment->engine.name + " " + s.deployment->gpu.name;
+    run.engine = s.deployment->engine.name;
+    run.gpu = s.deployment->gpu.name;
+    run.group = run.engine + " " + run.gpu;
     if (s.deployment->memory.infeasible) {
       run.note = s.deployment->memory.infeasible->reason;
     } else if (!s.workload) {
@@ -29,6 +31,7 @@ PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column)
     } else {
       const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
       if (m.completed > 0) run.predictions = values_of(m);
+      if (m.completed > 0 && intervals) run.intervals = intervals_of(s);
       if (m.completed == 0) run.note = "no request completed";
     }
   } catch (const ConfigError& error) {
@@ -45,11 +48,27 @@ struct Sample {
 
 bool holds_scenarios(const CsvTable& table) { return table.find("scenario").has_value(); }
 
-std::vector<PublishedRun> predict_published(const CsvTable& table) {
+std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals) {
   const std::size_t column = table.column("scenario");
   std::vector<PublishedRun> runs(table.rows());
-  parallel_for_each_index(table.rows(), [&](std::size_t row) { runs[row] = predict(table, row, column); });
+  parallel_for_each_index(table.rows(), [&](std::size_t row) { runs[row] = predict(table, row, column, intervals); });
   return runs;
+}
+
+std::vector<Covered> covered_published(const CsvTable& table, const std::vector<PublishedRun>& runs) {
+  std::vector<Covered> values;
+  for (std::size_t row = 0; row < runs.size(); ++row) {
+    const PublishedRun& run = runs[row];
+    const auto add = [&](const char* column, const std::optional<RunIntervals::Range>& range) {
+      const auto at = table.find(column);
+      const double measured = at ? table.number(row, *at, 0.0) : 0.0;
+      if (range && measured > 0) values.push_back({{"all", run.engine, run.gpu}, column, measured, *range});
+    };
+    add("mean_ttft_ms", run.intervals.ttft_ms);
+    add("mean_tpot_ms", run.intervals.tpot_ms);
+    add("output_throughput", run.intervals.output_throughput);
+  }
+  return values;
 }
 
 std::vector<AccuracyLine> accuracy_of_published(const CsvTable& table, const std::vector<PublishedRun>& runs) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "sim/plan/measured/coverage.h"
 #include "sim/plan/measured/serving_accuracy.h"
 
 namespace roofcast {
@@ -14,16 +15,21 @@ inline constexpr const char* kPublishedMetrics[] = {"mean_ttft_ms", "median_ttft
                                                     "output_throughput"};
 
 struct PublishedRun {
-  std::string group;                ///< engine profile and GPU
-  std::string note;                 ///< why it cannot be predicted; empty when it can
+  std::string group;  ///< engine profile and GPU
+  std::string note;   ///< why it cannot be predicted; empty when it can
+  std::string engine, gpu;
   std::vector<double> predictions;  ///< one a metric; empty with a note
+  RunIntervals intervals;           ///< where they were asked for
 };
 
 /// Whether the table has a column of scenarios.
 bool holds_scenarios(const CsvTable& table);
 
 /// Simulates the scenario of each row, YAML or JSON in one field, on all cores.
-std::vector<PublishedRun> predict_published(const CsvTable& table);
+std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals = false);
+
+/// Values within their intervals, by all, engine and GPU.
+std::vector<Covered> covered_published(const CsvTable& table, const std::vector<PublishedRun>& runs);
 
 /// Errors by group, then over all rows.
 std::vector<AccuracyLine> accuracy_of_published(const CsvTable& table, const std::vector<PublishedRun>& runs);

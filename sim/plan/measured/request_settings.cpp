@@ -11,10 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
+#include "base/config_release.h"
 #include "base/error.h"
 #include "base/json_file.h"
 #include "base/text.h"
-#include "sim/plan/measured/run_engine.h"
+#include "sim/plan/rules.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/spec_cache.h"
 
@@ -31,9 +32,9 @@ struct LaunchDefaults {
   int max_num_seqs, max_num_batched_tokens;
   bool chunked_prefill;
 };
-LaunchDefaults launch_defaults(double version, int context, std::optional<bool> chunks) {
+LaunchDefaults launch_defaults(bool first_engine, int context, std::optional<bool> chunks) {
   constexpr int kBudget = 2048, kCutFrom = 32768;
-  if (version >= 0.008) return {128, kBudget, chunks.value_or(true)};
+  if (!first_engine) return {128, kBudget, chunks.value_or(true)};
   const bool chunked = chunks.value_or(context > kCutFrom);
   return {256, chunked ? kBudget : std::max(context, kBudget), chunked};
 }
@@ -121,50 +122,54 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   return named;
 }
 
-const char* profile_of(double version) { return version < 0.008 ? "vllm-0" : version < 0.011 ? "vllm-0.10" : "vllm"; }
-
 /// `context`: the model's own.
 Entries engine_entries(const Settings& s, int context) {
   const Mark mark = s.mark();
-  const double version = version_number(s.text("/vllm_version"));
+  const std::string version = s.text("/vllm_version");
+  const bool known = !version_numbers(version).empty();
+  const bool first_engine = known && compare_versions(version, "0.8") < 0;  // V0
   const auto whole = [&](const char* key, int value) {
     return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
   };
   const auto word = [&](const char* key, const char* value) {
     return ConfigNode::Entry{key, mark, make_scalar(value, mark)};
   };
-  const LaunchDefaults defaults = launch_defaults(version, s.count("/engine_kwargs/max_model_len", context),
+  const LaunchDefaults defaults = launch_defaults(first_engine, s.count("/engine_kwargs/max_model_len", context),
                                                   s.flag("/engine_kwargs/enable_chunked_prefill"));
-  Entries e{word("name", profile_of(version)),
+  Entries e{word("name", "vllm"),
             whole("max_num_seqs", s.resolved("/resolved_config/scheduler_config/max_num_seqs",
                                              "/engine_kwargs/max_num_seqs", defaults.max_num_seqs)),
             whole("max_num_batched_tokens",
                   s.resolved("/resolved_config/scheduler_config/max_num_batched_tokens",
                              "/engine_kwargs/max_num_batched_tokens", defaults.max_num_batched_tokens)),
             word("chunked_prefill", defaults.chunked_prefill ? "true" : "false")};
-  if (version < 0.008 && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
+  if (known) e.push_back(word("version", version.c_str()));
+  e.push_back(word("front_end", "none"));
+  if (first_engine && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
   // Recorded prompts differ; but with it preempted requests find their own blocks again. The default from 0.8 on.
   const auto flag = [&](const char* key, bool value) { e.push_back(word(key, value ? "true" : "false")); };
   flag("prefix_caching", s.resolved_flag("/resolved_config/cache_config/enable_prefix_caching",
-                                         "/engine_kwargs/enable_prefix_caching", version >= 0.008));
-  flag("prompt_must_fit",
-       s.flag("/resolved_config/scheduler_config/scheduler_reserve_full_isl", version >= kPromptMustFit));
+                                         "/engine_kwargs/enable_prefix_caching", !first_engine));
+  if (const auto whole_prompt = s.flag("/resolved_config/scheduler_config/scheduler_reserve_full_isl"))
+    flag("prompt_must_fit", *whole_prompt);
   flag("own_all_reduce", !s.resolved_flag("/resolved_config/parallel_config/disable_custom_all_reduce",
                                           "/engine_kwargs/disable_custom_all_reduce", false));
-  // The default from 0.14 on.
-  if (version >= 0.008)
-    flag("async_scheduling", s.resolved_flag("/resolved_config/scheduler_config/async_scheduling",
-                                             "/engine_kwargs/async_scheduling", version >= 0.014));
+  for (const char* where : {"/engine_kwargs/async_scheduling", "/resolved_config/scheduler_config/async_scheduling"}) {
+    const auto told = s.flag(where);
+    if (!told || first_engine) continue;
+    std::erase_if(e, [](const ConfigNode::Entry& entry) { return entry.key == "async_scheduling"; });
+    flag("async_scheduling", *told);
+  }
   if (s.find("/engine_kwargs/max_model_len") != nullptr)
     e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
   if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
     e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
   const bool eager = s.flag("/engine_kwargs/enforce_eager", false);
   if (eager) e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
-  // Passes of its compiler: the former is the default from 0.16 on, where the profile has it; the latter since pull
-  // request 19830, in 0.10.
-  if (eager || version < 0.016) flag("fused_all_reduce", false);
-  if (eager || version < 0.010) flag("compiled_quantization", false);
+  if (eager) {  // passes of its compiler
+    flag("fused_all_reduce", false);
+    flag("compiled_quantization", false);
+  }
   for (const char* key : {"quantization", "speculative_config"}) {
     if (s.find(fmt::format("/engine_kwargs/{}", key).c_str()) != nullptr)
       s.fail(fmt::format("'{}' is not taken from a run's settings yet", key));
@@ -311,7 +316,6 @@ RequestSettings read_request_settings(const std::string& path, const std::string
     out.replicas = ranks;
   }
   auto d = std::make_shared<Deployment>(*out.deployment);
-  d->engine.host = without_front_end(d->engine.host);
   set_cache(s, d->memory);
   out.deployment = std::move(d);
   return out;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 
+#include <fmt/format.h>
+
 namespace roofcast {
 namespace {
 
@@ -89,11 +91,20 @@ std::vector<AccuracyLine> lines_of(const Samples& samples) {
   return lines;
 }
 
+/// Runs of one deployment under different host costs do not share prices.
+std::string costs_key(const EngineSpec& engine) {
+  const HostCosts& h = engine.host;
+  return fmt::format("|{}.{}.{}.{}.{}.{}.{}.{}.{}", engine.launch_speed, h.step_time.base(), h.sequence_time.base(),
+                     h.scheduler_time.base(), h.scheduler_sequence_time.base(), h.prefill_step_time.base(),
+                     h.launch_time.base(), h.eager_step_time.base(), h.rank_skew.base());
+}
+
 /// A run whose requests do not all fit the cache at their mean length waits for memory.
 std::string load_of(RunKind kind, const MeasuredRun& run) {
   const Deployment& d = *run.deployment;
   const double tokens = run.workload.prompt_tokens.mean() + run.workload.output_tokens.mean();
-  const double in_flight = closed_loop(kind) ? run.workload.arrivals.concurrency : run.batch;
+  const double in_flight =
+      closed_loop(kind) ? run.workload.arrivals.concurrency : static_cast<double>(run.workload.requests);
   const double room = d.memory.max_batch(tokens, d.engine.block_size) * d.sharding.attention_dp;
   if (room < in_flight) return "KV-limited";
   return in_flight <= 4.0 * d.sharding.gpus() ? "light load" : "loaded";
@@ -101,12 +112,14 @@ std::string load_of(RunKind kind, const MeasuredRun& run) {
 
 }  // namespace
 
-std::vector<RowPrediction> predict_all(const MeasuredRuns& runs) {
+std::vector<RowPrediction> predict_all(const MeasuredRuns& runs,
+                                       const std::function<bool(const MeasuredRun&)>& wanted) {
   std::map<std::string, std::vector<std::size_t>> by_deployment;
   std::vector<RowPrediction> rows(runs.runs.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].note = runs.runs[i].note;
-    if (rows[i].note.empty()) by_deployment[runs.runs[i].deployment_key].push_back(i);
+    if (rows[i].note.empty() && (!wanted || wanted(runs.runs[i])))
+      by_deployment[runs.runs[i].deployment_key + costs_key(runs.runs[i].deployment->engine)].push_back(i);
   }
   std::vector<std::vector<std::size_t>> tasks;
   for (auto& [key, members] : by_deployment) tasks.push_back(std::move(members));
@@ -114,7 +127,7 @@ std::vector<RowPrediction> predict_all(const MeasuredRuns& runs) {
     const auto pricer = make_model_pricer(runs.runs[tasks[t].front()].deployment);
     for (std::size_t i : tasks[t]) {
       try {
-        rows[i].prediction = predict_run(runs.kind, runs.runs[i], *pricer);
+        rows[i].prediction = predict_run(runs.runs[i], *pricer);
       } catch (const ConfigError& error) {
         rows[i].note = error.what();
       }
@@ -139,6 +152,16 @@ std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvT
   for (const AccuracyLine& line : dense) {
     if (line.group == "dense groups") lines.push_back(line);
   }
+  return lines;
+}
+
+std::vector<AccuracyLine> accuracy_by(const MeasuredRuns& runs, const CsvTable& table,
+                                      const std::vector<RowPrediction>& rows,
+                                      const std::function<std::string(const MeasuredRun&)>& group_of,
+                                      const std::string& mean) {
+  std::vector<AccuracyLine> lines =
+      lines_of(collect(runs, table, rows, [&](const MeasuredRun& run, std::size_t) { return group_of(run); }));
+  add_means(lines, mean, false);
   return lines;
 }
 

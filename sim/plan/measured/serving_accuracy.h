@@ -1,6 +1,7 @@
 #pragma once
 // Predictions of a table of measured runs, and how far off they are by group and regime.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ struct RowPrediction {
   std::string note;
 };
 
-/// Predicts every row, on all cores; rows of one deployment share their prices.
-std::vector<RowPrediction> predict_all(const MeasuredRuns& runs);
+/// Predicts every row for which `wanted` holds (null: all), on all cores; rows of one deployment share their prices.
+std::vector<RowPrediction> predict_all(const MeasuredRuns& runs,
+                                       const std::function<bool(const MeasuredRun&)>& wanted = nullptr);
 
 /// One line of the accuracy table.
 struct AccuracyLine {
@@ -32,6 +34,11 @@ struct AccuracyLine {
 /// groups").
 std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvTable& table,
                                             const std::vector<RowPrediction>& rows);
+/// By what `group_of` says and metric; then the mean of those of 5 rows or more, called `mean`.
+std::vector<AccuracyLine> accuracy_by(const MeasuredRuns& runs, const CsvTable& table,
+                                      const std::vector<RowPrediction>& rows,
+                                      const std::function<std::string(const MeasuredRun&)>& group_of,
+                                      const std::string& mean);
 /// The same rows by load: light (at most 4 a GPU in flight), loaded, KV-limited (queues for memory).
 std::vector<AccuracyLine> accuracy_by_load(const MeasuredRuns& runs, const CsvTable& table,
                                            const std::vector<RowPrediction>& rows);

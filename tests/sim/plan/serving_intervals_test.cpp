@@ -12,8 +12,13 @@
 namespace roofcast {
 namespace {
 
+/// Host costs of the tests' own, so that a new fit changes nothing here: the limit is near 24 requests/s.
 Scenario scenario_of(const std::string& load, Fidelity fidelity = Fidelity::kCalibrated) {
-  return read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, workload: {prompt_tokens: 1000, "
+  return read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, engine: {name: vllm, host: {"
+                                         "step_time: 300 us, sequence_time: 2 us, scheduler_time: 0 us, "
+                                         "scheduler_sequence_time: 0 us, prefill_step_time: 8.5 ms, "
+                                         "request_time: 1 ms, request_latency: 3 ms, token_time: 40 us, "
+                                         "prompt_token_time: 5 us}}, workload: {prompt_tokens: 1000, "
                                          "output_tokens: 200, " +
                                              load + "}}",
                                          "s.yaml"),
@@ -37,7 +42,10 @@ TEST_CASE("serving intervals: a lone request's TPOT is as uncertain as its decod
   const Scenario s = scenario_of("arrivals: {process: closed_loop, concurrency: 1}, requests: 3");
   StepModel model(s.deployment);
   const StepBreakdown step = model.breakdown({.decodes = 1, .decode_context = 1100, .prefills = {}});
-  const Interval expected = interval_of(step.time, relative_spread(step, *s.deployment, step.time));
+  // Its kernels' uncertainty, and what a lightly loaded deployment as a whole may be off by.
+  const Interval expected =
+      interval_of(step.time, together(kernel_spread(relative_spread(step, *s.deployment, step.time)),
+                                      system_spread(*s.deployment, LoadRegime::kLight).tpot));
   const MetricInterval tpot = interval(s, "mean_tpot_ms");
   CHECK(std::log(ratio(tpot)) == doctest::Approx(std::log(expected.high / expected.low)).epsilon(0.2));
 }
@@ -81,7 +89,7 @@ TEST_CASE("serving intervals: a queue at its limit makes TTFT more uncertain tha
       interval(scenario_of("arrivals: {process: poisson, rate: 1 /s}, requests: 150"), "mean_ttft_ms");
   const MetricInterval full =
       interval(scenario_of("arrivals: {process: poisson, rate: 24 /s}, requests: 2000"), "mean_ttft_ms");
-  CHECK(ratio(full) > 5 * ratio(light));
+  CHECK(ratio(full) > 3 * ratio(light));
 }
 
 TEST_CASE("serving intervals: the ideal roofline has none") {

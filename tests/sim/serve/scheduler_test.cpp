@@ -68,6 +68,20 @@ TEST_CASE("prefill_first: admission reserves a share of the output") {
   }
 }
 
+TEST_CASE("mixed_chunk: chunks run beside decodes, with a share of the output reserved") {
+  fake::Requests source;
+  source.add(0, 60, 4).add(0, 60, 4);
+  CHECK(play(engine("mixed_chunk", 100), source) == "0+100x1 1+20x1 2+0x2 1+0x1");  // as decode_first
+  // Admission as prefill_first's: 16 + 64 of 160 tokens reserved, so two of three; with 0.5, 16 + 32, three.
+  for (const auto& [ratio, together] : {std::pair{1.0, 2}, {0.5, 3}}) {
+    const auto d = engine("mixed_chunk", 1000, 10 * 16);
+    d->engine.reserve_output_ratio = ratio;
+    fake::Requests three;
+    three.add(0, 16, 65).add(0, 16, 65).add(0, 16, 65);
+    CHECK(play(d, three).starts_with(fmt::format("0+{}x1 {}+", 16 * together, together)));
+  }
+}
+
 TEST_CASE("no_evict: admits only what can run to its end, in steps that mix") {
   // 5 blocks each; 10 are there.
   const auto d = engine("no_evict", 1000, 10 * 16);
@@ -348,5 +362,5 @@ TEST_CASE("policies: shortest and most urgent first") {
 
 TEST_CASE("schedulers: an unknown name is the user's mistake") {
   CHECK_THROWS_AS(make_scheduler("decode_last"), ConfigError);
-  CHECK(schedulers().size() == 5);
+  CHECK(schedulers().size() == 6);
 }

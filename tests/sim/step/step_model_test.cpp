@@ -38,6 +38,7 @@ TEST_CASE("launching a graph in pieces and sending steps to workers cost by rank
   const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true, double host_speed = 1) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", tp);
     d->gpu.node.host_speed = host_speed;
+    d->engine.host.scheduler_time = d->engine.host.scheduler_sequence_time = Seconds(0);  // a floor that may hide them
     d->engine.host.piece_time = piece_us * kMicrosecond;
     d->engine.host.worker_time = worker_us * kMicrosecond;
     d->engine.graphs.enabled = graphs;
@@ -75,7 +76,10 @@ TEST_CASE("a slower host takes longer for all that it does, but ranks wait for e
   const auto step = [](double factor, bool graphs) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", 2);
     d->engine.graphs.enabled = graphs;
+    d->engine.async_scheduling = false;
     d->engine.host = {.step_time = kMillisecond,
+                      .scheduler_time = kMillisecond,
+                      .scheduler_sequence_time = kMicrosecond,
                       .worker_time = kMillisecond,
                       .launch_time = kMillisecond,
                       .piece_time = kMicrosecond,
@@ -83,9 +87,71 @@ TEST_CASE("a slower host takes longer for all that it does, but ranks wait for e
     d->engine.host.scale(factor);
     return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
   };
-  // 1 ms + 1 ms of the host and 32 layers x 1 us x (1 + log2 2) more
-  CHECK(step(2, true) - step(1, true) == doctest::Approx(2000.0 + 64.0));
+  // 1 ms + 1 ms + 8 x 1 us + 1 ms of the host and 32 layers x 1 us x (1 + log2 2) more
+  CHECK(step(2, true) - step(1, true) == doctest::Approx(3008.0 + 64.0));
   CHECK(step(2, false) == doctest::Approx(2 * step(1, false)));  // bound by its launches
+}
+
+TEST_CASE("the scheduler's own work comes before a step, or beside it and shows where it is longer") {
+  const auto step = [](double scheduler_us, double sequence_us, bool async, int sequences = 8, double host_speed = 1) {
+    auto d = deploy("llama-3.1-8b", "h100-sxm");
+    d->gpu.node.host_speed = host_speed;
+    d->engine.async_scheduling = async;
+    d->engine.host = {.step_time = 100.0 * kMicrosecond,
+                      .scheduler_time = scheduler_us * kMicrosecond,
+                      .scheduler_sequence_time = sequence_us * kMicrosecond};
+    StepModel model(d);
+    const double one = model.cost(decodes(sequences, 500)).time.in(kMicrosecond);
+    CHECK(model.decode_run(sequences, sequences * 500.0, 1, 4).time.in(kMicrosecond) ==
+          doctest::Approx(4 * one).epsilon(1e-3));
+    const StepBreakdown parts = model.breakdown(decodes(sequences, 500));
+    CHECK((parts.gpu_time + parts.host_time).in(kMicrosecond) == doctest::Approx(one).epsilon(1e-3));
+    return one;
+  };
+  const double gpu = step(0, 0, true) - 100;  // 16 GB of weights at 3.35 TB/s, and more: 5 ms at least
+  REQUIRE(gpu > 4500);
+  REQUIRE(gpu < 9000);
+  CHECK(step(0, 0, false) == step(0, 0, true));
+  // Before the GPU's: 1000 us + 8 x 20 us more
+  CHECK(step(1000, 20, false) - step(0, 0, false) == doctest::Approx(1000 + 8 * 20.0));
+  // Beside it: nothing to be seen of 1160 us, but 20 ms are longer than the GPU's, and 0.1 ms come before in either
+  // case.
+  CHECK(step(1000, 20, true) == step(0, 0, true));
+  CHECK(step(20000, 0, true) == doctest::Approx(20000 + 100));
+  CHECK(step(20000, 20, true) == doctest::Approx(20000 + 8 * 20.0 + 100));
+  CHECK(step(20000, 20, false) == doctest::Approx(gpu + 20000 + 8 * 20.0 + 100));
+  // More sequences take longer: 24 more of them, 24 x 20 us.
+  CHECK(step(20000, 20, true, 32) - step(20000, 20, true, 8) == doctest::Approx(24 * 20.0));
+  // A host of half the speed takes twice as long over both.
+  CHECK(step(20000, 20, true, 8, 0.5) == doctest::Approx(2 * (20000 + 8 * 20.0 + 100)));
+}
+
+TEST_CASE("the scheduler's work is of a rank's sequences, and prompts are among them") {
+  const auto step = [](const StepBatch& batch, int attention_dp, double sequence_us) {
+    auto d = deploy("qwen3-30b-a3b", "h200-sxm");
+    d->sharding.attention_dp = attention_dp;
+    d->engine.async_scheduling = false;
+    d->engine.host = {.scheduler_sequence_time = sequence_us * kMicrosecond};
+    return StepModel(d).cost(batch).time.in(kMicrosecond);
+  };
+  const auto more = [&](const StepBatch& batch, int attention_dp) {
+    return step(batch, attention_dp, 1000) - step(batch, attention_dp, 0);
+  };
+  CHECK(more(decodes(8, 500), 1) == doctest::Approx(8 * 1000.0));
+  CHECK(more(decodes(8, 500), 4) == doctest::Approx(8 / 4 * 1000.0));  // four ranks, each with its own scheduler
+  const std::vector<PrefillChunk> prompts(6, {.tokens = 100});
+  CHECK(more({.decodes = 8, .decode_context = 8 * 500.0, .prefills = prompts}, 1) == doctest::Approx((8 + 6) * 1000.0));
+  CHECK(more({.decodes = 8, .decode_context = 8 * 500.0, .prefills = prompts}, 4) ==
+        doctest::Approx((2 + 2) * 1000.0));  // two prompts on the fullest rank
+}
+
+TEST_CASE("the datasheet's machine has no scheduler") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm", 1, Fidelity::kIdeal);
+  d->engine.async_scheduling = false;
+  const Seconds without = StepModel(d).cost(decodes(8, 500)).time;
+  auto slow = std::make_shared<Deployment>(*d);
+  slow->engine.host.scheduler_time = Seconds(1);
+  CHECK(StepModel(slow).cost(decodes(8, 500)).time == without);
 }
 
 TEST_CASE("prices of many chunks are told apart from those of few") {

@@ -26,10 +26,10 @@ TEST_CASE("acceptance: the one that made a run is found again") {
   MeasuredRun run = runs.runs[0];
   REQUIRE(run.note == "");
   CHECK_FALSE(run.scored);
-  CHECK(run.speculation.num_speculative_tokens == 3);
+  CHECK(run.serving.speculation.num_speculative_tokens == 3);
   const auto pricer = make_model_pricer(run.deployment);
-  run.speculation.acceptance = {0.6};
-  const CsvTable measured = table(predict_run(runs.kind, run, *pricer).tpot_ms);
+  run.serving.speculation.acceptance = {0.6};
+  const CsvTable measured = table(predict_run(run, *pricer).tpot_ms);
   const auto fits = fit_acceptance(read_measured_runs(measured), measured);
   REQUIRE(fits.size() == 1);
   CHECK(fits[0].acceptance == doctest::Approx(0.6).epsilon(0.02));

@@ -127,7 +127,8 @@ TEST_CASE("settings of a recorded run") {
   CHECK_FALSE(later.own_all_reduce);
   CHECK_FALSE(later.async_scheduling);
   CHECK(later.prompt_must_fit);
-  // Passes of its compiler, which nothing goes through that runs eagerly: one since 0.10, one on Blackwell since 0.16.
+  // Passes of its compiler, which nothing goes through that runs eagerly: one since 0.10, one on Hopper and Blackwell
+  // since 0.16.
   const auto passes = [&](const std::string& gpu, const std::string& version, const char* eager = "false") {
     const EngineSpec e = read(std::string(R"(, "enforce_eager": )") + eager,
                               R"(, "vllm_version": ")" + version + R"(", "hardware": {"device_name": ")" + gpu + "\"}")
@@ -143,9 +144,14 @@ TEST_CASE("settings of a recorded run") {
   // Before 0.8 a budget without chunks holds the longest prompt: Llama 2's 4096 tokens, or what it was told.
   const std::string v0 = R"(, "vllm_version": "0.6.6", "hardware": {"device_name": "NVIDIA H100 80GB HBM3"})";
   const EngineSpec whole = read(R"(, "model": "meta-llama/Llama-2-7b-hf")", v0).deployment->engine;
-  CHECK(whole.name == "vllm-0");
-  CHECK(told.deployment->engine.name == "vllm");
-  CHECK(read("", R"(, "vllm_version": "0.10.2")").deployment->engine.name == "vllm-0.10");
+  // The release of its version; no server stands before the engine.
+  CHECK(whole.name == "vllm");
+  CHECK(whole.version == "0.6.6");
+  CHECK(told.deployment->engine.version == "0.11.0");
+  const EngineSpec earlier = read("", R"(, "vllm_version": "0.10.2")").deployment->engine;
+  CHECK(earlier.version == "0.10.2");
+  CHECK(earlier.front_end == "none");
+  CHECK(earlier.host.request_latency == Seconds(0));
   CHECK(whole.max_num_batched_tokens == 4096);
   CHECK_FALSE(whole.chunked_prefill);
   CHECK(whole.max_num_seqs == 256);

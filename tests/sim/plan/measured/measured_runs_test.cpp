@@ -4,541 +4,531 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
-#include "base/config_library.h"
-#include "sim/plan/measured/host_fit.h"
 #include "sim/plan/measured/serving_accuracy.h"
-#include "sim/serve/step_pricer.h"
+#include "sim/plan/parallel.h"
 #include "sim/step/step_model.h"
+#include "tests/sim/plan/measured/rows.h"
 
 using namespace roofcast;
+using rows::apart;
+using rows::Cells;
+using rows::figure;
 
 namespace {
 
-/// One setup of five decode workers at the concurrencies of a sweep.
-MeasuredRuns sweep(std::initializer_list<int> concurrencies) {
-  std::string text =
-      "model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,prefill_num_workers,"
-      "prefill_batch_size,prefill_tp_size,decode_num_workers,decode_batch_size,decode_tp_size,ttft_ms,tpot_ms\n";
-  for (const int concurrency : concurrencies)
-    text +=
-        fmt::format("llama-3.1-8b,h100-sxm,trtllm,0.8.1,inferencex,none,fp8,256,64,{},1,1,1,5,1,1,1,1\n", concurrency);
-  return read_measured_runs(CsvTable::parse(text, "runs.csv"));
+Cells loop(const Cells& changes) { return rows::closed_loop(changes); }
+
+EngineSpec engine(const Cells& run) {
+  const MeasuredRun read = rows::read(run);
+  REQUIRE(read.note == "");
+  return read.deployment->engine;
+}
+Precision precision(const Cells& run) {
+  const MeasuredRun read = rows::read(run);
+  REQUIRE(read.note == "");
+  return read.deployment->precision;
 }
 
-/// SGLang takes a token budget by GPU, and shares it among ranks of attention-DP.
-MeasuredRun sglang_apart() {
-  return read_measured_runs(
-             CsvTable::parse("model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,"
-                             "prefill_num_workers,prefill_batch_size,prefill_tp_size,decode_num_workers,"
-                             "decode_batch_size,decode_tp_size,decode_attention_dp_size,ttft_ms,tpot_ms\n"
-                             "qwen3-30b-a3b,h200-sxm,sglang,0.5.10,inferencex,none,bf16,256,64,4,1,1,1,1,4,1,4,1,1\n",
-                             "runs.csv"))
-      .runs.at(0);
+/// What `simulate` says of the run's scenario, written to a file and read again.
+RunPrediction simulated(const MeasuredRun& run) {
+  const Scenario s = read_scenario(parse_config_text(to_yaml(*run.scenario), run.id + ".yaml"), Fidelity::kCalibrated);
+  const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+  RunPrediction p;
+  if (m.completed == 0) return p;
+  p.ttft_ms = m.ttft_ms.mean();
+  p.tpot_ms = m.tpot_ms.mean();
+  const double seconds = m.duration.base();
+  p.value = run.metric == "ttft_ms"                ? p.ttft_ms
+            : run.metric == "tpot_ms"              ? p.tpot_ms
+            : run.metric == "itl_ms"               ? m.itl_ms.mean()
+            : run.metric == "e2e_ms"               ? seconds * 1e3
+            : run.metric == "total_tokens_per_s"   ? (m.input_tokens + m.output_tokens) / seconds
+            : run.metric == "output_tokens_per_s"  ? m.output_tokens / seconds
+            : run.metric == "tokens_per_s_per_gpu" ? m.output_tokens / seconds / s.deployment->sharding.gpus()
+                                                   : 0;
+  return p;
 }
 
-MeasuredRun batch(const std::string& row) {
-  const CsvTable table = CsvTable::parse(
-      "source,version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,batch,metric,value\n" + row + "\n", "s.csv");
-  return read_measured_runs(table).runs.at(0);
+/// Of every run that can be predicted: both ways, to the last bit. Returns how many there were.
+int compare_with_simulate(const MeasuredRuns& runs) {
+  const std::vector<RowPrediction> rows = predict_all(runs);
+  std::vector<RunPrediction> again(rows.size());
+  parallel_for_each_index(rows.size(), [&](std::size_t i) {
+    if (runs.runs[i].note.empty()) again[i] = simulated(runs.runs[i]);
+  });
+  int predicted = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].prediction) continue;
+    INFO(runs.runs[i].id << ": " << runs.runs[i].deployment_key << "\n" << to_yaml(*runs.runs[i].scenario));
+    CHECK(rows[i].prediction->ttft_ms == again[i].ttft_ms);
+    CHECK(rows[i].prediction->tpot_ms == again[i].tpot_ms);
+    CHECK(rows[i].prediction->value == again[i].value);
+    ++predicted;
+  }
+  return predicted;
 }
 
-MeasuredRun offline(const std::string& version, int isl, int osl) {
-  const CsvTable table =
-      CsvTable::parse(fmt::format("version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,metric,value\n"
-                                  "{},llama-3.1-8b,h100-sxm,trtllm,fp8,fp8,1,1,{},{},output_tokens_per_s,1\n",
-                                  version, isl, osl),
-                      "o.csv");
-  return read_measured_runs(table).runs.at(0);
-}
-
-double predicted(RunKind kind, const MeasuredRun& run) {
-  REQUIRE(run.note == "");
-  const auto pricer = make_model_pricer(run.deployment);
-  return predict_run(kind, run, *pricer).value;
+/// Every `nth` row of a table.
+CsvTable thinned(const std::string& path, std::size_t nth) {
+  std::ifstream in(path);
+  std::string text;
+  std::size_t at = 0;
+  for (std::string line; std::getline(in, line); ++at) {
+    if (at == 0 || at % nth == 1) text += line + "\n";
+  }
+  return CsvTable::parse(text, path);
 }
 
 }  // namespace
 
-TEST_CASE("measured runs: a prefill worker takes the launch defaults of its own GPUs") {
-  const MeasuredRun run = sglang_apart();
-  REQUIRE(run.deployment->sharding.attention_dp == 4);
-  const int decode = run.deployment->engine.max_num_batched_tokens;
-  CHECK(run.disaggregation->prefill->engine.max_num_batched_tokens == 4 * decode);
-}
-
-TEST_CASE("measured runs: a sweep that overfills its decode workers shows their limit") {
-  const MeasuredRuns runs = sweep({5, 30, 55});
-  REQUIRE(runs.kind == RunKind::kDisaggregated);
-  for (const MeasuredRun& run : runs.runs) CHECK(run.deployment->engine.max_num_seqs == 8);
-  CHECK(sweep({40}).runs.at(0).deployment->engine.max_num_seqs == 8);
-  CHECK(sweep({39}).runs.at(0).deployment->engine.max_num_seqs == 4);
-  CHECK(runs.runs[0].deployment->engine.graphs.dependent_launch);  // Dynamo 0.8 carries TensorRT-LLM 1.2
-  CHECK(runs.runs[0].disaggregation->latency == runs.runs[0].deployment->engine.handover_time);
-  CHECK(runs.runs[0].disaggregation->prefill->engine.max_num_seqs == 8192 / 256);
-}
-
-TEST_CASE("measured runs: a slip in a column is a note, not a run of hours") {
-  const MeasuredRuns runs = sweep({16, 100'000'000});
-  CHECK(runs.runs.at(0).note == "");
-  CHECK(runs.runs.at(1).note == "runs.csv:3:1: a run of 1000000000 requests; at most 1000000 are simulated");
-}
-
-TEST_CASE("measured runs: offline benchmarks queue what their version's page says, without a front end") {
-  CHECK(offline("v0.10.0", 128, 128).workload.requests == 2000);
-  CHECK(offline("v0.10.0", 128, 128).deployment->engine.max_num_batched_tokens == 2048);
-  CHECK(offline("v0.17", 128, 128).workload.requests == 30000);
-  CHECK(offline("v0.17", 2048, 2048).workload.requests == 1500);
-  CHECK(offline("v0.17", 128, 128).deployment->engine.name == "trtllm-0");
-  CHECK(offline("v0.21", 128, 128).deployment->engine.name == "trtllm-1.0");
-  CHECK(offline("v0.21", 128, 128).deployment->engine.host.token_time == Seconds(0));
-  // Groups of four query heads: decoded head by head in 0.10, together from 0.11 on.
-  CHECK(offline("v0.10.0", 128, 128).deployment->engine.shared_query_heads == 8);
-  CHECK(offline("v0.11.0", 128, 128).deployment->engine.shared_query_heads == 0);
-}
-
-TEST_CASE("measured runs: vLLM's V0 engine decodes with its paged kernel where FlashAttention has none") {
-  const auto engine = [](const std::string& what) {
-    return batch("argonne_llm_inference_bench,repo," + what + ",1,1,128,128,16,e2e_ms,1").deployment->engine;
+TEST_CASE("measured runs: `simulate` gives a run's scenario the numbers that the run is predicted") {
+  const Cells deepseek = {{"model", "deepseek-v3"}, {"gpu", "b200-sxm"}, {"weight_dtype", "fp8_block"}, {"isl", "512"}};
+  const std::vector<Cells> loops{
+      loop({}),
+      loop({{"concurrency", "37"}, {"protocol", "inferencex"}, {"measured", "2026-04-18"}}),
+      loop({{"concurrency", "37"}, {"protocol", "nvidia"}, {"engine", "trtllm"}, {"engine_version", "1.0.0rc3"}}),
+      loop(
+          {{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"tp", "2"}, {"mixed_chunk", "1"}, {"recipe", "dynamo"}}),
+      loop({{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"async_scheduling", "0"}, {"recv_interval", "10"}}),
+      loop({{"engine", "vllm"}, {"engine_version", "0.6.3"}, {"memory_fraction", "0.3"}, {"concurrency", "64"}}),
+      loop(rows::with(deepseek, {{"engine", "sglang"},
+                                 {"engine_version", "0.5.10"},
+                                 {"tp", "8"},
+                                 {"protocol", "inferencex"},
+                                 {"measured", "2026-04-01"}})),
+      loop(rows::with(deepseek, {{"engine", "trtllm"},
+                                 {"engine_version", "1.2.0"},
+                                 {"tp", "1"},
+                                 {"attention_dp", "8"},
+                                 {"moe_ep", "8"},
+                                 {"concurrency", "32"},
+                                 {"protocol", "inferencex"}})),
+      loop(rows::with(deepseek, {{"engine", "trtllm"},
+                                 {"engine_version", "1.2.0"},
+                                 {"tp", "8"},
+                                 {"speculation", "mtp"},
+                                 {"num_speculative_tokens", "3"}})),
+      loop({{"model", "qwen3-next-80b-a3b"}, {"tp", "4"}, {"engine", "sglang"}, {"engine_version", "0.5.5"}}),
+      loop({{"model", "gpt-oss-120b"}, {"weight_dtype", ""}, {"gpu", "h200-sxm"}, {"distinct_prompts", "3"}}),
   };
-  CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
-  CHECK(engine("llama-3.1-8b,h100-sxm,vllm,fp16,fp8").shared_query_heads == 1);
-  CHECK(batch("argonne_llm_inference_bench,repo,llama-3.1-8b,h100-sxm,vllm,fp16,fp8,1,1,128,128,16,e2e_ms,1")
-            .deployment->precision.kv_cache == Dtype::kFp8);
-  CHECK(engine("mistral-7b,h100-sxm,vllm,fp16,fp16").shared_query_heads == 1);
-  CHECK(engine("mistral-7b,a100-sxm,vllm,fp16,fp16").shared_query_heads == 0);
-  CHECK_FALSE(engine("llama-2-7b,mi300x,vllm,fp16,fp16").graphs.enabled);
-  CHECK(engine("mixtral-8x7b,mi300x,vllm,fp16,fp16").graphs.enabled);
-  // Built for its batch.
-  CHECK(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").max_num_seqs == 16);
-  // Its own all-reduce was an option of the build until 0.12; a version of Dynamo says nothing about it.
-  CHECK_FALSE(engine("llama-3.1-8b,h100-sxm,trtllm,fp16,fp16").own_all_reduce);
-  CHECK_FALSE(offline("v0.11.0", 128, 128).deployment->engine.own_all_reduce);
-  CHECK(offline("v0.12.0", 128, 128).deployment->engine.own_all_reduce);
-  CHECK(sweep({5}).runs.at(0).deployment->engine.own_all_reduce);
+  CHECK(compare_with_simulate(read_measured_runs(rows::table(loops))) == static_cast<int>(loops.size()));
+
+  const std::vector<Cells> workers{
+      apart({{"engine", "trtllm"}, {"engine_version", "1.2.0"}}),
+      apart({{"engine", "trtllm"},
+             {"protocol", "inferencex"},
+             {"measured", "2026-02-07"},
+             {"decode_num_workers", "3"},
+             {"concurrency", "40"}}),
+      apart({{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"protocol", "nvidia"}, {"prefill_tp_size", "2"}}),
+  };
+  CHECK(compare_with_simulate(read_measured_runs(rows::table(workers))) == static_cast<int>(workers.size()));
+
+  const std::vector<Cells> batches{
+      figure({{"batch", "1"},
+              {"metric", "tpot_ms"},
+              {"source", "splitwise_profiles"},
+              {"engine", "vllm"},
+              {"version", "2023"}}),
+      figure({{"batch", "16"}, {"metric", "e2e_ms"}, {"source", "argonne_llm_inference_bench"}}),
+      figure({{"batch", "16"}, {"metric", "ttft_ms"}, {"engine", "lmdeploy"}, {"version", ""}, {"source", "lmdeploy"}}),
+      figure({{"batch", "96"},
+              {"metric", "e2e_ms"},
+              {"source", "argonne_llm_inference_bench"},
+              {"isl", "1024"},
+              {"gpu", "a100-sxm"},
+              {"engine", "vllm"},
+              {"model", "llama-2-7b"}}),
+  };
+  CHECK(compare_with_simulate(read_measured_runs(rows::table(batches))) == static_cast<int>(batches.size()));
+
+  const std::vector<Cells> offline{
+      figure({{"source", "trtllm_perf_overview"}, {"isl", "5000"}, {"osl", "500"}}),
+      figure({{"source", "trtllm_perf_overview"}, {"version", "v0.10.0"}, {"metric", "total_tokens_per_s"}}),
+      figure({{"recipe", "mlperf"}, {"version", "1.0.0"}, {"tp", "2"}, {"metric", "tokens_per_s_per_gpu"}}),
+  };
+  CHECK(compare_with_simulate(read_measured_runs(rows::table(offline))) == static_cast<int>(offline.size()));
+
+  const std::vector<Cells> online{
+      figure({{"source", "trtllm_online_serving"}, {"request_rate", "4"}, {"metric", "itl_ms"}}),
+      figure({{"source", "trtllm_online_serving"},
+              {"request_rate", "inf"},
+              {"metric", "ttft_ms"},
+              {"isl", "202"},
+              {"osl", "214"}}),
+      figure({{"request_rate", "4"}, {"metric", "ttft_ms"}}),
+  };
+  CHECK(compare_with_simulate(read_measured_runs(rows::table(online))) == static_cast<int>(online.size()));
 }
 
-TEST_CASE("measured runs: the profile of a version, or of the day where none is given") {
-  const auto profile = [](const std::string& engine, const std::string& version, const std::string& day) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,measured,weight_dtype,isl,osl,concurrency,tp,ttft_ms,"
-                               "tpot_ms\nllama-3.1-8b,h100-sxm," +
-                                   engine + "," + version + "," + day + ",bf16,128,64,8,1,1,1\n",
-                               "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.name;
-  };
-  CHECK(profile("vllm", "0.10.2", "") == "vllm-0.10");
-  CHECK(profile("vllm", "", "2025-10-05") == "vllm-0.10");
-  CHECK(profile("vllm", "", "2025-11-05") == "vllm");
-  CHECK(profile("vllm", "0.7.3", "") == "vllm-0");
-  CHECK(profile("trtllm", "1.2.0rc6", "2026-04-01") == "trtllm");
-  CHECK(profile("trtllm", "1.3.0rc5", "") == "trtllm-1.3");
-  CHECK(profile("trtllm", "", "2026-04-01") == "trtllm-1.3");
-  CHECK(profile("trtllm", "", "") == "trtllm");
-  CHECK(profile("sglang", "0.5.1.post1", "") == "sglang-0.5.8");
-  CHECK(profile("sglang", "0.5.8.post1", "2026-04-01") == "sglang-0.5.8");
-  CHECK(profile("sglang", "0.5.9", "2026-04-03") == "sglang-0.5.9");
-  CHECK(profile("sglang", "0.5.10.post1", "") == "sglang");
-  CHECK(profile("sglang", "nightly-dev", "2026-01-15") == "sglang-0.5.8");
-  CHECK(profile("sglang", "nightly-dev-20260216-d3bae71e", "2026-02-20") == "sglang-0.5.9");
-  CHECK(profile("sglang", "nightly-dev", "2026-04-08") == "sglang");
-  CHECK(profile("sglang", "", "") == "sglang");
-}
-
-TEST_CASE("measured runs: vLLM V1's largest graph is of tokens, with prefill and without") {
-  const auto graphs = [](const std::string& engine) {
-    return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
-                                              "cuda_graph_max_batch,ttft_ms,tpot_ms\nllama-3.1-8b,h100-sxm," +
-                                                  engine + ",bf16,128,64,8,1,300,1,1\n",
-                                              "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.graphs;
-  };
-  for (const char* engine : {"vllm,0.19.0", "vllm,0.10.2"}) {
-    CHECK(graphs(engine).max_batch == 300);
-    CHECK(graphs(engine).prefill_tokens == 300);
+TEST_CASE("measured runs: `simulate` gives the same numbers of the shared tables") {
+  for (const char* name : {"agg.csv", "agg-dynamo.csv", "disagg.csv", "static.csv", "offline.csv", "online.csv"}) {
+    const std::string path = std::string(ROOFCAST_SHARED_DATA) + "/e2e/" + name;
+    if (!std::filesystem::exists(path)) {
+      MESSAGE("SKIPPED: no " << path);
+      continue;
+    }
+    INFO(name);
+    CHECK(compare_with_simulate(read_measured_runs(thinned(path, 20))) > 5);
   }
-  CHECK(graphs("sglang,0.5.10").max_batch == 300);
-  CHECK(graphs("sglang,0.5.10").prefill_tokens != 300);
 }
 
-TEST_CASE("measured runs: what NVIDIA's generated configurations and InferenceX's machines were") {
-  const auto run = [](const std::string& row) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "max_num_seqs,ttft_ms,tpot_ms\n" +
-                                   row + ",1,1\n",
-                               "runs.csv"))
-        .runs.at(0);
-  };
-  // 512 sequences, or as many as there are; the budget holds a prompt of 1000, one token of each, and 1500 more. Under
-  // 1.0 without experts it holds the prompt and the seven others, less Llama's begin-of-sequence token.
-  const EngineSpec few = run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine;
+TEST_CASE("measured runs: what the recipe's rules set is in force, under the row's own settings") {
+  const Cells nvidia = loop(
+      {{"protocol", "nvidia"}, {"engine", "trtllm"}, {"weight_dtype", "fp8"}, {"isl", "1000"}, {"concurrency", "8"}});
+  // 512 sequences, or as many as there are; the budget holds a prompt of 1000, one token of each, and 1500 more.
+  const EngineSpec few = engine(rows::with(nvidia, {{"engine_version", "1.2.0"}}));
   CHECK(few.max_num_seqs == 512);
-  CHECK(few.max_num_batched_tokens == 1006);
-  CHECK(run("qwen3-32b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,1,").deployment->engine.max_num_batched_tokens ==
-        1007);
-  CHECK(
-      run("llama-3.1-8b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,1,1,").deployment->engine.max_num_batched_tokens ==
-      1000);
+  CHECK(few.max_num_batched_tokens == 512 + 1000 + 1500);
   CHECK_FALSE(few.chunked_prefill);
-  CHECK_FALSE(few.async_scheduling);
-  const EngineSpec many = run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,1024,1,").deployment->engine;
+  CHECK(few.async_scheduling);
+  CHECK(few.front_end == "dynamo");
+  const EngineSpec many = engine(rows::with(nvidia, {{"engine_version", "1.2.0"}, {"concurrency", "1024"}}));
   CHECK(many.max_num_seqs == 1024);
-  CHECK(many.max_num_batched_tokens == 3524);
-  const EngineSpec experts = run("qwen3-235b-a22b,h100-sxm,trtllm,1.0.0rc3,nvidia,fp8,1000,64,8,4,").deployment->engine;
-  CHECK(experts.max_num_batched_tokens == 3012);
-  CHECK(many.async_scheduling);
-  CHECK(run("llama-3.1-8b,h100-sxm,trtllm,1.2.0,nvidia,fp8,1000,64,8,1,16").deployment->engine.max_num_seqs == 16);
-  const auto launch_speed = [&](const std::string& gpu, const std::string& engine, const std::string& protocol) {
-    const auto d = run(fmt::format("llama-3.1-8b,{},{},,{},fp8,1000,64,8,1,", gpu, engine, protocol)).deployment;
-    return d->gpu.node.launch_speed * d->engine.launch_speed;
-  };
-  CHECK(launch_speed("b200-sxm", "vllm", "inferencex") == 0.4);
-  CHECK(launch_speed("b200-sxm", "trtllm", "inferencex") == 1.0);
-  CHECK(launch_speed("b200-sxm", "vllm", "nvidia") == 1.0);
-  CHECK(launch_speed("b300-sxm", "sglang", "inferencex") == 1.0);
-  CHECK(launch_speed("gb200", "trtllm", "nvidia") == 0.5);  // Grace's, as the GPU's file has it
+  CHECK(many.max_num_batched_tokens == 1024 + 1000 + 1500);
+  CHECK(engine(rows::with(nvidia, {{"engine_version", "1.2.0"}, {"max_num_seqs", "16"}})).max_num_seqs == 16);
+  // Before 1.1 without experts: the prompt and the seven others, less Llama's begin-of-sequence token.
+  const EngineSpec early = engine(rows::with(nvidia, {{"engine_version", "1.0.0rc3"}}));
+  CHECK(early.max_num_batched_tokens == 1000 + 8 - 2);
+  CHECK_FALSE(early.async_scheduling);
+  CHECK(engine(rows::with(nvidia, {{"engine_version", "1.0.0rc3"}, {"model", "qwen3-32b"}})).max_num_batched_tokens ==
+        1000 + 8 - 1);
+  CHECK(engine(rows::with(nvidia, {{"engine_version", "1.0.0rc3"}, {"model", "qwen3-235b-a22b"}, {"tp", "4"}}))
+            .max_num_batched_tokens == 512 + 1000 + 1500);
+  CHECK(precision(rows::with(nvidia, {{"engine_version", "1.2.0"}})).kv_cache == Dtype::kFp8);
+  CHECK(precision(rows::with(nvidia, {{"engine_version", "1.2.0"}, {"kv_dtype", "bf16"}})).kv_cache == Dtype::kBf16);
+  // Without a recipe the engine's own defaults hold.
+  CHECK(engine(rows::with(nvidia, {{"engine_version", "1.2.0"}, {"protocol", ""}})).max_num_seqs == 2048);
 }
 
-TEST_CASE("measured runs: whose all-reduces norm, too") {
-  const auto fused = [](const std::string& model, const std::string& gpu, const std::string& engine,
-                        const std::string& day) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,measured,weight_dtype,isl,osl,"
-                               "concurrency,tp,ttft_ms,tpot_ms\n" +
-                                   fmt::format("{},{},{},{},fp8,1000,64,8,4,20,5\n", model, gpu, engine, day),
-                               "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.fused_all_reduce;
-  };
-  CHECK(fused("gpt-oss-120b", "b200-sxm", "vllm,0.15.1", ""));
-  CHECK(fused("gpt-oss-120b", "b200-sxm", "vllm,", "2026-02-25"));
-  CHECK_FALSE(fused("gpt-oss-120b", "b200-sxm", "vllm,", "2025-11-02"));
-  CHECK_FALSE(fused("gpt-oss-120b", "b200-sxm", "vllm,0.11.2", "2026-02-25"));
-  CHECK_FALSE(fused("gpt-oss-120b", "h200-sxm", "vllm,0.18.0", ""));
-  CHECK(fused("gpt-oss-120b", "h200-sxm", "trtllm,1.1.0", ""));
-  CHECK_FALSE(fused("gpt-oss-120b", "h200-sxm", "trtllm,1.0.0", ""));
+TEST_CASE("measured runs: a single request of a generated configuration fits its budget") {
+  // A prompt of 1000 tokens was served alone, so 1000 + 1 - 2 tokens are not what a step took.
+  const MeasuredRun one = rows::read(loop({{"protocol", "nvidia"},
+                                           {"engine", "trtllm"},
+                                           {"engine_version", "1.0.0rc3"},
+                                           {"weight_dtype", "fp8"},
+                                           {"isl", "1000"},
+                                           {"concurrency", "1"}}));
+  CHECK(one.deployment->engine.max_num_batched_tokens >= 1000);
+  CHECK(rows::predict(one).ttft_ms > 0);
 }
 
-TEST_CASE("measured runs: whose products in block fp8 InferenceX's recipes for SGLang take from FlashInfer") {
+TEST_CASE("measured runs: InferenceX's launch scripts by engine, model and GPU") {
   const auto products = [](const std::string& model, const std::string& version, const std::string& protocol) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "ttft_ms,tpot_ms\n" +
-                                   model + ",b200-sxm,sglang," + version + "," + protocol + ",fp8,1000,64,8,8,1,1\n",
-                               "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.block_products;
+    return engine(loop({{"model", model},
+                        {"gpu", "b200-sxm"},
+                        {"engine", "sglang"},
+                        {"engine_version", version},
+                        {"protocol", protocol},
+                        {"weight_dtype", "fp8"},
+                        {"tp", "8"}}))
+        .block_products;
   };
   CHECK(products("qwen3.5-397b-a17b", "0.5.9", "inferencex") == GemmKernel::kFlashInfer);
   CHECK(products("glm-5", "0.5.9", "inferencex") == GemmKernel::kDeepGemm);  // its indexer's scores are DeepGEMM's
   CHECK(products("qwen3.5-397b-a17b", "0.5.10", "inferencex") == GemmKernel::kDeepGemm);
   CHECK(products("deepseek-v3", "0.5.10", "inferencex") == GemmKernel::kFlashInfer);
   CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == GemmKernel::kDeepGemm);
+
+  const auto trtllm = [](const Cells& changes) {
+    return loop(
+        rows::with({{"engine", "trtllm"}, {"gpu", "h200-sxm"}, {"protocol", "inferencex"}, {"tp", "8"}}, changes));
+  };
+  // Kernels launched ahead: by default from 1.2 on; of gpt-oss before, too.
+  const auto ahead = [&](const std::string& model, const std::string& version) {
+    return engine(trtllm({{"model", model}, {"engine_version", version}, {"weight_dtype", ""}}))
+        .graphs.dependent_launch;
+  };
+  CHECK(ahead("llama-3.1-70b", "1.2.0rc6.post2"));
+  CHECK(ahead("gpt-oss-120b", "1.1.0rc2.post2"));
+  CHECK_FALSE(ahead("llama-3.1-70b", "1.1.0rc2.post2"));
+  const auto apart_ahead = [](const std::string& copies, const std::string& tp) {
+    return engine(apart({{"model", "deepseek-v3"},
+                         {"gpu", "gb200"},
+                         {"engine", "trtllm"},
+                         {"protocol", "inferencex"},
+                         {"measured", "2025-10-19"},
+                         {"weight_dtype", "nvfp4"},
+                         {"decode_attention_dp_size", copies},
+                         {"decode_tp_size", tp},
+                         {"decode_moe_ep_size", "8"},
+                         {"prefill_tp_size", "4"}}));
+  };
+  CHECK(apart_ahead("1", "8").version == "1.1.0");
+  CHECK(apart_ahead("1", "8").graphs.dependent_launch);
+  CHECK(apart_ahead("1", "8").moe_kernel == MoeVariant::kLowLatency);
+  CHECK_FALSE(apart_ahead("8", "1").graphs.dependent_launch);
+  const EngineSpec balanced = engine(trtllm({{"model", "deepseek-v3"},
+                                             {"gpu", "b200-sxm"},
+                                             {"engine_version", "1.2.0"},
+                                             {"weight_dtype", ""},
+                                             {"tp", "1"},
+                                             {"attention_dp", "8"},
+                                             {"moe_ep", "8"}}));
+  CHECK(balanced.attention_dp_balance);
+  CHECK(balanced.prefill_wait_steps == 60);
+  CHECK_FALSE(balanced.chunked_prefill);
 }
 
 TEST_CASE("measured runs: DeepSeek's prompts of InferenceX's client under transformers 5 were five times as long") {
-  const auto run = [](const std::string& model, const std::string& version, const std::string& day,
-                      const std::string& protocol) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,measured,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "ttft_ms,tpot_ms\n" +
-                                   model + ",b300-sxm,sglang," + version + "," + day + "," + protocol +
-                                   ",nvfp4,7140,64,8,8,1,1\n",
-                               "runs.csv"))
-        .runs.at(0);
+  const auto run = [](const std::string& model, const std::string& day, const std::string& protocol) {
+    return rows::read(loop({{"model", model},
+                            {"gpu", "b300-sxm"},
+                            {"engine", "sglang"},
+                            {"engine_version", "0.5.10.post1"},
+                            {"measured", day},
+                            {"protocol", protocol},
+                            {"weight_dtype", "nvfp4"},
+                            {"isl", "7140"},
+                            {"tp", "8"}}))
+        .workload;
   };
-  const auto longest = [&](auto... of) { return run(of...).workload.prompt_tokens.longest(); };
-  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "inferencex") == 35921);
-  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-05-20", "inferencex") == 7140);  // mended
-  CHECK(longest("deepseek-v3", "0.5.9", "2026-03-17", "inferencex") == 7140);         // transformers 4
-  CHECK(longest("deepseek-v3", "0.5.10.post1", "2026-04-17", "nvidia") == 7140);
-  CHECK(longest("glm-5", "0.5.10.post1", "2026-04-17", "inferencex") == 7140);  // its own tokenizer
+  const WorkloadSpec grown = run("deepseek-v3", "2026-04-17", "inferencex");
+  CHECK(grown.prompt_tokens.longest() == 35921);
   // Five times the tokens in text that takes 1.6 times as long to cut.
-  CHECK(run("deepseek-v3", "0.5.10.post1", "2026-04-17", "inferencex").serving.prompt_text ==
-        doctest::Approx(1.6 * 7140 / 35921));
-  CHECK(run("glm-5", "0.5.10.post1", "2026-04-17", "inferencex").serving.prompt_text == 1.0);
+  CHECK(grown.prompt_text == doctest::Approx(1.6 * 7140 / 35921));
+  CHECK(run("deepseek-v3", "2026-05-20", "inferencex").prompt_tokens.longest() == 7140);  // mended
+  CHECK(run("deepseek-v3", "2026-04-17", "nvidia").prompt_tokens.longest() == 7140);
+  CHECK(run("glm-5", "2026-04-17", "inferencex").prompt_tokens.longest() == 7140);  // its own tokenizer
+  CHECK(run("glm-5", "2026-04-17", "inferencex").prompt_text == 1.0);
 }
 
-TEST_CASE("measured runs: NVIDIA's of March 2026 on one deployment share their requests among the pairs of 64 GPUs") {
-  const auto together = [](const std::string& version, const std::string& protocol) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "ttft_ms,tpot_ms\n"
-                               "qwen3-32b,gb200,trtllm," +
-                                   version + "," + protocol + ",nvfp4,15000,500,448,2,1,1\n",
-                               "runs.csv"))
-        .runs.at(0)
-        .workload.arrivals.concurrency;
+TEST_CASE("measured runs: formats that a checkpoint leaves as they were") {
+  const auto of = [](const char* model, const char* gpu, const char* weights) {
+    return precision(loop({{"model", model},
+                           {"gpu", gpu},
+                           {"engine", "trtllm"},
+                           {"engine_version", "1.1.0"},
+                           {"protocol", "inferencex"},
+                           {"weight_dtype", weights},
+                           {"tp", "4"}}));
   };
-  CHECK(together("1.3.0rc5", "nvidia") == 14);
-  CHECK(together("1.3.0rc5", "inferencex") == 448);
-  CHECK(together("1.3.0rc1", "nvidia") == 448);
-}
-
-TEST_CASE("measured runs: which of TensorRT-LLM's launched their kernels ahead") {
-  const auto ahead = [](const std::string& model, const std::string& version) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "ttft_ms,tpot_ms\n" +
-                                   model + ",h200-sxm,trtllm," + version + ",inferencex,fp8,1000,64,8,8,1,1\n",
-                               "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.graphs.dependent_launch;
-  };
-  CHECK(ahead("deepseek-v3", "1.2.0rc6.post2"));
-  CHECK(ahead("gpt-oss-120b", ""));
-  CHECK_FALSE(ahead("deepseek-v3", "1.1.0rc2.post2"));
-  CHECK_FALSE(ahead("llama-3.1-70b", ""));
-
-  const auto ahead_apart = [](const char* workers) {  // attention-DP, tp and ep of the decode workers
-    return read_measured_runs(
-               CsvTable::parse(
-                   std::string("model,gpu,engine,engine_version,measured,protocol,weight_dtype,isl,osl,"
-                               "concurrency,prefill_num_workers,prefill_tp_size,decode_num_workers,"
-                               "decode_attention_dp_size,decode_tp_size,decode_moe_ep_size,ttft_ms,tpot_ms\n"
-                               "deepseek-v3,gb200,trtllm,0.5.1,2025-12-19,inferencex,nvfp4,1000,64,8,1,4,1,") +
-                       workers + ",1,1\n",
-                   "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.graphs.dependent_launch;
-  };
-  CHECK(ahead_apart("1,8,8"));
-  CHECK_FALSE(ahead_apart("32,1,32"));
-}
-
-TEST_CASE("measured runs: the attention backend tells how prompts attend to what an indexer chose") {
-  const auto kernel = [](const std::string& backend) {
-    return read_measured_runs(CsvTable::parse("model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,"
-                                              "attention_backend,ttft_ms,tpot_ms\n"
-                                              "glm-5,b200-sxm,sglang,0.5.9,fp8,1000,64,8,8,\"" +
-                                                  backend + "\",1,1\n",
-                                              "runs.csv"))
-        .runs.at(0)
-        .deployment->engine.sparse_attention;
-  };
-  CHECK(kernel("nsa (decode trtllm, prefill trtllm)") == "trtllm");
-  CHECK(kernel("") == "flashmla");
-}
-
-TEST_CASE("measured runs: runs share prices only where they have the same kernels") {
-  const auto key = [](const std::string& model, const std::string& protocol, const std::string& backend) {
-    return read_measured_runs(
-               CsvTable::parse("model,gpu,engine,engine_version,protocol,weight_dtype,isl,osl,concurrency,tp,"
-                               "attention_backend,ttft_ms,tpot_ms\n" +
-                                   model + ",b300-sxm,sglang,0.5.9," + protocol + ",fp8,1000,64,8,8,\"" + backend +
-                                   "\",1,1\n",
-                               "runs.csv"))
-        .runs.at(0)
-        .deployment_key;
-  };
-  CHECK(key("glm-5", "inferencex", "") == key("glm-5", "nvidia", ""));
-  CHECK(key("glm-5", "inferencex", "") != key("glm-5", "inferencex", "nsa (decode trtllm, prefill trtllm)"));
-  CHECK(key("qwen3.5-397b-a17b", "inferencex", "") != key("qwen3.5-397b-a17b", "nvidia", ""));
-}
-
-TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
-  const auto note = [](const std::string& numbers) {
-    return read_measured_runs(CsvTable::parse("model,gpu,engine,isl,osl,concurrency,tp,max_num_seqs,memory_fraction\n"
-                                              "llama-3.1-8b,h100-sxm,vllm," +
-                                                  numbers + "\n",
-                                              "runs.csv"))
-        .runs.at(0)
-        .note;
-  };
-  CHECK(note("1000,64,8,1,,") == "");
-  CHECK(note(",64,8,1,,") == "runs.csv:2:1: 'isl' must be a whole number, 1 or more");
-  CHECK(note("1000,0,8,1,,") == "runs.csv:2:1: 'osl' must be a whole number, 1 or more");
-  CHECK(note("1000,64,0,1,,") == "runs.csv:2:1: 'concurrency' must be a whole number, 1 or more");
-  CHECK(note("1000,64,8,1,1e12,").find("'max_num_seqs' must be from 0 to 16777216") != std::string::npos);
-  CHECK(note("1000,64,8,1,,2").find("'memory_fraction' must be from 0 to 1, got 2") != std::string::npos);
-}
-
-TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
-  const MeasuredRuns runs =
-      read_measured_runs(CsvTable::parse("model,gpu,engine,version,tp,isl,osl,request_rate,metric,value\n"
-                                         "llama-3.1-8b,h100-sxm,trtllm,v0.14.0,1,202,214,inf,itl_ms,20\n"
-                                         "llama-3.1-8b,h100-sxm,trtllm,v0.14.0,1,467,256,2,itl_ms,8\n",
-                                         "runs.csv"));
-  const WorkloadSpec& spread = runs.runs[0].workload;
-  CHECK(spread.output_tokens.longest() == 1024);
-  CHECK(spread.output_tokens.mean() == doctest::Approx(214).epsilon(0.01));
-  CHECK(spread.prompt_tokens.mean() == doctest::Approx(202).epsilon(0.01));
-  CHECK(runs.runs[1].workload.output_tokens.longest() == 256);
-}
-
-TEST_CASE("measured runs: one prompt, repeated, decodes with the experts of one token") {
-  const std::string row = ",repo,mixtral-8x7b,h100-sxm,trtllm,fp16,fp16,4,1,128,128,";
-  const auto e2e = [&](const std::string& source, int batch_size) {
-    return predicted(RunKind::kStatic, batch(fmt::format("{}{}{},e2e_ms,1", source, row, batch_size)));
-  };
-  const double one = e2e("argonne_llm_inference_bench", 1), same = e2e("argonne_llm_inference_bench", 16);
-  CHECK(same < 1.2 * one);
-  CHECK(e2e("trtllm_static_batch", 16) > 1.5 * same);
-}
-
-TEST_CASE("measured runs: nvfp4 checkpoints of models with experts leave their mixers in 16 bit") {
-  const auto precision = [](const char* model, const char* gpu, const char* weights) {
-    return batch(fmt::format("x,1.1.0,{},{},trtllm,{},fp8,4,1,128,16,1,e2e_ms,1", model, gpu, weights))
-        .deployment->precision;
-  };
-  const Precision experts = precision("minimax-m2.5", "b200-sxm", "nvfp4");
+  const Precision experts = of("minimax-m2.5", "b200-sxm", "nvfp4");
   CHECK(experts.attention_weights == Dtype::kBf16);
   CHECK(experts.expert_weights == Dtype::kNvfp4);
   CHECK(experts.weights == Dtype::kNvfp4);
-  CHECK(precision("llama-3.1-70b", "b200-sxm", "nvfp4").attention_weights == Dtype::kNvfp4);
-  CHECK(precision("mixtral-8x7b", "h100-sxm", "fp8").attention_weights == Dtype::kFp8);
+  CHECK(experts.kv_cache == Dtype::kFp8);
+  CHECK(of("llama-3.1-70b", "b200-sxm", "nvfp4").attention_weights == Dtype::kNvfp4);
+  CHECK(of("mixtral-8x7b", "h100-sxm", "fp8").attention_weights == Dtype::kFp8);
+  CHECK(of("mixtral-8x7b", "h100-sxm", "fp8").static_activations);
 }
 
-TEST_CASE("measured runs: static batches queue where they do not fit, and pass a pipeline whole") {
-  const std::string argonne = "argonne_llm_inference_bench,repo,llama-2-7b,a100-sxm,vllm,fp16,fp16,1,";
-  const MeasuredRun fits = batch(argonne + "1,1024,64,16,e2e_ms,1"), queues = batch(argonne + "1,1024,64,96,e2e_ms,1");
-  CHECK_FALSE(fits.queues);
-  CHECK(queues.queues);
-  CHECK(predicted(RunKind::kStatic, queues) > 3 * predicted(RunKind::kStatic, fits));
-  const MeasuredRun staged = batch(argonne + "4,1024,64,16,e2e_ms,1");
-  CHECK(predicted(RunKind::kStatic, staged) == doctest::Approx(predicted(RunKind::kStatic, fits)));
-  const MeasuredRun rocm =
-      batch("argonne_llm_inference_bench,repo,llama-3.1-8b,mi300x,vllm,fp16,fp16,1,1,1024,64,16,e2e_ms,1");
-  CHECK(rocm.deployment->gpu.name == "mi300x-2024");
-  CHECK_FALSE(rocm.deployment->engine.graphs.enabled);
-  CHECK(rocm.deployment->engine.shared_query_heads == 1);
+TEST_CASE("measured runs: a prefill worker takes the launch defaults of its own GPUs") {
+  // SGLang takes a token budget by GPU, and shares it among ranks of attention-DP: four, against one of a prefill
+  // worker.
+  const MeasuredRun run = rows::read(apart({{"model", "qwen3-30b-a3b"},
+                                            {"gpu", "h200-sxm"},
+                                            {"engine", "sglang"},
+                                            {"engine_version", "0.5.10"},
+                                            {"decode_attention_dp_size", "4"}}));
+  REQUIRE(run.note == "");
+  REQUIRE(run.deployment->sharding.attention_dp == 4);
+  const int decode = run.deployment->engine.max_num_batched_tokens;
+  CHECK(run.serving.disaggregation->prefill->engine.max_num_batched_tokens == 4 * decode);
+}
+
+TEST_CASE("measured runs: workers apart hand over at the engine's latency") {
+  const MeasuredRun run = rows::read(apart({{"engine", "trtllm"}, {"engine_version", "1.2.0"}}));
+  CHECK(run.serving.disaggregation->latency == run.deployment->engine.handover_time);
+  CHECK(run.serving.disaggregation->prefill->engine.max_num_seqs == 8192 / 256);
+}
+
+TEST_CASE("measured runs: Argonne's engines of 2024, and their kernels") {
+  const auto of = [](const Cells& changes) {
+    return engine(figure(rows::with({{"source", "argonne_llm_inference_bench"},
+                                     {"version", "repo"},
+                                     {"batch", "16"},
+                                     {"metric", "e2e_ms"},
+                                     {"engine", "vllm"},
+                                     {"weight_dtype", "fp16"},
+                                     {"kv_dtype", "fp16"}},
+                                    changes)));
+  };
+  CHECK(of({}).shared_query_heads == 0);
+  CHECK(of({{"kv_dtype", "fp8"}}).shared_query_heads == 1);
+  CHECK(of({{"model", "mistral-7b"}}).shared_query_heads == 1);
+  CHECK(of({{"model", "mistral-7b"}, {"gpu", "a100-sxm"}}).shared_query_heads == 0);
+  CHECK_FALSE(of({{"model", "llama-2-7b"}, {"gpu", "mi300x"}}).graphs.enabled);
+  CHECK(of({{"model", "mixtral-8x7b"}, {"gpu", "mi300x"}}).graphs.enabled);
+  CHECK(of({}).front_end == "none");
+  CHECK(of({}).host.request_latency == Seconds(0));
+  const EngineSpec trtllm = of({{"engine", "trtllm"}});
+  CHECK(trtllm.max_num_seqs == 16);  // built for its batch
+  CHECK_FALSE(trtllm.own_all_reduce);
+  CHECK(rows::read(figure({{"source", "argonne_llm_inference_bench"},
+                           {"version", "repo"},
+                           {"batch", "16"},
+                           {"engine", "vllm"},
+                           {"gpu", "mi300x"}}))
+            .deployment->gpu.name == "mi300x-2024");
+}
+
+TEST_CASE("measured runs: offline benchmarks queue what their version's page says, without a front end") {
+  const auto of = [](const std::string& version, const std::string& isl) {
+    return rows::read(figure({{"source", "trtllm_perf_overview"},
+                              {"version", version},
+                              {"isl", isl},
+                              {"osl", isl},
+                              {"weight_dtype", "fp8"},
+                              {"kv_dtype", "fp8"}}));
+  };
+  CHECK(of("v0.10.0", "128").workload.requests == 2000);
+  CHECK(of("v0.10.0", "128").deployment->engine.max_num_batched_tokens == 2048);
+  CHECK(of("v0.17", "128").workload.requests == 30000);
+  CHECK(of("v0.17", "2048").workload.requests == 1500);
+  const EngineSpec compiled = of("v0.17", "128").deployment->engine, later = of("v0.21", "128").deployment->engine;
+  CHECK(compiled.compiled);
+  CHECK_FALSE(later.compiled);
+  CHECK(later.host.token_time == Seconds(0));
+  CHECK(later.gpu_memory_utilization == 0.95);
+  // Groups of four query heads: decoded head by head in 0.10, together from 0.11 on.
+  CHECK(of("v0.10.0", "128").deployment->engine.shared_query_heads == 8);
+  CHECK(of("v0.11.0", "128").deployment->engine.shared_query_heads == 0);
+  CHECK_FALSE(of("v0.11.0", "128").deployment->engine.own_all_reduce);
+  CHECK(of("v0.12.0", "128").deployment->engine.own_all_reduce);
+}
+
+TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
+  const auto of = [](const char* isl, const char* osl) {
+    return rows::read(figure({{"source", "trtllm_online_serving"},
+                              {"version", "v0.14.0"},
+                              {"request_rate", "inf"},
+                              {"isl", isl},
+                              {"osl", osl},
+                              {"metric", "itl_ms"}}))
+        .workload;
+  };
+  const WorkloadSpec spread = of("202", "214");
+  CHECK(spread.output_tokens.longest() == 1024);
+  CHECK(spread.output_tokens.mean() == doctest::Approx(214).epsilon(0.01));
+  CHECK(spread.prompt_tokens.mean() == doctest::Approx(202).epsilon(0.01));
+  CHECK(of("467", "256").output_tokens.longest() == 256);
+}
+
+TEST_CASE("measured runs: static batches queue where they do not fit") {
+  const auto e2e = [](const std::string& batch) {
+    return rows::predict(rows::read(figure({{"source", "argonne_llm_inference_bench"},
+                                            {"version", "repo"},
+                                            {"model", "llama-2-7b"},
+                                            {"gpu", "a100-sxm"},
+                                            {"engine", "vllm"},
+                                            {"isl", "1024"},
+                                            {"batch", batch},
+                                            {"metric", "e2e_ms"}})))
+        .value;
+  };
+  CHECK(e2e("96") > 3 * e2e("16"));
+}
+
+TEST_CASE("measured runs: runs share prices only where they have the same kernels") {
+  const auto key = [](const std::string& model, const Cells& changes) {
+    return rows::read(loop(rows::with({{"model", model},
+                                       {"gpu", "b300-sxm"},
+                                       {"engine", "sglang"},
+                                       {"engine_version", "0.5.9"},
+                                       {"weight_dtype", "fp8"},
+                                       {"tp", "8"}},
+                                      changes)))
+        .deployment_key;
+  };
+  CHECK(key("glm-5", {{"concurrency", "1"}}) == key("glm-5", {{"concurrency", "64"}, {"osl", "7"}}));
+  CHECK(key("glm-5", {}) != key("glm-5", {{"attention_backend", "nsa (decode trtllm, prefill trtllm)"}}));
+  CHECK(key("glm-5", {}) != key("glm-5", {{"engine_version", "0.5.5"}}));
+  CHECK(key("glm-5", {}) != key("glm-5", {{"kv_dtype", "fp8"}}));
+  CHECK(key("glm-5", {}) != key("glm-5", {{"moe_ep", "8"}}));
+  CHECK(key("qwen3.5-397b-a17b", {{"protocol", "inferencex"}}) != key("qwen3.5-397b-a17b", {{"protocol", "nvidia"}}));
+}
+
+TEST_CASE("measured runs: classes say what a run has in common with others") {
+  const MeasuredRun run = rows::read(loop({{"protocol", "nvidia"}, {"engine_version", "0.12"}}));
+  CHECK(run.id == "row-1");
+  CHECK(run.group == "llama-3.1-8b h100-sxm vllm");
+  CHECK(run.classes.version == "vllm@0.12.0");
+  CHECK(run.classes.harness == "aiconfigurator");
+  CHECK(run.classes.host == "aiconfigurator h100-sxm");
+  CHECK(run.classes.gpu == "h100-sxm");
+  CHECK(run.classes.model == "llama-3.1-8b");
+  CHECK(run.dense);
+  CHECK_FALSE(rows::read(loop({{"model", "mixtral-8x7b"}, {"tp", "2"}})).dense);
+  CHECK(rows::read(loop({{"source", "a paper"}})).classes.harness == "a paper");
+  CHECK(rows::read(loop({})).classes.harness == "unknown");
+}
+
+TEST_CASE("measured runs: what is not scored") {
+  CHECK(rows::read(loop({})).scored);
+  CHECK(rows::read(loop({{"speculation", "none"}})).scored);
+  const MeasuredRun drafted = rows::read(loop({{"model", "deepseek-v3"},
+                                               {"gpu", "b200-sxm"},
+                                               {"weight_dtype", ""},
+                                               {"tp", "8"},
+                                               {"speculation", "mtp"},
+                                               {"num_speculative_tokens", "2"}}));
+  CHECK_FALSE(drafted.scored);  // whose acceptance nobody knows
+  CHECK(drafted.doubt == "");
+  CHECK(drafted.serving.speculation.num_speculative_tokens == 2);
+  const MeasuredRun suspect = rows::read(loop({{"suspect", "1"}}));
+  CHECK_FALSE(suspect.scored);
+  CHECK(suspect.doubt == "marked suspect in the table");
+  CHECK(suspect.note == "");
+}
+
+TEST_CASE("measured runs: a row that lacks its lengths or load, or whose settings are none, says so") {
+  const auto note = [](const Cells& changes) { return rows::read(loop(changes)).note; };
+  CHECK(note({}) == "");
+  CHECK(note({{"isl", ""}}) == "runs.csv:2:1: 'isl' must be a whole number, 1 or more");
+  CHECK(note({{"osl", "0"}}) == "runs.csv:2:1: 'osl' must be a whole number, 1 or more");
+  CHECK(note({{"concurrency", "0"}}) == "runs.csv:2:1: 'concurrency' must be a whole number, 1 or more");
+  CHECK(note({{"max_num_seqs", "1e12"}}).find("'max_num_seqs' must be") != std::string::npos);
+  CHECK(note({{"memory_fraction", "2"}}) ==
+        "runs.csv:2:1: 'gpu_memory_utilization' must be between 0.01 and 1, got '2'");
+  CHECK(note({{"concurrency", "100000000"}}).find("runs.csv:2:1: ") == 0);  // a slip, not a run of hours
+}
+
+TEST_CASE("measured runs: an unknown model, GPU, engine or release is a note with the nearest") {
+  const auto note = [](const Cells& changes) {
+    const MeasuredRun run = rows::read(loop(changes));
+    CHECK(run.deployment == nullptr);
+    return run.note;
+  };
+  CHECK(note({{"model", "llama-3.1-8"}})
+            .starts_with("runs.csv:2:1: unknown model 'llama-3.1-8'; nearest is 'llama-3.1-8b'"));
+  CHECK(note({{"gpu", "h100"}}).starts_with("runs.csv:2:1: unknown gpu 'h100'; nearest is 'h100-"));
+  CHECK(note({{"engine", "vlm"}}).starts_with("runs.csv:2:1: unknown engine 'vlm'; nearest is 'vllm'"));
+  CHECK(
+      note({{"engine_version", "0.0.1"}}).starts_with("runs.csv:2:1: vllm has no release '0.0.1'; nearest is '0.1.0'"));
+  CHECK(note({{"weight_dtype", "fp7"}}).find("fp7") != std::string::npos);
+  CHECK(note({{"engine", "lmdeploy"}, {"engine_version", ""}, {"protocol", "inferencex"}}) ==
+        "runs.csv:2:1: recipe 'inferencex' does not launch lmdeploy (it launches vllm, sglang, trtllm)");
+  const MeasuredRun large = rows::read(loop({{"model", "llama-3.1-70b"}}));  // 141 GB on a GPU of 80
+  CHECK(large.note.find("141.1 GB") != std::string::npos);
+}
+
+TEST_CASE("measured runs: a scenario stays with a run that does not fit; one that cannot be written has none") {
+  const MeasuredRun large = rows::read(loop({{"model", "llama-3.1-70b"}}));
+  CHECK(large.note != "");
+  REQUIRE(large.scenario != nullptr);
+  CHECK(to_yaml(*large.scenario).starts_with("model: llama-3.1-70b\n"));
+  CHECK(rows::read(loop({{"model", "llama-3.1-8"}})).scenario == nullptr);
+  CHECK(rows::read(loop({{"isl", ""}})).scenario == nullptr);
 }
 
 TEST_CASE("measured runs: a slower host takes longer over its part of a step") {
   const auto of = [](double speed) {
-    auto d = std::make_shared<Deployment>(
-        *batch("splitwise_profiles,2023,llama-2-70b,h100-sxm,vllm,fp16,fp16,8,1,128,8,1,tpot_ms,1").deployment);
+    auto d = std::make_shared<Deployment>(*rows::read(figure({{"source", "splitwise_profiles"},
+                                                              {"version", "2023"},
+                                                              {"model", "llama-2-70b"},
+                                                              {"engine", "vllm"},
+                                                              {"tp", "8"},
+                                                              {"batch", "1"},
+                                                              {"metric", "tpot_ms"}}))
+                                               .deployment);
     d->gpu.node.host_speed = speed;
     return StepModel(d).decode_run(1, 128, 1, 1).time.base();
   };
   CHECK(of(0.5) == doctest::Approx(2 * of(1.0)));  // eager: the host sets the pace
-}
-
-namespace {
-
-/// Two groups of closed-loop runs whose measured values are the predictions, the second's times `off`.
-std::string closed_loop_runs(double off) {
-  const std::string head =
-      "model,gpu,engine,engine_version,protocol,speculation,weight_dtype,isl,osl,concurrency,tp,moe_backend,ttft_ms,"
-      "tpot_ms\n";
-  const auto rows = [](const std::string& model, double ttft, double tpot) {
-    std::string text;
-    for (const int users : {1, 2, 3, 4, 5})
-      text += fmt::format("{},h100-sxm,vllm,0.19.0,nvidia,none,bf16,256,64,{},1,,{},{}\n", model, users, ttft, tpot);
-    return text;
-  };
-  const CsvTable table = CsvTable::parse(head + rows("llama-3.1-8b", 1, 1) + rows("qwen3-8b", 1, 1), "runs.csv");
-  const MeasuredRuns runs = read_measured_runs(table);
-  std::string text = head;
-  for (const MeasuredRun& run : runs.runs) {
-    const auto pricer = make_model_pricer(run.deployment);
-    const RunPrediction p = predict_run(runs.kind, run, *pricer);
-    const bool first = run.group.starts_with("llama");
-    text += fmt::format("{},h100-sxm,vllm,0.19.0,nvidia,none,bf16,256,64,{},1,,{},{}\n",
-                        first ? "llama-3.1-8b" : "qwen3-8b", run.workload.arrivals.concurrency,
-                        p.ttft_ms * (first ? 1 : off), p.tpot_ms * (first ? 1 : off));
-  }
-  return text;
-}
-
-}  // namespace
-
-TEST_CASE("host fit: a group that is far off for another reason does not count") {
-  for (const double off : {1.1, 4.0}) {
-    const CsvTable table = CsvTable::parse(closed_loop_runs(off), "runs.csv");
-    MeasuredRuns runs = read_measured_runs(table);
-    const HostFit fit = fit_host(runs, table, "vllm", {.max_evaluations = 5, .starts = 1});
-    REQUIRE(fit.groups.size() == 2);
-    CHECK(fit.groups[0].counted);
-    CHECK(fit.groups[1].counted == (off < 2));
-  }
-}
-
-TEST_CASE("host fit: a sibling's costs are expected") {
-  const auto costs = [](const char* profile) {
-    return parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"test", 0, 0}), "an engine")).host;
-  };
-  const Seconds own = costs("vllm").step_time, sibling = costs("vllm-0").step_time;
-  REQUIRE(sibling > 2 * own);
-  const CsvTable table = CsvTable::parse(closed_loop_runs(1), "runs.csv");
-  MeasuredRuns runs = read_measured_runs(table);
-  // So strong a pull leaves the runs, which are the profile's own predictions, nothing to say.
-  const HostFit pulled =
-      fit_host(runs, table, "vllm",
-               {.max_evaluations = 150, .starts = 1, .cross_validate = true, .pull = 1000, .sibling = "vllm-0"});
-  CHECK(pulled.host.step_time / sibling == doctest::Approx(1).epsilon(0.1));
-  CHECK(pulled.groups[0].held_out.tpot == doctest::Approx(pulled.groups[0].fitted.tpot).epsilon(0.1));
-  const HostFit free = fit_host(runs, table, "vllm", {.max_evaluations = 50, .starts = 1});
-  CHECK(free.host.step_time < 0.5 * sibling);
-  CHECK(pulled.groups[0].fitted.tpot > free.groups[0].fitted.tpot);
-}
-
-TEST_CASE("host fit: a front end's costs are expected, with a sibling's of the engine and without") {
-  const auto costs = [](const char* profile) {
-    return parse_engine_spec(ConfigReader(load_named("engines", profile, Mark{"test", 0, 0}), "an engine")).host;
-  };
-  const HostCosts own = costs("vllm"), sibling = costs("vllm-0"), front_end = costs("sglang");
-  REQUIRE(sibling.step_time > 2 * own.step_time);
-  REQUIRE(front_end.request_latency > 2 * std::max(own.request_latency, sibling.request_latency));
-  const CsvTable table = CsvTable::parse(closed_loop_runs(1), "runs.csv");
-  MeasuredRuns runs = read_measured_runs(table);
-  HostFitOptions options{.max_evaluations = 150, .starts = 1, .pull = 1000, .front_end = "sglang"};
-  const HostFit alone = fit_host(runs, table, "vllm", options);
-  CHECK(alone.host.step_time / own.step_time == doctest::Approx(1).epsilon(0.1));
-  CHECK(alone.host.request_latency / front_end.request_latency == doctest::Approx(1).epsilon(0.1));
-  options.sibling = "vllm-0";
-  options.cross_validate = true;
-  const HostFit both = fit_host(runs, table, "vllm", options);
-  CHECK(both.host.step_time / sibling.step_time == doctest::Approx(1).epsilon(0.1));
-  CHECK(both.host.request_latency / front_end.request_latency == doctest::Approx(1).epsilon(0.1));
-  CHECK(both.groups[0].held_out.ttft == doctest::Approx(both.groups[0].fitted.ttft).epsilon(0.1));
-}
-
-TEST_CASE("host fit: costs that are not fitted stay in the predictions and in the result") {
-  std::string rows = "model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n";
-  for (const int concurrency : {1, 2, 4, 8, 16})
-    rows += fmt::format("llama-3.1-8b,h100-sxm,vllm,0.10.2,bf16,256,64,{},2,20,5\n", concurrency);
-  const CsvTable table = CsvTable::parse(rows, "runs.csv");
-  MeasuredRuns runs = read_measured_runs(table);
-  const HostCosts own = runs.runs[0].deployment->engine.host;
-  REQUIRE(own.piece_time > Seconds(0));
-  const HostFit fit = fit_host(runs, table, "vllm-0.10", {.max_evaluations = 3, .starts = 1});
-  CHECK(fit.host.piece_time == own.piece_time);
-  CHECK(runs.runs[0].deployment->engine.host.piece_time == own.piece_time);
-}
-
-TEST_CASE("host fit: workers apart all have the costs that are tried") {
-  std::string rows =
-      "model,gpu,engine,engine_version,weight_dtype,isl,osl,concurrency,prefill_num_workers,prefill_tp_size,"
-      "decode_num_workers,decode_tp_size,ttft_ms,tpot_ms\n";
-  for (const int concurrency : {1, 2, 4, 8, 16})
-    rows += fmt::format("llama-3.1-8b,h100-sxm,vllm,0.12.0,bf16,256,64,{},1,1,1,1,20,5\n", concurrency);
-  const CsvTable table = CsvTable::parse(rows, "runs.csv");
-  MeasuredRuns runs = read_measured_runs(table);
-  REQUIRE(runs.kind == RunKind::kDisaggregated);
-  const HostFit fit = fit_host(runs, table, "vllm", {.max_evaluations = 5, .starts = 1});
-  CHECK(runs.runs[0].disaggregation->prefill->engine.host.step_time == fit.host.step_time);
-  CHECK(fit.host.step_time != read_measured_runs(table).runs[0].deployment->engine.host.step_time);
-}
-
-TEST_CASE("host fit: costs that no run shows stay as the profile has them") {
-  std::string rows = "version,model,gpu,engine,weight_dtype,kv_dtype,tp,pp,isl,osl,metric,value\n";
-  for (const int osl : {8, 16, 24, 32, 40})
-    rows += fmt::format("v0.17,llama-3.1-8b,h100-sxm,trtllm,fp8,fp8,1,1,2048,{},output_tokens_per_s,500\n", osl);
-  const CsvTable table = CsvTable::parse(rows, "o.csv");
-  MeasuredRuns runs = read_measured_runs(table);
-  const HostFit fit = fit_host(runs, table, "trtllm-0", {.max_evaluations = 3, .starts = 1});
-  // Offline runs have no front end, one GPU no collectives.
-  const auto left = [&](std::string_view cost) {
-    return std::find(fit.unexercised.begin(), fit.unexercised.end(), cost) != fit.unexercised.end();
-  };
-  for (const char* cost : {"request_time", "request_latency", "token_time", "prompt_token_time", "rank_skew"})
-    CHECK(left(cost));
-  CHECK_FALSE(left("step_time"));
-  CHECK(fit.host.request_latency > Seconds(0));
 }
 
 TEST_CASE("measured runs: a table without what was measured is predicted all the same") {
@@ -559,16 +549,59 @@ TEST_CASE("measured runs: a table that lacks a column that no run goes without i
 }
 
 TEST_CASE("measured runs: a row whose requests never run has a note and no prediction") {
-  const CsvTable table = CsvTable::parse(
-      "model,gpu,engine,isl,osl,concurrency,tp,ttft_ms,tpot_ms\n"
-      "gpt-2,h100-sxm,vllm,1000,256,4,1,1,1\n"  // its table of positions ends at 1024
-      "gpt-2,h100-sxm,vllm,500,256,4,1,1,1\n"
-      "gpt-j-6b,h100-sxm,vllm,2048,256,4,1,1,1\n",  // 2048 by the checkpoint, but rotary: who ran it, could
-      "runs.csv");
-  const std::vector<RowPrediction> rows = predict_all(read_measured_runs(table));
-  CHECK_FALSE(rows.at(0).prediction);
-  CHECK(rows.at(0).note.starts_with("no request completed"));
-  CHECK(rows.at(1).prediction);
-  CHECK(rows.at(1).note.empty());
-  CHECK(rows.at(2).prediction);
+  const std::vector<RowPrediction> predicted = predict_all(read_measured_runs(rows::table({
+      loop({{"model", "gpt-2"}, {"isl", "1000"}, {"osl", "256"}, {"weight_dtype", ""}}),  // its positions end at 1024
+      loop({{"model", "gpt-2"}, {"isl", "500"}, {"osl", "256"}, {"weight_dtype", ""}}),
+      loop(
+          {{"model", "gpt-j-6b"}, {"isl", "2048"}, {"osl", "256"}, {"weight_dtype", ""}}),  // rotary: who ran it, could
+  })));
+  CHECK_FALSE(predicted.at(0).prediction);
+  CHECK(predicted.at(0).note.starts_with("no request completed"));
+  CHECK(predicted.at(1).prediction);
+  CHECK(predicted.at(1).note.empty());
+  CHECK(predicted.at(2).prediction);
+}
+
+namespace {
+
+/// The runs of a table with measurements that are their own predictions, TPOT times `off`.
+CsvTable as_predicted(const std::vector<Cells>& runs, double off) {
+  std::vector<Cells> measured;
+  for (const Cells& run : runs) {
+    const RunPrediction p = rows::predict(rows::read(run));
+    measured.push_back(rows::with(
+        run, {{"ttft_ms", fmt::format("{:.9g}", p.ttft_ms)}, {"tpot_ms", fmt::format("{:.9g}", p.tpot_ms * off)}}));
+  }
+  return rows::table(measured);
+}
+
+const AccuracyLine& line(const std::vector<AccuracyLine>& lines, const std::string& group, const std::string& metric) {
+  const auto at = std::find_if(lines.begin(), lines.end(),
+                               [&](const AccuracyLine& l) { return l.group == group && l.metric == metric; });
+  REQUIRE(at != lines.end());
+  return *at;
+}
+
+}  // namespace
+
+TEST_CASE("accuracy: errors by group, and the mean of groups of five rows or more") {
+  std::vector<Cells> runs;
+  for (const char* users : {"1", "2", "4", "8", "16"}) runs.push_back(loop({{"concurrency", users}}));
+  runs.push_back(loop({{"model", "qwen3-8b"}}));
+  const CsvTable table = as_predicted(runs, 1.25);  // so predictions are 20 % below
+  const MeasuredRuns read = read_measured_runs(table);
+  const std::vector<RowPrediction> predicted = predict_all(read);
+  const std::vector<AccuracyLine> lines = accuracy_by_group(read, table, predicted);
+  const AccuracyLine& tpot = line(lines, "llama-3.1-8b h100-sxm vllm", "tpot_ms");
+  CHECK(tpot.errors.rows == 5);
+  CHECK(tpot.errors.mape == doctest::Approx(0.2).epsilon(1e-6));
+  CHECK(tpot.errors.bias == doctest::Approx(-0.2).epsilon(1e-6));
+  CHECK(line(lines, "llama-3.1-8b h100-sxm vllm", "ttft_ms").errors.mape == doctest::Approx(0.0).epsilon(1e-6));
+  CHECK(line(lines, "qwen3-8b h100-sxm vllm", "tpot_ms").errors.rows == 1);
+  CHECK(line(lines, "all groups", "tpot_ms").errors.mape == doctest::Approx(0.2).epsilon(1e-6));
+  // By anything else: here all of one release.
+  const std::vector<AccuracyLine> releases = accuracy_by(
+      read, table, predicted, [](const MeasuredRun& run) { return run.classes.version; }, "all releases");
+  CHECK(line(releases, "vllm@0.19.0", "tpot_ms").errors.rows == 6);
+  CHECK(line(releases, "all releases", "tpot_ms").errors.mape == doctest::Approx(0.2).epsilon(1e-6));
 }

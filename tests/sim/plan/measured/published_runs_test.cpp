@@ -35,6 +35,23 @@ TEST_CASE("published runs: the scenario of a row is simulated, and what is measu
   CHECK(lines[1].errors.mape == doctest::Approx(1 - tpot / 1000));
 }
 
+TEST_CASE("published runs: intervals where they are asked for, and whether they hold what was measured") {
+  const CsvTable table = table_of(kScenario, "1000,");
+  CHECK_FALSE(predict_published(table)[0].intervals.tpot_ms);
+  const std::vector<PublishedRun> runs = predict_published(table, true);
+  REQUIRE(runs[0].intervals.tpot_ms);
+  CHECK(runs[0].intervals.tpot_ms->low < runs[0].predictions[2]);
+  CHECK(runs[0].intervals.tpot_ms->high > runs[0].predictions[2]);
+  // A second for a token is in no interval; one in the middle of it is.
+  const double middle = 0.5 * (runs[0].intervals.tpot_ms->low + runs[0].intervals.tpot_ms->high);
+  const CsvTable likely = table_of(kScenario, fmt::format("{},", middle));
+  for (const auto& [of, inside] : {std::pair{&table, 0.0}, {&likely, 1.0}}) {
+    const std::vector<CoverageLine> lines = coverage(covered_published(*of, runs));
+    REQUIRE(lines.size() == 3);  // all, engine, GPU; the blank throughput is no row
+    for (const CoverageLine& line : lines) CHECK(line.inside == inside);
+  }
+}
+
 TEST_CASE("published runs: what does not fit is a note, a wrong scenario is an error at its place") {
   std::string large = kScenario;
   large.replace(large.find("qwen3-8b"), 8, "llama-3.1-405b");

@@ -1,0 +1,254 @@
+#include "base/config_release.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/config_reader.h"
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+struct Change {
+  std::string since, until, source;
+  ConfigTree set;
+};
+
+std::vector<Change> changes_of(const ConfigTree& document) {
+  std::vector<Change> changes;
+  const ConfigTree* list = document->find("changes");
+  if (list == nullptr || !*list) return changes;
+  for (const ConfigTree& item : (*list)->items) {
+    ConfigReader in(item, "a change");
+    Change change{.since = in.text("since", ""),
+                  .until = in.text("until", ""),
+                  .source = in.text("source", ""),
+                  .set = in.tree("set")};
+    in.finish();
+    if (!change.set || change.set->kind != ConfigNode::Kind::kMap)
+      throw ConfigError(item->mark, "a change needs 'set', a map of settings");
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+std::vector<Release> releases_of(const ConfigTree& document) {
+  std::vector<Release> releases;
+  for (const ConfigTree& item : (*document->find("releases"))->items) {
+    ConfigReader in(item, "a release");
+    Release release{.version = in.text("version"), .date = in.text("date", "")};
+    in.finish();
+    if (version_numbers(release.version).empty())
+      throw ConfigError(item->mark, fmt::format("'{}' is not a version", release.version));
+    if (!releases.empty() && compare_versions(releases.back().version, release.version) >= 0)
+      throw ConfigError(item->mark,
+                        fmt::format("release {} must come after {}", release.version, releases.back().version));
+    releases.push_back(std::move(release));
+  }
+  if (releases.empty()) throw ConfigError(document->mark, "'releases' must list at least one release");
+  return releases;
+}
+
+std::string name_of_document(const ConfigTree& document) {
+  const ConfigTree* name = document->find("name");
+  return name != nullptr && *name ? (*name)->scalar : "this";
+}
+
+[[noreturn]] void fail_unknown(const ConfigTree& document, const std::vector<Release>& releases,
+                               std::string_view version, const Mark& origin) {
+  std::vector<std::string> versions;
+  for (const Release& release : releases) versions.push_back(release.version);
+  // The nearest by value; names alone would call 0.2 and 0.20 alike.
+  std::string nearest = versions.front();
+  for (const std::string& each : versions) {
+    if (compare_versions(each, version) <= 0) nearest = each;
+  }
+  throw ConfigError(origin,
+                    fmt::format("{} has no release '{}'; nearest is '{}' (known: {} to {})", name_of_document(document),
+                                version, nearest, versions.front(), versions.back()));
+}
+
+Release at_date(const ConfigTree& document, const std::vector<Release>& releases, std::string_view day,
+                const Mark& origin) {
+  const Release* found = nullptr;
+  for (const Release& release : releases) {
+    if (!release.date.empty() && release.date <= day) found = &release;
+  }
+  if (found == nullptr) {
+    throw ConfigError(origin, fmt::format("{} had no release by {}; the first is {} of {}", name_of_document(document),
+                                          day, releases.front().version, releases.front().date));
+  }
+  Release release = *found;
+  const ConfigTree* until = document->find("known_until");
+  release.beyond_known = until != nullptr && *until && (*until)->scalar < day;
+  return release;
+}
+
+bool begins_with(const std::vector<int>& whole, const std::vector<int>& start) {
+  return start.size() <= whole.size() && std::equal(start.begin(), start.end(), whole.begin());
+}
+
+/// Calls `visit(key, value)` for every leaf; lists are leaves.
+void visit_leaves(const ConfigTree& tree, const std::string& prefix,
+                  const std::function<void(const std::string&, const ConfigTree&)>& visit) {
+  for (const ConfigNode::Entry& entry : tree->entries) {
+    const std::string key = prefix.empty() ? entry.key : prefix + "." + entry.key;
+    if (entry.value && entry.value->kind == ConfigNode::Kind::kMap)
+      visit_leaves(entry.value, key, visit);
+    else
+      visit(key, entry.value);
+  }
+}
+
+std::string one_line(const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::kScalar) return node.scalar;
+  std::string text;
+  if (node.kind == ConfigNode::Kind::kList) {
+    for (const ConfigTree& item : node.items) text += (text.empty() ? "" : ", ") + one_line(*item);
+    return "[" + text + "]";
+  }
+  for (const ConfigNode::Entry& entry : node.entries)
+    text += (text.empty() ? "" : ", ") + entry.key + ": " + (entry.value ? one_line(*entry.value) : "null");
+  return "{" + text + "}";
+}
+
+}  // namespace
+
+std::vector<int> version_numbers(std::string_view version) {
+  std::vector<int> numbers;
+  if (!version.empty() && version.front() == 'v') version.remove_prefix(1);
+  while (!version.empty() && std::isdigit(static_cast<unsigned char>(version.front())) != 0) {
+    int number = 0;
+    std::size_t digits = 0;
+    while (digits < version.size() && std::isdigit(static_cast<unsigned char>(version[digits])) != 0) {
+      if (number < 100'000'000) number = 10 * number + (version[digits] - '0');
+      ++digits;
+    }
+    numbers.push_back(number);
+    version.remove_prefix(digits);
+    if (version.empty() || version.front() != '.') break;
+    version.remove_prefix(1);
+  }
+  return numbers;
+}
+
+int compare_versions(std::string_view left, std::string_view right) {
+  std::vector<int> a = version_numbers(left), b = version_numbers(right);
+  a.resize(std::max(a.size(), b.size()), 0);
+  b.resize(a.size(), 0);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+bool is_date(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return false;
+  }
+  return true;
+}
+
+bool in_force(std::string_view version, std::string_view since, std::string_view until) {
+  return (since.empty() || compare_versions(version, since) >= 0) &&
+         (until.empty() || compare_versions(version, until) < 0);
+}
+
+bool has_releases(const ConfigTree& document) {
+  const ConfigTree* releases = document ? document->find("releases") : nullptr;
+  return releases != nullptr && *releases && (*releases)->kind == ConfigNode::Kind::kList;
+}
+
+Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin) {
+  const std::vector<Release> releases = releases_of(document);
+  if (version.empty()) return releases.back();
+  if (is_date(version)) return at_date(document, releases, version, origin);
+  const std::vector<int> asked = version_numbers(version);
+  if (asked.empty()) fail_unknown(document, releases, version, origin);
+  const Release& newest = releases.back();
+  const std::vector<int> last = version_numbers(newest.version);
+  for (auto release = releases.rbegin(); release != releases.rend(); ++release) {
+    if (begins_with(version_numbers(release->version), asked) || compare_versions(release->version, version) == 0)
+      return *release;
+  }
+  if (compare_versions(version, newest.version) > 0) {
+    constexpr int kFarMinor = 20;  // 0.145 after 0.28 is a slip, 0.33 may be out
+    const bool far =
+        asked.front() == last.front() && asked.size() > 1 && last.size() > 1 && asked[1] > last[1] + kFarMinor;
+    if (asked.front() > last.front() + 1 || far) fail_unknown(document, releases, version, origin);
+    std::vector<int> stem = last;
+    while (!stem.empty() && stem.back() == 0) stem.pop_back();  // 0.24.1 is a patch of 0.24.0
+    Release release = newest;
+    release.beyond_known = !begins_with(asked, stem);
+    return release;
+  }
+  // A patch that is not listed: the newest listed one of its minor release before it.
+  const Release* found = nullptr;
+  for (const Release& release : releases) {
+    const std::vector<int> numbers = version_numbers(release.version);
+    const bool minor = asked.size() > 2 && numbers.size() > 1 && numbers[0] == asked[0] && numbers[1] == asked[1];
+    if (minor && compare_versions(release.version, version) < 0) found = &release;
+  }
+  if (found == nullptr) fail_unknown(document, releases, version, origin);
+  return {.version = std::string(version), .date = found->date};
+}
+
+ConfigTree settings_at(const ConfigTree& document, const Release& release) {
+  std::vector<ConfigNode::Entry> entries;
+  for (const char* key : {"name", "help"}) {
+    if (const ConfigTree* value = document->find(key)) entries.push_back({key, (*value)->mark, *value});
+  }
+  const Mark mark = document->mark;
+  entries.push_back({"version", mark, make_scalar(release.version, mark)});
+  if (!release.date.empty()) entries.push_back({"released", mark, make_scalar(release.date, mark)});
+  if (release.beyond_known) entries.push_back({"beyond_known", mark, make_scalar("true", mark)});
+  ConfigTree tree = make_map(std::move(entries), mark);
+  if (const ConfigTree* settings = document->find("settings"); settings != nullptr && *settings)
+    tree = overlay(tree, *settings);
+  for (const Change& change : changes_of(document)) {
+    if (in_force(release.version, change.since, change.until)) tree = overlay(tree, change.set);
+  }
+  return tree;
+}
+
+void check_introduced(const ConfigTree& document, const Release& release, const ConfigTree& changes) {
+  const ConfigTree* introduced = document->find("introduced");
+  if (introduced == nullptr || !*introduced || !changes) return;
+  for (const ConfigNode::Entry& entry : changes->entries) {
+    const ConfigTree* since = (*introduced)->find(entry.key);
+    const bool off = entry.value && entry.value->scalar == "false";
+    if (since == nullptr || !*since || off || compare_versions(release.version, (*since)->scalar) >= 0) continue;
+    throw ConfigError(entry.value ? entry.value->mark : entry.key_mark,
+                      fmt::format("{} {} has no '{}': it came with {}", name_of_document(document), release.version,
+                                  entry.key, (*since)->scalar));
+  }
+}
+
+std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const Release& release) {
+  std::vector<SourcedSetting> settings;
+  const auto put = [&](const std::string& key, const ConfigTree& value, const std::string& since,
+                       const std::string& source) {
+    const SourcedSetting setting{key, value ? one_line(*value) : "", since, source};
+    const auto same = std::find_if(settings.begin(), settings.end(), [&](const auto& s) { return s.key == key; });
+    if (same != settings.end())
+      *same = setting;
+    else
+      settings.push_back(setting);
+  };
+  const ConfigTree* cites = document->find("source");
+  const std::string general = cites != nullptr && *cites ? (*cites)->scalar : std::string();
+  if (const ConfigTree* all = document->find("settings"); all != nullptr && *all)
+    visit_leaves(*all, "", [&](const std::string& key, const ConfigTree& value) { put(key, value, "", general); });
+  for (const Change& change : changes_of(document)) {
+    if (!in_force(release.version, change.since, change.until)) continue;
+    visit_leaves(change.set, "", [&](const std::string& key, const ConfigTree& value) {
+      put(key, value, change.since.empty() ? "before " + change.until : change.since, change.source);
+    });
+  }
+  return settings;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,110 @@
+#include "sim/plan/launch_recipe.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/config_reader.h"
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::array<std::string_view, 2> kAmounts{"max_num_seqs", "max_num_batched_tokens"};
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// `settings` with its amounts as numbers.
+ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, double& max_num_seqs) {
+  auto out = std::make_shared<ConfigNode>(*settings);
+  for (std::string_view key : kAmounts) {
+    const auto entry = std::find_if(out->entries.begin(), out->entries.end(),
+                                    [&](const ConfigNode::Entry& e) { return e.key == key; });
+    if (entry == out->entries.end() || !entry->value) continue;
+    if (!is_number(entry->value->scalar)) {
+      const Amount amount = evaluate_amount(*entry->value, facts, max_num_seqs);
+      if (!amount.known) {
+        out->entries.erase(entry);
+        continue;
+      }
+      entry->value = make_scalar(fmt::format("{:.0f}", std::max(1.0, amount.value)), entry->value->mark);
+    }
+    if (key == "max_num_seqs") max_num_seqs = std::stod(entry->value->scalar);
+  }
+  return out;
+}
+
+}  // namespace
+
+LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
+  ConfigReader in(tree, "a recipe");
+  LaunchRecipe recipe{.name = in.text("name"),
+                      .help = in.text("help", ""),
+                      .source = in.text("source", ""),
+                      .engines = in.texts("engines"),
+                      .rules = {},
+                      .client = in.text("client", ""),
+                      .also = in.texts("also"),
+                      .images = in.tree("images"),
+                      .parts = in.tree("parts")};
+  for (const ConfigTree& item : in.list("rules")) {
+    ConfigReader rule(item, "a rule of a recipe");
+    LaunchRule read{.when = rule.tree("when"),
+                    .engine = rule.tree("engine"),
+                    .precision = rule.tree("precision"),
+                    .source = rule.text("source")};
+    rule.finish();
+    for (const ConfigTree& settings : {read.engine, read.precision}) {
+      if (settings && settings->kind != ConfigNode::Kind::kMap)
+        throw ConfigError(settings->mark, "what a rule sets must be a map");
+    }
+    (void)holds(read.when, {});  // names the keys that are wrong
+    recipe.rules.push_back(std::move(read));
+  }
+  in.finish();
+  return recipe;
+}
+
+std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
+  static const std::map<std::string, LaunchRecipe> known = [] {
+    std::map<std::string, LaunchRecipe> recipes;
+    for (const std::string& each : names_of("recipes")) {
+      const LaunchRecipe recipe = parse_launch_recipe(load_named("recipes", each, Mark{"recipes", 0, 0}));
+      recipes.emplace(each, recipe);
+      for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
+    }
+    return recipes;
+  }();
+  const auto at = known.find(name);
+  return at != known.end() ? std::optional(at->second) : std::nullopt;
+}
+
+LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {
+  if (auto recipe = known_launch_recipe(name)) return *std::move(recipe);
+  return parse_launch_recipe(load_named("recipes", name, origin));
+}
+
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, double max_num_seqs,
+                           const Mark& origin) {
+  const bool launches = recipe.engines.empty() ||
+                        std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
+  if (!launches)
+    throw ConfigError(origin, fmt::format("recipe '{}' does not launch {} (it launches {})", recipe.name, facts.engine,
+                                          join(recipe.engines, ", ")));
+  LaunchSettings settings;
+  const auto lay = [](ConfigTree& over, const ConfigTree& more) { over = over ? overlay(over, more) : more; };
+  for (const LaunchRule& rule : recipe.rules) {
+    if (!holds(rule.when, facts)) continue;
+    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, max_num_seqs));
+    if (rule.precision) lay(settings.precision, rule.precision);
+  }
+  return settings;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,46 @@
+#pragma once
+// How somebody launches engines: settings laid over a release's defaults, each by a rule with its source.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config_node.h"
+#include "sim/plan/rules.h"
+
+namespace roofcast {
+
+/// One rule of configs/recipes: settings of the engine and formats, in force where `when` holds.
+struct LaunchRule {
+  ConfigTree when, engine, precision;
+  std::string source;
+};
+
+struct LaunchRecipe {
+  std::string name, help, source;
+  std::vector<std::string> engines;  ///< that it launches; empty: any
+  std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
+  /// Of a table of measured runs that says only whose they are.
+  std::string client;             ///< a name of configs/clients
+  std::vector<std::string> also;  ///< other names of the same
+  ConfigTree images;              ///< {engine: [{since: DAY, version}]}: what ran on a day
+  ConfigTree parts;               ///< {gpu: the part that it was}
+};
+/// Reads a document of configs/recipes.
+LaunchRecipe parse_launch_recipe(const ConfigTree& tree);
+/// The recipe of that name or other name; throws ConfigError with the nearest.
+LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
+
+/// The recipe of that name or other name, where there is one.
+std::optional<LaunchRecipe> known_launch_recipe(const std::string& name);
+
+/// Settings of the rules in force, as maps that a scenario could hold: {engine: {...}, precision: {...}}; either may be
+/// null. Amounts (see evaluate_amount) are numbers; those with something unknown are left out. `max_num_seqs` is the
+/// release's. Throws ConfigError where the recipe does not launch this engine.
+struct LaunchSettings {
+  ConfigTree engine, precision;
+};
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, double max_num_seqs,
+                           const Mark& origin);
+
+}  // namespace roofcast

@@ -1,0 +1,20 @@
+#pragma once
+// Whether a measured run can be what its table says it is.
+
+#include "base/csv.h"
+#include "sim/plan/measured/measured_runs.h"
+
+namespace roofcast {
+
+/// Marks runs of closed loops that cannot be so: MeasuredRun::doubt says why, and they are no longer scored. A run is
+/// judged by its own figures and by the datasheet (Fidelity::kIdeal), never by a calibrated prediction. With c requests
+/// in flight, a latency of TTFT + osl TPOT and Little's law, c osl TPOT / latency of them decode at a time.
+///   bytes    TPOT is at least the datasheet's time of a decode step of that many sequences
+///   FLOPs    the latency is at least the datasheet's time of c prompts, where the same GPUs prefill and decode, and
+///            no prompt is found in the prefix cache
+///   service  TTFT is at least the datasheet's time of one prompt, likewise
+///   load     TPOT is not half as long again as at twice the load or more, all else equal
+/// Each with a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
+void mark_implausible(MeasuredRuns& runs, const CsvTable& table);
+
+}  // namespace roofcast

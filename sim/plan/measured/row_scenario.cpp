@@ -1,0 +1,355 @@
+#include "sim/plan/measured/row_scenario.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/config_reader.h"
+#include "base/config_release.h"
+#include "sim/model/recipes.h"
+#include "sim/plan/client.h"
+#include "sim/plan/scenario.h"
+
+namespace roofcast {
+namespace {
+
+/// Builds a map of a scenario.
+class MapBuilder {
+ public:
+  explicit MapBuilder(Mark mark) : mark_(std::move(mark)) {}
+  MapBuilder& put(const std::string& key, const std::string& text) {
+    entries_.push_back({key, mark_, make_scalar(text, mark_)});
+    return *this;
+  }
+  MapBuilder& put(const std::string& key, int value) { return put(key, std::to_string(value)); }
+  MapBuilder& put(const std::string& key, const ConfigTree& tree) {
+    entries_.push_back({key, mark_, tree});
+    return *this;
+  }
+  bool empty() const { return entries_.empty(); }
+  ConfigTree map() const { return make_map(entries_, mark_); }
+
+ private:
+  Mark mark_;
+  std::vector<ConfigNode::Entry> entries_;
+};
+
+/// Column words that are formats under another name.
+std::string format_word(const std::string& word) {
+  return word == "int4_wo" ? "int4" : word == "int8_wo" ? "int8" : word;
+}
+
+/// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size
+/// of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later) is fp8_block.
+Dtype stored_format(Dtype column, const ModelSpec& model) {
+  if (column != Dtype::kFp8) return column;
+  const bool by_blocks = model.precision.weights == Dtype::kFp8Block || model.family.starts_with("qwen3");
+  return by_blocks ? Dtype::kFp8Block : column;
+}
+
+/// One row, its model, and what its engine's release says.
+class RowWriter {
+ public:
+  RowWriter(RunKind kind, const RunColumns& columns, std::size_t row, SpecCache& specs)
+      : kind_(kind),
+        c_(columns),
+        row_(row),
+        mark_(columns.mark(row)),
+        specs_(specs),
+        recipe_(recipe_of_row(columns, row)),
+        model_(specs.model(make_scalar(text("model"), mark_))) {
+    MapBuilder engine(mark_);
+    engine.put("name", text("engine"));
+    if (const std::string version = release_of_row(kind, columns, row, recipe_); !version.empty())
+      engine.put("version", version);
+    release_ = engine.map();
+    defaults_ = &specs.engine(release_);
+  }
+
+  ConfigTree scenario() {
+    MapBuilder s(mark_);
+    if (const std::string id = text("id"); !id.empty()) s.put("name", id);
+    s.put("model", text("model")).put("gpu", gpu()).put("engine", engine());
+    if (recipe_) s.put("recipe", recipe_->name);
+    s.put("parallelism", kind_ == RunKind::kDisaggregated ? worker("decode") : parallelism());
+    if (const ConfigTree formats = precision()) s.put("precision", formats);
+    if (kind_ == RunKind::kDisaggregated) s.put("disaggregation", MapBuilder(mark_).put("prefill", prefill()).map());
+    if (text("speculation") == "mtp" && closed_loop(kind_))
+      s.put("speculation", MapBuilder(mark_)
+                               .put("method", "mtp")
+                               .put("num_speculative_tokens", std::max(1, count("num_speculative_tokens", 1)))
+                               .map());
+    s.put("workload", workload());
+    return s.map();
+  }
+
+ private:
+  std::string text(std::string_view name) const { return c_.text(row_, name); }
+  int count(std::string_view name, int blank) const { return c_.count(row_, name, blank); }
+  int isl() const { return c_.needed(row_, "isl"); }
+  int osl() const { return c_.needed(row_, "osl"); }
+
+  std::string gpu() const {
+    const std::string name = text("gpu");
+    const ConfigTree* part = recipe_ && recipe_->parts ? recipe_->parts->find(name) : nullptr;
+    return part != nullptr && *part ? (*part)->scalar : name;
+  }
+
+  void put_flag(MapBuilder& m, const char* column, const char* key) const {
+    if (const std::string value = text(column); !value.empty()) m.put(key, value != "0" ? "true" : "false");
+  }
+  void put_count(MapBuilder& m, const char* column, const char* key) const {
+    if (!text(column).empty()) m.put(key, std::max(1, count(column, 1)));
+  }
+
+  ConfigTree engine() const {
+    MapBuilder m(mark_);
+    m.put("name", text("engine"));
+    if (const ConfigTree* version = release_->find("version")) m.put("version", *version);
+    if (!text("memory_fraction").empty()) m.put("gpu_memory_utilization", text("memory_fraction"));
+    put_count(m, "max_num_seqs", "max_num_seqs");
+    budget(m);
+    put_count(m, "stream_interval", "stream_interval");
+    put_flag(m, "chunked_prefill", "chunked_prefill");
+    put_flag(m, "async_scheduling", "async_scheduling");
+    put_flag(m, "prefix_caching", "prefix_caching");
+    if (!text("prefill_wait_ratio").empty()) m.put("prefill_wait_ratio", text("prefill_wait_ratio"));
+    put_count(m, "prefill_wait_steps", "prefill_wait_steps");
+    put_count(m, "recv_interval", "receive_interval");
+    put_count(m, "postprocess_workers", "postprocess_workers");
+    if (text("mixed_chunk") == "1") m.put("scheduler", "mixed_chunk");
+    if (!text("front_end").empty()) m.put("front_end", text("front_end"));
+    kernels(m);
+    graphs(m);
+    context(m);
+    return m.map();
+  }
+
+  /// A measured run was served, so its prompts fitted what the engine takes at once: the budget where prompts are not
+  /// cut, and the one pass of a static batch.
+  void budget(MapBuilder& m) const {
+    if (kind_ == RunKind::kStatic) {
+      const int batch = std::max(1, count("batch", 1));
+      const double all = static_cast<double>(batch) * isl();
+      const int whole = static_cast<int>(std::min(all, 131072.0));
+      const bool by_default = defaults_->kernels == KernelFamily::kVllm;
+      m.put("max_num_batched_tokens", std::max(isl(), by_default ? defaults_->max_num_batched_tokens : whole));
+      if (defaults_->compiled) m.put("max_num_seqs", batch);
+      return;
+    }
+    if (!text("max_num_tokens").empty()) {
+      const int written = std::max(1, count("max_num_tokens", 1));
+      const bool cut = text("chunked_prefill") != "0";
+      m.put("max_num_batched_tokens", cut ? written : std::max(written, isl()));
+    } else if (kind_ == RunKind::kAggregated && uncut() && isl() > defaults_->max_num_batched_tokens &&
+               !recipe_sets()) {
+      m.put("max_num_batched_tokens", isl());
+    }
+  }
+  bool uncut() const {
+    return text("chunked_prefill") == "0" || (text("chunked_prefill").empty() && text("engine") == "trtllm");
+  }
+  /// Whether a rule of the recipe may set the budget itself.
+  bool recipe_sets() const {
+    if (!recipe_) return false;
+    return std::any_of(recipe_->rules.begin(), recipe_->rules.end(), [](const LaunchRule& rule) {
+      return rule.engine && rule.engine->find("max_num_batched_tokens") != nullptr;
+    });
+  }
+
+  void kernels(MapBuilder& m) const {
+    const std::string attention = text("attention_backend"), experts = text("moe_backend");
+    if (attention.find("prefill trtllm") != std::string::npos) m.put("sparse_attention", "trtllm");
+    if (experts == "CUTLASS") m.put("moe_kernel", "cutlass");
+    if (experts == "TRTLLM") m.put("moe_kernel", "low_latency");
+    if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
+  }
+
+  /// vLLM's largest captured size counts the tokens of steps of either kind; the others' limits are of decode alone.
+  void graphs(MapBuilder& m) const {
+    if (text("cuda_graph_max_batch").empty()) return;
+    MapBuilder graphs(mark_);
+    const int largest = count("cuda_graph_max_batch", 0);
+    graphs.put("max_batch", largest);
+    if (text("engine") == "vllm") graphs.put("prefill_tokens", largest);
+    m.put("cuda_graphs", graphs.map());
+  }
+
+  /// A longer context than the checkpoint names was asked for (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A
+  /// table of positions ends where it ends.
+  void context(MapBuilder& m) const {
+    const int longest = isl() + osl();
+    if (model_.position_embeddings == 0 && model_.max_context > 0 && longest > model_.max_context)
+      m.put("max_model_len", longest);
+  }
+
+  ConfigTree parallelism() const {
+    const int tp = std::max(1, count("tp", 1)), dp = std::max(1, count("dp", 1));
+    const int copies = std::max(std::max(1, count("attention_dp", 1)), dp);
+    MapBuilder m(mark_);
+    // TensorRT-LLM's attention-DP tables write tp for the GPUs of the experts.
+    m.put("tp", dp > 1 && copies > 1 ? std::max(1, tp / copies) : tp);
+    if (count("pp", 1) > 1) m.put("pp", count("pp", 1));
+    if (copies > 1) m.put("attention_dp", copies);
+    if (const int ep = std::max(count("moe_ep", 1), count("ep", 1)); ep > 1) m.put("ep", ep);
+    return m.map();
+  }
+
+  /// Of one worker of a disaggregated run. Dense models write 0 for their experts.
+  Sharding sharding_of_worker(const std::string& role) const {
+    const auto size = [&](const char* name) { return std::max(1, count(role + name, 1)); };
+    const int copies = size("_attention_dp_size"), ep = size("_moe_ep_size");
+    int tp = size("_tp_size");
+    // A worker's GPUs are those of its experts where attention-DP is counted within tp.
+    const int expert_gpus = size("_moe_tp_size") * ep;
+    if (copies > 1 && tp * copies > expert_gpus && expert_gpus > 1) tp = std::max(1, expert_gpus / copies);
+    return {.tp = tp, .pp = size("_pp_size"), .attention_dp = copies, .ep = ep};
+  }
+  ConfigTree worker(const std::string& role) const {
+    const Sharding s = sharding_of_worker(role);
+    MapBuilder m(mark_);
+    m.put("tp", s.tp);
+    if (s.pp > 1) m.put("pp", s.pp);
+    if (s.attention_dp > 1) m.put("attention_dp", s.attention_dp);
+    if (s.ep > 1) m.put("ep", s.ep);
+    if (const int workers = std::max(1, count(role + "_num_workers", 1)); workers > 1) m.put("replicas", workers);
+    return m.map();
+  }
+
+  /// Prefill workers take as many prompts at once as their column says, and at least the engine's own budget.
+  ConfigTree prefill() const {
+    const int batch = std::max(1, count("prefill_batch_size", 1));
+    EngineSpec engine = *defaults_;
+    engine.settle(specs_.gpu(make_scalar(gpu(), mark_), engine.kernels).spec, sharding_of_worker("prefill"));
+    const int tokens = std::max(batch * isl(), engine.max_num_batched_tokens);
+    MapBuilder own(mark_);
+    own.put("max_num_batched_tokens", tokens).put("max_num_seqs", std::max(1, tokens / isl()));
+    return MapBuilder(mark_).put("parallelism", worker("prefill")).put("engine", own.map()).map();
+  }
+
+  ConfigTree precision() const {
+    const std::string weights = format_word(text("weight_dtype")), experts = format_word(text("moe_weight_dtype")),
+                      cache = format_word(text("kv_dtype"));
+    const Precision& own = model_.precision;
+    MapBuilder m(mark_);
+    Dtype base = own.weights;
+    bool set = false;
+    if (!weights.empty()) {
+      Dtype format = stored_format(parse_dtype(weights, mark_), model_);
+      // One checkpoint, one format: experts by blocks, the rest by blocks.
+      if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
+      // A checkpoint that is stored so already keeps its details (formats of experts, group sizes).
+      set = format != own.weights || (own.weights == Dtype::kBf16 && experts.empty());
+      if (set) m.put("weights", std::string(name_of(format)));
+      base = format;
+    }
+    const Dtype now = set ? base : own.expert_weights;
+    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(parse_dtype(experts, mark_), model_)
+                         : !weights.empty()                     ? base
+                                                                : now;
+    if (wanted != now) m.put("expert_weights", std::string(name_of(wanted)));
+    if (!cache.empty()) m.put("kv_cache", std::string(name_of(parse_dtype(cache, mark_))));
+    return m.empty() ? nullptr : m.map();
+  }
+
+  ConfigTree workload() const {
+    MapBuilder m(mark_);
+    if (recipe_ && !recipe_->client.empty()) m.put("client", recipe_->client);
+    if (recipe_ && !recipe_->client.empty() && is_date(text("measured"))) m.put("client_date", text("measured"));
+    const bool client = recipe_ && !recipe_->client.empty();
+    if (closed_loop(kind_)) {
+      // Where it is blank the decode workers' batches are full.
+      const int full = std::max(1, count("decode_num_workers", 1)) * std::max(1, count("decode_batch_size", 1));
+      const int users = text("concurrency").empty() ? full : c_.needed(row_, "concurrency");
+      if (client) {
+        m.put("concurrency", users);
+      } else {
+        m.put("arrivals", MapBuilder(mark_).put("process", "closed_loop").put("concurrency", users).map());
+        m.put("requests", std::min(10 * users, 1'000'000));
+      }
+      if (text("warmed_up") == "0") m.put("warmup_requests", 0);
+    } else if (kind_ == RunKind::kOnline) {
+      const std::string rate = text("request_rate");
+      const bool all_at_once = rate == "inf" || c_.number(row_, "request_rate", 0) <= 0;
+      if (client) {
+        m.put("rate", all_at_once ? "inf" : rate + " /s");
+      } else {
+        MapBuilder arrivals(mark_);
+        arrivals.put("process", all_at_once ? "all_at_once" : "poisson");
+        if (!all_at_once) arrivals.put("rate", rate + " /s");
+        m.put("arrivals", arrivals.map()).put("requests", 500);
+      }
+    } else {
+      if (!client) m.put("arrivals", MapBuilder(mark_).put("process", "all_at_once").map());
+      if (kind_ == RunKind::kStatic) m.put("requests", std::max(1, count("batch", 1)));
+      if (kind_ == RunKind::kOffline && !client) m.put("requests", 3000);
+    }
+    m.put("prompt_tokens", isl()).put("output_tokens", osl());
+    put_count(m, "distinct_prompts", "distinct_prompts");
+    return m.map();
+  }
+
+  RunKind kind_;
+  const RunColumns& c_;
+  std::size_t row_;
+  Mark mark_;
+  SpecCache& specs_;
+  std::optional<LaunchRecipe> recipe_;
+  const ModelSpec& model_;
+  ConfigTree release_;
+  const EngineSpec* defaults_ = nullptr;
+};
+
+/// The version of the last entry of [{since: DAY, version}] that is not after the day.
+std::string version_on(const ConfigTree& images, const std::string& name, const std::string& day) {
+  const ConfigTree* list = images ? images->find(name) : nullptr;
+  std::string version;
+  if (list == nullptr || !*list) return version;
+  for (const ConfigTree& item : (*list)->items) {
+    ConfigReader in(item, "an image of a recipe");
+    const std::string since = in.text("since"), named = in.text("version");
+    in.finish();
+    if (day.empty() || since <= day) version = named;
+  }
+  return version;
+}
+
+bool is_version(const std::string& text) {
+  const std::vector<int> numbers = version_numbers(text);
+  return !numbers.empty() && numbers.front() < 100;
+}
+
+}  // namespace
+
+std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t row) {
+  if (const std::string name = columns.text(row, "recipe"); !name.empty())
+    return find_launch_recipe(name, columns.mark(row));
+  for (const char* column : {"protocol", "source"}) {
+    if (auto recipe = known_launch_recipe(columns.text(row, column))) return recipe;
+  }
+  return std::nullopt;
+}
+
+std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t row,
+                           const std::optional<LaunchRecipe>& recipe) {
+  std::string version = columns.text(row, closed_loop(kind) ? "engine_version" : "version");
+  version.resize(std::min(version.find_first_of(" +(-"), version.size()));
+  const std::string day = columns.text(row, "measured"), engine = columns.text(row, "engine");
+  const ConfigTree images = recipe ? recipe->images : nullptr;
+  if (kind == RunKind::kDisaggregated) {
+    if (const std::string on = version_on(images, engine + "-workers", day); !on.empty()) return on;
+  }
+  if (is_version(version)) return version;
+  if (const std::string on = version_on(images, engine, day); !on.empty()) return on;
+  return is_date(day) ? day : "";
+}
+
+ConfigTree scenario_of_row(RunKind kind, const RunColumns& columns, std::size_t row, SpecCache& specs) {
+  return RowWriter(kind, columns, row, specs).scenario();
+}
+
+}  // namespace roofcast

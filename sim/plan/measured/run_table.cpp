@@ -1,0 +1,50 @@
+#include "sim/plan/measured/run_table.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace roofcast {
+
+RunKind kind_of(const CsvTable& table) {
+  const auto has = [&](std::string_view column) { return table.find(column).has_value(); };
+  if (has("prefill_num_workers") && has("decode_num_workers") && has("concurrency")) return RunKind::kDisaggregated;
+  if (has("concurrency") && has("tp")) return RunKind::kAggregated;
+  if (has("batch") && has("metric")) return RunKind::kStatic;
+  if (has("request_rate") && has("metric")) return RunKind::kOnline;
+  if (has("metric") && has("isl") && has("osl")) return RunKind::kOffline;
+  throw ConfigError(
+      Mark{table.path(), 1, 1},
+      "these columns are none of: closed-loop runs (concurrency, tp), disaggregated runs (prefill_num_workers, "
+      "decode_num_workers, concurrency), static batches (batch, metric), offline runs (isl, osl, metric), online runs "
+      "(request_rate, metric)");
+}
+
+std::string RunColumns::text(std::size_t row, std::string_view name) const {
+  const auto at = table_.find(name);
+  return at ? std::string(trim(table_.at(row, *at))) : std::string();
+}
+
+double RunColumns::number(std::size_t row, std::string_view name, double blank) const {
+  const auto at = table_.find(name);
+  return at && !trim(table_.at(row, *at)).empty() ? table_.number(row, *at, blank) : blank;
+}
+
+int RunColumns::count(std::size_t row, std::string_view name, int blank) const {
+  const double value = number(row, name, blank);
+  if (value < 0 || value > 1e9 || value != std::floor(value)) {
+    throw ConfigError(table_.mark(row, table_.column(name)),
+                      fmt::format("'{}' must be a whole number, got '{}'", name, text(row, name)));
+  }
+  return static_cast<int>(value);
+}
+
+int RunColumns::needed(std::size_t row, std::string_view name) const {
+  const int value = count(row, name, 0);
+  if (value < 1) throw ConfigError(mark(row), fmt::format("'{}' must be a whole number, 1 or more", name));
+  return value;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,40 @@
+#pragma once
+// Columns of a table of measured serving runs.
+
+#include <string>
+#include <string_view>
+
+#include "base/csv.h"
+
+namespace roofcast {
+
+/// Kinds of tables, told apart by their columns, never by the file's name.
+enum class RunKind {
+  kAggregated,     ///< closed loop on one deployment: ttft_ms, tpot_ms
+  kDisaggregated,  ///< the same with prefill and decode on separate workers
+  kStatic,         ///< one batch run to completion: metric, value
+  kOffline,        ///< everything queued at once: metric, value
+  kOnline,         ///< an offered rate: metric, value
+};
+
+/// Measures TTFT and TPOT of a closed loop.
+inline bool closed_loop(RunKind kind) { return kind == RunKind::kAggregated || kind == RunKind::kDisaggregated; }
+
+/// Throws ConfigError where the columns are of none of the kinds.
+RunKind kind_of(const CsvTable& table);
+
+/// A table's cells by column name; absent columns read as blank.
+class RunColumns {
+ public:
+  explicit RunColumns(const CsvTable& table) : table_(table) {}
+  std::string text(std::size_t row, std::string_view name) const;
+  double number(std::size_t row, std::string_view name, double blank) const;
+  int count(std::size_t row, std::string_view name, int blank) const;
+  int needed(std::size_t row, std::string_view name) const;  ///< 1 or more, or ConfigError
+  Mark mark(std::size_t row) const { return table_.mark(row, 0); }
+
+ private:
+  const CsvTable& table_;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,165 @@
+#include "sim/plan/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/config_reader.h"
+#include "base/config_release.h"
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+/// `*` stands for any text.
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '*') {
+    for (std::size_t skip = 0; skip <= text.size(); ++skip) {
+      if (matches(pattern.substr(1), text.substr(skip))) return true;
+    }
+    return false;
+  }
+  return !text.empty() && pattern.front() == text.front() && matches(pattern.substr(1), text.substr(1));
+}
+
+bool within(ConfigReader& in, std::string_view key, double value) {
+  if (!in.has(key)) return true;
+  const std::vector<double> range = in.numbers(key, kAtLeastZero);
+  if (range.size() != 2) in.fail(key, fmt::format("'{}' must be [least, most]", key));
+  return value > 0 && value >= range[0] && value <= range[1];
+}
+
+bool one_of(ConfigReader& in, std::string_view key, const std::string& value) {
+  if (!in.has(key)) return true;
+  const std::vector<std::string> names = in.texts(key);
+  return !value.empty() &&
+         std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, value); });
+}
+
+bool flag_is(ConfigReader& in, std::string_view key, bool known, bool value) {
+  return !in.has(key) || (in.boolean(key) == value && known);
+}
+
+/// Reads a sum from left to right.
+class AmountParser {
+ public:
+  AmountParser(const ConfigNode& node, const DeploymentFacts& facts, double max_num_seqs)
+      : node_(node), text_(node.scalar), facts_(facts), max_num_seqs_(max_num_seqs) {}
+
+  Amount whole() {
+    const Amount amount = sum();
+    skip();
+    if (at_ < text_.size()) fail();
+    return amount;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw ConfigError(node_.mark, fmt::format("'{}' is not a sum of numbers, prompt_tokens, output_tokens, "
+                                              "concurrency, max_num_seqs and max(a, b)",
+                                              text_));
+  }
+  void skip() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(char c) {
+    skip();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  Amount sum() {
+    Amount total = term();
+    while (true) {
+      const bool plus = take('+'), minus = !plus && take('-');
+      if (!plus && !minus) return total;
+      const Amount next = term();
+      total.value += plus ? next.value : -next.value;
+      total.known = total.known && next.known;
+    }
+  }
+  Amount term() {
+    skip();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      ++at_;
+    const std::string word = text_.substr(begin, at_ - begin);
+    if (word.empty()) fail();
+    if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return {std::strtod(word.c_str(), nullptr), true};
+    if (word == "max") return larger();
+    if (word == "max_num_seqs") return {max_num_seqs_, max_num_seqs_ > 0};
+    if (word == "prompt_tokens") return {facts_.prompt_tokens, facts_.prompt_tokens > 0};
+    if (word == "output_tokens") return {facts_.output_tokens, facts_.output_tokens > 0};
+    if (word == "concurrency") return {facts_.concurrency, facts_.concurrency > 0};
+    fail();
+  }
+  Amount larger() {
+    if (!take('(')) fail();
+    const Amount left = sum();
+    if (!take(',')) fail();
+    const Amount right = sum();
+    if (!take(')')) fail();
+    return {std::max(left.value, right.value), left.known && right.known};
+  }
+
+  const ConfigNode& node_;
+  const std::string& text_;
+  const DeploymentFacts& facts_;
+  double max_num_seqs_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+bool has_experts(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    return std::holds_alternative<ExpertFeedForward>(layer.feed_forward);
+  });
+}
+
+bool has_indexed_latents(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
+    const auto* latent = std::get_if<LatentAttention>(&layer.mixer);
+    return latent != nullptr && latent->indexer_top_k > 0;
+  });
+}
+
+bool holds(const ConfigTree& when, const DeploymentFacts& facts) {
+  if (!when) return true;
+  ConfigReader in(when, "a condition");
+  const ModelSpec* model = facts.model;
+  const Sharding* sharding = facts.sharding;
+  bool all = one_of(in, "engine", facts.engine);
+  const std::string since = in.text("since", ""), until = in.text("until", "");
+  if (!since.empty() || !until.empty()) all = all && !facts.version.empty() && in_force(facts.version, since, until);
+  all = one_of(in, "gpu", facts.gpu != nullptr ? facts.gpu->name : "") && all;
+  all = one_of(in, "architecture", facts.gpu != nullptr ? facts.gpu->architecture : "") && all;
+  all = one_of(in, "model", model != nullptr ? model->name : "") && all;
+  all = one_of(in, "family", model != nullptr ? model->family : "") && all;
+  all = one_of(in, "model_type", model != nullptr ? model->model_type : "") && all;
+  const Precision* precision = facts.precision;
+  all = one_of(in, "weights", precision != nullptr ? std::string(name_of(precision->weights)) : "") && all;
+  all = one_of(in, "kv_cache", precision != nullptr ? std::string(name_of(precision->kv_cache)) : "") && all;
+  all = flag_is(in, "experts", model != nullptr, model != nullptr && has_experts(*model)) && all;
+  all = flag_is(in, "indexed", model != nullptr, model != nullptr && has_indexed_latents(*model)) && all;
+  all = flag_is(in, "attention_dp", sharding != nullptr, sharding != nullptr && sharding->attention_dp > 1) && all;
+  all = flag_is(in, "disaggregated", true, facts.disaggregated) && all;
+  all = within(in, "prompt_tokens", facts.prompt_tokens) && all;
+  all = within(in, "output_tokens", facts.output_tokens) && all;
+  const std::string from = in.text("client_since", ""), before = in.text("client_until", "");
+  if (!from.empty()) all = all && (facts.client_date.empty() || facts.client_date >= from);
+  if (!before.empty()) all = all && !facts.client_date.empty() && facts.client_date < before;
+  in.finish();
+  return all;
+}
+
+Amount evaluate_amount(const ConfigNode& text, const DeploymentFacts& facts, double max_num_seqs) {
+  return AmountParser(text, facts, max_num_seqs).whole();
+}
+
+}  // namespace roofcast

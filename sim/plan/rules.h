@@ -1,0 +1,47 @@
+#pragma once
+// Conditions of the rules in recipes and clients: what is known of a deployment before its engine is.
+
+#include <string>
+
+#include "base/config_node.h"
+#include "hw/gpu_spec.h"
+#include "sim/model/model_spec.h"
+#include "sim/model/precision.h"
+#include "sim/model/sharding.h"
+
+namespace roofcast {
+
+/// What a rule may ask about. Null pointers, empty texts and zeros are unknown: a rule that asks about them is not in
+/// force.
+struct DeploymentFacts {
+  std::string engine, version;  ///< a name of configs/engines and one of its releases
+  std::string client_date;      ///< day of the client's version, yyyy-mm-dd; empty: the newest
+  const GpuSpec* gpu = nullptr;
+  const ModelSpec* model = nullptr;
+  const Sharding* sharding = nullptr;
+  const Precision* precision = nullptr;
+  bool disaggregated = false;
+  double prompt_tokens = 0, output_tokens = 0;  ///< of the longest request
+  double concurrency = 0;                       ///< requests in flight of a closed loop
+};
+
+/// Routed experts in any layer.
+bool has_experts(const ModelSpec& model);
+/// Latent attention to tokens that an indexer chooses.
+bool has_indexed_latents(const ModelSpec& model);
+
+/// Whether all of these hold: {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a
+/// name or a list of names, `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false;
+/// client_since, client_until: a day; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are releases of
+/// the engine, the latter excluded. Null holds always. Throws ConfigError for other keys.
+bool holds(const ConfigTree& when, const DeploymentFacts& facts);
+
+/// A sum of numbers, `prompt_tokens`, `output_tokens`, `concurrency`, `max_num_seqs` and `max(a, b)`, as in
+/// "max_num_seqs + prompt_tokens + 1500". `known` is false where a quantity in it is not known.
+struct Amount {
+  double value = 0;
+  bool known = true;
+};
+Amount evaluate_amount(const ConfigNode& text, const DeploymentFacts& facts, double max_num_seqs);
+
+}  // namespace roofcast

@@ -1,0 +1,35 @@
+#pragma once
+// How far a whole deployment may be off, beyond its kernels: what left-out classes of measured runs showed.
+
+#include <string_view>
+
+#include "sim/step/deployment.h"
+
+namespace roofcast {
+
+enum class LoadRegime {
+  kLight,      ///< at most 4 requests in flight on a GPU
+  kLoaded,     ///< more
+  kSaturated,  ///< requests wait for a place in the batch or for memory
+};
+std::string_view name_of(LoadRegime regime);
+
+/// `in_flight`: requests on all replicas; `tokens`: of one, at its end.
+LoadRegime load_regime(const Deployment& deployment, int replicas, double in_flight, double tokens);
+
+/// 5 and 95 % quantiles of ln(measured / predicted); low is at most 0, high at least 0.
+struct LogSpread {
+  double low = 0, high = 0;
+};
+
+/// From configs/uncertainty/serving.yaml: by the regime, wider where the scenario names no recipe and where its engine
+/// is newer than what is known. Nothing for the ideal roofline.
+struct SystemSpread {
+  LogSpread ttft, tpot;
+};
+SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
+
+/// Independent causes together: each side by its own root of the sum of squares.
+LogSpread together(const LogSpread& one, const LogSpread& other);
+
+}  // namespace roofcast

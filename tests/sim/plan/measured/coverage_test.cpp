@@ -1,0 +1,89 @@
+#include "sim/plan/measured/coverage.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/sim/plan/measured/rows.h"
+
+using namespace roofcast;
+using rows::Cells;
+
+namespace {
+
+template <class Lines>
+const auto& line(const Lines& lines, const std::string& name, const std::string& metric) {
+  for (const auto& each : lines) {
+    if (each.name == name && each.metric == metric) return each;
+  }
+  FAIL("no line " << name << " " << metric);
+  return lines.front();
+}
+
+}  // namespace
+
+TEST_CASE("coverage: the share of values inside, and the median of high over low") {
+  const auto value = [](const char* name, double measured, double low, double high) {
+    return Covered{{"all", name}, "ttft_ms", measured, {low, high}};
+  };
+  const std::vector<CoverageLine> lines =
+      coverage({value("a", 10, 8, 16), value("a", 20, 8, 24), value("a", 7.9, 8, 32), value("b", 8, 8, 8)});
+  CHECK(line(lines, "a", "ttft_ms").rows == 3);
+  CHECK(line(lines, "a", "ttft_ms").inside == doctest::Approx(2.0 / 3));
+  CHECK(line(lines, "a", "ttft_ms").width == doctest::Approx(3));  // of 2, 3 and 4
+  CHECK(line(lines, "b", "ttft_ms").inside == 1);                  // the ends are inside
+  CHECK(line(lines, "all", "ttft_ms").rows == 4);
+  CHECK(line(lines, "all", "ttft_ms").inside == doctest::Approx(3.0 / 4));
+  CHECK(coverage({}).empty());
+}
+
+TEST_CASE("coverage: a run's interval holds its own prediction, and none is given where nothing is scored") {
+  const Cells run = rows::closed_loop({{"concurrency", "2"}, {"osl", "16"}});
+  const RunPrediction p = rows::predict(rows::read(run));
+  const CsvTable table = rows::table({
+      rows::with(run, {{"ttft_ms", std::to_string(p.ttft_ms)}, {"tpot_ms", std::to_string(p.tpot_ms)}}),
+      rows::with(run, {{"ttft_ms", std::to_string(50 * p.ttft_ms)}, {"tpot_ms", std::to_string(50 * p.tpot_ms)}}),
+      rows::with(run, {{"ttft_ms", "1"}, {"tpot_ms", "1"}, {"suspect", "1"}}),
+      rows::with(run, {{"model", "llama-3.1-70b"}, {"ttft_ms", "1"}, {"tpot_ms", "1"}}),
+  });
+  const MeasuredRuns runs = read_measured_runs(table);
+  const std::vector<RunIntervals> intervals = run_intervals(runs);
+  REQUIRE(intervals.size() == 4);
+  REQUIRE(intervals[0].ttft_ms);
+  CHECK(intervals[0].ttft_ms->low < p.ttft_ms);
+  CHECK(intervals[0].ttft_ms->high > p.ttft_ms);
+  CHECK(intervals[0].tpot_ms->low < p.tpot_ms);
+  CHECK(intervals[0].tpot_ms->high > p.tpot_ms);
+  CHECK_FALSE(intervals[2].ttft_ms);  // not scored
+  CHECK_FALSE(intervals[3].ttft_ms);  // cannot be predicted
+  const std::vector<CoverageLine> lines = coverage(covered_runs(runs, table, intervals));
+  for (const char* name : {"all", "vllm", "h100-sxm", "light"}) {
+    CHECK(line(lines, name, "tpot_ms").rows == 2);
+    CHECK(line(lines, name, "tpot_ms").inside == doctest::Approx(0.5));  // one of the two
+  }
+}
+
+TEST_CASE("coverage: quantiles of ln(measured / predicted) by load") {
+  // Predictions of TTFT are exp(0), exp(0.05) .. exp(1) times too low: of 21 such the 5, 50 and 95 % are 0.05, 0.5,
+  // 0.95.
+  const std::vector<Cells> cells(21, rows::closed_loop({{"ttft_ms", "40"}, {"tpot_ms", "8"}}));
+  const CsvTable table = rows::table(cells);
+  const MeasuredRuns runs = read_measured_runs(table);
+  PredictedTable predicted{&runs, &table, {}};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    RunPrediction p;
+    p.ttft_ms = 40 / std::exp(0.05 * static_cast<double>(i));
+    p.tpot_ms = i == 0 ? 0 : 8;  // 0: there is none
+    predicted.predictions.push_back(p);
+  }
+  const std::vector<SpreadLine> lines = spreads_by_regime({predicted});
+  REQUIRE(lines.size() == 2);
+  const SpreadLine &tpot = lines[lines[0].metric == "tpot_ms" ? 0 : 1], &ttft = lines[&tpot == &lines[0] ? 1 : 0];
+  CHECK(ttft.regime == "light");  // 4 in flight on a GPU
+  CHECK(ttft.rows == 21);
+  CHECK(ttft.low == doctest::Approx(0.05));
+  CHECK(ttft.median == doctest::Approx(0.5));
+  CHECK(ttft.high == doctest::Approx(0.95));
+  CHECK(tpot.rows == 20);
+  CHECK(tpot.high == doctest::Approx(0.0));
+}

@@ -1,0 +1,119 @@
+#include "sim/plan/measured/plausibility.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/plan/measured/rows.h"
+
+using namespace roofcast;
+using rows::Cells;
+
+namespace {
+
+// Llama 3.1 8B in 16 bit on an H100 of 989 TFLOP/s and 3.35 TB/s:
+//   a decode step reads 8.03 B parameters less an embedding table of 128,256 x 4,096: 15.0 GB, 4.48 ms
+//   a prompt of 8192 tokens takes 2 x 6.98 B x 8192 + 2 x 8192^2 x 4096 x 32 = 132 TFLOP, 133 ms, and norms, rotation
+//   and activation move 172 kB a token and layer, 45 GB, 13.5 ms: 147 ms
+// Figures are believed down to 85 % of these.
+
+/// What is doubted of one run; "" when it is believed.
+std::string doubt(const Cells& changes) {
+  const MeasuredRun run = rows::read(rows::closed_loop(changes));
+  REQUIRE(run.note == "");
+  CHECK(run.scored == run.doubt.empty());
+  return run.doubt;
+}
+Cells prompts(const std::string& users, const std::string& ttft, const std::string& tpot, const Cells& changes = {}) {
+  return rows::with({{"isl", "8192"}, {"concurrency", users}, {"ttft_ms", ttft}, {"tpot_ms", tpot}}, changes);
+}
+
+}  // namespace
+
+TEST_CASE("plausibility: TPOT below the bytes of a decode step") {
+  // 0.85 x 4.5 ms = 3.8 ms
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "4.0"}}) == "");
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "3.6"}}).starts_with("TPOT of 3.60 ms is below the 4.5"));
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "3.6"}}).ends_with("sequences take by the datasheet"));
+  // On two GPUs half of that.
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "3.6"}, {"tp", "2"}}) == "");
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "1.6"}, {"tp", "2"}}) != "");
+  // One token out has no second: nothing to judge.
+  CHECK(doubt({{"ttft_ms", "20"}, {"tpot_ms", "0.1"}, {"osl", "1"}}) == "");
+}
+
+TEST_CASE("plausibility: only so many sequences decode at a time as Little's law says") {
+  // 64 in flight, 2048 + 32 tokens each of 131,072 B: if all decoded, 15.0 + 17.4 GB would take 9.7 ms. TTFT of 5.8 s
+  // and 64 x 9 ms = 0.58 s of decoding leave 64 x 0.58 / 6.4 = 5 of them: 15.0 + 1.6 GB, 5 ms.
+  const Cells waiting{{"isl", "2048"}, {"concurrency", "64"}, {"tpot_ms", "7"}};
+  CHECK(doubt(rows::with(waiting, {{"ttft_ms", "5800"}})) == "");
+  // Hardly any wait and TPOT of 7 ms: 60 decode at a time, and 0.85 x 9.4 ms are more.
+  CHECK(doubt(rows::with(waiting, {{"ttft_ms", "30"}})).starts_with("TPOT of 7.00 ms is below"));
+}
+
+TEST_CASE("plausibility: TTFT below the time of one prompt") {
+  // 0.85 x 147 ms = 125 ms
+  CHECK(doubt(prompts("1", "130", "6")) == "");
+  CHECK(doubt(prompts("1", "100", "6")).starts_with("TTFT of 100.0 ms is below the 147"));
+  CHECK(doubt(prompts("1", "100", "6", {{"tp", "2"}})) == "");  // on two GPUs
+}
+
+TEST_CASE("plausibility: a latency below the time of all prompts in flight") {
+  // 32 prompts, 32 x 147 ms = 4.7 s, 85 % of that 4.0 s. 0.2 s + 64 x 20 ms = 1.5 s; 0.2 s + 64 x 65 ms = 4.4 s.
+  CHECK(doubt(prompts("32", "200", "65")) == "");
+  CHECK(doubt(prompts("32", "200", "20")).starts_with("a latency of 1.48 s is below the 4.7"));
+  CHECK(doubt(prompts("32", "200", "20")).ends_with("s that 32 prompts take by the datasheet"));
+}
+
+TEST_CASE("plausibility: workers apart prefill beside decode") {
+  const auto apart = [](const Cells& changes) {
+    return rows::read(
+               rows::apart(rows::with({{"isl", "8192"}, {"concurrency", "32"}, {"decode_batch_size", "32"}}, changes)))
+        .doubt;
+  };
+  CHECK(apart({{"ttft_ms", "200"}, {"tpot_ms", "20"}}) == "");
+  CHECK(apart({{"ttft_ms", "200"}, {"tpot_ms", "3"}}) != "");
+}
+
+TEST_CASE("plausibility: prompts that are found in the cache take no time") {
+  // One prompt, sent again and again: of 8192 tokens all but a last block are cached after the first.
+  const Cells same{{"distinct_prompts", "1"}, {"prefix_caching", "1"}};
+  CHECK(doubt(prompts("1", "30", "6", same)) == "");
+  CHECK(doubt(prompts("32", "60", "20", same)) == "");
+  CHECK(doubt(prompts("1", "30", "6", {{"distinct_prompts", "1"}, {"prefix_caching", "0"}})) != "");
+}
+
+TEST_CASE("plausibility: TPOT under a load against that under twice the load") {
+  const auto doubts = [](const std::vector<std::pair<const char*, const char*>>& load, const Cells& second = {}) {
+    std::vector<Cells> runs;
+    for (const auto& [users, tpot] : load)
+      runs.push_back(rows::closed_loop({{"concurrency", users}, {"ttft_ms", "50"}, {"tpot_ms", tpot}}));
+    runs[1] = rows::with(runs[1], second);
+    std::string text;
+    for (const MeasuredRun& run : read_measured_runs(rows::table(runs)).runs) text += run.doubt + ";";
+    return text;
+  };
+  // 15 ms at 8 users is more than 1.5 x 9 ms at 16.
+  CHECK(doubts({{"8", "15"}, {"16", "9"}}) == "TPOT of 15.00 ms with 8 in flight, 9.00 ms with 16;;");
+  CHECK(doubts({{"8", "13"}, {"16", "9"}}) == ";;");  // 1.44 x
+  CHECK(doubts({{"8", "15"}, {"15", "9"}}) == ";;");  // less than twice the load
+  CHECK(doubts({{"8", "15"}, {"64", "9"}}) != ";;");  // more than twice
+  CHECK(doubts({{"16", "9"}, {"8", "15"}}) == ";TPOT of 15.00 ms with 8 in flight, 9.00 ms with 16;");
+  // Runs that differ in anything else are not compared.
+  for (const auto& [column, value] : Cells{{"isl", "512"},
+                                           {"tp", "2"},
+                                           {"engine_version", "0.18.0"},
+                                           {"kv_dtype", "fp8"},
+                                           {"protocol", "nvidia"},
+                                           {"gpu", "h200-sxm"}}) {
+    INFO(column);
+    CHECK(doubts({{"8", "15"}, {"16", "9"}}, {{column, value}}) == ";;");
+  }
+}
+
+TEST_CASE("plausibility: what a table marked stays as it marked it, and runs without figures are not judged") {
+  CHECK(rows::read(rows::closed_loop({{"suspect", "1"}, {"ttft_ms", "20"}, {"tpot_ms", "0.1"}})).doubt ==
+        "marked suspect in the table");
+  CHECK(doubt({}) == "");
+  CHECK(doubt({{"ttft_ms", "0"}, {"tpot_ms", "0"}}) == "");
+  // Offline and static runs are not closed loops.
+  CHECK(rows::read(rows::figure({{"metric", "e2e_ms"}, {"value", "0.001"}, {"batch", "4"}})).doubt == "");
+}
