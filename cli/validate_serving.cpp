@@ -66,13 +66,18 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
   const std::vector<std::size_t> kept = kept_columns(table);
   std::string out;
   for (const std::size_t i : kept) out += csv_field(table.columns()[i]) + ",";
-  out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms," : "predicted_value,";
+  const bool steady = runs.kind == RunKind::kSteady;
+  out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms,"
+         : steady   ? "predicted_itl_ms,predicted_output_tokens_per_s,"
+                    : "predicted_value,";
   if (ranges) out += kIntervalColumns;
   out += "note\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
     for (const std::size_t i : kept) out += csv_field(table.at(row, i)) + ",";
     const RunPrediction p = rows[row].prediction.value_or(RunPrediction{});
-    out += aggregated ? field(p.ttft_ms) + "," + field(p.tpot_ms) : field(p.value);
+    out += aggregated ? field(p.ttft_ms) + "," + field(p.tpot_ms)
+           : steady   ? field(p.itl_ms) + "," + field(p.output_tokens_per_s)
+                      : field(p.value);
     out += ",";
     if (ranges) out += range_fields(intervals[row].ttft_ms) + range_fields(intervals[row].tpot_ms);
     out += csv_field(rows[row].note) + "\n";

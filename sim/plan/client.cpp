@@ -24,6 +24,8 @@ struct Client {
   int requests = 0, warmup = 0;                                      ///< of any load; 0: not said
   std::vector<std::pair<double, std::string>> requests_by_tokens;    ///< tokens of a request at most, requests
   std::string duration;                                              ///< of an open load
+  double output_cv = 0;                                              ///< of lengths, lognormal; 0: all are equal
+  ConfigTree prompt_tokens;                                          ///< where the workload does not say
   double length_ratio = 1;                                           ///< lengths lie in [ratio L, L]
   ConfigTree drawn_as, distinct_prompts, think_time;                 ///< keys of a workload
   struct Change {
@@ -58,6 +60,8 @@ Client parse_client_document(const ConfigTree& tree) {
   }
   c.duration = in.text("duration", "");
   c.length_ratio = in.number("length_ratio", 1.0, kFraction);
+  c.output_cv = in.number("output_cv", 0.0, {0.0, 10.0});
+  c.prompt_tokens = in.tree("prompt_tokens");
   c.drawn_as = in.tree("drawn_as");
   c.distinct_prompts = in.tree("distinct_prompts");
   c.think_time = in.tree("think_time");
@@ -165,7 +169,26 @@ class Expansion {
     }
   }
 
+  /// Of a plain number of output tokens, their mean.
+  void spread_outputs() {
+    for (ConfigNode::Entry& entry : entries_) {
+      const bool plain = entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
+      if (client_.output_cv <= 0 || entry.key != "output_tokens" || !plain) continue;
+      ConfigReader in(workload_, "a workload");
+      const auto mean = in.integer(entry.key, Range{1.0, 1e6});
+      const Mark& mark = entry.value->mark;
+      entry.value = make_map({{"distribution", mark, make_scalar("lognormal", mark)},
+                              {"mean", mark, make_scalar(std::to_string(mean), mark)},
+                              {"cv", mark, make_scalar(fmt::format("{}", client_.output_cv), mark)},
+                              {"min", mark, make_scalar("1", mark)},
+                              {"max", mark, make_scalar(std::to_string(8 * mean), mark)}},
+                             mark);
+    }
+  }
+
   void lengths() {
+    if (client_.prompt_tokens) put("prompt_tokens", client_.prompt_tokens);
+    spread_outputs();
     if (client_.length_ratio >= 1) return;
     for (ConfigNode::Entry& entry : entries_) {
       if (entry.key != "prompt_tokens" && entry.key != "output_tokens") continue;

@@ -52,7 +52,8 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .client = in.text("client", ""),
                       .also = in.texts("also"),
                       .images = in.tree("images"),
-                      .parts = in.tree("parts")};
+                      .parts = in.tree("parts"),
+                      .columns = in.texts("columns")};
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule of a recipe");
     LaunchRule read{.when = rule.tree("when"),

@@ -21,10 +21,11 @@ struct LaunchRecipe {
   std::vector<std::string> engines;  ///< that it launches; empty: any
   std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
   /// Of a table of measured runs that says only whose they are.
-  std::string client;             ///< a name of configs/clients
-  std::vector<std::string> also;  ///< other names of the same
-  ConfigTree images;              ///< {engine: [{since: DAY, version}]}: what ran on a day
-  ConfigTree parts;               ///< {gpu: the part that it was}
+  std::string client;                ///< a name of configs/clients
+  std::vector<std::string> also;     ///< other names of the same
+  ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: what ran on a day
+  ConfigTree parts;                  ///< {gpu: the part that it was}
+  std::vector<std::string> columns;  ///< of its tables, which then need not name it
 };
 /// Reads a document of configs/recipes.
 LaunchRecipe parse_launch_recipe(const ConfigTree& tree);

@@ -23,8 +23,9 @@ MeasuredRun describe(RunKind kind, const RunColumns& c, std::size_t row) {
   MeasuredRun run;
   run.row = row;
   run.id = c.text(row, "id").empty() ? fmt::format("row-{}", row + 1) : c.text(row, "id");
-  const std::string engine = c.text(row, "engine"), gpu = c.text(row, "gpu"), model = c.text(row, "model");
-  run.group = model + " " + gpu + " " + engine;
+  const std::string engine = c.text(row, "engine"), gpu = c.text(row, "gpu"),
+                    model = c.text(row, c.text(row, "model").empty() ? "hf_id" : "model");
+  run.group = model + " " + gpu + (engine.empty() ? "" : " " + engine);
   std::optional<LaunchRecipe> recipe;
   try {
     recipe = recipe_of_row(c, row);
@@ -53,7 +54,7 @@ void read_run(MeasuredRun& run, RunKind kind, const RunColumns& c, SpecCache& sp
   run.dense = !has_experts(s.deployment->model);
   run.workload = *std::move(s.workload);
   run.serving = std::move(s.serving);
-  run.deployment_key = pricing_key(*run.deployment, c.text(run.row, "model"));
+  run.deployment_key = pricing_key(*run.deployment, run.deployment->model.name + "|" + c.text(run.row, "model"));
   if (run.deployment->memory.infeasible) run.note = run.deployment->memory.infeasible->reason;
 }
 
@@ -61,7 +62,9 @@ void read_run(MeasuredRun& run, RunKind kind, const RunColumns& c, SpecCache& sp
 
 MeasuredRuns read_measured_runs(const CsvTable& table) {
   MeasuredRuns out{.kind = kind_of(table), .runs = {}};
-  for (std::string_view name : {"model", "gpu", "engine", "isl", "osl"}) (void)table.column(name);  // or throw
+  for (std::string_view name : {"model", "gpu", "engine", "isl", "osl"}) {
+    if (name == "gpu" || out.kind != RunKind::kSteady) (void)table.column(name);  // or throw
+  }
   const RunColumns columns(table);
   SpecCache specs;
   for (std::size_t row = 0; row < table.rows(); ++row) {

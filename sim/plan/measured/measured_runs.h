@@ -51,6 +51,8 @@ MeasuredRuns read_measured_runs(const CsvTable& table);
 struct RunPrediction {
   double ttft_ms = 0, tpot_ms = 0;  ///< means
   double value = 0;                 ///< in the unit of the run's metric
+  double itl_ms = 0;                ///< median
+  double output_tokens_per_s = 0;
 };
 /// Simulates the run's scenario; `pricer` may be shared by runs of one deployment_key in one thread.
 RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer);

@@ -41,6 +41,8 @@ RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer) {
   if (m.completed == 0) return {};
   RunPrediction p{.ttft_ms = m.ttft_ms.mean(), .tpot_ms = m.tpot_ms.mean(), .value = 0};
   p.value = value_of(run, p, m);
+  p.itl_ms = m.itl_ms.percentile(50);
+  p.output_tokens_per_s = m.output_tokens / m.duration.base();
   return p;
 }
 

@@ -142,6 +142,9 @@ std::map<std::pair<std::string, std::string>, MeasurementFloor> measurement_floo
     if (closed_loop(runs.kind)) {
       add(row, "tpot_ms", "tpot_ms");
       add(row, "ttft_ms", "ttft_ms");
+    } else if (runs.kind == RunKind::kSteady) {
+      add(row, "median_itl_ms", "median_itl_ms");
+      add(row, "output_tokens_per_s", "output_tokens_per_s");
     } else {
       add(row, runs.runs[row].metric, "value");
     }

@@ -46,7 +46,14 @@ struct Sample {
 
 }  // namespace
 
-bool holds_scenarios(const CsvTable& table) { return table.find("scenario").has_value(); }
+bool holds_scenarios(const CsvTable& table) {
+  const auto column = table.find("scenario");
+  if (!column) return false;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (table.at(row, *column).find(':') != std::string_view::npos) return true;
+  }
+  return table.rows() == 0;
+}
 
 std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals) {
   const std::size_t column = table.column("scenario");

@@ -22,7 +22,7 @@ struct PublishedRun {
   RunIntervals intervals;           ///< where they were asked for
 };
 
-/// Whether the table has a column of scenarios.
+/// Whether the table has a column of scenarios: maps, not words.
 bool holds_scenarios(const CsvTable& table);
 
 /// Simulates the scenario of each row, YAML or JSON in one field, on all cores.

@@ -177,28 +177,6 @@ Entries engine_entries(const Settings& s, int context) {
   return e;
 }
 
-/// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
-/// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
-std::string take_format(std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{
-      {{"-fp8-dynamic", "fp8"},
-       {"-fp8-block", "fp8_block"},
-       {"-fp8", "fp8"},
-       {"-nvfp4", "nvfp4"},
-       {"-fp4", "nvfp4"},
-       {"-awq", "awq"},
-       {"-gptq-int4", "gptq"},
-       {"-quantized.w4a16", "gptq"}}};
-  const std::string small = lower(name);
-  for (const auto& [suffix, format] : kFormats) {
-    if (!small.ends_with(suffix)) continue;
-    name.resize(name.size() - suffix.size());
-    const bool blocks = suffix == "-fp8" && small.find("/qwen3") != std::string::npos;
-    return blocks ? "fp8_block" : std::string(format);
-  }
-  return "";
-}
-
 std::string cache_format(const Settings& s) {
   const std::string told = s.text("/engine_kwargs/kv_cache_dtype");
   if (told.empty() || told == "auto" || told.ends_with("16")) return "bf16";  // 16 bit are 16 bit
@@ -259,6 +237,26 @@ void set_cache(const Settings& s, MemoryPlan& memory) {
 }
 
 }  // namespace
+
+std::string take_format(std::string& name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{
+      {{"-fp8-dynamic", "fp8"},
+       {"-fp8-block", "fp8_block"},
+       {"-fp8", "fp8"},
+       {"-nvfp4", "nvfp4"},
+       {"-fp4", "nvfp4"},
+       {"-awq", "awq"},
+       {"-gptq-int4", "gptq"},
+       {"-quantized.w4a16", "gptq"}}};
+  const std::string small = lower(name);
+  for (const auto& [suffix, format] : kFormats) {
+    if (!small.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
+    const bool blocks = suffix == "-fp8" && small.find("/qwen3") != std::string::npos;
+    return blocks ? "fp8_block" : std::string(format);
+  }
+  return "";
+}
 
 std::string library_model_name(std::string name) {
   name = lower(name.substr(name.rfind('/') + 1));

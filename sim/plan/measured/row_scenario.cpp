@@ -12,6 +12,7 @@
 #include "base/config_release.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/client.h"
+#include "sim/plan/measured/request_settings.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
@@ -51,6 +52,17 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
+/// A row's model and, where its name says so, the format of its weights.
+struct CheckpointName {
+  std::string model, weights;
+};
+CheckpointName name_of_row(const RunColumns& columns, std::size_t row) {
+  if (const std::string model = columns.text(row, "model"); !model.empty()) return {model, ""};
+  std::string published = columns.text(row, "hf_id");
+  const std::string format = take_format(published);
+  return {library_model_name(published), format};
+}
+
 /// One row, its model, and what its engine's release says.
 class RowWriter {
  public:
@@ -61,9 +73,10 @@ class RowWriter {
         mark_(columns.mark(row)),
         specs_(specs),
         recipe_(recipe_of_row(columns, row)),
-        model_(specs.model(make_scalar(text("model"), mark_))) {
+        name_(name_of_row(columns, row)),
+        model_(specs.model(make_scalar(name_.model, mark_))) {
     MapBuilder engine(mark_);
-    engine.put("name", text("engine"));
+    engine.put("name", engine_name());
     if (const std::string version = release_of_row(kind, columns, row, recipe_); !version.empty())
       engine.put("version", version);
     release_ = engine.map();
@@ -73,7 +86,7 @@ class RowWriter {
   ConfigTree scenario() {
     MapBuilder s(mark_);
     if (const std::string id = text("id"); !id.empty()) s.put("name", id);
-    s.put("model", text("model")).put("gpu", gpu()).put("engine", engine());
+    s.put("model", name_.model).put("gpu", gpu()).put("engine", engine());
     if (recipe_) s.put("recipe", recipe_->name);
     s.put("parallelism", kind_ == RunKind::kDisaggregated ? worker("decode") : parallelism());
     if (const ConfigTree formats = precision()) s.put("precision", formats);
@@ -93,6 +106,12 @@ class RowWriter {
   int isl() const { return c_.needed(row_, "isl"); }
   int osl() const { return c_.needed(row_, "osl"); }
 
+  /// A table of one engine need not name it: its recipe launches that one alone.
+  std::string engine_name() const {
+    const std::string written = text("engine");
+    return written.empty() && recipe_ && recipe_->engines.size() == 1 ? recipe_->engines.front() : written;
+  }
+
   std::string gpu() const {
     const std::string name = text("gpu");
     const ConfigTree* part = recipe_ && recipe_->parts ? recipe_->parts->find(name) : nullptr;
@@ -108,7 +127,7 @@ class RowWriter {
 
   ConfigTree engine() const {
     MapBuilder m(mark_);
-    m.put("name", text("engine"));
+    m.put("name", engine_name());
     if (const ConfigTree* version = release_->find("version")) m.put("version", *version);
     if (!text("memory_fraction").empty()) m.put("gpu_memory_utilization", text("memory_fraction"));
     put_count(m, "max_num_seqs", "max_num_seqs");
@@ -151,7 +170,7 @@ class RowWriter {
     }
   }
   bool uncut() const {
-    return text("chunked_prefill") == "0" || (text("chunked_prefill").empty() && text("engine") == "trtllm");
+    return text("chunked_prefill") == "0" || (text("chunked_prefill").empty() && engine_name() == "trtllm");
   }
   /// Whether a rule of the recipe may set the budget itself.
   bool recipe_sets() const {
@@ -175,16 +194,22 @@ class RowWriter {
     MapBuilder graphs(mark_);
     const int largest = count("cuda_graph_max_batch", 0);
     graphs.put("max_batch", largest);
-    if (text("engine") == "vllm") graphs.put("prefill_tokens", largest);
+    if (engine_name() == "vllm") graphs.put("prefill_tokens", largest);
     m.put("cuda_graphs", graphs.map());
   }
 
   /// A longer context than the checkpoint names was asked for (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A
   /// table of positions ends where it ends.
   void context(MapBuilder& m) const {
+    if (kind_ == RunKind::kSteady) return;
     const int longest = isl() + osl();
     if (model_.position_embeddings == 0 && model_.max_context > 0 && longest > model_.max_context)
       m.put("max_model_len", longest);
+  }
+
+  /// A layout may name only the GPUs of the experts, "tp 1, ep 4" on four.
+  int steady_tp(int tp, int copies) const {
+    return count("ep", 1) > tp * copies ? std::max(1, count("gpus", 1) / copies) : tp;
   }
 
   ConfigTree parallelism() const {
@@ -192,7 +217,7 @@ class RowWriter {
     const int copies = std::max(std::max(1, count("attention_dp", 1)), dp);
     MapBuilder m(mark_);
     // TensorRT-LLM's attention-DP tables write tp for the GPUs of the experts.
-    m.put("tp", dp > 1 && copies > 1 ? std::max(1, tp / copies) : tp);
+    m.put("tp", kind_ == RunKind::kSteady ? steady_tp(tp, copies) : dp > 1 ? std::max(1, tp / copies) : tp);
     if (count("pp", 1) > 1) m.put("pp", count("pp", 1));
     if (copies > 1) m.put("attention_dp", copies);
     if (const int ep = std::max(count("moe_ep", 1), count("ep", 1)); ep > 1) m.put("ep", ep);
@@ -232,8 +257,9 @@ class RowWriter {
   }
 
   ConfigTree precision() const {
-    const std::string weights = format_word(text("weight_dtype")), experts = format_word(text("moe_weight_dtype")),
-                      cache = format_word(text("kv_dtype"));
+    const std::string column = text("weight_dtype");
+    const std::string weights = format_word(column.empty() ? name_.weights : column),
+                      experts = format_word(text("moe_weight_dtype")), cache = format_word(text("kv_dtype"));
     const Precision& own = model_.precision;
     MapBuilder m(mark_);
     Dtype base = own.weights;
@@ -261,6 +287,7 @@ class RowWriter {
     if (recipe_ && !recipe_->client.empty()) m.put("client", recipe_->client);
     if (recipe_ && !recipe_->client.empty() && is_date(text("measured"))) m.put("client_date", text("measured"));
     const bool client = recipe_ && !recipe_->client.empty();
+    if (kind_ == RunKind::kSteady) return steady(m, client);
     if (closed_loop(kind_)) {
       // Where it is blank the decode workers' batches are full.
       const int full = std::max(1, count("decode_num_workers", 1)) * std::max(1, count("decode_batch_size", 1));
@@ -293,12 +320,31 @@ class RowWriter {
     return m.map();
   }
 
+  /// As many users as ran at a time on average.
+  ConfigTree steady(MapBuilder& m, bool client) const {
+    if (text("task").find("image") != std::string::npos || text("task").find("video") != std::string::npos)
+      throw ConfigError(mark_, "its prompts hold images or videos, whose encoder is not simulated");
+    const auto whole = [&](const char* name) {
+      return static_cast<int>(std::lround(std::clamp(c_.number(row_, name, 1), 1.0, 1e6)));
+    };
+    const int users = whole("mean_batch");
+    if (client)
+      m.put("concurrency", users);
+    else
+      m.put("arrivals", MapBuilder(mark_).put("process", "closed_loop").put("concurrency", users).map())
+          .put("requests", std::min(3 * users, 1'000'000));
+    if (!text("isl").empty()) m.put("prompt_tokens", isl());
+    m.put("output_tokens", whole("mean_output_tokens"));
+    return m.map();
+  }
+
   RunKind kind_;
   const RunColumns& c_;
   std::size_t row_;
   Mark mark_;
   SpecCache& specs_;
   std::optional<LaunchRecipe> recipe_;
+  CheckpointName name_;
   const ModelSpec& model_;
   ConfigTree release_;
   const EngineSpec* defaults_ = nullptr;
@@ -331,6 +377,12 @@ std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t
   for (const char* column : {"protocol", "source"}) {
     if (auto recipe = known_launch_recipe(columns.text(row, column))) return recipe;
   }
+  for (const std::string& name : names_of("recipes")) {
+    const auto recipe = known_launch_recipe(name);
+    if (recipe && !recipe->columns.empty() &&
+        std::all_of(recipe->columns.begin(), recipe->columns.end(), [&](const auto& c) { return columns.has(c); }))
+      return recipe;
+  }
   return std::nullopt;
 }
 
@@ -338,7 +390,9 @@ std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t 
                            const std::optional<LaunchRecipe>& recipe) {
   std::string version = columns.text(row, closed_loop(kind) ? "engine_version" : "version");
   version.resize(std::min(version.find_first_of(" +(-"), version.size()));
-  const std::string day = columns.text(row, "measured"), engine = columns.text(row, "engine");
+  const std::string day = columns.text(row, "measured");
+  std::string engine = columns.text(row, "engine");
+  if (engine.empty() && recipe && recipe->engines.size() == 1) engine = recipe->engines.front();
   const ConfigTree images = recipe ? recipe->images : nullptr;
   if (kind == RunKind::kDisaggregated) {
     if (const std::string on = version_on(images, engine + "-workers", day); !on.empty()) return on;

@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// The recipe that a row's `recipe`, `protocol` or `source` names; none where the row names none.
+/// The recipe that a row's `recipe`, `protocol` or `source` names, else one whose tables have these columns.
 std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t row);
 
 /// The engine release of a row: its version where it is one; else, with a recipe that says so, what ran on the day of

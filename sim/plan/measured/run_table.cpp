@@ -12,13 +12,15 @@ RunKind kind_of(const CsvTable& table) {
   const auto has = [&](std::string_view column) { return table.find(column).has_value(); };
   if (has("prefill_num_workers") && has("decode_num_workers") && has("concurrency")) return RunKind::kDisaggregated;
   if (has("concurrency") && has("tp")) return RunKind::kAggregated;
+  if (has("mean_batch") && has("median_itl_ms") && has("mean_output_tokens")) return RunKind::kSteady;
   if (has("batch") && has("metric")) return RunKind::kStatic;
   if (has("request_rate") && has("metric")) return RunKind::kOnline;
   if (has("metric") && has("isl") && has("osl")) return RunKind::kOffline;
   throw ConfigError(
       Mark{table.path(), 1, 1},
       "these columns are none of: closed-loop runs (concurrency, tp), disaggregated runs (prefill_num_workers, "
-      "decode_num_workers, concurrency), static batches (batch, metric), offline runs (isl, osl, metric), online runs "
+      "decode_num_workers, concurrency), steady batches (mean_batch, mean_output_tokens, median_itl_ms), static "
+      "batches (batch, metric), offline runs (isl, osl, metric), online runs "
       "(request_rate, metric)");
 }
 

@@ -15,6 +15,7 @@ enum class RunKind {
   kStatic,         ///< one batch run to completion: metric, value
   kOffline,        ///< everything queued at once: metric, value
   kOnline,         ///< an offered rate: metric, value
+  kSteady,         ///< a server at a steady batch: mean_batch; median_itl_ms, output_tokens_per_s
 };
 
 /// Measures TTFT and TPOT of a closed loop.
@@ -32,6 +33,7 @@ class RunColumns {
   int count(std::size_t row, std::string_view name, int blank) const;
   int needed(std::size_t row, std::string_view name) const;  ///< 1 or more, or ConfigError
   Mark mark(std::size_t row) const { return table_.mark(row, 0); }
+  bool has(std::string_view name) const { return table_.find(name).has_value(); }
 
  private:
   const CsvTable& table_;

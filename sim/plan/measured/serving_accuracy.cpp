@@ -44,6 +44,10 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
     if (closed_loop(runs.kind)) {
       add(samples, group, "tpot_ms", run.dense, p.tpot_ms, measured_value(table, i, "tpot_ms"));
       add(samples, group, "ttft_ms", run.dense, p.ttft_ms, measured_value(table, i, "ttft_ms"));
+    } else if (runs.kind == RunKind::kSteady) {
+      add(samples, group, "median_itl_ms", run.dense, p.itl_ms, measured_value(table, i, "median_itl_ms"));
+      add(samples, group, "output_tokens_per_s", run.dense, p.output_tokens_per_s,
+          measured_value(table, i, "output_tokens_per_s"));
     } else {
       add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, "value"));
     }
@@ -103,8 +107,8 @@ std::string costs_key(const EngineSpec& engine) {
 std::string load_of(RunKind kind, const MeasuredRun& run) {
   const Deployment& d = *run.deployment;
   const double tokens = run.workload.prompt_tokens.mean() + run.workload.output_tokens.mean();
-  const double in_flight =
-      closed_loop(kind) ? run.workload.arrivals.concurrency : static_cast<double>(run.workload.requests);
+  const double in_flight = closed_loop(kind) || kind == RunKind::kSteady ? run.workload.arrivals.concurrency
+                                                                         : static_cast<double>(run.workload.requests);
   const double room = d.memory.max_batch(tokens, d.engine.block_size) * d.sharding.attention_dp;
   if (room < in_flight) return "KV-limited";
   return in_flight <= 4.0 * d.sharding.gpus() ? "light load" : "loaded";

@@ -363,7 +363,7 @@ TEST_CASE("row scenario: whose recipe a row is, by its recipe, protocol or sourc
   CHECK(recipe({{"protocol", "nvidia"}, {"recipe", "dynamo"}}) == "dynamo");
   CHECK(rows::read(loop({{"recipe", "dynmo"}})).note ==
         "runs.csv:2:1: unknown recipe 'dynmo'; nearest is 'dynamo' "
-        "(valid: aiconfigurator, argonne, dynamo, inferencex, mlperf, "
+        "(valid: aiconfigurator, argonne, dynamo, inferencex, ml-energy, mlperf, "
         "splitwise, static-batch, trtllm-online, trtllm-perf-overview)");
 }
 
@@ -372,4 +372,23 @@ TEST_CASE("row scenario: parts that a recipe knows") {
       has(figure({{"batch", "1"}, {"version", "repo"}, {"gpu", "a100-sxm"}, {"source", "argonne_llm_inference_bench"}}),
           "gpu: a100-sxm-40gb\n"));
   CHECK(has(figure({{"batch", "1"}, {"gpu", "a100-sxm"}}), "gpu: a100-sxm\n"));
+}
+
+TEST_CASE("row scenario: a steady batch is a closed loop of as many users, by the checkpoint's name") {
+  const CsvTable table = CsvTable::parse(
+      "hf_id,task,gpu,gpus,tp,dp,ep,max_num_seqs,mean_batch,mean_output_tokens,median_itl_ms,output_tokens_per_s\n"
+      "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8,chat,h100-sxm,4,1,1,4,128,31.7,800.4,40,700\n"
+      "meta-llama/Llama-3.1-8B-Instruct,image-chat,h100-sxm,1,1,1,1,128,8,100,10,700\n",
+      "steady.csv");
+  const MeasuredRuns runs = read_measured_runs(table);
+  REQUIRE(runs.kind == RunKind::kSteady);
+  const MeasuredRun& run = runs.runs.at(0);
+  REQUIRE(run.note == "");
+  CHECK(run.deployment->recipe == "ml-energy");       // by its columns
+  CHECK(run.deployment->engine.version == "0.11.1");  // what that recipe ran
+  CHECK(run.deployment->sharding.tp == 4);            // four GPUs hold the experts
+  CHECK(run.deployment->precision.weights == Dtype::kFp8Block);
+  CHECK(run.workload.arrivals.concurrency == 32);  // 31.7
+  CHECK(run.workload.requests == 3 * 32);
+  CHECK(runs.runs.at(1).note.find("images or videos") != std::string::npos);
 }
