@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "reports/estimate_report.h"
 #include "sim/plan/estimate.h"
+#include "sim/plan/idle_settings.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/what_fits.h"
 
@@ -63,6 +64,7 @@ int run_estimate(std::span<const std::string> arguments) {
   ConfigTree tree = options.scenario(make_map({}, Mark{"command line", 0, 0}));
   if (options.has("no-kv-cache")) tree = with_assignment(tree, "engine.kv_cache=false", "--no-kv-cache");
   const Scenario scenario = read_scenario(tree, options.fidelity());
+  for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write(estimate_report(e, *scenario.deployment, options.format()));

@@ -12,6 +12,7 @@
 #include "reports/perfetto.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
+#include "sim/plan/idle_settings.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/what_fits.h"
 
@@ -150,6 +151,7 @@ int run_simulate(std::span<const std::string> arguments) {
   const ConfigTree tree = scenario_tree(options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
+  for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
   std::unique_ptr<RequestWriter> writer;
