@@ -1,6 +1,7 @@
 #include "reports/plan_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "reports/fleet_plan_report.h"
 #include "reports/provenance.h"
 #include "reports/table.h"
+#include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 namespace {
@@ -58,11 +60,14 @@ const char* unit_of(LoadKind kind) {
   return kind == LoadKind::kUsers ? "users" : "requests/s";
 }
 
-Json verdict_json(const Verdict& v) {
+Json verdict_json(const Verdict& v, const PlannedDeployment& p) {
+  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
   return {{"objective", v.objective.name()},
           {"limit_ms", v.objective.limit.in(kMillisecond)},
           {"value_ms", v.value.in(kMillisecond)},
           {"value_ms_high", v.upper.in(kMillisecond)},
+          {"interval_low_ms", v.value.in(kMillisecond)*std::exp(spread.low)},
+          {"interval_high_ms", v.value.in(kMillisecond)*std::exp(spread.high)},
           {"margin", v.margin()},
           {"met", v.met}};
 }
@@ -104,7 +109,7 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
                       {"met", p.result.goodput_low >= a.plan.goodput}};
   }
   out["objectives"] = Json::array();
-  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(verdict_json(v));
+  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(verdict_json(v, p));
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();
@@ -194,9 +199,9 @@ Json to_json(const PlanAnswer& a) {
 }
 
 Table ranking(const PlanAnswer& a, std::size_t most) {
-  std::vector<std::string> header{"GPU",      "GPUs",      "layout",   "replicas",     "precision",     "seqs",
-                                  "tokens",   "p99 TTFT",  "p99 TPOT", "tokens/s/GPU", "tokens/s/user", "USD/h",
-                                  "USD/M in", "USD/M out", "J/token",  "margin"};
+  std::vector<std::string> header{"GPU",   "GPUs",     "engine",    "layout",   "replicas",     "precision",
+                                  "seqs",  "tokens",   "p99 TTFT",  "p99 TPOT", "tokens/s/GPU", "tokens/s/user",
+                                  "USD/h", "USD/M in", "USD/M out", "J/token",  "margin"};
   Table table(header);
   for (std::size_t i = 0; i < std::min(most, a.result.ranked.size()); ++i) {
     const PlannedDeployment& p = a.result.ranked[i];
@@ -204,12 +209,13 @@ Table ranking(const PlanAnswer& a, std::size_t most) {
     const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : d;
     const ServingMetrics& m = p.result.metrics;
     const TokenPrice price = token_price(p, a.plan);
-    table.row({p.candidate.gpu, std::to_string(p.gpus()), layout_of(p.candidate), replicas_of(p), p.candidate.precision,
-               std::to_string(d.engine.max_num_seqs), std::to_string(prefilling.engine.max_num_batched_tokens),
-               human_time(m.ttft_ms.percentile(99) / 1e3), human_time(m.tpot_ms.percentile(99) / 1e3),
-               significant(p.tokens_per_s_per_gpu()), significant(p.tokens_per_s_per_user(), 3),
-               significant(p.usd_per_hour(), 3), significant(price.usd_per_million_input, 3),
-               significant(price.usd_per_million_output, 3), significant(price.joules_per_output_token, 3),
+    table.row({p.candidate.gpu, std::to_string(p.gpus()), engine_name(d.engine), layout_of(p.candidate), replicas_of(p),
+               p.candidate.precision, std::to_string(d.engine.max_num_seqs),
+               std::to_string(prefilling.engine.max_num_batched_tokens), human_time(m.ttft_ms.percentile(99) / 1e3),
+               human_time(m.tpot_ms.percentile(99) / 1e3), significant(p.tokens_per_s_per_gpu()),
+               significant(p.tokens_per_s_per_user(), 3), significant(p.usd_per_hour(), 3),
+               significant(price.usd_per_million_input, 3), significant(price.usd_per_million_output, 3),
+               significant(price.joules_per_output_token, 3),
                p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio))});
   }
   return table;
@@ -240,9 +246,14 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
                          human_time(v.objective.limit.base()));
       continue;
     }
-    out += fmt::format("  {:<12} {} (95 % confident below {}), limit {}: margin {:.0f} %\n", v.objective.name(),
-                       human_time(v.value.base()), human_time(v.upper.base()), human_time(v.objective.limit.base()),
-                       100 * v.margin());
+    const LogSpread spread = quick_spread(w.candidate.scenario, w.result.metrics, v.objective.name());
+    out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
+                       v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
+                       human_time(v.objective.limit.base()), 100 * v.margin());
+    out += fmt::format("  {:<12} of a deployment that nobody measured, 90 %: {} to {}{}\n", "",
+                       human_time(v.value.base() * std::exp(spread.low)),
+                       human_time(v.value.base() * std::exp(spread.high)),
+                       v.value.base() * std::exp(spread.high) > v.objective.limit.base() ? ", beyond the limit" : "");
   }
   const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
   if (drafts.active())

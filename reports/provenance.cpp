@@ -20,12 +20,11 @@ Origin origin_of(const Deployment& d) {
   return {record->standing, record->source};
 }
 
-/// "vllm 0.12.0"
+}  // namespace
+
 std::string engine_name(const EngineSpec& engine) {
   return engine.version.empty() ? engine.name : engine.name + " " + engine.version;
 }
-
-}  // namespace
 
 nlohmann::ordered_json provenance_json(const Deployment& d) {
   const Origin origin = origin_of(d);

@@ -10,6 +10,9 @@ nlohmann::ordered_json provenance_json(const Deployment& deployment);
 /// One line of it for tables.
 std::string provenance_line(const Deployment& deployment);
 
+/// "vllm 0.12.0"
+std::string engine_name(const EngineSpec& engine);
+
 /// {model, gpu, engine, parallelism{}, precision{}}: what was asked.
 nlohmann::ordered_json deployment_json(const Deployment& deployment);
 /// "llama-3.1-70b on 4 x h100-sxm (tp 4), vllm, bf16 weights, bf16 KV"

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/metrics_list.h"
-#include "sim/plan/parallel.h"
+#include "sim/plan/shared_pricer.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
@@ -96,15 +96,20 @@ std::vector<Draw> stratified_draws(std::size_t count, std::uint64_t seed) {
   return draws;
 }
 
+/// Prices of the deployments' steps, which all draws shift.
+using Pricers = std::map<const Deployment*, std::unique_ptr<StepPricer>>;
+
 MetricsList simulate_shifted(const Scenario& scenario, const std::map<const Deployment*, StepSpreads>& spreads,
-                             const Draw& draw) {
+                             Pricers& pricers, const Draw& draw) {
   ServingOptions options = scenario.serving;
   options.pricer = [&](std::shared_ptr<const Deployment> d) -> std::unique_ptr<StepPricer> {
     const auto known = spreads.find(d.get());
     Factors factors;
     if (known != spreads.end())
       factors = {factor_of(known->second.decode, draw), factor_of(known->second.prefill, draw)};
-    return std::make_unique<ShiftedPricer>(make_model_pricer(std::move(d)), factors);
+    std::unique_ptr<StepPricer>& pricer = pricers[d.get()];
+    if (!pricer) pricer = make_model_pricer(d);
+    return std::make_unique<ShiftedPricer>(std::make_unique<SharedPricer>(*pricer), factors);
   };
   return metrics_of(simulate(scenario.deployment, *scenario.workload, options), scenario);
 }
@@ -130,6 +135,18 @@ bool has_interval(const std::string& metric) { return metric.ends_with("_ms") ||
 
 }  // namespace
 
+LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, const std::string& metric) {
+  const auto& d = scenario.deployment;
+  if (d->fidelity == Fidelity::kIdeal || metrics.completed == 0) return {};
+  const bool first = metric.find("ttft") != std::string::npos;
+  const auto& apart = scenario.serving.disaggregation;
+  const StepSpreads steps = spreads_of(first && apart ? apart->prefill : d, metrics, scenario.serving.replicas);
+  double variance = 0;
+  for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
+  return together(kernel_spread(std::sqrt(variance)),
+                  spread_of(metric, system_spread(*d, regime_of(scenario, metrics))));
+}
+
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {
   if (scenario.deployment->fidelity == Fidelity::kIdeal || metrics.completed == 0) return {};
   constexpr std::int64_t kRequests = 4'000'000;  // of all draws together
@@ -143,7 +160,8 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   if (const auto& apart = scenario.serving.disaggregation) add(apart->prefill, apart->prefill_replicas);
   const std::vector<Draw> draws = stratified_draws(count, scenario.serving.seed);
   std::vector<MetricsList> results(count);
-  parallel_for_each_index(count, [&](std::size_t i) { results[i] = simulate_shifted(scenario, spreads, draws[i]); });
+  Pricers pricers;
+  for (std::size_t i = 0; i < count; ++i) results[i] = simulate_shifted(scenario, spreads, pricers, draws[i]);
   std::map<std::string, std::vector<double>> values;
   for (const MetricsList& result : results) {
     for (const auto& [metric, value] : result) {

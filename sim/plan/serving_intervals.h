@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/plan/scenario.h"
+#include "sim/plan/system_spread.h"
 
 namespace roofcast {
 
@@ -22,5 +23,9 @@ struct MetricInterval {
 /// Latencies and throughputs, of 40 stratified draws, of fewer above 100,000 requests. Empty above 500,000, which would
 /// take minutes, and for the ideal roofline.
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics);
+
+/// The same of one metric ("ttft_p99", "tpot_mean") without playing the scenario again: the kernels' spread in the
+/// steps that the metric is made of, and what whole deployments were off by. For a plan's many candidates.
+LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, const std::string& metric);
 
 }  // namespace roofcast
