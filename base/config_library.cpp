@@ -180,6 +180,8 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   const bool released =
       version != nullptr && *version && has_releases(load_document(kind, followed(kind, asked, origin).name, origin));
   if (released) {
+    if ((*version)->kind != ConfigNode::Kind::kScalar)
+      throw ConfigError((*version)->mark, "'version' must be a version or a day");
     if (!asked.version.empty() && asked.version != (*version)->scalar)
       throw ConfigError((*version)->mark, fmt::format("'{}' and version '{}' are two releases; give one",
                                                       (*name)->scalar, (*version)->scalar));

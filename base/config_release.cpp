@@ -23,8 +23,13 @@ std::vector<Change> changes_of(const ConfigTree& document) {
   std::vector<Change> changes;
   const ConfigTree* list = document->find("changes");
   if (list == nullptr || !*list) return changes;
+  if ((*list)->kind != ConfigNode::Kind::kList) throw ConfigError((*list)->mark, "'changes' must be a list");
   for (const ConfigTree& item : (*list)->items) {
     ConfigReader in(item, "a change");
+    for (const char* bound : {"since", "until"}) {
+      if (in.has(bound) && version_numbers(in.text(bound)).empty())
+        in.fail(bound, fmt::format("'{}' must be a version", bound));
+    }
     Change change{.since = in.text("since", ""),
                   .until = in.text("until", ""),
                   .source = in.text("source", ""),
@@ -37,7 +42,20 @@ std::vector<Change> changes_of(const ConfigTree& document) {
   return changes;
 }
 
+/// Throws for keys that such a document does not have.
+void check_keys(const ConfigTree& document) {
+  ConfigReader in(document, "a document with releases");
+  for (const char* key : {"name", "help", "source", "known_until", "releases", "settings", "changes", "introduced"})
+    in.ignore(key);
+  if (in.has("known_until") && !is_date(in.text("known_until")))
+    in.fail("known_until", "'known_until' must be a day as 2025-12-31");
+  if (in.has("introduced")) (void)in.child("introduced");
+  if (in.has("settings")) (void)in.child("settings");
+  in.finish();
+}
+
 std::vector<Release> releases_of(const ConfigTree& document) {
+  check_keys(document);
   std::vector<Release> releases;
   for (const ConfigTree& item : (*document->find("releases"))->items) {
     ConfigReader in(item, "a release");
@@ -45,6 +63,8 @@ std::vector<Release> releases_of(const ConfigTree& document) {
     in.finish();
     if (version_numbers(release.version).empty())
       throw ConfigError(item->mark, fmt::format("'{}' is not a version", release.version));
+    if (!release.date.empty() && !is_date(release.date))
+      throw ConfigError(item->mark, fmt::format("'{}' is not a day as 2025-12-31", release.date));
     if (!releases.empty() && compare_versions(releases.back().version, release.version) >= 0)
       throw ConfigError(item->mark,
                         fmt::format("release {} must come after {}", release.version, releases.back().version));
@@ -119,20 +139,44 @@ std::string one_line(const ConfigNode& node) {
 
 }  // namespace
 
+namespace {
+
+/// Cuts "rc6", ".post2" or "-dev.2" off the front; false where it is none of these.
+bool take_suffix(std::string_view& text) {
+  if (text.front() == '.' || text.front() == '-') text.remove_prefix(1);
+  for (std::string_view word : {"rc", "post", "dev", "pre", "a", "b"}) {
+    if (!text.starts_with(word)) continue;
+    text.remove_prefix(word.size());
+    if (text.size() > 1 && text.front() == '.' && std::isdigit(static_cast<unsigned char>(text[1])) != 0)
+      text.remove_prefix(1);
+    while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<int> version_numbers(std::string_view version) {
   std::vector<int> numbers;
   if (!version.empty() && version.front() == 'v') version.remove_prefix(1);
-  while (!version.empty() && std::isdigit(static_cast<unsigned char>(version.front())) != 0) {
+  while (true) {
     int number = 0;
     std::size_t digits = 0;
     while (digits < version.size() && std::isdigit(static_cast<unsigned char>(version[digits])) != 0) {
       if (number < 100'000'000) number = 10 * number + (version[digits] - '0');
       ++digits;
     }
+    if (digits == 0 || numbers.size() > 5) return {};
     numbers.push_back(number);
     version.remove_prefix(digits);
-    if (version.empty() || version.front() != '.') break;
+    const bool more =
+        version.size() > 1 && version.front() == '.' && std::isdigit(static_cast<unsigned char>(version[1])) != 0;
+    if (!more) break;
     version.remove_prefix(1);
+  }
+  while (!version.empty() && version.front() != '+') {
+    if (!take_suffix(version)) return {};
   }
   return numbers;
 }
@@ -149,7 +193,8 @@ bool is_date(std::string_view text) {
   for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return false;
   }
-  return true;
+  const std::string_view month = text.substr(5, 2), day = text.substr(8, 2);
+  return month >= "01" && month <= "12" && day >= "01" && day <= "31";
 }
 
 bool in_force(std::string_view version, std::string_view since, std::string_view until) {

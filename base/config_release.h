@@ -10,7 +10,8 @@
 namespace roofcast {
 
 /// "0.10.2" as {0, 10, 2}. A release candidate ("1.0.0rc3") or post release counts as its release; a leading "v" is
-/// passed over. Empty when the text does not begin with a number.
+/// passed over. Empty when the text is no version: numbers with dots, then at most candidates, posts or builds of them
+/// ("1.2.0rc6.post2", "0.19.1.dev3+g1a2b").
 std::vector<int> version_numbers(std::string_view version);
 /// -1, 0 or 1. Missing numbers count as 0.
 int compare_versions(std::string_view left, std::string_view right);

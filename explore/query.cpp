@@ -51,7 +51,7 @@ std::string flag_of(std::string_view key) {
 std::string shipped_name(const Query& query, std::string_view key, std::string_view kind, std::string_view word) {
   const std::string name = text_of(query, key);
   const std::vector<std::string> names = names_of(kind);
-  if (std::find(names.begin(), names.end(), name) == names.end())
+  if (std::find(names.begin(), names.end(), split_version(name).name) == names.end())
     throw ConfigError(fmt::format("{}: {}", key, unknown_name(word, clean_utf8(name), names)));
   return name;
 }

@@ -250,7 +250,7 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
-    out += fmt::format("  {:<12} of a deployment that nobody measured, 90 %: {} to {}{}\n", "",
+    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
                        human_time(v.value.base() * std::exp(spread.low)),
                        human_time(v.value.base() * std::exp(spread.high)),
                        v.value.base() * std::exp(spread.high) > v.objective.limit.base() ? ", beyond the limit" : "");

@@ -10,6 +10,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -142,7 +143,7 @@ class Expansion {
 
   [[noreturn]] void refuse(const ConfigTree& value, const char* what) const {
     throw ConfigError(value->mark,
-                      fmt::format("client '{}' sends no {} (it takes {})", client_.name, what, loads_of(client_)));
+                      fmt::format("client '{}' does not send {} (it takes {})", client_.name, what, loads_of(client_)));
   }
 
   void arrivals() {
@@ -150,9 +151,13 @@ class Expansion {
     const Mark& mark = workload_->mark;
     if (concurrency != nullptr && rate != nullptr)
       throw ConfigError((*rate)->mark, "'concurrency' and 'rate' are two kinds of load; give one");
-    if (concurrency != nullptr && !client_.closed_loop) refuse(*concurrency, "closed loop: 'concurrency' is not its");
-    if (rate != nullptr && !client_.open_loop) refuse(*rate, "requests at a 'rate'");
-    if (has("arrivals")) return;
+    if (concurrency != nullptr && !client_.closed_loop) refuse(*concurrency, "a fixed number of requests in flight");
+    if (rate != nullptr && !client_.open_loop) refuse(*rate, "requests at a rate");
+    if (has("arrivals")) {
+      const ConfigTree* load = concurrency != nullptr ? concurrency : rate;
+      if (load != nullptr) throw ConfigError((*load)->mark, "'arrivals' says how requests arrive; leave this out");
+      return;
+    }
     if (concurrency != nullptr) {
       ConfigReader in(workload_, "a workload");
       users_ = static_cast<double>(in.integer("concurrency", Range{1.0, 1e6}));
@@ -257,7 +262,10 @@ ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& fact
   const std::string client_name = find_client((*name)->scalar, (*name)->mark);
   const Client client = parse_client_document(load_named("clients", client_name, (*name)->mark));
   DeploymentFacts dated = facts;
-  if (const ConfigTree* day = workload->find("client_date"); day != nullptr && *day) dated.client_date = (*day)->scalar;
+  if (const ConfigTree* day = workload->find("client_date"); day != nullptr && *day) {
+    if (!is_date((*day)->scalar)) throw ConfigError((*day)->mark, "'client_date' must be a day as 2025-12-31");
+    dated.client_date = (*day)->scalar;
+  }
   dated.prompt_tokens = longest_of(workload->find("prompt_tokens"));
   dated.output_tokens = longest_of(workload->find("output_tokens"));
   return Expansion(workload, client, dated).run();

@@ -43,7 +43,7 @@ ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& change
 }  // namespace
 
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
-                                    SpecCache& specs, const WorkloadSpec* workload) {
+                                    SpecCache& specs, const DeploymentUse& use) {
   Disaggregation out;
   const ConfigTree changes = in.tree("prefill");
   if (changes) {
@@ -52,8 +52,8 @@ Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario,
     prefill.finish();
   }
   ConfigReader worker(prefill_scenario(scenario, changes), "prefill");
-  auto deployment =
-      std::make_shared<Deployment>(*read_deployment(worker, decode.fidelity, out.prefill_replicas, specs, workload));
+  auto deployment = std::make_shared<Deployment>(
+      *read_deployment(worker, decode.fidelity, out.prefill_replicas, specs, {use.workload, true, use.load}));
   worker.finish();
   if (deployment->precision.kv_cache != decode.precision.kv_cache) {
     throw ConfigError(in.mark(),

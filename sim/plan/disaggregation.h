@@ -2,6 +2,7 @@
 // The `disaggregation:` key of a scenario: workers of their own for prefill.
 
 #include "base/config_reader.h"
+#include "sim/plan/scenario.h"
 #include "sim/plan/spec_cache.h"
 #include "sim/serve/simulation.h"
 
@@ -16,6 +17,6 @@ namespace roofcast {
 /// `precision` without a name changes single keys; `parallelism` stands for itself. Both sides must keep their caches
 /// in one format. Prefill workers that do not fit their memory are prefill->memory.infeasible.
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
-                                    SpecCache& specs, const WorkloadSpec* workload);
+                                    SpecCache& specs, const DeploymentUse& use);
 
 }  // namespace roofcast

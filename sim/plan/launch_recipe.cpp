@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,21 +22,25 @@ bool is_number(const std::string& text) {
 }
 
 /// `settings` with its amounts as numbers.
-ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, double& max_num_seqs) {
+ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, Seats& seats) {
   auto out = std::make_shared<ConfigNode>(*settings);
   for (std::string_view key : kAmounts) {
     const auto entry = std::find_if(out->entries.begin(), out->entries.end(),
                                     [&](const ConfigNode::Entry& e) { return e.key == key; });
     if (entry == out->entries.end() || !entry->value) continue;
     if (!is_number(entry->value->scalar)) {
-      const Amount amount = evaluate_amount(*entry->value, facts, max_num_seqs);
+      const Amount amount = evaluate_amount(*entry->value, facts, seats.max_num_seqs);
       if (!amount.known) {
         out->entries.erase(entry);
         continue;
       }
-      entry->value = make_scalar(fmt::format("{:.0f}", std::max(1.0, amount.value)), entry->value->mark);
+      constexpr double kMost = 1 << 24;
+      if (!(amount.value >= 1 && amount.value <= kMost))
+        throw ConfigError(entry->value->mark,
+                          fmt::format("'{}' comes out at {:g}; it must be from 1 to {:.0f}", key, amount.value, kMost));
+      entry->value = make_scalar(fmt::format("{:.0f}", amount.value), entry->value->mark);
     }
-    if (key == "max_num_seqs") max_num_seqs = std::stod(entry->value->scalar);
+    if (key == "max_num_seqs" && !seats.told) seats.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
   }
   return out;
 }
@@ -66,6 +71,10 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
         throw ConfigError(settings->mark, "what a rule sets must be a map");
     }
     (void)holds(read.when, {});  // names the keys that are wrong
+    for (const char* key : {"name", "version"}) {
+      if (read.engine && read.engine->find(key) != nullptr)
+        throw ConfigError(read.engine->mark, fmt::format("a rule does not choose the engine: leave '{}' out", key));
+    }
     recipe.rules.push_back(std::move(read));
   }
   in.finish();
@@ -76,9 +85,13 @@ std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
   static const std::map<std::string, LaunchRecipe> known = [] {
     std::map<std::string, LaunchRecipe> recipes;
     for (const std::string& each : names_of("recipes")) {
-      const LaunchRecipe recipe = parse_launch_recipe(load_named("recipes", each, Mark{"recipes", 0, 0}));
-      recipes.emplace(each, recipe);
-      for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
+      try {
+        const LaunchRecipe recipe = parse_launch_recipe(load_named("recipes", each, Mark{"recipes", 0, 0}));
+        recipes.emplace(each, recipe);
+        for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
+      } catch (const ConfigError&) {
+        continue;  // it fails where it is asked for by its name
+      }
     }
     return recipes;
   }();
@@ -91,8 +104,7 @@ LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {
   return parse_launch_recipe(load_named("recipes", name, origin));
 }
 
-LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, double max_num_seqs,
-                           const Mark& origin) {
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin) {
   const bool launches = recipe.engines.empty() ||
                         std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
   if (!launches)
@@ -102,7 +114,7 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
   const auto lay = [](ConfigTree& over, const ConfigTree& more) { over = over ? overlay(over, more) : more; };
   for (const LaunchRule& rule : recipe.rules) {
     if (!holds(rule.when, facts)) continue;
-    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, max_num_seqs));
+    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, seats));
     if (rule.precision) lay(settings.precision, rule.precision);
   }
   return settings;

@@ -36,12 +36,16 @@ LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
 std::optional<LaunchRecipe> known_launch_recipe(const std::string& name);
 
 /// Settings of the rules in force, as maps that a scenario could hold: {engine: {...}, precision: {...}}; either may be
-/// null. Amounts (see evaluate_amount) are numbers; those with something unknown are left out. `max_num_seqs` is the
-/// release's. Throws ConfigError where the recipe does not launch this engine.
+/// null. Amounts (see evaluate_amount) are numbers; those with something unknown are left out. Throws ConfigError where
+/// the recipe does not launch this engine.
 struct LaunchSettings {
   ConfigTree engine, precision;
 };
-LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, double max_num_seqs,
-                           const Mark& origin);
+/// `seats`: max_num_seqs of the release or, where the scenario writes it, its own, which rules do not change.
+struct Seats {
+  double max_num_seqs = 0;
+  bool told = false;
+};
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
 
 }  // namespace roofcast

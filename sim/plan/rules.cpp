@@ -30,7 +30,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 bool within(ConfigReader& in, std::string_view key, double value) {
   if (!in.has(key)) return true;
   const std::vector<double> range = in.numbers(key, kAtLeastZero);
-  if (range.size() != 2) in.fail(key, fmt::format("'{}' must be [least, most]", key));
+  if (range.size() != 2) in.fail(key, "must be [least, most]");
   return value > 0 && value >= range[0] && value <= range[1];
 }
 
@@ -90,7 +90,8 @@ class AmountParser {
       ++at_;
     const std::string word = text_.substr(begin, at_ - begin);
     if (word.empty()) fail();
-    if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return {std::strtod(word.c_str(), nullptr), true};
+    if (word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10)
+      return {std::strtod(word.c_str(), nullptr), true};
     if (word == "max") return larger();
     if (word == "max_num_seqs") return {max_num_seqs_, max_num_seqs_ > 0};
     if (word == "prompt_tokens") return {facts_.prompt_tokens, facts_.prompt_tokens > 0};
@@ -99,7 +100,7 @@ class AmountParser {
     fail();
   }
   Amount larger() {
-    if (!take('(')) fail();
+    if (++depth_ > 16 || !take('(')) fail();
     const Amount left = sum();
     if (!take(',')) fail();
     const Amount right = sum();
@@ -112,6 +113,7 @@ class AmountParser {
   const DeploymentFacts& facts_;
   double max_num_seqs_;
   std::size_t at_ = 0;
+  int depth_ = 0;  ///< of max(...) in all
 };
 
 }  // namespace
@@ -136,6 +138,10 @@ bool holds(const ConfigTree& when, const DeploymentFacts& facts) {
   const Sharding* sharding = facts.sharding;
   bool all = one_of(in, "engine", facts.engine);
   const std::string since = in.text("since", ""), until = in.text("until", "");
+  for (const char* bound : {"since", "until"}) {
+    if (in.has(bound) && version_numbers(in.text(bound)).empty())
+      in.fail(bound, fmt::format("'{}' must be a version", bound));
+  }
   if (!since.empty() || !until.empty()) all = all && !facts.version.empty() && in_force(facts.version, since, until);
   all = one_of(in, "gpu", facts.gpu != nullptr ? facts.gpu->name : "") && all;
   all = one_of(in, "architecture", facts.gpu != nullptr ? facts.gpu->architecture : "") && all;

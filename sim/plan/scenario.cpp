@@ -105,9 +105,25 @@ void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, 
   }
 }
 
+/// A recipe's front end as costs of the host, so that what the scenario writes of `host` goes over it.
+ConfigTree front_end_as_host(const ConfigTree& recipe) {
+  const ConfigTree* front_end = recipe->find("front_end");
+  if (front_end == nullptr || !*front_end) return recipe;
+  const ConfigTree named = resolve_named("front-ends", *front_end);
+  ConfigTree out = recipe;
+  for (const char* key : {"request_time", "request_latency", "token_time", "prompt_token_time"}) {
+    if (const ConfigTree* cost = named->find(key)) out = with_value(out, std::string("host.") + key, *cost, "recipe");
+  }
+  out = with_value(out, "front_end_name", *front_end, "recipe");
+  auto without = std::make_shared<ConfigNode>(*out);
+  std::erase_if(without->entries, [](const ConfigNode::Entry& entry) { return entry.key == "front_end"; });
+  return without;
+}
+
 /// A release's settings with what the recipe lays over them; what the scenario writes itself goes over both.
-ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& recipe) {
-  if (!recipe) return engine;
+ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& written) {
+  if (!written) return engine;
+  const ConfigTree recipe = front_end_as_host(written);
   if (engine->kind == ConfigNode::Kind::kScalar) return overlay(resolve_named("engines", engine), recipe);
   const ConfigTree* name = engine->find("name");
   if (name == nullptr) return overlay(recipe, engine);
@@ -126,16 +142,22 @@ LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, c
   if (!recipe) return {};
   if (recipe->kind != ConfigNode::Kind::kScalar)
     throw ConfigError(recipe->mark, "'recipe' must be the name of a recipe or a file");
-  return settings_of(find_launch_recipe(recipe->scalar, recipe->mark), facts, engine.max_num_seqs, recipe->mark);
+  EngineSpec settled = engine;
+  settled.settle(*facts.gpu, *facts.sharding);
+  const ConfigTree written = in.has("engine") ? in.tree("engine") : nullptr;
+  const bool told = written && written->find("max_num_seqs") != nullptr;
+  return settings_of(find_launch_recipe(recipe->scalar, recipe->mark), facts,
+                     {static_cast<double>(settled.max_num_seqs), told}, recipe->mark);
 }
 
 /// The longest request and the users of a workload, where they are known.
-void take_load(DeploymentFacts& facts, const WorkloadSpec* workload) {
+void take_load(DeploymentFacts& facts, const DeploymentUse& use) {
+  const WorkloadSpec* workload = use.workload;
   if (workload == nullptr || !workload->clients.empty() || workload->arrivals.process == ArrivalSpec::Process::kTrace)
     return;
   facts.prompt_tokens = workload->prompt_tokens.longest();
   facts.output_tokens = workload->output_tokens.longest();
-  if (workload->arrivals.process == ArrivalSpec::Process::kClosedLoop)
+  if (workload->arrivals.process == ArrivalSpec::Process::kClosedLoop && use.load == LoadIs::kFixed)
     facts.concurrency = workload->arrivals.concurrency;
 }
 
@@ -155,7 +177,7 @@ Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree
 }  // namespace
 
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs,
-                                                  const WorkloadSpec* workload) {
+                                                  const DeploymentUse& use) {
   auto d = std::make_shared<Deployment>();
   d->fidelity = fidelity;
   for (const char* key : {"model", "gpu"}) {
@@ -180,8 +202,8 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
                         .model = &d->model,
                         .sharding = &d->sharding,
                         .precision = &d->precision,
-                        .disaggregated = in.has("disaggregation")};
-  take_load(facts, workload);
+                        .disaggregated = use.disaggregated};
+  take_load(facts, use);
   const LaunchSettings recipe = recipe_settings(in, facts, d->engine);
   if (in.has("recipe")) d->recipe = in.tree("recipe")->scalar;
   if (recipe.precision) d->precision = read_precision(in, *d, recipe.precision, asked, precision_mark);
@@ -202,7 +224,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity) {
   int replicas = 1;
   SpecCache specs;
-  return read_deployment(in, fidelity, replicas, specs, nullptr);
+  return read_deployment(in, fidelity, replicas, specs, {});
 }
 
 namespace {
@@ -227,13 +249,15 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   return read_scenario(tree, fidelity, specs);
 }
 
-Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs) {
+Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs, LoadIs load) {
   ConfigReader in(tree, "a scenario");
   Scenario s;
   in.ignore("name");
   in.ignore("help");
   s.workload = read_workload(in, specs);
-  s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, s.workload ? &*s.workload : nullptr);
+  const DeploymentUse use{
+      .workload = s.workload ? &*s.workload : nullptr, .disaggregated = in.has("disaggregation"), .load = load};
+  s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
     auto reserved = std::make_shared<Deployment>(*s.deployment);
@@ -241,8 +265,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     s.deployment = std::move(reserved);
   }
   if (auto disaggregation = in.optional_child("disaggregation")) {
-    s.serving.disaggregation = parse_disaggregation(std::move(*disaggregation), tree, *s.deployment, specs,
-                                                    s.workload ? &*s.workload : nullptr);
+    s.serving.disaggregation = parse_disaggregation(std::move(*disaggregation), tree, *s.deployment, specs, use);
     if (const auto& prefill = s.serving.disaggregation->prefill->memory.infeasible) {
       auto infeasible = std::make_shared<Deployment>(*s.deployment);
       infeasible->memory.infeasible = Infeasible{"a prefill worker: " + prefill->reason};

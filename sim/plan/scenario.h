@@ -27,15 +27,23 @@ struct Scenario {
 /// Throws ConfigError for whatever is wrong with the file; a deployment that does not fit is
 /// `deployment->memory.infeasible`.
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity);
+/// Whether a scenario's load is what will be played. Where it is varied, as in the search of a plan, a recipe's amounts
+/// that ask for the concurrency are left to the engine's defaults.
+enum class LoadIs { kFixed, kVaried };
 /// The same with specs that other scenarios share.
-Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs);
+Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs, LoadIs load = LoadIs::kFixed);
 
 /// Only the keys of the deployment: model, gpu, engine, recipe, parallelism, precision, routing; the others stay unread
 /// in `in`.
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity);
-/// The same with shared specs; `replicas` is set where the parallelism says so. A recipe may ask about the load of
-/// `workload`; null: it is not known.
+/// What a recipe may ask about beside the deployment.
+struct DeploymentUse {
+  const WorkloadSpec* workload = nullptr;  ///< null: not known
+  bool disaggregated = false;              ///< one of two kinds of workers
+  LoadIs load = LoadIs::kFixed;
+};
+/// The same with shared specs; `replicas` is set where the parallelism says so.
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity, int& replicas, SpecCache& specs,
-                                                  const WorkloadSpec* workload);
+                                                  const DeploymentUse& use);
 
 }  // namespace roofcast

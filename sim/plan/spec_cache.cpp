@@ -30,6 +30,10 @@ class FileHasher {
       state = hash_text(": ", hash_text(entry.key, state));
       if (entry.value) state = hash(*entry.value, state);
       if (entry.key == "servegen" && entry.value) state = folder(*entry.value, state);
+      for (const auto& [key, kind] : {std::pair{"client", "clients"}, {"front_end", "front-ends"}}) {
+        if (entry.key == key && entry.value && entry.value->kind == ConfigNode::Kind::kScalar)
+          state = named(kind, *entry.value, state);
+      }
       const bool names_gpu = entry.key == "carried_over_from" || entry.key == "ampere_kernels_from";
       const bool borrowed = names_gpu && entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
       if (borrowed && seen_.insert(entry.value->scalar).second) {
@@ -40,6 +44,15 @@ class FileHasher {
   }
 
  private:
+  /// A name that stands for nothing fails where it is used.
+  std::uint64_t named(const char* kind, const ConfigNode& name, std::uint64_t state) {
+    if (!seen_.insert(std::string(kind) + " " + name.scalar).second) return state;
+    try {
+      return hash(*load_named(kind, name.scalar, name.mark), state);
+    } catch (const ConfigError&) {
+      return state;
+    }
+  }
   std::uint64_t folder(const ConfigNode& node, std::uint64_t state) const {
     std::set<fs::path> files;
     std::error_code fault;  // a folder that cannot be read fails where it is parsed

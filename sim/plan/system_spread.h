@@ -1,5 +1,6 @@
 #pragma once
-// How far a whole deployment may be off, beyond its kernels: what left-out classes of measured runs showed.
+// How far a whole deployment may be off: what left-out classes of measured runs showed. It holds the errors of measured
+// kernels, too; what is added for kernels beside it widens intervals a little more than their coverage needs.
 
 #include <string_view>
 

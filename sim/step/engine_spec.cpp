@@ -218,6 +218,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   parse_kernels(in, e);
   if (auto graphs = in.optional_child("cuda_graphs")) e.graphs = parse_graphs(std::move(*graphs));
   if (auto host = in.optional_child("host")) e.host = parse_host(std::move(*host));
+  e.front_end = in.text("front_end_name", "");
   if (const ConfigTree front_end = in.tree("front_end")) {
     take_front_end(e.host, front_end);
     e.front_end = front_end->kind == ConfigNode::Kind::kScalar ? front_end->scalar : "own";

@@ -294,3 +294,13 @@ TEST_CASE("releases: what is in the archive is found by its name, and not listed
   CHECK(names_of("engines") == std::vector<std::string>{"plain", "server"});
   CHECK(message_of([] { batch_of("older"); }) == "s.yaml:3:9: unknown engine 'older' (valid: plain, server)");
 }
+
+TEST_CASE("releases: what is no version is none, and no neighbour is made of it") {
+  for (const char* text : {"0,12", "0-12", "0.x", "0.", "0..12", "0.12.banana", "latest", "", " ", "0.12@0.13"})
+    CHECK_MESSAGE(version_numbers(text).empty(), text);
+  for (const char* text :
+       {"0.12", "v0.12.0", "1.0.0rc3", "1.1.0rc2.post2", "0.10.2.post1", "0.19.1.dev3+g1a2b", "1.1.0-dev.2"})
+    CHECK_MESSAGE(!version_numbers(text).empty(), text);
+  CHECK_FALSE(is_date("2025-13-45"));
+  CHECK(is_date("2025-12-31"));
+}

@@ -27,7 +27,7 @@ constexpr std::array kParameters{
     HostParameter{"request_time", &HostCosts::request_time, 0, 20000},
     HostParameter{"request_latency", &HostCosts::request_latency, 0, 60000},
     HostParameter{"token_time", &HostCosts::token_time, 0, 200},
-    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 20},
+    HostParameter{"prompt_token_time", &HostCosts::prompt_token_time, 0, 12},
     HostParameter{"graph_gap", &HostCosts::graph_gap, 0, 3, true},
     HostParameter{"rank_skew", &HostCosts::rank_skew, 0, 15},
 };

@@ -66,7 +66,7 @@ class Reader {
   void read_point(std::uint64_t i) {
     Candidate c{.index = i, .point = i, .scenario = {}, .gpu = {}, .precision = {}, .most_gpus = plan_.max_gpus};
     try {
-      c.scenario = read_scenario(point_scenario(plan_.space, i), fidelity_, specs_);
+      c.scenario = read_scenario(point_scenario(plan_.space, i), fidelity_, specs_, LoadIs::kVaried);
     } catch (const ConfigError& error) {
       if (first_error_.empty()) first_error_ = error.what();
       ++out_.unsplittable;

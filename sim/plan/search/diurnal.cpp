@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "sim/plan/client.h"
 #include "sim/plan/search/fleet_plan.h"
 
 namespace roofcast {
@@ -98,10 +99,11 @@ std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan) {
   const ConfigTree& scenario = plan.space.scenario;
   const ConfigTree* value = scenario->find("workload");
   if (value == nullptr || !*value || plan.disaggregated || plan.goal == PlanGoal::kThroughput) return std::nullopt;
-  DiurnalPlan out{.peak = nullptr,
-                  .day = parse_workload(ConfigReader(resolve_named("workloads", *value), "a workload")),
-                  .recorded = true,
-                  .slices = {}};
+  DiurnalPlan out{
+      .peak = nullptr,
+      .day = parse_workload(ConfigReader(expand_client(resolve_named("workloads", *value), {}), "a workload")),
+      .recorded = true,
+      .slices = {}};
   if (load_kind(out.day) != LoadKind::kPace) return std::nullopt;
   const ConfigTree* seed_value = scenario->find("seed");
   const std::uint64_t seed =

@@ -189,8 +189,11 @@ std::vector<std::uint64_t> kept_points(const SweepSpec& sweep) {
 std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs) {
   std::string text = fmt::format("roofcast {} {} {}\n", ROOFCAST_VERSION, simulate ? "simulate" : "estimate",
                                  fidelity == Fidelity::kIdeal ? "ideal" : "calibrated");
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kNamed{
-      {{"model", "models"}, {"gpu", "hardware"}, {"engine", "engines"}, {"workload", "workloads"}}};
+  static constexpr std::array<std::pair<const char*, const char*>, 5> kNamed{{{"model", "models"},
+                                                                              {"gpu", "hardware"},
+                                                                              {"engine", "engines"},
+                                                                              {"recipe", "recipes"},
+                                                                              {"workload", "workloads"}}};
   for (const auto& [key, kind] : kNamed) {
     const ConfigTree* value = scenario->find(key);
     if (value == nullptr || !*value || (*value)->kind == ConfigNode::Kind::kNull) continue;

@@ -180,10 +180,10 @@ TEST_CASE("clients: a change of lengths goes over numbers, not over laws") {
 
 TEST_CASE("clients: a load that a client does not send is refused") {
   CHECK(refused("client: mlperf-server, concurrency: 8" + kLengths) ==
-        "w.yaml:1:38: client 'mlperf-server' sends no closed loop: 'concurrency' is not its (it takes 'rate')");
+        "w.yaml:1:38: client 'mlperf-server' does not send a fixed number of requests in flight (it takes 'rate')");
   CHECK(refused("client: inferencex, rate: 2 /s" + kLengths) ==
-        "w.yaml:1:28: client 'inferencex' sends no requests at a 'rate' (it takes 'concurrency')");
-  CHECK(refused("client: static-batch, rate: inf" + kLengths).find("sends no requests at a 'rate'") !=
+        "w.yaml:1:28: client 'inferencex' does not send requests at a rate (it takes 'concurrency')");
+  CHECK(refused("client: static-batch, rate: inf" + kLengths).find("does not send requests at a rate") !=
         std::string::npos);
   CHECK(refused("client: aiperf" + kLengths) == "w.yaml:1:1: client 'aiperf' needs 'concurrency' or 'rate'");
   CHECK(refused("client: vllm-bench, concurrency: 8, rate: 2 /s" + kLengths) ==

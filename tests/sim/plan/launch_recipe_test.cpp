@@ -29,7 +29,7 @@ DeploymentFacts running(const std::string& engine, const std::string& version = 
 }
 
 std::string engine_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, double max_num_seqs = 256) {
-  const ConfigTree engine = settings_of(recipe, facts, max_num_seqs, kOrigin).engine;
+  const ConfigTree engine = settings_of(recipe, facts, {.max_num_seqs = max_num_seqs}, kOrigin).engine;
   return engine ? to_yaml(*engine) : "";
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("recipe: later rules go over earlier ones, key by key") {
       "  - {when: {engine: sglang}, source: c, engine: {block_size: 1}}\n");
   CHECK(engine_of(r, running("vllm")) == "block_size: 16\ncuda_graphs:\n  max_batch: 64\n  enabled: true\n");
   CHECK(engine_of(r, running("sglang")) == "block_size: 1\ncuda_graphs:\n  max_batch: 8\n  enabled: true\n");
-  CHECK(settings_of(r, running("vllm"), 256, kOrigin).precision == nullptr);
+  CHECK(settings_of(r, running("vllm"), {.max_num_seqs = 256}, kOrigin).precision == nullptr);
   CHECK(engine_of(recipe("  - {when: {engine: trtllm}, source: a, engine: {block_size: 64}}\n"), running("vllm")) ==
         "");
 }
@@ -68,8 +68,16 @@ TEST_CASE("recipe: amounts are numbers, and those with something unknown are lef
   CHECK(engine_of(r, running("vllm", "", 1000), 256) == "max_num_batched_tokens: 2756\n");
   CHECK(engine_of(r, running("vllm")) == "{}\n");
   // Never less than one.
-  CHECK(engine_of(recipe("  - {when: {}, source: a, engine: {max_num_seqs: 1 - 2}}\n"), running("vllm")) ==
-        "max_num_seqs: 1\n");
+  CHECK_THROWS_WITH(engine_of(recipe("  - {when: {}, source: a, engine: {max_num_seqs: 1 - 2}}\n"), running("vllm")),
+                    "mine.yaml:3:50: 'max_num_seqs' comes out at -1; it must be from 1 to 16777216");
+  // Too deep a nest of max(...) is refused, and no crash.
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "max(";
+  CHECK_THROWS_AS(
+      engine_of(recipe("  - {when: {}, source: a, engine: {max_num_seqs: \"" + deep + "\"}}\n"), running("vllm")),
+      ConfigError);
+  CHECK_THROWS_AS(engine_of(recipe("  - {when: {}, source: a, engine: {max_num_seqs: 1abc}}\n"), running("vllm")),
+                  ConfigError);
 }
 
 TEST_CASE("recipe: a rule may ask about the release, and a later one counts on what an earlier one set") {
@@ -87,7 +95,7 @@ TEST_CASE("recipe: formats are set as engine settings are") {
   const auto formats = [&](const Precision& p) {
     DeploymentFacts facts = running("vllm");
     facts.precision = &p;
-    const ConfigTree tree = settings_of(r, facts, 256, kOrigin).precision;
+    const ConfigTree tree = settings_of(r, facts, {.max_num_seqs = 256}, kOrigin).precision;
     return tree ? to_yaml(*tree) : "";
   };
   CHECK(formats(fp8) == "kv_cache: fp8\n");

@@ -151,7 +151,7 @@ TEST_CASE("rules: a condition that cannot be read is refused, whether it holds o
   const auto refused = [&](const char* when) { return message_of([&] { holds_of(known.facts, when); }); };
   CHECK(refused("{engin: vllm}").find("unknown key 'engin' of a condition; nearest is 'engine'") != std::string::npos);
   CHECK(refused("{engine: sglang, experts: maybe}").find("'experts'") != std::string::npos);
-  CHECK(refused("{prompt_tokens: [1]}") == "r.yaml:1:17: 'prompt_tokens' must be [least, most]");
+  CHECK(refused("{prompt_tokens: [1]}") == "r.yaml:1:17: 'prompt_tokens': must be [least, most]");
   CHECK(refused("{prompt_tokens: 100}") != "");
 }
 
