@@ -88,9 +88,10 @@ std::string name_of_document(const ConfigTree& document) {
   for (const std::string& each : versions) {
     if (compare_versions(each, version) <= 0) nearest = each;
   }
-  throw ConfigError(origin,
-                    fmt::format("{} has no release '{}'; nearest is '{}' (known: {} to {})", name_of_document(document),
-                                version, nearest, versions.front(), versions.back()));
+  const bool number = !version_numbers(version).empty();
+  throw ConfigError(origin, fmt::format("{} has no release '{}'; {} is '{}' (known: {} to {})",
+                                        name_of_document(document), version, number ? "nearest" : "the newest",
+                                        number ? nearest : versions.back(), versions.front(), versions.back()));
 }
 
 Release at_date(const ConfigTree& document, const std::vector<Release>& releases, std::string_view day,
