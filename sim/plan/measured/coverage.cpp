@@ -12,11 +12,6 @@
 namespace roofcast {
 namespace {
 
-double cell(const CsvTable& table, std::size_t row, std::string_view column) {
-  const auto at = table.find(column);
-  return at ? table.number(row, *at, 0.0) : 0.0;
-}
-
 LoadRegime regime_of(const MeasuredRun& run) {
   const double tokens = run.workload.prompt_tokens.mean() + run.workload.output_tokens.mean();
   return load_regime(*run.deployment, run.serving.replicas, run.workload.arrivals.concurrency, tokens);
@@ -71,7 +66,7 @@ std::vector<Covered> covered_runs(const MeasuredRuns& runs, const CsvTable& tabl
     const std::vector<std::string> classes{"all", run.deployment->engine.name, run.classes.gpu,
                                            std::string(name_of(regime_of(run)))};
     const auto add = [&](const char* metric, const std::optional<RunIntervals::Range>& range) {
-      const double measured = cell(table, i, metric);
+      const double measured = measured_value(table, i, metric);
       if (range && measured > 0) values.push_back({classes, metric, measured, *range});
     };
     add("ttft_ms", intervals[i].ttft_ms);
@@ -88,7 +83,7 @@ std::vector<SpreadLine> spreads_by_regime(const std::vector<PredictedTable>& tab
       if (!run.scored || !run.note.empty()) continue;
       const std::string regime(name_of(regime_of(run)));
       const auto add = [&](const char* metric, double predicted) {
-        const double measured = cell(*t.table, i, metric);
+        const double measured = measured_value(*t.table, i, metric);
         if (measured > 0 && predicted > 0) found[{regime, metric}].push_back(std::log(measured / predicted));
       };
       add("ttft_ms", t.predictions[i].ttft_ms);

@@ -52,11 +52,6 @@ std::string datasheet_doubt(const MeasuredRun& run, const Figures& f) {
   return "";
 }
 
-double cell(const CsvTable& table, std::size_t row, std::string_view column) {
-  const auto at = table.find(column);
-  return at ? table.number(row, *at, 0.0) : 0.0;
-}
-
 /// Runs that differ by their load alone.
 std::string settings_of(const CsvTable& table, const MeasuredRun& run) {
   std::string key = run.classes.version + "|" + run.classes.harness;
@@ -79,7 +74,7 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
     run.scored = false;
   };
   const auto figures = [&](const MeasuredRun& run) {
-    return Figures{cell(table, run.row, "ttft_ms") * 1e-3, cell(table, run.row, "tpot_ms") * 1e-3};
+    return Figures{measured_value(table, run.row, "ttft_ms") * 1e-3, measured_value(table, run.row, "tpot_ms") * 1e-3};
   };
   std::vector<std::string> found(runs.runs.size());
   parallel_for_each_index(found.size(), [&](std::size_t i) {

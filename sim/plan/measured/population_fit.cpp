@@ -65,11 +65,6 @@ void set_host(MeasuredRun& run, const HostSettings& settings) {
   run.serving.disaggregation->prefill = std::move(prefill);
 }
 
-double cell(const CsvTable& table, std::size_t row, std::string_view column) {
-  const auto at = table.find(column);
-  return at ? table.number(row, *at, 0.0) : 0.0;
-}
-
 std::string group_of(const MeasuredRun& run) {
   return run.group + " " + run.classes.version + " " + run.classes.harness;
 }
@@ -123,7 +118,7 @@ void PopulationFit::add(MeasuredRuns& runs, const CsvTable& table) {
     const MeasuredRun& run = runs.runs[i];
     if (!in_population(run) || !base[i].prediction) continue;
     for (const bool ttft : {true, false}) {
-      const double measured = cell(table, i, ttft ? "ttft_ms" : "tpot_ms");
+      const double measured = measured_value(table, i, ttft ? "ttft_ms" : "tpot_ms");
       const double now = ttft ? base[i].prediction->ttft_ms : base[i].prediction->tpot_ms;
       if (measured > 0 && now > 0)
         rows_.push_back({&run, membership_of(run), ttft, std::log(now / measured), std::vector<double>(kCount, 0.0)});
@@ -140,7 +135,7 @@ void PopulationFit::add(MeasuredRuns& runs, const CsvTable& table) {
     for (std::size_t r = before; r < rows_.size(); ++r) {
       Row& row = rows_[r];
       const auto& after = shifted[row.run->row].prediction;
-      const double measured = cell(table, row.run->row, row.ttft ? "ttft_ms" : "tpot_ms");
+      const double measured = measured_value(table, row.run->row, row.ttft ? "ttft_ms" : "tpot_ms");
       const double now = after ? (row.ttft ? after->ttft_ms : after->tpot_ms) : 0;
       if (now > 0) row.slopes[k] = (std::log(now / measured) - row.residual) / kStep;
     }

@@ -24,6 +24,11 @@ RunKind kind_of(const CsvTable& table) {
       "(request_rate, metric)");
 }
 
+double measured_value(const CsvTable& table, std::size_t row, std::string_view column) {
+  const auto at = table.find(column);
+  return at ? table.number(row, *at, 0.0) : 0.0;
+}
+
 std::string RunColumns::text(std::size_t row, std::string_view name) const {
   const auto at = table_.find(name);
   return at ? std::string(trim(table_.at(row, *at))) : std::string();

@@ -24,6 +24,9 @@ inline bool closed_loop(RunKind kind) { return kind == RunKind::kAggregated || k
 /// Throws ConfigError where the columns are of none of the kinds.
 RunKind kind_of(const CsvTable& table);
 
+/// What was measured; 0 where the column or its cell is blank.
+double measured_value(const CsvTable& table, std::size_t row, std::string_view column);
+
 /// A table's cells by column name; absent columns read as blank.
 class RunColumns {
  public:

@@ -28,11 +28,6 @@ void add(Samples& samples, const std::string& group, const std::string& metric, 
   s.dense = dense;
 }
 
-double measured_value(const CsvTable& table, std::size_t row, std::string_view column) {
-  const auto at = table.find(column);
-  return at ? table.number(row, *at, 0.0) : 0.0;
-}
-
 Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vector<RowPrediction>& rows,
                 const GroupOf& group_of) {
   Samples samples;
