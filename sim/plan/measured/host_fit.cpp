@@ -90,39 +90,38 @@ class HostProblem {
   /// Costs that no prediction depends on.
   std::vector<const HostParameter*> unexercised() {
     std::vector<const HostParameter*> found;
-    predict(own_, "");
+    predict(own_);
     const std::vector<double> before = predictions();
     const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
     for (const HostParameter& p : parameters_) {
       HostCosts changed = own_;
       changed.*p.member = own_.*p.member * 2.0 + Seconds(0.1 * p.high_us * 1e-6);
-      predict(changed, "");
+      predict(changed);
       const std::vector<double> now = predictions();
       if (std::equal(now.begin(), now.end(), before.begin(), same)) found.push_back(&p);
     }
     return found;
   }
 
-  /// Predicts every run whose group is not `except`.
-  void predict(const HostCosts& costs, const std::string& except) {
+  /// Predicts every run.
+  void predict(const HostCosts& costs) {
     const HostCosts& host = costs;
     parallel_for_each_index(order_.size(), [&](std::size_t i) {
       for (Measured& m : *order_[i].members) {
-        if (m.run->group != except) set_host(*m.run, host);
+        set_host(*m.run, host);
       }
       order_[i].members->front().run->deployment->engine.host = host;  // the pricer reads this one
       for (Measured& m : *order_[i].members) {
-        if (m.run->group == except) continue;
         m.predicted = predict_run(*m.run, *order_[i].pricer);
       }
     });
   }
 
-  double loss(const std::string& except) const {
+  double loss() const {
     std::map<std::string, std::pair<double, double>> sums;  // total, rows
     for (const Task& task : order_) {
       for (const Measured& m : *task.members) {
-        if (m.run->group == except || !counts(m.run->group)) continue;
+        if (!counts(m.run->group)) continue;
         auto& [total, rows] = sums[m.run->group];
         const double weight = closed_loop(kind_) ? 3 : 1;
         total += closed_loop(kind_) ? 2 * error(m.predicted.tpot_ms, m.tpot_ms) + error(m.predicted.ttft_ms, m.ttft_ms)
@@ -154,7 +153,7 @@ class HostProblem {
   /// A group of whose values more than a third are twice off under the engine's own costs has another cause, which host
   /// costs would only hide: it does not count, unless no other does.
   void set_aside_contradictions() {
-    predict(own_, "");
+    predict(own_);
     std::map<std::string, std::pair<int, int>> off;  // values beyond, values
     for (const Task& task : order_) {
       for (const Measured& m : *task.members) {
@@ -234,8 +233,8 @@ double distance(const std::vector<double>& at, const std::vector<double>& expect
 }
 
 /// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
-HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const std::string& except,
-                  const HostFitOptions& options, double& loss) {
+HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const HostFitOptions& options,
+                  double& loss) {
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(problem.parameters().size()));
   std::vector<double> x, low, step;
   for (const HostParameter& p : problem.parameters()) {
@@ -250,8 +249,8 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts&
   search.set_maxeval(options.max_evaluations);
   search.set_xtol_abs(1e-4);
   const std::function<double(const std::vector<double>&)> value = [&](const std::vector<double>& at) {
-    problem.predict(host_of(at, problem), except);
-    return problem.loss(except) + (options.pull > 0 ? options.pull * distance(at, expected) : 0.0);
+    problem.predict(host_of(at, problem));
+    return problem.loss() + (options.pull > 0 ? options.pull * distance(at, expected) : 0.0);
   };
   search.set_min_objective([](const std::vector<double>& at, std::vector<double>&,
                               void* f) { return (*static_cast<decltype(&value)>(f))(at); },
@@ -262,15 +261,15 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts&
 
 /// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
 /// bound.
-HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const std::string& except,
-                   const HostFitOptions& options, double& loss) {
-  HostCosts best = descend(problem, start, prior, except, options, loss);
+HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const HostFitOptions& options,
+                   double& loss) {
+  HostCosts best = descend(problem, start, prior, options, loss);
   Random random(options.seed);
   for (int i = 1; i < options.starts; ++i) {
     std::vector<double> x;
     for (std::size_t k = 0; k < problem.parameters().size(); ++k) x.push_back(std::pow(0.01, random.uniform()));
     double other = 0;
-    const HostCosts found = descend(problem, host_of(x, problem), prior, except, options, other);
+    const HostCosts found = descend(problem, host_of(x, problem), prior, options, other);
     if (other < loss) best = found, loss = other;
   }
   return best;
@@ -283,12 +282,12 @@ std::span<const HostParameter> host_parameters() { return kParameters; }
 HostFit fit_host(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, const HostFitOptions& options) {
   HostProblem problem(runs, table, engine, options.smallest_group);
   HostFit fit;
-  fit.host = minimize(problem, problem.own(), problem.own(), "", options, fit.loss);
+  fit.host = minimize(problem, problem.own(), problem.own(), options, fit.loss);
   for (const HostParameter* cost : problem.unexercised()) {
     fit.host.*cost->member = problem.own().*cost->member;
     fit.unexercised.push_back(cost->name);
   }
-  problem.predict(fit.host, "");
+  problem.predict(fit.host);
   for (const auto& [name, rows] : problem.groups()) {
     HostFitGroup group{.group = name, .rows = rows, .counted = problem.counts(name), .fitted = {}};
     group.fitted = problem.errors(name);
