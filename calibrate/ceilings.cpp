@@ -63,7 +63,7 @@ std::optional<Reading> reading_of(const Record& r, const GpuSpec* gpu) {
   }
   if (p.op == "all_reduce") {
     const auto gpus = static_cast<double>(p.number("gpus"));
-    const auto datasheet = gpu ? std::optional(gpu->node.nvlink_bandwidth.base() / 1e9) : std::nullopt;
+    const auto datasheet = gpu ? std::optional(gpu->node.fabric_bandwidth.base() / 1e9) : std::nullopt;
     return Reading{"all-reduce, bus bandwidth", "GB/s", r.bytes * 2 * (gpus - 1) / gpus / seconds / 1e9, false,
                    datasheet};
   }

@@ -60,7 +60,7 @@ void lift_size_limit(FittedConstants& block) {
 
 std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu) {
   std::vector<FamilyConstants> out;
-  if (gpu.architecture != "blackwell") return out;
+  if (gpu.architecture != Architecture::kBlackwell) return out;
   for (const Shared& shared : kSharedOnBlackwell) {
     const FittedConstants* source = find(fitted, shared.from, shared.block);
     if (source == nullptr || find(fitted, shared.to, shared.as) != nullptr) continue;

@@ -47,11 +47,11 @@ Json gpu_json(const std::string& name) {
     if (gpu.dense[i] > FlopsPerSecond(0)) dense[std::string(dtype_names()[i])] = gpu.dense[i].in(kTeraflopPerSecond);
   }
   return {{"name", name},
-          {"architecture", gpu.architecture},
+          {"architecture", name_of(gpu.architecture)},
           {"memory_bytes", gpu.memory_capacity.base()},
           {"memory_bytes_per_s", gpu.memory_bandwidth.base()},
           {"dense_tflop_per_s", std::move(dense)},
-          {"nvlink_domain", gpu.node.nvlink_domain},
+          {"nvlink_domain", gpu.node.fabric_domain},
           {"usd_per_hour", gpu.price.value}};
 }
 

@@ -107,10 +107,10 @@ void follow_power(P&, double) {}
 /// Benchmarks alone. Source: deepseek-ai/DeepGEMM, csrc/apis/layout.hpp and csrc/jit_kernels/impls/smxx_layout.hpp.
 constexpr double kPackingLaunches = 5.0, kOddLaunches = 4.0;
 void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
-  if (from.architecture == "hopper" && to.architecture == "blackwell") {
+  if (from.architecture == Architecture::kHopper && to.architecture == Architecture::kBlackwell) {
     p.host_floor_deep_gemm_us += kPackingLaunches * p.host_odd_rows_us;
     p.host_odd_rows_us *= kOddLaunches;
-  } else if (from.architecture == "blackwell" && to.architecture == "hopper") {
+  } else if (from.architecture == Architecture::kBlackwell && to.architecture == Architecture::kHopper) {
     p.host_odd_rows_us /= kOddLaunches;
     p.host_floor_deep_gemm_us = std::max(0.0, p.host_floor_deep_gemm_us - kPackingLaunches * p.host_odd_rows_us);
   }
@@ -123,7 +123,7 @@ void follow_scales(P&, const GpuSpec&, const GpuSpec&) {}
 /// cuts are many times as many (TensorRT-LLM before 1.1), and merging one takes next to nothing on an A100.
 constexpr double kKeysPerCut = 16.0;
 void follow_cuts(DecodeParameters& p, const GpuSpec& from, const GpuSpec& to) {
-  if (from.architecture != "hopper" || to.architecture == "hopper") return;
+  if (from.architecture != Architecture::kHopper || to.architecture == Architecture::kHopper) return;
   const double row_ns = p.row_ns + p.split_ns / kKeysPerCut;
   if (row_ns <= 0.0) return;
   p.row_growth *= p.row_ns / row_ns;
@@ -239,7 +239,9 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
 
 /// Grouped products of another architecture are other kernels, where it is known which.
 void take_own_tiles(Efficiency& mine, const GpuSpec& to) {
-  if (to.architecture != "ampere" && to.architecture != "hopper" && to.architecture != "blackwell") return;
+  if (to.architecture != Architecture::kAmpere && to.architecture != Architecture::kHopper &&
+      to.architecture != Architecture::kBlackwell)
+    return;
   for (std::size_t variant = 0; variant < kMoeVariantCount; ++variant) {
     ByDtype<MoeParameters>& blocks = variant == 0 ? mine.moe : mine.moe_variants[variant];
     for (std::size_t i = 0; i < kDtypeCount; ++i) {

@@ -50,8 +50,8 @@ double message(Collective kind, Bytes bytes, double n) {
 }
 
 double link_of(const GpuSpec& gpu) {
-  const bool nvlink = gpu.node.nvlink_bandwidth.base() > 0.0;
-  const double link = nvlink ? gpu.node.nvlink_bandwidth.base() : gpu.node.pcie_bandwidth.base();
+  const bool nvlink = gpu.node.fabric_bandwidth.base() > 0.0;
+  const double link = nvlink ? gpu.node.fabric_bandwidth.base() : gpu.node.pcie_bandwidth.base();
   SIM_CHECK(link > 0.0, "a group of GPUs that nothing connects");
   return link;
 }
@@ -60,7 +60,7 @@ double link_of(const GpuSpec& gpu) {
 /// GPUs without NVLink reach 28 of 64 GB/s, four of them 35 (github.com/NVIDIA/nccl/issues/1639).
 constexpr double kPcieShare = 0.55, kPcieShareAcrossSockets = 0.45;
 double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
-  if (gpu.node.nvlink_bandwidth.base() > 0.0) return fraction;
+  if (gpu.node.fabric_bandwidth.base() > 0.0) return fraction;
   return std::min(fraction, local > 4.0 ? kPcieShareAcrossSockets : kPcieShare);
 }
 
@@ -70,7 +70,7 @@ struct Layout {
 };
 Layout layout_of(const Group& group, const GpuSpec& gpu) {
   SIM_CHECK(group.gpus >= 1 && group.gpus_per_node >= 1, "a group needs a GPU");
-  const bool nvlink = gpu.node.nvlink_bandwidth.base() > 0.0;
+  const bool nvlink = gpu.node.fabric_bandwidth.base() > 0.0;
   const int local = std::min(group.gpus, nvlink ? group.gpus_per_node : std::max(gpu.node.gpus_per_node, 1));
   return {static_cast<double>(local), std::ceil(static_cast<double>(group.gpus) / local)};
 }
@@ -197,15 +197,15 @@ std::span<const Parameter<NcclParameters>> NcclParameters::fields() {
 /// with Hopper's NVSwitch; on Blackwell the fit finds no use for it. Source: docs/equations-collectives.md.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu) {
   NcclParameters p;
-  const bool hopper = gpu.architecture == "hopper";
+  const bool hopper = gpu.architecture == Architecture::kHopper;
   p.launch_us = hopper ? 5.3 : 8.5;
-  p.step_us = gpu.architecture == "blackwell" ? 1.3 : 0.85;
+  p.step_us = gpu.architecture == Architecture::kBlackwell ? 1.3 : 0.85;
   if (kind == Collective::kAllToAll) {
     p.ll_fraction = 0.03;
     p.simple_fraction = 0.7;
   }
   if (kind == Collective::kAllReduce && hopper) p.switch_fraction = 0.6;
-  if (kind == Collective::kAllReduce && gpu.architecture == "ampere") {
+  if (kind == Collective::kAllReduce && gpu.architecture == Architecture::kAmpere) {
     p.launch_us = 10.2;
     p.ll_fraction = 0.27;
     p.ll128_us = 5.9;
@@ -242,7 +242,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   double best = std::min({protocol(0.0, 0.0, p.ll_fraction), protocol(p.ll128_us, p.ll128_step_us, p.ll128_fraction),
                           protocol(p.simple_us, p.simple_step_us, p.simple_fraction)});
   const bool in_switch = kind == Collective::kAllReduce && p.switch_fraction > 0.0 && group.summable &&
-                         at.nodes <= 1.0 && group.gpus >= 8 && gpu.node.nvlink_bandwidth.base() > 0.0;
+                         at.nodes <= 1.0 && group.gpus >= 8 && gpu.node.fabric_bandwidth.base() > 0.0;
   if (in_switch) best = std::min(best, 1e-6 * (p.launch_us + p.switch_us) + s / (link * p.switch_fraction));
   return Seconds{best + network.latency};
 }
@@ -291,7 +291,7 @@ Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machi
 }
 
 bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
-  return gpu.node.nvlink_bandwidth.base() > 0.0 && group.gpus > 1 &&
+  return gpu.node.fabric_bandwidth.base() > 0.0 && group.gpus > 1 &&
          group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
 }
 

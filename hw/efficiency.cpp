@@ -100,7 +100,7 @@ void take_wide_decode(ByDtype<DecodeParameters>& decode) {
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
 /// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
 /// source, a GPU of architecture `from`.
-void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere, std::string_view from) {
+void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere, Architecture from) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
     if (const auto* fitted = ampere.gemm.find(dtype)) mine.gemm.put(dtype, *fitted);
   }
@@ -113,7 +113,7 @@ void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere, std::string
     // Its decode kernels (XQA, MMHA) are one source for every architecture but Blackwell's data centre parts, which
     // decode by tcgen05: of a GPU that has them, the nearer in clock, which the others are carried over from, says
     // more.
-    if (from == "blackwell") mine.attention_decode = ampere.attention_decode;
+    if (from == Architecture::kBlackwell) mine.attention_decode = ampere.attention_decode;
     take_wide_decode(mine.attention_decode);
     for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp8}) {
       if (const auto* fitted = ampere.attention_prefill.find(dtype)) mine.attention_prefill.put(dtype, *fitted);

@@ -1,5 +1,7 @@
 #include "hw/gpu_spec.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace roofcast {
@@ -22,14 +24,37 @@ Q positive(Q value, const ConfigReader& in, std::string_view key) {
   return value;
 }
 
-NodeSpec parse_node(ConfigReader in) {
+/// NVLink keeps its own name in the keys; every other fabric is `fabric_bandwidth` and `fabric_domain`.
+void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
+  const MatrixUnits units = traits_of(architecture).matrix_units;
+  const bool nvidia = units != MatrixUnits::kNone && units != MatrixUnits::kMfma;
+  const bool given = in.has("fabric");
+  if (given) node.fabric = parse_fabric(in.text("fabric"), in.mark_of("fabric"));
+  const bool by_nvlink = given ? is_nvlink(node.fabric) : in.has("nvlink_bandwidth") || in.has("nvlink_domain");
+  const char* bandwidth = by_nvlink ? "nvlink_bandwidth" : "fabric_bandwidth";
+  const char* domain = by_nvlink ? "nvlink_domain" : "fabric_domain";
+  node.fabric_bandwidth = in.bandwidth(bandwidth, BytesPerSecond{});
+  const bool linked = node.fabric_bandwidth.base() > 0.0;
+  node.fabric_domain = static_cast<int>(in.integer(domain, linked ? node.gpus_per_node : 1, Range{1, 1 << 20}));
+  if (node.fabric_domain > 1 && !linked) in.fail(domain, fmt::format("above 1 needs a '{}'", bandwidth));
+  if (given && node.fabric == Fabric::kPcie && linked) in.fail(bandwidth, "PCIe has 'pcie_bandwidth' alone");
+  if (!given && linked) {
+    node.fabric = units == MatrixUnits::kMfma               ? Fabric::kXgmiMesh
+                  : !nvidia                                 ? Fabric::kMesh
+                  : node.fabric_domain > node.gpus_per_node ? Fabric::kNvlDomain
+                                                            : Fabric::kNvSwitch;
+  }
+  if (!linked) node.fabric = Fabric::kPcie;
+  const bool adds = units == MatrixUnits::kWgmma || units == MatrixUnits::kTcgen05;  // NVLink SHARP came with Hopper
+  const bool switched = traits_of(node.fabric).switched;
+  node.switch_reduces = in.boolean("switch_reduces", switched && adds);
+  if (node.switch_reduces && !switched) in.fail("switch_reduces", "needs a fabric with a switch");
+}
+
+NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   NodeSpec node;
   node.gpus_per_node = static_cast<int>(in.integer("gpus_per_node", node.gpus_per_node, Range{1, 1 << 20}));
-  node.nvlink_bandwidth = in.bandwidth("nvlink_bandwidth", BytesPerSecond{});
-  const bool linked = node.nvlink_bandwidth.base() > 0.0;
-  node.nvlink_domain =
-      static_cast<int>(in.integer("nvlink_domain", linked ? node.gpus_per_node : 1, Range{1, 1 << 20}));
-  if (node.nvlink_domain > 1 && !linked) in.fail("nvlink_domain", "above 1 needs an 'nvlink_bandwidth'");
+  read_fabric(in, node, architecture);
   node.pcie_bandwidth = positive(in.bandwidth("pcie_bandwidth"), in, "pcie_bandwidth");
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
   node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});
@@ -66,19 +91,24 @@ std::optional<Dtype> GpuSpec::compute_dtype(Dtype weights, Dtype activations) co
 GpuSpec parse_gpu_spec(ConfigReader in) {
   GpuSpec gpu;
   gpu.name = in.text("name");
-  gpu.architecture = in.text("architecture");
-  gpu.sm_count = static_cast<int>(in.integer("sm_count", Range{1, 1 << 20}));
+  gpu.architecture = parse_architecture(in.text("architecture"), in.mark_of("architecture"));
+  // A roofline has no SMs and no L2.
+  const bool generic = gpu.architecture == Architecture::kGeneric;
+  gpu.sm_count = static_cast<int>(generic ? in.integer("sm_count", 1, Range{1, 1 << 20})
+                                          : in.integer("sm_count", Range{1, 1 << 20}));
   gpu.memory_capacity = positive(in.bytes("memory_capacity"), in, "memory_capacity");
   gpu.memory_bandwidth = positive(in.bandwidth("memory_bandwidth"), in, "memory_bandwidth");
-  gpu.l2_cache = positive(in.bytes("l2_cache"), in, "l2_cache");
-  gpu.shared_memory_per_sm = positive(in.bytes("shared_memory_per_sm"), in, "shared_memory_per_sm");
+  gpu.l2_cache = positive(generic ? in.bytes("l2_cache", Bytes(kMebibyte)) : in.bytes("l2_cache"), in, "l2_cache");
+  gpu.shared_memory_per_sm =
+      positive(generic ? in.bytes("shared_memory_per_sm", Bytes(kMebibyte)) : in.bytes("shared_memory_per_sm"), in,
+               "shared_memory_per_sm");
   gpu.boost_clock = in.clock("boost_clock", PerSecond{});
   gpu.exponentials_per_clock = in.number("exponentials_per_clock", gpu.exponentials_per_clock, Range{1.0, 1024.0});
   gpu.board_power = in.power("board_power", Watts{});
   gpu.idle_power = in.power("idle_power", Watts{});
   if (gpu.idle_power > gpu.board_power) in.fail("idle_power", "must not be above 'board_power'");
   gpu.price = in.price("price", UsdPerHour{});
-  gpu.node = parse_node(in.child("node"));
+  gpu.node = parse_node(in.child("node"), gpu.architecture);
   gpu.dense = parse_dense(in.child("dense"));
   if (gpu.peak(Dtype::kBf16).base() + gpu.peak(Dtype::kFp16).base() == 0.0) in.fail("dense", "must have bf16 or fp16");
   in.ignore("efficiency");  // load_gpu reads it

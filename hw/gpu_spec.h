@@ -7,15 +7,19 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "hw/architecture.h"
 #include "hw/dtype.h"
+#include "hw/fabric.h"
 
 namespace roofcast {
 
 /// What connects GPUs. Bandwidths are per GPU and direction.
 struct NodeSpec {
   int gpus_per_node = 8;
-  int nvlink_domain = 8;              ///< GPUs that reach each other over NVLink; 72 in a rack-scale system, 1 without
-  BytesPerSecond nvlink_bandwidth{};  ///< 0 without NVLink: the PCIe bandwidth counts
+  Fabric fabric = Fabric::kPcie;
+  bool switch_reduces = false;        ///< the switches add in flight (NVLink SHARP)
+  int fabric_domain = 8;              ///< GPUs that reach each other over the fabric; 72 in a rack, 1 over PCIe alone
+  BytesPerSecond fabric_bandwidth{};  ///< of all links of a GPU; 0: the PCIe bandwidth counts
   BytesPerSecond pcie_bandwidth{};
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
   double host_speed = 1.0;         ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
@@ -25,9 +29,9 @@ struct NodeSpec {
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).
 struct GpuSpec {
   std::string name;
-  std::string architecture;  ///< ampere, ada, hopper, blackwell, blackwell-geforce, cdna3, cdna3-untuned, cdna4
-  int sm_count = 0;          ///< streaming multiprocessors, or compute units
-  Bytes memory_capacity{};   ///< as the driver shows it: 85.0e9 B for an "80 GB" H100
+  Architecture architecture = Architecture::kGeneric;
+  int sm_count = 0;         ///< streaming multiprocessors, or compute units
+  Bytes memory_capacity{};  ///< as the driver shows it: 85.0e9 B for an "80 GB" H100
   BytesPerSecond memory_bandwidth{};
   Bytes l2_cache{};
   Bytes shared_memory_per_sm{};

@@ -57,7 +57,7 @@ Json gpu_json(const GpuSpec& gpu) {
       dense[std::string(dtype_names()[i]) + "_tflop_per_s"] = gpu.dense[i].in(kTeraflopPerSecond);
   }
   return {{"name", gpu.name},
-          {"architecture", gpu.architecture},
+          {"architecture", name_of(gpu.architecture)},
           {"sm_count", gpu.sm_count},
           {"memory_bytes", gpu.memory_capacity.base()},
           {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},
@@ -67,8 +67,8 @@ Json gpu_json(const GpuSpec& gpu) {
           {"board_power_w", gpu.board_power.value},
           {"usd_per_hour", gpu.price.value},
           {"gpus_per_node", gpu.node.gpus_per_node},
-          {"nvlink_domain", gpu.node.nvlink_domain},
-          {"nvlink_gb_per_s", gpu.node.nvlink_bandwidth.in(kGigabytePerSecond)},
+          {"nvlink_domain", gpu.node.fabric_domain},
+          {"nvlink_gb_per_s", gpu.node.fabric_bandwidth.in(kGigabytePerSecond)},
           {"pcie_gb_per_s", gpu.node.pcie_bandwidth.in(kGigabytePerSecond)},
           {"nic_gb_per_s", gpu.node.nic_bandwidth.in(kGigabytePerSecond)}};
 }

@@ -70,8 +70,8 @@ std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gp
 CustomAllReduceParameters all_reduce_prior(const GpuSpec& gpu, KernelFamily family) {
   CustomAllReduceParameters prior;
   prior.size_limit_mb = 16.0;
-  if (gpu.architecture == "ampere") prior.size_limit_mb = family == KernelFamily::kTrtllm ? 1.5 : 6.0;
-  if (gpu.architecture == "blackwell" && family == KernelFamily::kVllm) {
+  if (gpu.architecture == Architecture::kAmpere) prior.size_limit_mb = family == KernelFamily::kTrtllm ? 1.5 : 6.0;
+  if (gpu.architecture == Architecture::kBlackwell && family == KernelFamily::kVllm) {
     prior.size_limit_mb = 0.0;
     prior.switch_fraction = 0.4;
   }

@@ -304,7 +304,7 @@ DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& 
     case Library::kXqa:
       break;
   }
-  const bool hopper = gpu.architecture == "hopper", by_wgmma = c.fp8 && hopper;
+  const bool hopper = gpu.architecture == Architecture::kHopper, by_wgmma = c.fp8 && hopper;
   const bool enough = 4 * c.units * std::max(1.0, std::floor(c.longest / 128)) >= chip.sms || by_wgmma;
   const bool grouped = c.group >= 2 && c.group <= 32 && enough && c.shared_reads;
   const bool verifies = c.rows > c.group;

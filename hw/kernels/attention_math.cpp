@@ -9,9 +9,9 @@ KernelFamily family_of(const Machine& machine) {
 }
 
 Library library_of(const GpuSpec& gpu, KernelFamily family) {
-  if (gpu.architecture == "blackwell") return Library::kTrtllmGen;
+  if (gpu.architecture == Architecture::kBlackwell) return Library::kTrtllmGen;
   if (family == KernelFamily::kTrtllm) return Library::kXqa;
-  return gpu.architecture == "hopper" ? Library::kFa3 : Library::kFa2;
+  return gpu.architecture == Architecture::kHopper ? Library::kFa3 : Library::kFa2;
 }
 
 Chip chip_of(const GpuSpec& gpu, Dtype compute) {

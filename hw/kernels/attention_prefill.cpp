@@ -108,8 +108,9 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
 
 bool is_other_kernel(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family) {
   if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) return true;
-  if (family == KernelFamily::kVllm) return gpu.architecture == "hopper" && heads.head_dim > 256;
-  return gpu.architecture == "blackwell" && (heads.head_dim > 256 || (heads.head_dim == 256 && heads.window > 0));
+  if (family == KernelFamily::kVllm) return gpu.architecture == Architecture::kHopper && heads.head_dim > 256;
+  return gpu.architecture == Architecture::kBlackwell &&
+         (heads.head_dim > 256 || (heads.head_dim == 256 && heads.window > 0));
 }
 
 bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, KernelFamily family) {
@@ -138,7 +139,7 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown, costs.window_blocks = p.window_blocks;
   costs.combine = p.combine_us * kMicrosecond;
   const Seconds tiles = attention::prefill_makespan(
-      tiling_of(shape, heads, library, fp8 && gpu.architecture == "hopper"), costs, chip.sms);
+      tiling_of(shape, heads, library, fp8 && gpu.architecture == Architecture::kHopper), costs, chip.sms);
   Cost cost = work_of(shape, heads);
   const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
   const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);

@@ -69,7 +69,7 @@ DecodeParameters attention_decode_prior(const GpuSpec& gpu, KernelFamily family,
       p.row_group = fp8 ? 0.3 : 0.4, p.split_ns = fp8 ? 1.0 : 100.0, p.l2_bandwidth_tb_per_s = fp8 ? 3.3 : 17.0;
       p.scalar_launch_us = fp8 ? 9.0 : 7.1, p.scalar_combine_us = 5.5;
       // The tables of its version 1.0 beat the datasheet's bandwidth by 1.7: their keys and values are the same pages.
-      p.benchmark_reuse = gpu.architecture == "hopper" ? 0.0 : 0.5;
+      p.benchmark_reuse = gpu.architecture == Architecture::kHopper ? 0.0 : 0.5;
       break;
     case Library::kTrtllmGen:
       p.launch_us = family == KernelFamily::kTrtllm ? 10.9 : 9.0, p.launch_head_dim_us = 0.2, p.head_ns = 0.3;
@@ -116,7 +116,7 @@ LatentPrefillParameters latent_prefill_prior(const GpuSpec& gpu, KernelFamily fa
   LatentPrefillParameters p;
   if (computes_fp8(gpu, kv)) p.launch_us = 17, p.compute_fraction = 0.45, p.overlap = 1.3;
   if (family == KernelFamily::kVllm) {
-    p.eager_device_us = 30, p.eager_host_us = gpu.architecture == "ampere" ? 289 : 170, p.token_ns = 3.5;
+    p.eager_device_us = 30, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 289 : 170, p.token_ns = 3.5;
     p.compute_fraction = 0.85, p.write_bandwidth_fraction = 0.4;
   }
   return p;
@@ -125,11 +125,11 @@ LatentPrefillParameters latent_prefill_prior(const GpuSpec& gpu, KernelFamily fa
 LatentDecodeParameters latent_decode_prior(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
   LatentDecodeParameters p;
   if (computes_fp8(gpu, kv)) p.tile_us = 3.0, p.tile_head_us = 0.2;
-  if (gpu.architecture == "blackwell")
+  if (gpu.architecture == Architecture::kBlackwell)
     p.launch_us = 9.5, p.launch_heads_us = 1.2, p.tile_us = 2.5, p.tile_head_us = 0.07;
-  if (gpu.architecture == "ampere") p.compute_fraction = 0.2, p.bandwidth_fraction = 0.65, p.overlap = 5;
+  if (gpu.architecture == Architecture::kAmpere) p.compute_fraction = 0.2, p.bandwidth_fraction = 0.65, p.overlap = 5;
   if (family == KernelFamily::kVllm) {
-    p.l2_share = 0.05, p.eager_device_us = 55, p.eager_host_us = gpu.architecture == "ampere" ? 338 : 180;
+    p.l2_share = 0.05, p.eager_device_us = 55, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 338 : 180;
     p.bandwidth_fraction = computes_fp8(gpu, kv) ? 0.5 : p.bandwidth_fraction;
   }
   return p;
@@ -143,8 +143,8 @@ std::vector<std::string_view> unused_latent_prefill_fields(const GpuSpec&, Kerne
 
 std::vector<std::string_view> unused_latent_decode_fields(const GpuSpec& gpu, KernelFamily family, Dtype) {
   Names names;
-  const bool resident =
-      gpu.architecture != "hopper" && gpu.architecture != "blackwell" && family == KernelFamily::kTrtllm;
+  const bool resident = gpu.architecture != Architecture::kHopper && gpu.architecture != Architecture::kBlackwell &&
+                        family == KernelFamily::kTrtllm;
   if (!resident) names.push_back("pairing");
   if (resident) append(names, {"combine_us"});
   if (family == KernelFamily::kVllm) {

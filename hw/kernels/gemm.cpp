@@ -67,7 +67,7 @@ Traffic traffic_of(const GemmShape& s) {
 /// fp8_block and nvfp4); TensorRT-LLM 1.3's as many as fill the L2, at most 5; its older one for Ampere 5.
 double benchmark_copies(const GemmShape& s, Dtype block, const GpuSpec& gpu, KernelFamily family) {
   if (family == KernelFamily::kVllm) return block == Dtype::kFp8Block || block == Dtype::kNvfp4 ? 1 : 6;
-  if (gpu.architecture == "ampere") return 5;
+  if (gpu.architecture == Architecture::kAmpere) return 5;
   const Bytes weights(s.n * s.k * element_bits(s.weights) / 8.0);
   return std::clamp(ceiling(gpu.l2_cache / weights), 1.0, 5.0);
 }
@@ -310,7 +310,7 @@ GemmParameters constants_of(Dtype block, const Machine& machine) {
 constexpr double kLowLatencyShare = 0.1;
 bool runs_low_latency(const GemmShape& shape, const Machine& machine) {
   return shape.kernel == GemmKernel::kFlashInfer && shape.weights == Dtype::kFp8Block &&
-         machine.gpu->architecture == "blackwell" && machine.timing == Timing::kServed;
+         machine.gpu->architecture == Architecture::kBlackwell && machine.timing == Timing::kServed;
 }
 
 }  // namespace

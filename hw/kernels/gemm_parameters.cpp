@@ -90,7 +90,7 @@ GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, 
     prior.lone_block_rate = 0.67;
     prior.gemv_us = 0.6;
   }
-  if (!wide && gpu.architecture == "blackwell") prior.compute_efficiency = 0.75;
+  if (!wide && gpu.architecture == Architecture::kBlackwell) prior.compute_efficiency = 0.75;
   if (block != Dtype::kBf16) prior.gemv_us = 0.0;
   if (quantizes(block)) prior.benchmark_us = block == Dtype::kFp8 && !vllm ? 10.0 : 2.0;
   if (block == Dtype::kNvfp4) {  // as a B200 shows

@@ -159,18 +159,14 @@ const GemmTile& turn_counting_tile(double m, double n, double sms) {
   return kTurnCountingTiles[(swapped ? 2u : 0u) + (height > 64.0 ? 1u : 0u)][best];
 }
 
-bool is(const GpuSpec& gpu, std::string_view architecture) { return gpu.architecture == architecture; }
-
 }  // namespace
 
-bool has_mma_sync_only(const GpuSpec& gpu) {
-  return is(gpu, "ampere") || is(gpu, "ada") || is(gpu, "blackwell-geforce");
-}
+bool has_mma_sync_only(const GpuSpec& gpu) { return traits_of(gpu.architecture).matrix_units == MatrixUnits::kMmaSync; }
 
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
   const bool vllm = family == KernelFamily::kVllm;
-  const bool hopper = is(gpu, "hopper");
-  if (is(gpu, "cdna3-untuned"))
+  const bool hopper = gpu.architecture == Architecture::kHopper;
+  if (gpu.architecture == Architecture::kCdna3Untuned)
     return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};
   // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
   const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
@@ -179,12 +175,13 @@ GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, dou
   // DeepGEMM for Hopper swaps the operands of few rows only.
   if (block == Dtype::kFp8Block && hopper)
     return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64, .empty_rows_stall = true};
-  if (block == Dtype::kFp8Block && is(gpu, "blackwell")) return {.tiles = kDeepGemmTiles.span()};
+  if (block == Dtype::kFp8Block && gpu.architecture == Architecture::kBlackwell)
+    return {.tiles = kDeepGemmTiles.span()};
   if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = {&hopper_fp8_tile(m, n, k), 1}, .linear = true};
-  if (block == Dtype::kFp8 && vllm && is(gpu, "blackwell"))
+  if (block == Dtype::kFp8 && vllm && gpu.architecture == Architecture::kBlackwell)
     return {.tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
   if (hopper) return {.tiles = kHopperTiles.span(), .split_k = cublas};
-  if (is(gpu, "blackwell")) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
+  if (gpu.architecture == Architecture::kBlackwell) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
   return {.tiles = kAmpereTiles.span(), .split_k = cublas};
 }
 

@@ -64,9 +64,9 @@ Seconds in_benchmark(Seconds device, double eager_device_us, double eager_host_u
 /// unsplit (TensorRT-LLM) or Triton (vLLM).
 enum class LatentKernel { kBalanced, kPaired, kGenerated, kResident, kTriton };
 LatentKernel kernel_of(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
-  if (gpu.architecture == "blackwell") return LatentKernel::kGenerated;
+  if (gpu.architecture == Architecture::kBlackwell) return LatentKernel::kGenerated;
   const bool fa3 = family == KernelFamily::kVllm && element_bits(kv) > 8;
-  if (gpu.architecture == "hopper") return fa3 ? LatentKernel::kPaired : LatentKernel::kBalanced;
+  if (gpu.architecture == Architecture::kHopper) return fa3 ? LatentKernel::kPaired : LatentKernel::kBalanced;
   return family == KernelFamily::kTrtllm ? LatentKernel::kResident : LatentKernel::kTriton;
 }
 
@@ -204,17 +204,17 @@ attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads&
 
 double attention::absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
   if (family == KernelFamily::kTrtllm) return 0;
-  if (gpu.architecture != "hopper") return 1;
+  if (gpu.architecture != Architecture::kHopper) return 1;
   return element_bits(kv) <= 8 ? 128 : 512;
 }
 
 Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  if (gpu.architecture == "ada") return Dtype::kBf16;
+  if (gpu.architecture == Architecture::kAda) return Dtype::kBf16;
   return attention::product_dtype(gpu, family, heads.compute, heads.kv);
 }
 
 Dtype latent_prompt_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  const bool wide = family == KernelFamily::kVllm && gpu.architecture == "blackwell" && !heads.fp8_prompts;
+  const bool wide = family == KernelFamily::kVllm && gpu.architecture == Architecture::kBlackwell && !heads.fp8_prompts;
   return wide ? Dtype::kBf16 : latent_products(heads, gpu, family);
 }
 
@@ -262,7 +262,7 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
 /// fp8, vLLM's own on Hopper in 16 bit.
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
                          const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const bool trtllm_gen = family == KernelFamily::kTrtllm || gpu.architecture == "blackwell";
+  const bool trtllm_gen = family == KernelFamily::kTrtllm || gpu.architecture == Architecture::kBlackwell;
   const Dtype narrow = latent_prompt_products(heads, gpu, family);
   const Chip chip = attention::chip_of(gpu, trtllm_gen ? narrow : Dtype::kBf16);
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
@@ -289,9 +289,9 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
 /// sglang/srt/layers/attention/nsa_backend.py, _forward_flashmla_sparse.
 Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine) {
   Cost cost = latent_decode(shape, heads, machine);
-  const std::string& architecture = machine.gpu->architecture;
-  const bool hopper = architecture == "hopper", prompt = kernel == FlashMla::kPrefill;
-  if (machine.fidelity == Fidelity::kIdeal || !(hopper || architecture == "blackwell")) return cost;
+  const Architecture architecture = machine.gpu->architecture;
+  const bool hopper = architecture == Architecture::kHopper, prompt = kernel == FlashMla::kPrefill;
+  if (machine.fidelity == Fidelity::kIdeal || !(hopper || architecture == Architecture::kBlackwell)) return cost;
   const double share = prompt ? 0.64 : hopper ? 0.41 : 0.155, tile = prompt && !hopper ? 128.0 : 64.0;
   const double padded = std::ceil(heads.heads / tile) * tile, dims = 2 * heads.latent_dim + heads.rope_dim;
   const Flops work(2 * shape.batch * shape.query_len * padded * shape.mean_context * dims);

@@ -107,7 +107,7 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       rows = power_of_two_at_least(p.tile_fill * assignments / shape.experts);
       break;
     case TileRule::kShipped:
-      if (gpu.architecture == "ampere" && has_shipped_table(local, part.inter)) return any;
+      if (gpu.architecture == Architecture::kAmpere && has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
       rows = shape.tokens <= local ? p.tile_rows_low : 4.0 * p.tile_rows_low;
       step = shape.tokens <= local ? kSmallTileStep : kLargeTileStep;
@@ -274,7 +274,7 @@ MoeConstants moe_constants(const MoeShape& shape, const Machine& machine) {
   const Efficiency& efficiency = *machine.efficiency;
   const bool asked = shape.variant != MoeVariant::kDefault, four_bit = element_bits(shape.weights) <= 4.5;
   // What was timed untuned is CUTLASS; on Blackwell vLLM's default is trtllm-gen.
-  const bool untuned = machine.timing == Timing::kBenchmark && machine.gpu->architecture != "blackwell";
+  const bool untuned = machine.timing == Timing::kBenchmark && machine.gpu->architecture != Architecture::kBlackwell;
   const std::array<std::pair<bool, MoeVariant>, 6> order{
       {{asked, shape.variant},
        {untuned, MoeVariant::kUntuned},
@@ -338,7 +338,7 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
-  return shape.expanded && shape.weights == Dtype::kFp8Block && gpu.architecture == "blackwell";
+  return shape.expanded && shape.weights == Dtype::kFp8Block && gpu.architecture == Architecture::kBlackwell;
 }
 
 namespace {

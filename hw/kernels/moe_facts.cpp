@@ -15,12 +15,14 @@ struct KernelFacts {
 /// copied expert by expert, or show no difference in their times.
 bool gathers(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
   const bool triton = weights == Dtype::kBf16 || weights == Dtype::kFp8Block;
-  return family == KernelFamily::kVllm && variant == MoeVariant::kDefault && triton && gpu.architecture != "blackwell";
+  return family == KernelFamily::kVllm && variant == MoeVariant::kDefault && triton &&
+         gpu.architecture != Architecture::kBlackwell;
 }
 
 KernelFacts facts_of(MoeVariant variant, Dtype weights, const GpuSpec& gpu, KernelFamily family) {
   using enum TileRule;
-  const bool blackwell = gpu.architecture == "blackwell", ampere = gpu.architecture == "ampere";
+  const bool blackwell = gpu.architecture == Architecture::kBlackwell,
+             ampere = gpu.architecture == Architecture::kAmpere;
   if (family == KernelFamily::kTrtllm) {
     if (ampere) return {kGlobalMean, 8, 64};
     if (variant == MoeVariant::kLowLatency) return {kLocalMean, 8, 256, 1.0, 1};

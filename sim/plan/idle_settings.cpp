@@ -38,7 +38,7 @@ bool no_experts(const Deployment& d, const WorkloadSpec*) { return !has_experts(
 bool no_latents(const Deployment& d, const WorkloadSpec*) { return !has_latents(d.model); }
 bool no_indexer(const Deployment& d, const WorkloadSpec*) { return !has_indexed_latents(d.model); }
 bool no_blocks(const Deployment& d, const WorkloadSpec*) {
-  return d.gpu.architecture != "blackwell" || !blocks_in_fp8(d.precision);
+  return d.gpu.architecture != Architecture::kBlackwell || !blocks_in_fp8(d.precision);
 }
 bool nothing_shared(const Deployment&, const WorkloadSpec* w) { return w != nullptr && !shares_prefixes(*w); }
 bool not_async(const Deployment& d, const WorkloadSpec*) { return !d.engine.async_scheduling; }

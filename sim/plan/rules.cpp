@@ -41,6 +41,14 @@ bool one_of(ConfigReader& in, std::string_view key, const std::string& value) {
          std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, value); });
 }
 
+/// A name without a wildcard must be an architecture.
+void check_architectures(ConfigReader& in) {
+  if (!in.has("architecture")) return;
+  for (const std::string& name : in.texts("architecture")) {
+    if (name.find('*') == std::string::npos) parse_architecture(name, in.mark_of("architecture"));
+  }
+}
+
 bool flag_is(ConfigReader& in, std::string_view key, bool known, bool value) {
   return !in.has(key) || (in.boolean(key) == value && known);
 }
@@ -144,7 +152,8 @@ bool holds(const ConfigTree& when, const DeploymentFacts& facts) {
   }
   if (!since.empty() || !until.empty()) all = all && !facts.version.empty() && in_force(facts.version, since, until);
   all = one_of(in, "gpu", facts.gpu != nullptr ? facts.gpu->name : "") && all;
-  all = one_of(in, "architecture", facts.gpu != nullptr ? facts.gpu->architecture : "") && all;
+  check_architectures(in);
+  all = one_of(in, "architecture", facts.gpu != nullptr ? std::string(name_of(facts.gpu->architecture)) : "") && all;
   all = one_of(in, "model", model != nullptr ? model->name : "") && all;
   all = one_of(in, "family", model != nullptr ? model->family : "") && all;
   all = one_of(in, "model_type", model != nullptr ? model->model_type : "") && all;

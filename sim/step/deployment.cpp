@@ -35,7 +35,8 @@ constexpr double kPlacesOfASequence = 3;
 /// k_b_proj_trans, k_b_proj_trans_dequant).
 Bytes copied_weights(const Deployment& d) {
   if (d.engine.kernels != KernelFamily::kTrtllm || d.engine.compiled) return Bytes(0);
-  const bool dequantized = d.gpu.architecture == "blackwell" && d.precision.attention_weights == Dtype::kFp8Block;
+  const bool dequantized =
+      d.gpu.architecture == Architecture::kBlackwell && d.precision.attention_weights == Dtype::kFp8Block;
   double bytes = 0;
   for (const LayerKind& kind : d.model.layers) {
     const auto* a = std::get_if<LatentAttention>(&kind.mixer);
@@ -62,14 +63,14 @@ AttentionKernel kernel_named(const std::string& name) {
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
-  const Group group{ranks, std::min(ranks, d.gpu.node.nvlink_domain)};
+  const Group group{ranks, std::min(ranks, d.gpu.node.fabric_domain)};
   if (!e.fused_all_reduce || !e.own_all_reduce || d.fidelity == Fidelity::kIdeal || d.sharding.attention_dp > 1 ||
       !fuses_all_reduce(group, d.gpu)) {
     return Bytes(0);
   }
   if (e.kernels == KernelFamily::kVllm) {
     if (d.sharding.pp > 1) return Bytes(0);
-    const double four = d.gpu.architecture == "hopper" ? 2.0 : 32.0;
+    const double four = d.gpu.architecture == Architecture::kHopper ? 2.0 : 32.0;
     return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
   }
   const auto routed = [](const LayerKind& kind) {
@@ -100,13 +101,13 @@ OperatorContext Deployment::operator_context() const {
           .routing = routing,
           .moe_kernel = engine.moe_kernel,
           .block_products = engine.block_products,
-          .rows_quantized_at_once = gpu.architecture == "blackwell" ? engine.rows_quantized_at_once : 0,
+          .rows_quantized_at_once = gpu.architecture == Architecture::kBlackwell ? engine.rows_quantized_at_once : 0,
           .expanded_experts = engine.expanded_experts,
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
-          .attention_writes_nvfp4 = engine.kernels == KernelFamily::kTrtllm && gpu.architecture == "blackwell" &&
-                                    precision.kv_cache == Dtype::kFp8,
+          .attention_writes_nvfp4 = engine.kernels == KernelFamily::kTrtllm &&
+                                    gpu.architecture == Architecture::kBlackwell && precision.kv_cache == Dtype::kFp8,
           .compiled_quantization = engine.compiled_quantization,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,

@@ -76,8 +76,11 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
   std::vector<GpuDefaults> entries;
   for (const ConfigTree& tree : in.list("by_gpu")) {
     ConfigReader entry(tree, "defaults by GPU");
+    const std::string architecture = entry.text("architecture", "");
     GpuDefaults d{.below = entry.bytes("below", Bytes(0)),
-                  .architecture = entry.text("architecture", ""),
+                  .architecture = architecture.empty()
+                                      ? std::nullopt
+                                      : std::optional(parse_architecture(architecture, entry.mark_of("architecture"))),
                   .gpu = entry.text("gpu", ""),
                   .tp_below = small_integer(entry, "tp_below", 0, 0),
                   .max_num_seqs = small_integer(entry, "max_num_seqs", 0, 1),
@@ -178,9 +181,8 @@ void HostCosts::scale(double factor) {
 }
 
 bool GpuDefaults::fits(const GpuSpec& found, int tp) const {
-  const bool any = below <= Bytes(0) && architecture.empty() && gpu.empty();
-  const bool named =
-      (!architecture.empty() && architecture == found.architecture) || (!gpu.empty() && gpu == found.name);
+  const bool any = below <= Bytes(0) && !architecture && gpu.empty();
+  const bool named = architecture == found.architecture || (!gpu.empty() && gpu == found.name);
   return (any || named || found.memory_capacity < below) && (tp_below == 0 || tp < tp_below);
 }
 

@@ -59,7 +59,8 @@ struct GraphSettings {
 struct GpuDefaults {
   /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
   Bytes below{};
-  std::string architecture, gpu;
+  std::optional<Architecture> architecture;
+  std::string gpu;
   int tp_below = 0;  ///< tensor-parallel GPUs, as the engine counts them; 0 = any
   /// 0 = not said here.
   int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;

@@ -28,7 +28,7 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
   const bool apart = shape.weights == Dtype::kFp8Block && shape.variant != MoeVariant::kLowLatency;
   if (trtllm) return named && !apart ? 4.0 : 30.0;
-  const bool own = shape.variant == MoeVariant::kDefault && m.gpu->architecture == "blackwell";
+  const bool own = shape.variant == MoeVariant::kDefault && m.gpu->architecture == Architecture::kBlackwell;
   return named || own ? 4.0 : 30.0;
 }
 
@@ -63,7 +63,7 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {
-                   const Group group{w.gpus, std::min(w.gpus, m.gpu->node.nvlink_domain)};
+                   const Group group{w.gpus, std::min(w.gpus, m.gpu->node.fabric_domain)};
                    if (w.norms) return all_reduce_norm(w.bytes, group, m);
                    return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);
                  }},

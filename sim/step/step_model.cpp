@@ -109,7 +109,7 @@ Seconds tile_time(const Deployment& d, double decodes, double mean_context, int 
 /// decodes in a launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.kernels == KernelFamily::kVllm &&
-         (d.gpu.architecture == "ampere" || d.efficiency.ampere_kernels);
+         (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
 }
 
 /// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do

@@ -18,7 +18,7 @@ namespace {
 GpuSpec made_up_gpu() {
   GpuSpec gpu;
   gpu.name = "x100";
-  gpu.architecture = "hopper";
+  gpu.architecture = Architecture::kHopper;
   gpu.sm_count = 132;
   gpu.memory_capacity = Bytes{85.0e9};
   gpu.memory_bandwidth = BytesPerSecond{3.35e12};

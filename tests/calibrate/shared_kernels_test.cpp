@@ -18,7 +18,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
        {block("latent_prefill.bf16", 1), block("latent_decode.fp8", 2), block("custom_all_reduce.bf16", 5)}},
       {KernelFamily::kVllm, {block("latent_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
   GpuSpec gpu;
-  gpu.architecture = "blackwell";
+  gpu.architecture = Architecture::kBlackwell;
   const std::vector<FamilyConstants> shared = shared_constants(fitted, gpu);
   REQUIRE(shared.size() == 3);
   CHECK(shared[0].family == KernelFamily::kVllm);
@@ -34,6 +34,6 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   CHECK(shared[2].family == KernelFamily::kTrtllm);
   CHECK(shared[2].blocks[0].block == "gemm_tuned.nvfp4");
   CHECK(shared[2].blocks[0].values == fitted[1].blocks[1].values);
-  gpu.architecture = "hopper";
+  gpu.architecture = Architecture::kHopper;
   CHECK(shared_constants(fitted, gpu).empty());
 }

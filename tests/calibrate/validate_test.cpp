@@ -13,7 +13,7 @@ namespace {
 BenchedGpu round_gpu() {
   BenchedGpu gpu;
   gpu.spec.name = "round";
-  gpu.spec.architecture = "hopper";
+  gpu.spec.architecture = Architecture::kHopper;
   gpu.spec.sm_count = 128;
   gpu.spec.memory_bandwidth = BytesPerSecond(2e12);
   gpu.spec.l2_cache = Bytes(33554432);

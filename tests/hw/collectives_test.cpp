@@ -13,12 +13,14 @@ namespace {
 GpuSpec round_gpu() {
   GpuSpec gpu;
   gpu.name = "round";
-  gpu.architecture = "hopper";
+  gpu.architecture = Architecture::kHopper;
   gpu.sm_count = 100;
   gpu.memory_bandwidth = 2000.0 * kGigabytePerSecond;
   gpu.node = {.gpus_per_node = 8,
-              .nvlink_domain = 8,
-              .nvlink_bandwidth = 400.0 * kGigabytePerSecond,
+              .fabric = Fabric::kNvSwitch,
+              .switch_reduces = true,
+              .fabric_domain = 8,
+              .fabric_bandwidth = 400.0 * kGigabytePerSecond,
               .pcie_bandwidth = 50.0 * kGigabytePerSecond,
               .nic_bandwidth = 40.0 * kGigabytePerSecond};
   return gpu;
@@ -58,15 +60,15 @@ TEST_CASE("collectives: between nodes the network counts") {
 
 TEST_CASE("collectives: without NVLink a node is connected by PCIe") {
   GpuSpec gpu = round_gpu();
-  gpu.node.nvlink_bandwidth = BytesPerSecond{};
-  gpu.node.nvlink_domain = 1;
+  gpu.node.fabric_bandwidth = BytesPerSecond{};
+  gpu.node.fabric_domain = 1;
   CHECK(ideal_us(Collective::kAllReduce, 8e6, 8, 1, gpu) == doctest::Approx(280.0));  // 14 MB at 50 GB/s
 }
 
 TEST_CASE("collectives: over PCIe no protocol gets more than the bridges let through") {
   GpuSpec gpu = round_gpu();
-  gpu.node.nvlink_bandwidth = BytesPerSecond{};
-  gpu.node.nvlink_domain = 1;
+  gpu.node.fabric_bandwidth = BytesPerSecond{};
+  gpu.node.fabric_domain = 1;
   NcclParameters p;
   p.own_copy = 0.0;
   const auto us = [&](double bytes, int gpus) {
@@ -164,7 +166,7 @@ TEST_CASE("collectives: an all-reduce that norms has the residual's two passes m
   CHECK(joined() == doctest::Approx(1.0));  // another engine's kernel, 1 us faster
   CHECK(fuses_all_reduce(four, gpu));
   CHECK_FALSE(fuses_all_reduce({.gpus = 16, .gpus_per_node = 8}, gpu));
-  gpu.node.nvlink_bandwidth = BytesPerSecond{};
+  gpu.node.fabric_bandwidth = BytesPerSecond{};
   CHECK_FALSE(fuses_all_reduce(four, gpu));
 }
 
@@ -182,7 +184,7 @@ TEST_CASE("collectives: the engines' kernels stay inside one NVLink domain") {
 TEST_CASE("collectives: real is slower than ideal, more bytes never faster, a faster link never slower") {
   const GpuSpec gpu = round_gpu();
   GpuSpec faster = gpu;
-  faster.node.nvlink_bandwidth *= 2.0;
+  faster.node.fabric_bandwidth *= 2.0;
   const Efficiency priors;
   const Machine machine{.gpu = &gpu, .efficiency = &priors};
   for (const Collective kind : kAll) {

@@ -60,7 +60,7 @@ TEST_CASE("gpu: every shipped file parses and is plausible") {
     CHECK(gpu.idle_power.value > 0.0);
     CHECK(gpu.idle_power < gpu.board_power);
     CHECK(gpu.price.value > 0.0);
-    CHECK(gpu.node.nvlink_domain >= 1);
+    CHECK(gpu.node.fabric_domain >= 1);
     // An SM multiplies 512 (GA102) to 8192 (Blackwell) dense bf16 values a clock, at 1 to 3 GHz.
     const double flops_per_sm_clock = gpu.peak(Dtype::kBf16).base() / gpu.sm_count / 1.8e9;
     CHECK(flops_per_sm_clock > 400.0);
@@ -82,12 +82,12 @@ TEST_CASE("gpu: an 80 GB H100 has the 85.0e9 bytes that the driver shows") {
 }
 
 TEST_CASE("gpu: NVLink reaches over the rack of a GB200, over the node of an H100, not at all on an L40S") {
-  CHECK(shipped("gb200").node.nvlink_domain == 72);
-  CHECK(shipped("gb300").node.nvlink_domain == 72);
-  CHECK(shipped("h100-sxm").node.nvlink_domain == 8);
-  CHECK(shipped("h100-sxm").node.nvlink_bandwidth == 450.0 * kGigabytePerSecond);
-  CHECK(shipped("l40s").node.nvlink_domain == 1);
-  CHECK(shipped("l40s").node.nvlink_bandwidth == BytesPerSecond(0.0));
+  CHECK(shipped("gb200").node.fabric_domain == 72);
+  CHECK(shipped("gb300").node.fabric_domain == 72);
+  CHECK(shipped("h100-sxm").node.fabric_domain == 8);
+  CHECK(shipped("h100-sxm").node.fabric_bandwidth == 450.0 * kGigabytePerSecond);
+  CHECK(shipped("l40s").node.fabric_domain == 1);
+  CHECK(shipped("l40s").node.fabric_bandwidth == BytesPerSecond(0.0));
 }
 
 TEST_CASE("gpu: a product is computed in the activations' format when weights are only stored smaller") {
@@ -142,9 +142,9 @@ TEST_CASE("gpu: four-bit floating-point activations need a Blackwell, or CDNA 4 
   for (const std::string& name : names_of("hardware")) {
     CAPTURE(name);
     const GpuSpec gpu = shipped(name);
-    const bool blackwell = gpu.architecture.starts_with("blackwell");
+    const bool blackwell = name_of(gpu.architecture).starts_with("blackwell");
     CHECK(gpu.compute_dtype(Dtype::kNvfp4, Dtype::kNvfp4).has_value() == blackwell);
-    const bool mx = blackwell || gpu.architecture == "cdna4";
+    const bool mx = blackwell || gpu.architecture == Architecture::kCdna4;
     CHECK(gpu.compute_dtype(Dtype::kMxfp4, Dtype::kMxfp4).has_value() == mx);
   }
   CHECK(shipped("b200-sxm").compute_dtype(Dtype::kNvfp4, Dtype::kBf16) == Dtype::kBf16);
@@ -157,7 +157,7 @@ TEST_CASE("gpu: a file of the user needs the physics and nothing else") {
   CHECK(gpu.memory_capacity == 16.0 * kGibibyte);
   CHECK(gpu.peak(Dtype::kFp8Block) == 200.0 * kTeraflopPerSecond);  // fp8 units serve it
   CHECK(gpu.peak(Dtype::kNvfp4) == FlopsPerSecond(0.0));
-  CHECK(gpu.node.nvlink_domain == 1);
+  CHECK(gpu.node.fabric_domain == 1);
   CHECK(gpu.node.nic_bandwidth == 12.5 * kGigabytePerSecond);
   CHECK(parse(kSmall + "efficiency: {vllm: elsewhere.yaml}\n").name == "small");  // not this reader's business
 }
@@ -181,4 +181,41 @@ TEST_CASE("gpu: mistakes are named with path, line and column") {
   text = kSmall;
   text.replace(text.find("gpus_per_node: 2"), 16, "nvlink_domain: 2");
   CHECK(error_of(text).find("nvlink_bandwidth") != std::string::npos);
+}
+
+TEST_CASE("gpu: an architecture is one of those known, or generic") {
+  std::string text = kSmall;
+  const std::size_t at = text.find("architecture: ") + 14;
+  const auto named = [&](const std::string& name) {
+    return std::string(text).replace(at, text.find('\n', at) - at, name);
+  };
+  CHECK(error_of(named("Hopper")).starts_with("gpu.yaml:2:15: unknown architecture 'Hopper'; nearest is 'hopper'"));
+  CHECK(error_of(named("hoper")).find("nearest is 'hopper'") != std::string::npos);
+  CHECK(error_of(named("gaudi3")).find("'generic' prices any other processor") != std::string::npos);
+  for (const ArchitectureTraits& traits : architectures()) {
+    CHECK(parse(named(std::string(traits.name))).architecture == traits.architecture);
+  }
+  // A generic processor has no SMs.
+  std::string generic = named("generic");
+  generic.erase(generic.find("sm_count: 10\n"), 13);
+  CHECK(parse(generic).sm_count == 1);
+  CHECK(error_of(std::string(text).erase(text.find("sm_count: 10\n"), 13)).find("sm_count") != std::string::npos);
+}
+
+TEST_CASE("gpu: the fabric says whether a switch reduces") {
+  CHECK(shipped("h100-sxm").node.switch_reduces);
+  CHECK(shipped("gb200").node.fabric == Fabric::kNvlDomain);
+  CHECK_FALSE(shipped("a100-sxm").node.switch_reduces);  // NVLink SHARP came with Hopper's switch
+  CHECK(shipped("mi300x").node.fabric == Fabric::kXgmiMesh);
+  CHECK_FALSE(shipped("mi300x").node.switch_reduces);
+  const auto node = [](const std::string& keys) {
+    std::string text = kSmall;
+    text.insert(text.find("gpus_per_node: 2"), keys);
+    return text;
+  };
+  CHECK(parse(node("fabric: mesh, fabric_bandwidth: 100 GB/s, ")).node.fabric_domain == 2);
+  CHECK(error_of(node("fabric: xgmi, ")).find("nearest is 'xgmi_mesh'") != std::string::npos);
+  CHECK(error_of(node("fabric: mesh, fabric_bandwidth: 1 GB/s, switch_reduces: true, ")).find("switch_reduces") !=
+        std::string::npos);
+  CHECK(error_of(node("fabric: pcie, fabric_bandwidth: 1 GB/s, ")).find("pcie_bandwidth") != std::string::npos);
 }

@@ -156,8 +156,8 @@ constexpr std::array kChanges{
     Change{"nvidia-smi topo -m: GPUs that are not joined by NVLink",
            [](Case& c, const Known&) -> std::string {
              NodeSpec& node = c.deployment.gpu.node;
-             if (c.deployment.sharding.gpus() == 1 || node.nvlink_bandwidth <= node.pcie_bandwidth) return "";
-             node.nvlink_bandwidth = node.pcie_bandwidth;
+             if (c.deployment.sharding.gpus() == 1 || node.fabric_bandwidth <= node.pcie_bandwidth) return "";
+             node.fabric_bandwidth = node.pcie_bandwidth;
              return "links at PCIe speed";
            }},
 };

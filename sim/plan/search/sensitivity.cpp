@@ -24,7 +24,7 @@ constexpr std::array kChanges{
     Change{"links",
            [](Deployment& d) {
              for (BytesPerSecond* link :
-                  {&d.gpu.node.nvlink_bandwidth, &d.gpu.node.pcie_bandwidth, &d.gpu.node.nic_bandwidth})
+                  {&d.gpu.node.fabric_bandwidth, &d.gpu.node.pcie_bandwidth, &d.gpu.node.nic_bandwidth})
                *link *= kMore;
            }},
     Change{"host speed", [](Deployment& d) { d.engine.host.scale(1 / kMore); }}};

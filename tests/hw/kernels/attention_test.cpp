@@ -14,7 +14,7 @@ using namespace roofcast;
 namespace {
 
 /// 100 SMs, 1000 TFLOP/s in bf16, 2000 in fp8, 2 TB/s: round figures for arithmetic by hand.
-GpuSpec round_gpu(const char* architecture = "hopper") {
+GpuSpec round_gpu(Architecture architecture = Architecture::kHopper) {
   GpuSpec gpu;
   gpu.name = "round";
   gpu.architecture = architecture;
@@ -216,7 +216,7 @@ TEST_CASE("attention: a benchmark's loop finds a small cache in the L2, serving 
 }
 
 TEST_CASE("attention: one long sequence among short ones costs less than all of them long") {
-  for (const char* architecture : {"ampere", "hopper", "blackwell"}) {
+  for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     const GpuSpec gpu = round_gpu(architecture);
     Efficiency efficiency;
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
@@ -237,7 +237,7 @@ TEST_CASE("attention: more bandwidth or compute is never slower, more work never
                                    {.heads = 32, .kv_heads = 32, .head_dim = 64, .value_dim = 64},
                                    {.heads = 64, .kv_heads = 8, .window = 128, .kv = Dtype::kFp8},
                                    {.heads = 16, .kv_heads = 2, .head_dim = 256, .value_dim = 256}};
-  for (const char* architecture : {"ampere", "hopper", "blackwell"}) {
+  for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
       Efficiency efficiency;
       efficiency.family = family;
@@ -303,7 +303,7 @@ TEST_CASE("attention: constants are within their bounds, and every field is list
 }
 
 TEST_CASE("attention: paged attention reads the cache a head, and cuts it for few heads only") {
-  const GpuSpec gpu = round_gpu("cdna3");
+  const GpuSpec gpu = round_gpu(Architecture::kCdna3);
   DecodeParameters p;
   p.launch_us = p.launch_head_dim_us = 0;
   p.scalar_row_ns = 10, p.scalar_lone = 0, p.scalar_combine_us = 0, p.uncut_slowdown = 3, p.scalar_overlap = 8;
@@ -338,7 +338,7 @@ TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where t
 }
 
 TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by hand, for each query head") {
-  GpuSpec gpu = round_gpu("ampere");
+  GpuSpec gpu = round_gpu(Architecture::kAmpere);
   gpu.dense[static_cast<std::size_t>(Dtype::kFp32)] = FlopsPerSecond(20e12);
   gpu.dense[static_cast<std::size_t>(Dtype::kFp8)] = FlopsPerSecond{};
   // 1e9 values x 24 operations x 2 FLOP / 20e12

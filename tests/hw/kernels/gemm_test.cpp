@@ -19,7 +19,7 @@ namespace {
 GpuSpec round_gpu() {
   GpuSpec gpu;
   gpu.name = "round";
-  gpu.architecture = "hopper";
+  gpu.architecture = Architecture::kHopper;
   gpu.sm_count = 128;
   gpu.memory_bandwidth = BytesPerSecond(2e12);
   gpu.l2_cache = Bytes(33554432);
@@ -121,7 +121,7 @@ TEST_CASE("gemm: one tile too many for the SMs costs a second turn") {
 
 TEST_CASE("gemm: long products whose last turn stands nearly empty are cut, into more than two turns too") {
   GpuSpec gpu = round_gpu();
-  gpu.architecture = "ampere";
+  gpu.architecture = Architecture::kAmpere;
   gpu.sm_count = 100;
   GemmParameters p = perfect();
   p.lone_block_rate = 0.6;
@@ -197,7 +197,7 @@ TEST_CASE("gemm: quantization and host floors are timed by benchmarks, not serve
 
 TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row") {
   GpuSpec gpu = round_gpu();
-  gpu.architecture = "blackwell";
+  gpu.architecture = Architecture::kBlackwell;
   Efficiency efficiency;
   efficiency.family = KernelFamily::kVllm;
   const auto time = [&](double rows, GemmKernel kernel, Timing timing = Timing::kServed) {
@@ -310,8 +310,7 @@ TEST_CASE("gemm: every constant's prior lies within its bounds") {
 }
 
 TEST_CASE("gemm: libraries that take one tile for a shape take it by their rule") {
-  const auto tile = [](Dtype block, KernelFamily family, const std::string& architecture, double m, double n,
-                       double k) {
+  const auto tile = [](Dtype block, KernelFamily family, Architecture architecture, double m, double n, double k) {
     GpuSpec gpu = round_gpu();
     gpu.architecture = architecture;
     gpu.sm_count = 132;
@@ -321,18 +320,18 @@ TEST_CASE("gemm: libraries that take one tile for a shape take it by their rule"
   };
   using Tile = std::array<double, 3>;
   const auto vllm = KernelFamily::kVllm, trtllm = KernelFamily::kTrtllm;
-  CHECK(tile(Dtype::kFp8, vllm, "hopper", 16, 4096, 4096) == Tile{16, 64, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "hopper", 64, 4096, 4096) == Tile{64, 64, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "hopper", 128, 4096, 4096) == Tile{64, 128, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "hopper", 8192, 4096, 6143) == Tile{128, 128, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "hopper", 8192, 4096, 6144) == Tile{256, 128, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 64, 4096, 2048) == Tile{64, 64, 1});
-  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 63, 4096, 2048) == Tile{64, 128, 2});
-  CHECK(tile(Dtype::kFp8, vllm, "blackwell", 257, 4096, 2048) == Tile{256, 128, 2});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 16, 4096, 4096) == Tile{16, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 64, 4096, 4096) == Tile{64, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 128, 4096, 4096) == Tile{64, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 8192, 4096, 6143) == Tile{128, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 8192, 4096, 6144) == Tile{256, 128, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kBlackwell, 64, 4096, 2048) == Tile{64, 64, 1});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kBlackwell, 63, 4096, 2048) == Tile{64, 128, 2});
+  CHECK(tile(Dtype::kFp8, vllm, Architecture::kBlackwell, 257, 4096, 2048) == Tile{256, 128, 2});
   // one turn of 132 SMs: 128 blocks at most
-  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 113, 4096, 7168) == Tile{128, 32, 1});
-  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 129, 4096, 7168) == Tile{128, 64, 1});
-  CHECK(tile(Dtype::kFp8Block, trtllm, "hopper", 31, 16384, 7168) == Tile{32, 128, 1});
+  CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 113, 4096, 7168) == Tile{128, 32, 1});
+  CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 129, 4096, 7168) == Tile{128, 64, 1});
+  CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 31, 16384, 7168) == Tile{32, 128, 1});
 }
 
 TEST_CASE("gemm: walked in lines, what does not fit L2 is swept from DRAM for every line") {

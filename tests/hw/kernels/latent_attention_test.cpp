@@ -10,7 +10,7 @@ using namespace roofcast;
 
 namespace {
 
-GpuSpec round_gpu(const char* architecture = "hopper") {
+GpuSpec round_gpu(Architecture architecture = Architecture::kHopper) {
   GpuSpec gpu;
   gpu.name = "round";
   gpu.architecture = architecture;
@@ -55,7 +55,7 @@ TEST_CASE("latent attention: prefill over expanded heads") {
 }
 
 TEST_CASE("latent attention: prompts over an fp8 cache on Blackwell, by engine") {
-  const GpuSpec gpu = round_gpu("blackwell");
+  const GpuSpec gpu = round_gpu(Architecture::kBlackwell);
   LatentHeads heads{.heads = 16, .kv = Dtype::kFp8};
   CHECK(latent_prompt_products(heads, gpu, KernelFamily::kTrtllm) == Dtype::kFp8);
   CHECK(latent_prompt_products(heads, gpu, KernelFamily::kVllm) == Dtype::kBf16);
@@ -74,7 +74,8 @@ TEST_CASE("latent attention: FlashMLA's sparse kernels compute for padded heads"
   const auto time = [&](const GpuSpec& gpu, double heads, FlashMla kernel) {
     return latent_sparse(prompt, {.heads = heads}, kernel, {.gpu = &gpu}).time;
   };
-  GpuSpec blackwell = round_gpu("blackwell"), hopper = round_gpu("hopper"), ampere = round_gpu("ampere");
+  GpuSpec blackwell = round_gpu(Architecture::kBlackwell), hopper = round_gpu(Architecture::kHopper),
+          ampere = round_gpu(Architecture::kAmpere);
   for (GpuSpec* gpu : {&blackwell, &hopper, &ampere}) gpu->memory_bandwidth = BytesPerSecond(1e15);
   // 8 heads are padded to 128: 2 x 8000 x 128 x 2048 x 1088 FLOP at 0.64 of the 16-bit peak
   const Flops work(2.0 * 8000 * 128 * 2048 * 1088);
@@ -99,7 +100,7 @@ TEST_CASE("latent attention: what eager benchmarks add is not served") {
 }
 
 TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
-  const GpuSpec gpu = round_gpu("ampere");
+  const GpuSpec gpu = round_gpu(Architecture::kAmpere);
   LatentDecodeParameters p;
   p.launch_us = 2, p.launch_heads_us = 0, p.sequence_ns = 0, p.combine_us = 0, p.compute_fraction = 0.1;
   const auto time = [&](double heads) {
@@ -111,7 +112,7 @@ TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
 }
 
 TEST_CASE("latent attention: more bandwidth or compute is never slower, more work never faster") {
-  for (const char* architecture : {"ampere", "hopper", "blackwell"}) {
+  for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
       Efficiency efficiency;
       efficiency.family = family;
@@ -178,7 +179,7 @@ TEST_CASE("latent attention: vLLM takes short prompts on Hopper for decodes") {
 }
 
 TEST_CASE("latent attention: Triton's four splits walk whole blocks of 32 keys") {
-  const GpuSpec gpu = round_gpu("ampere");
+  const GpuSpec gpu = round_gpu(Architecture::kAmpere);
   LatentDecodeParameters p;
   p.launch_us = p.launch_heads_us = p.sequence_ns = p.tile_us = p.tile_head_us = p.combine_us = p.reread = 0.0;
   p.compute_fraction = 0.1, p.overlap = 8.0;  // the path, and hardly anything else

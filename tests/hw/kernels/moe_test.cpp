@@ -18,7 +18,7 @@ namespace {
 GpuSpec round_gpu() {
   GpuSpec gpu;
   gpu.name = "round";
-  gpu.architecture = "hopper";
+  gpu.architecture = Architecture::kHopper;
   gpu.sm_count = 100;
   gpu.memory_bandwidth = 2000.0 * kGigabytePerSecond;
   gpu.l2_cache = Bytes{50e6};
@@ -254,7 +254,7 @@ TEST_CASE("moe: the older benchmark's few tokens crowd on the first rank") {
 
 TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default's narrow ones") {
   GpuSpec gpu = round_gpu();
-  gpu.architecture = "ampere";
+  gpu.architecture = Architecture::kAmpere;
   MoeParameters p;
   p.tile_rule = static_cast<double>(TileRule::kShipped);
   MoeShape shape = mixtral(8192);
@@ -263,7 +263,7 @@ TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default'
   shape.inter += 4 * 128;  // 3712: none
   const double untuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
   CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
-  gpu.architecture = "blackwell-geforce";  // the tables are of the A100
+  gpu.architecture = Architecture::kBlackwellGeforce;  // the tables are of the A100
   CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() == doctest::Approx(untuned));
   shape.inter -= 4 * 128;
   CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() > 1.1 * tuned);

@@ -29,7 +29,7 @@ struct Known {
   DeploymentFacts facts;
   explicit Known(const std::string& name = "llama-3.1-8b") {
     gpu.name = "h100-sxm";
-    gpu.architecture = "hopper";
+    gpu.architecture = Architecture::kHopper;
     precision.weights = Dtype::kFp8;
     precision.kv_cache = Dtype::kBf16;
     facts.engine = "vllm";

@@ -153,7 +153,7 @@ TEST_CASE("states that have no room for one sequence do not fit, and activations
 }
 
 TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of what is given") {
-  const auto settled = [](const char* settings, double gib, const char* architecture, int tp) {
+  const auto settled = [](const char* settings, double gib, Architecture architecture, int tp) {
     ConfigTree tree = parse_config_text(
         fmt::format("name: e\nkernels: vllm\n{}\nby_gpu:\n"
                     "  - {{below: 35 GiB, tp_below: 4, max_num_batched_tokens: 2048, graph_batch: 24}}\n"
@@ -171,17 +171,17 @@ TEST_CASE("an engine takes its launch defaults by the GPU, but not in place of w
     gpu.architecture = architecture;
     e.settle(gpu, {.tp = tp});
     CHECK(e.launch_speed == (gib > 100 ? 0.4 : 1.0));
-    CHECK(e.fused_all_reduce == (gpu.architecture == "blackwell" && settings == std::string()));
+    CHECK(e.fused_all_reduce == (gpu.architecture == Architecture::kBlackwell && settings == std::string()));
     return std::array{e.max_num_seqs, e.max_num_batched_tokens, e.graphs.max_batch};
   };
-  CHECK(settled("", 80, "hopper", 1) == std::array{1024, 8192, 512});
-  CHECK(settled("", 180, "blackwell", 1) == std::array{1024, 8192, 512});
-  CHECK(settled("fused_all_reduce: false", 180, "blackwell", 1) == std::array{1024, 8192, 512});
-  CHECK(settled("", 80, "ampere", 1) == std::array{256, 4096, 512});
-  CHECK(settled("", 48, "ada", 1) == std::array{256, 4096, 512});
-  CHECK(settled("", 24, "ada", 1) == std::array{256, 2048, 24});
-  CHECK(settled("", 24, "ada", 4) == std::array{256, 4096, 512});
-  CHECK(settled("max_num_batched_tokens: 16384\ncuda_graphs: {max_batch: 8}", 24, "ada", 1) ==
+  CHECK(settled("", 80, Architecture::kHopper, 1) == std::array{1024, 8192, 512});
+  CHECK(settled("", 180, Architecture::kBlackwell, 1) == std::array{1024, 8192, 512});
+  CHECK(settled("fused_all_reduce: false", 180, Architecture::kBlackwell, 1) == std::array{1024, 8192, 512});
+  CHECK(settled("", 80, Architecture::kAmpere, 1) == std::array{256, 4096, 512});
+  CHECK(settled("", 48, Architecture::kAda, 1) == std::array{256, 4096, 512});
+  CHECK(settled("", 24, Architecture::kAda, 1) == std::array{256, 2048, 24});
+  CHECK(settled("", 24, Architecture::kAda, 4) == std::array{256, 4096, 512});
+  CHECK(settled("max_num_batched_tokens: 16384\ncuda_graphs: {max_batch: 8}", 24, Architecture::kAda, 1) ==
         std::array{256, 16384, 8});
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("operator error: the record is that of the constants which price the o
   for (const char* name : {"h100-sxm", "mi300x"}) {
     CAPTURE(name);
     const CalibratedGpu gpu = vllm_on(name);
-    const Dtype products = gpu.spec.architecture == "hopper" ? Dtype::kFp8 : Dtype::kBf16;
+    const Dtype products = gpu.spec.architecture == Architecture::kHopper ? Dtype::kFp8 : Dtype::kBf16;
     const ByDtype<PrefillParameters>& blocks = gpu.efficiency.attention_prefill;
     CHECK(record_of(prompt, gpu.efficiency, gpu.spec) == &blocks.find(products)->record);
   }

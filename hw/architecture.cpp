@@ -1,0 +1,52 @@
+#include "hw/architecture.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+using A = Architecture;
+using M = MatrixUnits;
+/// In the order of the enumeration.
+constexpr std::array<ArchitectureTraits, 9> kArchitectures{{
+    {A::kGeneric, "generic", M::kNone, true, "any other processor (CPU, TPU, Apple, Gaudi): priced by its roofline"},
+    {A::kAmpere, "ampere", M::kMmaSync, true, "A100, A10G"},
+    {A::kAda, "ada", M::kMmaSync, true, "L4, L40S, RTX 40"},
+    {A::kHopper, "hopper", M::kWgmma, true, "H100, H200, GH200, H20"},
+    {A::kBlackwell, "blackwell", M::kTcgen05, true, "B200, B300, GB200, GB300"},
+    {A::kBlackwellGeforce, "blackwell-geforce", M::kMmaSync, true, "RTX 50, RTX PRO 6000"},
+    {A::kCdna3, "cdna3", M::kMfma, true, "MI300X, MI325X"},
+    {A::kCdna4, "cdna4", M::kMfma, true, "MI350X, MI355X"},
+    {A::kCdna3Untuned, "cdna3-untuned", M::kMfma, false, "MI300X under the libraries of 2024"},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kArchitectures.size(); ++i) {
+    if (kArchitectures[i].architecture != static_cast<Architecture>(i)) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+}  // namespace
+
+std::span<const ArchitectureTraits> architectures() { return kArchitectures; }
+
+const ArchitectureTraits& traits_of(Architecture architecture) {
+  return kArchitectures[static_cast<std::size_t>(architecture)];
+}
+
+Architecture parse_architecture(std::string_view name, const Mark& mark) {
+  std::vector<std::string> names;
+  for (const ArchitectureTraits& traits : kArchitectures) {
+    if (traits.name == name) return traits.architecture;
+    if (traits.listed) names.emplace_back(traits.name);
+  }
+  throw ConfigError(mark, unknown_name("architecture", name, names) + "; 'generic' prices any other processor");
+}
+
+}  // namespace roofcast

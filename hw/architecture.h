@@ -1,0 +1,46 @@
+#pragma once
+// GPU architectures: what their matrix units are programmed by, which decides the kernels that exist for them.
+
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace roofcast {
+
+enum class Architecture {
+  kGeneric,
+  kAmpere,
+  kAda,
+  kHopper,
+  kBlackwell,
+  kBlackwellGeforce,
+  kCdna3,
+  kCdna4,
+  kCdna3Untuned,
+};
+
+/// Instructions that feed the matrix units. A kernel is written for one of them.
+enum class MatrixUnits {
+  kNone,     ///< not known: a roofline without tiles or waves
+  kMmaSync,  ///< mma.sync of a warp: Ampere, Ada, consumer Blackwell
+  kWgmma,    ///< wgmma of a group of four warps: Hopper
+  kTcgen05,  ///< tcgen05 from tensor memory: data-center Blackwell
+  kMfma,     ///< MFMA of a wavefront: AMD CDNA
+};
+
+struct ArchitectureTraits {
+  Architecture architecture;
+  std::string_view name;  ///< key `architecture` of a GPU file
+  MatrixUnits matrix_units;
+  bool listed;  ///< offered to users; the others serve archived files
+  std::string_view help;
+};
+
+std::span<const ArchitectureTraits> architectures();
+const ArchitectureTraits& traits_of(Architecture architecture);
+inline std::string_view name_of(Architecture architecture) { return traits_of(architecture).name; }
+/// Throws ConfigError at `mark` that names the nearest architecture.
+Architecture parse_architecture(std::string_view name, const Mark& mark);
+
+}  // namespace roofcast

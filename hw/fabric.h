@@ -1,0 +1,37 @@
+#pragma once
+// What connects the GPUs of a node or rack, and what it can do.
+
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace roofcast {
+
+enum class Fabric {
+  kPcie,        ///< PCIe switches and the host bridges alone
+  kNvlinkMesh,  ///< NVLinks from GPU to GPU, without a switch
+  kNvSwitch,    ///< NVLink switches of one node
+  kNvlDomain,   ///< NVLink switches of a rack
+  kXgmiMesh,    ///< AMD Infinity Fabric from GPU to GPU
+  kMesh,        ///< direct links of another vendor
+};
+
+struct FabricTraits {
+  Fabric fabric;
+  std::string_view name;  ///< key `fabric` of a node
+  bool switched;          ///< any two GPUs reach each other at the full rate; else each pair has links of its own
+  std::string_view help;
+};
+
+std::span<const FabricTraits> fabrics();
+const FabricTraits& traits_of(Fabric fabric);
+/// Of NVIDIA's links.
+inline bool is_nvlink(Fabric f) {
+  return f == Fabric::kNvlinkMesh || f == Fabric::kNvSwitch || f == Fabric::kNvlDomain;
+}
+inline std::string_view name_of(Fabric fabric) { return traits_of(fabric).name; }
+/// Throws ConfigError at `mark` that names the nearest fabric.
+Fabric parse_fabric(std::string_view name, const Mark& mark);
+
+}  // namespace roofcast
