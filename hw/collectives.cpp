@@ -49,10 +49,16 @@ double message(Collective kind, Bytes bytes, double n) {
   return kind == Collective::kAllGather ? bytes.base() * n : bytes.base();
 }
 
-double link_of(const GpuSpec& gpu) {
-  const bool nvlink = gpu.node.fabric_bandwidth.base() > 0.0;
-  const double link = nvlink ? gpu.node.fabric_bandwidth.base() : gpu.node.pcie_bandwidth.base();
+bool has_fabric(const GpuSpec& gpu) { return gpu.node.fabric_bandwidth.base() > 0.0; }
+
+/// Bytes a second that one GPU sends to `local` - 1 peers. In a mesh each pair has links of its own, so that a group
+/// uses those to its members alone: (local - 1) of (domain - 1).
+double link_of(const GpuSpec& gpu, double local) {
+  const NodeSpec& node = gpu.node;
+  double link = has_fabric(gpu) ? node.fabric_bandwidth.base() : node.pcie_bandwidth.base();
   SIM_CHECK(link > 0.0, "a group of GPUs that nothing connects");
+  const bool mesh = has_fabric(gpu) && !traits_of(node.fabric).switched && node.fabric_domain > 1;
+  if (mesh && local < node.fabric_domain) link *= (local - 1.0) / (node.fabric_domain - 1.0);
   return link;
 }
 
@@ -60,7 +66,7 @@ double link_of(const GpuSpec& gpu) {
 /// GPUs without NVLink reach 28 of 64 GB/s, four of them 35 (github.com/NVIDIA/nccl/issues/1639).
 constexpr double kPcieShare = 0.55, kPcieShareAcrossSockets = 0.45;
 double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
-  if (gpu.node.fabric_bandwidth.base() > 0.0) return fraction;
+  if (has_fabric(gpu)) return fraction;
   return std::min(fraction, local > 4.0 ? kPcieShareAcrossSockets : kPcieShare);
 }
 
@@ -70,8 +76,7 @@ struct Layout {
 };
 Layout layout_of(const Group& group, const GpuSpec& gpu) {
   SIM_CHECK(group.gpus >= 1 && group.gpus_per_node >= 1, "a group needs a GPU");
-  const bool nvlink = gpu.node.fabric_bandwidth.base() > 0.0;
-  const int local = std::min(group.gpus, nvlink ? group.gpus_per_node : std::max(gpu.node.gpus_per_node, 1));
+  const int local = std::min(group.gpus, has_fabric(gpu) ? group.gpus_per_node : std::max(gpu.node.gpus_per_node, 1));
   return {static_cast<double>(local), std::ceil(static_cast<double>(group.gpus) / local)};
 }
 
@@ -97,7 +102,7 @@ Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSp
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
   const Network network = network_of(kind, s, at, gpu.node.nic_bandwidth.base(), 0.0);
-  const double local = at.local > 1.0 ? link_share(kind, n) * s / link_of(gpu) : 0.0;
+  const double local = at.local > 1.0 ? link_share(kind, n) * s / link_of(gpu, at.local) : 0.0;
   return Seconds{std::max(local, network.transfer)};
 }
 
@@ -232,7 +237,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
   const Network network =
       network_of(kind, s, at, gpu.node.nic_bandwidth.base() * p.network_fraction, p.network_us * 1e-6);
-  const double link = at.local > 1.0 ? link_of(gpu) : 0.0;
+  const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;
   const double hops = at.local > 1.0 ? steps(kind, at.local) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;
   const auto protocol = [&](double start_us, double step_us, double fraction) {
@@ -242,7 +247,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   double best = std::min({protocol(0.0, 0.0, p.ll_fraction), protocol(p.ll128_us, p.ll128_step_us, p.ll128_fraction),
                           protocol(p.simple_us, p.simple_step_us, p.simple_fraction)});
   const bool in_switch = kind == Collective::kAllReduce && p.switch_fraction > 0.0 && group.summable &&
-                         at.nodes <= 1.0 && group.gpus >= 8 && gpu.node.fabric_bandwidth.base() > 0.0;
+                         at.nodes <= 1.0 && group.gpus >= 8 && gpu.node.switch_reduces;
   if (in_switch) best = std::min(best, 1e-6 * (p.launch_us + p.switch_us) + s / (link * p.switch_fraction));
   return Seconds{best + network.latency};
 }
@@ -265,12 +270,12 @@ constexpr double kFullGridBytes = 8192.0;
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu) {
   if (group.gpus <= 1) return Seconds{};
-  const double n = static_cast<double>(group.gpus), s = bytes.base(), link = link_of(gpu);
+  const double n = static_cast<double>(group.gpus), s = bytes.base(), link = link_of(gpu, n);
   const double start = 1e-6 * (p.launch_us + p.peer_us * (n - 1.0) * std::min(1.0, s / kFullGridBytes));
   const double one = start + s * (n - 1.0) / (link * p.one_shot_fraction);
   const double two = start + 1e-6 * p.two_shot_us + 2.0 * s * (n - 1.0) / n / (link * p.two_shot_fraction);
   double library = nccl_time(Collective::kAllReduce, bytes, group, fallback, gpu).base();
-  if (p.switch_fraction > 0.0 && group.gpus >= kSwitchRanks && s >= kSwitchBytes) {
+  if (p.switch_fraction > 0.0 && gpu.node.switch_reduces && group.gpus >= kSwitchRanks && s >= kSwitchBytes) {
     library = std::min(library, 1e-6 * p.switch_us + s / (link * p.switch_fraction));
   }
   double time = std::min({one, two, library});
@@ -291,8 +296,7 @@ Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machi
 }
 
 bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
-  return gpu.node.fabric_bandwidth.base() > 0.0 && group.gpus > 1 &&
-         group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
+  return has_fabric(gpu) && group.gpus > 1 && group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
 }
 
 /// The all-reduce, and the residual in and out beside it: what is normed is in the registers that the sum was taken in,

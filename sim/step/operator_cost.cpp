@@ -50,6 +50,12 @@ double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
 }  // namespace
 
 Cost cost_of(const Work& work, const Machine& m) {
+  const bool generic = m.gpu->architecture == Architecture::kGeneric && !is_collective(work);
+  if (generic && m.fidelity == Fidelity::kCalibrated) {
+    Machine ideal = m;
+    ideal.fidelity = Fidelity::kIdeal;
+    return generic_cost(cost_of(work, ideal), launches_of(work, m));
+  }
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
                  [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m, w.chain); },

@@ -66,6 +66,7 @@ const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const
 }
 
 double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
+  if (gpu.architecture == Architecture::kGeneric) return kGenericDiscrepancy;
   const AttentionHeads* heads = nullptr;
   if (const auto* prefill = std::get_if<PrefillWork>(&work)) heads = &prefill->heads;
   if (const auto* decode = std::get_if<DecodeWork>(&work)) heads = &decode->heads;

@@ -203,3 +203,24 @@ TEST_CASE("collectives: real is slower than ideal, more bytes never faster, a fa
     }
   }
 }
+
+TEST_CASE("collectives: a mesh gives a group the links to its members, and no switch that reduces") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.fabric = Fabric::kXgmiMesh;
+  gpu.node.switch_reduces = false;
+  // seven links of 400/7 GB/s: two GPUs share one, four have three each, eight all seven
+  CHECK(ideal_us(Collective::kSend, 8e6, 2, 2, gpu) == doctest::Approx(140.0));          // 8 MB at 57.1 GB/s
+  CHECK(ideal_us(Collective::kReduceScatter, 8e6, 4, 4, gpu) == doctest::Approx(35.0));  // 6 MB at 171.4 GB/s
+  CHECK(ideal_us(Collective::kReduceScatter, 8e6, 8, 8, gpu) == doctest::Approx(17.5));  // 7 MB at 400 GB/s
+  NcclParameters p;
+  p.switch_fraction = 0.9, p.switch_us = 0.0;
+  const Group eight{.gpus = 8, .gpus_per_node = 8};
+  GpuSpec switched = round_gpu();
+  const auto time = [&](const GpuSpec& on) { return nccl_time(Collective::kAllReduce, Bytes{1e8}, eight, p, on); };
+  CHECK(time(switched).in(kMicrosecond) == doctest::Approx(5.5 + 1e8 / 360e9 * 1e6).epsilon(1e-3));
+  CHECK(time(gpu) > 1.5 * time(switched));
+  CHECK(
+      custom_all_reduce_time(Bytes{1e8}, eight, {.size_limit_mb = 1, .switch_us = 0, .switch_fraction = 0.9}, {}, gpu) >
+      custom_all_reduce_time(Bytes{1e8}, eight, {.size_limit_mb = 1, .switch_us = 0, .switch_fraction = 0.9}, {},
+                             switched));
+}
