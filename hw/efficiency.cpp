@@ -155,7 +155,8 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
                       .memory_ecc = in.boolean("memory_ecc", true)};
   in.finish();
   if (gpu.architecture == Architecture::kGeneric && (own || others || !source.empty()))
-    throw ConfigError(tree->mark, "a generic architecture has no kernels and takes no constants: leave 'efficiency' out");
+    throw ConfigError(tree->mark,
+                      "a generic architecture has no kernels and takes no constants: leave 'efficiency' out");
   if (!source.empty()) {
     const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
     Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);

@@ -37,7 +37,7 @@ struct FitRecord {
   int rows = 0;
   double mape = 0.0;          ///< of the fit on its own rows, a fraction
   double discrepancy = 0.15;  ///< relative standard deviation that the model leaves unexplained on shapes left out
-  double discrepancy_elsewhere = 0;  ///< the same of work that another kernel or tactic runs; 0 = as the others
+  double discrepancy_elsewhere = 0;     ///< the same of work that another kernel or tactic runs; 0 = as the others
   std::vector<double> standard_errors;  ///< in the order of the fields; empty = unknown
 
   double discrepancy_of(bool other_kernel) const {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
+#include "sim/step/operator_cost.h"
 
 using namespace roofcast;
 
@@ -60,4 +61,23 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   CHECK(sd(experts) == parallel.find(Dtype::kFp8Block)->record.discrepancy);
   experts.weights = experts.activations = Dtype::kInt8;
   CHECK(sd(experts) > 0.5);
+}
+
+TEST_CASE("operators of a generic processor take a share of its roofline") {
+  GpuSpec gpu;
+  gpu.name = "tpu";
+  gpu.architecture = Architecture::kGeneric;
+  gpu.sm_count = 1;
+  gpu.memory_bandwidth = BytesPerSecond(1e12);
+  gpu.dense[static_cast<std::size_t>(Dtype::kBf16)] = FlopsPerSecond(100e12);
+  const Efficiency none;
+  const Machine machine{.gpu = &gpu, .efficiency = &none};
+  // 2 x 8192^3 FLOP at 100 TFLOP/s = 10.995 ms, of which 0.65 is reached, and 5 us to start
+  const Work square = GemmShape{.m = 8192, .n = 8192, .k = 8192};
+  CHECK(cost_of(square, machine).time.in(kMicrosecond) == doctest::Approx(10995.116 / 0.65 + 5).epsilon(1e-6));
+  // one row: the weights of 134.2 MB at 1 TB/s
+  const Work row = GemmShape{.m = 1, .n = 8192, .k = 8192};
+  CHECK(cost_of(row, machine).time.in(kMicrosecond) == doctest::Approx(134.2505 / 0.65 + 5).epsilon(1e-5));
+  CHECK(cost_of(row, machine).bound == Bound::kMemory);
+  CHECK(discrepancy_of(row, none, gpu) == kGenericDiscrepancy);
 }
