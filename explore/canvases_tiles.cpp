@@ -2,15 +2,16 @@
 
 #include "explore/canvases.h"
 #include "hw/kernels/attention_traffic.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 namespace {
 
-const GroupedAttention* attention_of(const ModelSpec& model) {
+std::optional<CachedHeads> heads_of(const ModelSpec& model) {
   for (const LayerKind& layer : model.layers) {
-    if (const auto* attention = std::get_if<GroupedAttention>(&layer.mixer)) return attention;
+    if (const auto heads = model_of(layer.mixer)->cached_heads()) return heads;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 Json kernel_json(const Setup& setup, const char* kernel) {
@@ -35,9 +36,9 @@ Json kernel_json(const Setup& setup, const char* kernel) {
 
 Json tiles_json(const Setup& setup, const Query&) {
   const Deployment& d = setup.deployment();
-  const GroupedAttention* attention = attention_of(d.model);
+  const std::optional<CachedHeads> attention = heads_of(d.model);
   Json out{{"prompt_tokens", setup.request.prompt_tokens}, {"kernels", Json::array()}};
-  if (attention == nullptr) {
+  if (!attention) {
     out["reason"] = d.model.name + " has no attention over keys and values of its own";
     return out;
   }

@@ -5,6 +5,7 @@
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
 #include "explore/query.h"
+#include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
 
 namespace roofcast {
@@ -18,12 +19,19 @@ Json help_of(const auto& table) {
   return out;
 }
 
+/// Of the layers that keep something of each token; latents outrank heads where a model has both.
 const char* attention_of(const ModelSpec& model) {
-  const auto has = [&](auto kind) {
-    return std::any_of(model.layers.begin(), model.layers.end(),
-                       [](const LayerKind& layer) { return std::holds_alternative<decltype(kind)>(layer.mixer); });
-  };
-  return has(LatentAttention{}) ? "latent" : has(GroupedAttention{}) ? "grouped" : "none";
+  TokenCache most = TokenCache::kNothing;
+  for (const LayerKind& layer : model.layers) most = std::max(most, facts_of(layer.mixer).cache);
+  switch (most) {
+    case TokenCache::kNothing:
+      return "none";
+    case TokenCache::kHeads:
+      return "grouped";
+    case TokenCache::kLatent:
+      return "latent";
+  }
+  return "none";
 }
 
 Json model_json(const std::string& name) {

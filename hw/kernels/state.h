@@ -23,6 +23,7 @@ struct StateMixer {
   double conv_width = 4, conv_channels = 0;
   double chunk = 256;  ///< tokens of a chunk of the parallel form
   Dtype state = Dtype::kFp32;
+  bool operator==(const StateMixer&) const = default;
 };
 
 /// The causal convolution before the mixer.

@@ -1,12 +1,17 @@
 #pragma once
-// What a layer is made of: one struct per kind of mixer and of feed-forward block.
+// What a layer is made of: one struct per kind of mixer and of feed-forward block. What a kind costs and needs is in
+// the class that its make_model() returns: see sim/model/mixer_model.h and feed_forward_model.h.
 
+#include <memory>
 #include <string>
 #include <variant>
 
 #include "hw/kernels/state.h"
 
 namespace roofcast {
+
+class MixerModel;
+class FeedForwardModel;
 
 /// Softmax attention over a cache of keys and values: MHA, GQA and MQA by kv_heads.
 struct GroupedAttention {
@@ -27,6 +32,7 @@ struct GroupedAttention {
   double index_heads = 0, index_dim = 0;  ///< of that indexer
   bool operator==(const GroupedAttention&) const = default;
 };
+std::unique_ptr<const MixerModel> make_model(const GroupedAttention& attention);
 
 /// Multi-head latent attention, with the DeepSeek-V3.2 indexer where top_k > 0.
 struct LatentAttention {
@@ -41,6 +47,7 @@ struct LatentAttention {
   bool output_gate = false;
   bool operator==(const LatentAttention&) const = default;
 };
+std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention);
 
 /// A mixer with a constant state a sequence. Projections: hidden -> in_features, conv, scan, out_features -> hidden.
 struct StateLayer {
@@ -49,11 +56,15 @@ struct StateLayer {
   double out_features = 0;      ///< rows of the output projection
   double extra_parameters = 0;  ///< A, D, dt bias, convolution, inner norm, low-rank projections ...
   double extra_projection = 0;  ///< those of them that are matrices, a multiply-add a token each (Mamba-1's x and dt)
+  bool operator==(const StateLayer&) const = default;
 };
+std::unique_ptr<const MixerModel> make_model(const StateLayer& layer);
 
 struct NoMixer {
   bool operator==(const NoMixer&) const = default;
 };
+std::unique_ptr<const MixerModel> make_model(const NoMixer&);
+
 using Mixer = std::variant<GroupedAttention, LatentAttention, StateLayer, NoMixer>;
 
 struct DenseFeedForward {
@@ -62,6 +73,7 @@ struct DenseFeedForward {
   bool bias = false;
   bool operator==(const DenseFeedForward&) const = default;
 };
+std::unique_ptr<const FeedForwardModel> make_model(const DenseFeedForward& block);
 
 /// Routed experts, with shared ones that every token passes.
 struct ExpertFeedForward {
@@ -76,10 +88,13 @@ struct ExpertFeedForward {
   double latent = 0;            ///< width the routed experts work on, 0 = hidden (Nemotron-3 Super)
   bool operator==(const ExpertFeedForward&) const = default;
 };
+std::unique_ptr<const FeedForwardModel> make_model(const ExpertFeedForward& block);
 
 struct NoFeedForward {
   bool operator==(const NoFeedForward&) const = default;
 };
+std::unique_ptr<const FeedForwardModel> make_model(const NoFeedForward&);
+
 using FeedForward = std::variant<DenseFeedForward, ExpertFeedForward, NoFeedForward>;
 
 /// `count` equal layers.

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "sim/model/weights.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 namespace {
@@ -15,10 +16,8 @@ double layer_weight_bytes(const ModelSpec& model, const LayerKind& kind, const P
   for (const WeightMatrix& matrix : weights.matrices) {
     bytes += matrix.k * matrix.n * matrix.copies * bytes_per_weight(matrix.role, p);
   }
-  if (const auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
-    bytes += std::ceil(experts->experts / s.ep) * weights.expert_vectors * bytes_per_weight(WeightRole::kOther, p);
-  }
-  return bytes;
+  const double resident = std::ceil(facts_of(kind.feed_forward).experts / s.ep);
+  return bytes + resident * weights.expert_vectors * bytes_per_weight(WeightRole::kOther, p);
 }
 
 double embedding_bytes(const ModelSpec& model, const Precision& p, const Sharding& s) {
@@ -40,46 +39,12 @@ double head_bytes(const ModelSpec& model, const Precision& p, const Sharding& s,
              other;
 }
 
-struct LayerCache {
-  double all_tokens = 0;            ///< bytes a token kept for the whole context
-  double windowed = 0, window = 0;  ///< bytes a token kept for a window
-  double state = 0;                 ///< bytes a sequence
-};
-
-/// Keys of an indexer: fp8 with an fp32 scale every 128 values (DeepSeek-V3.2, 2025): 132 B for 128.
-double index_bytes(double dim) { return dim + 4.0 * std::ceil(dim / 128.0); }
-
-LayerCache layer_cache(const Mixer& mixer, const Precision& p, const Sharding& s) {
-  LayerCache cache;
-  if (const auto* a = std::get_if<GroupedAttention>(&mixer)) {
-    if (!a->owns_cache) return cache;
-    const double bytes =
-        kv_heads_of(a->kv_heads, s) * (cached_bytes(p.kv_cache, a->head_dim) + cached_bytes(p.kv_cache, a->value_dim));
-    if (a->window > 0) {
-      cache.windowed = bytes;
-      cache.window = a->window;
-    } else {
-      cache.all_tokens = bytes + (a->index_heads > 0 ? index_bytes(a->index_dim) : 0.0);
-    }
-  } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
-    const double bytes = latent_bytes(*l, p);
-    cache.windowed = l->window > 0 ? bytes : 0.0;
-    cache.window = l->window;
-    if (l->window <= 0 || l->compression > 1) {
-      cache.all_tokens = (bytes + (l->indexer_heads > 0 ? index_bytes(l->indexer_dim) : 0.0)) / l->compression;
-    }
-  } else if (const auto* state = std::get_if<StateLayer>(&mixer)) {
-    cache.state = state_bytes(mixer_of(state->mixer, s)).base();
-  }
-  return cache;
-}
-
-CacheLayout stage_layout(const ModelSpec& model, const Precision& p, const Sharding& s, int first, int end) {
+/// Of the layers [first, end); `caches` are those of each layer kind.
+CacheLayout stage_layout(const ModelSpec& model, const std::vector<LayerCache>& caches, int first, int end) {
   std::map<double, double> groups;
   double state = 0;
   for (int i = first; i < end; ++i) {
-    const LayerKind& kind = model.layers[static_cast<std::size_t>(model.order[static_cast<std::size_t>(i)])];
-    const LayerCache cache = layer_cache(kind.mixer, p, s);
+    const LayerCache& cache = caches[static_cast<std::size_t>(model.order[static_cast<std::size_t>(i)])];
     if (cache.all_tokens > 0) groups[0.0] += cache.all_tokens;
     if (cache.windowed > 0) groups[cache.window] += cache.windowed;
     state += cache.state;
@@ -145,11 +110,13 @@ Bytes CacheLayout::paged_bytes(double tokens, double block) const {
 }
 
 CacheLayout cache_layout(const ModelSpec& model, const Precision& precision, const Sharding& sharding) {
+  std::vector<LayerCache> caches;
+  for (const LayerKind& kind : model.layers) caches.push_back(model_of(kind.mixer)->cache(precision, sharding));
   const std::vector<int> bounds = stage_bounds(model.layer_count(), sharding.pp);
   CacheLayout fullest;
   double most = -1.0;
   for (std::size_t stage = 0; stage + 1 < bounds.size(); ++stage) {
-    CacheLayout layout = stage_layout(model, precision, sharding, bounds[stage], bounds[stage + 1]);
+    CacheLayout layout = stage_layout(model, caches, bounds[stage], bounds[stage + 1]);
     const double bytes = layout.sequence_bytes(4096).base();
     if (bytes > most) {
       most = bytes;

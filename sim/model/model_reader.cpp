@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "sim/model/derived_model.h"
 #include "sim/model/families.h"
-#include "sim/model/weights.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 
@@ -73,25 +74,8 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
   if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
   if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
   for (const LayerKind& kind : model.layers) {
-    if (const auto* a = std::get_if<GroupedAttention>(&kind.mixer)) {
-      if (a->kv_heads < 1 || std::fmod(a->heads, a->kv_heads) != 0.0) {
-        in.fail("num_key_value_heads", fmt::format("{} key-value heads do not divide {} heads", a->kv_heads, a->heads));
-      }
-      if (a->head_dim < 1) in.fail("head_dim", "must be at least 1");
-    }
-    if (const auto* a = std::get_if<LatentAttention>(&kind.mixer)) {
-      if (a->nope_dim < 1) in.fail("qk_nope_head_dim", "must be at least 1");
-      if (a->value_dim < 1) in.fail("v_head_dim", "must be at least 1");
-    }
-    if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
-      if (dense->inter < 1) in.fail("intermediate_size", "must be at least 1");
-    }
-    if (const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
-      if (!is_size(routed->experts) || !is_size(routed->top_k)) {
-        in.fail("model_type",
-                fmt::format("{} of {} experts: both are whole and at least 1", routed->top_k, routed->experts));
-      }
-    }
+    model_of(kind.mixer)->check(in);
+    model_of(kind.feed_forward)->check(in);
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
       if (!is_size(m.k) || !is_size(m.n)) {
         in.fail("model_type", fmt::format("'{}' would be {} x {}: sizes are whole and at least 1", m.name, m.k, m.n));
@@ -107,8 +91,7 @@ ModelSpec without_wide_windows(const ModelSpec& model) {
   out.order.clear();
   for (int i : model.order) {
     LayerKind kind = model.layers[static_cast<std::size_t>(i)];
-    auto* a = std::get_if<GroupedAttention>(&kind.mixer);
-    if (a != nullptr && model.max_context > 0 && a->window >= model.max_context) a->window = 0;
+    if (model.max_context > 0) kind.mixer = model_of(kind.mixer)->without_wide_window(model.max_context);
     append_layer(out, std::move(kind));
   }
   return out;

@@ -22,6 +22,7 @@ class OperatorList {
                bool quantize_input = true);
   void exchange(Collective kind, const std::string& name, double count, double bytes, int gpus);
 
+  const OperatorContext& context() const { return context_; }
   std::vector<Operator> take() { return std::move(list_); }
 
  private:

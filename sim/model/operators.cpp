@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/model/operator_list.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 namespace {
@@ -28,16 +29,8 @@ class TokenPass {
 
  private:
   void projections(const LayerKind& kind);
-  void around_mixer(const Mixer& mixer, double count);
-  void around(const GroupedAttention& a, double count);
-  void around(const LatentAttention& a, double count);
-  void indexer(double heads, double dim, double count);
-  void around(const StateLayer& a, double count);
-  void experts(const ExpertFeedForward& f, double count);
-  void after_feed_forward(const LayerKind& kind);
   bool fuses(const LayerKind& kind) const;
   void reduce(const LayerKind& kind);
-  void activation(const std::string& name, double inter, bool gated, double count, double written = 1.0);
   double quantized_width(const LayerKind& kind) const;
   bool comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const;
   double message() const { return tokens_ * model_.hidden * kHalf; }
@@ -62,12 +55,8 @@ void TokenPass::embedding() {
 }
 
 /// Partial sums after the mixer and after the feed-forward; a parallel block has one for both.
-bool reduces_mixer(const LayerKind& kind) {
-  return !std::holds_alternative<NoMixer>(kind.mixer) && !kind.parallel_block;
-}
-bool reduces_feed_forward(const LayerKind& kind) {
-  return !std::holds_alternative<NoFeedForward>(kind.feed_forward) || kind.parallel_block;
-}
+bool reduces_mixer(const LayerKind& kind) { return facts_of(kind.mixer).present && !kind.parallel_block; }
+bool reduces_feed_forward(const LayerKind& kind) { return facts_of(kind.feed_forward).present || kind.parallel_block; }
 
 /// The norm after an all-reduce joins it: the mixer's that before the feed-forward, the feed-forward's that of the next
 /// layer (the first layer's own counts for the final one).
@@ -87,8 +76,7 @@ void TokenPass::reduce(const LayerKind& kind) {
 /// known beforehand (github.com/vllm-project/vllm/pull/19830).
 double TokenPass::quantized_width(const LayerKind& kind) const {
   const Precision& p = context_.precision;
-  const bool dense = std::holds_alternative<DenseFeedForward>(kind.feed_forward);
-  if (!dense || kind.streams > 1 || kind.norms > 2) return 1.0;
+  if (!facts_of(kind.feed_forward).dense || kind.streams > 1 || kind.norms > 2) return 1.0;
   if (!context_.compiled_quantization || !p.static_activations) return 1.0;
   return element_bits(activations_for(WeightRole::kFeedForward, p)) / 16.0;
 }
@@ -103,14 +91,13 @@ void TokenPass::layer(const LayerKind& kind) {
   list_.stream("norm", count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
                kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
-  around_mixer(kind.mixer, count);
+  model_of(kind.mixer)->add_token_operators(list_, count, tokens_);
   if (reduces_mixer(kind)) reduce(kind);
-  if (const auto* dense = std::get_if<DenseFeedForward>(&kind.feed_forward)) {
-    activation("activation", dense->inter, dense->gated, count, quantized_width(kind));
-  } else if (const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
-    experts(*routed, count);
-  }
-  after_feed_forward(kind);
+  const auto block = model_of(kind.feed_forward);
+  const BlockTokens rows{.tokens = tokens_, .group_tokens = group_tokens_, .written = quantized_width(kind)};
+  block->add_operators(list_, count, rows);
+  // Partial sums are reduced once a block.
+  if (reduces_feed_forward(kind) && block->add_exchange(list_, count, rows)) reduce(kind);
 }
 
 /// Whether the kernel before a product writes its input in nvfp4: the one that reduces and norms, where one product of
@@ -118,11 +105,11 @@ void TokenPass::layer(const LayerKind& kind) {
 /// kARResidualRMSNormFP4Quant of its compiler's all-reduce fusion), and under TensorRT-LLM attention over an fp8 cache
 /// (support_nvfp4_output of its attention_backend/trtllm.py).
 bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const {
-  const auto* attention = std::get_if<GroupedAttention>(&kind.mixer);
-  if (!attention || dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4) return false;
-  if (matrix.name == "o_proj") return context_.attention_writes_nvfp4 && !attention->output_gate;
+  const MixerFacts mixer = facts_of(kind.mixer);
+  if (!mixer.reads_nvfp4 || dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4) return false;
+  if (matrix.name == "o_proj") return context_.attention_writes_nvfp4 && mixer.writes_nvfp4;
   const bool reads_norm = matrix.name == "qkv_proj" || matrix.name == "gate_up_proj";
-  return reads_norm && fuses(kind) && std::holds_alternative<DenseFeedForward>(kind.feed_forward);
+  return reads_norm && fuses(kind) && facts_of(kind.feed_forward).dense;
 }
 
 void TokenPass::projections(const LayerKind& kind) {
@@ -135,128 +122,6 @@ void TokenPass::projections(const LayerKind& kind) {
     const bool quantize = !shares_input && !comes_in_nvfp4(kind, matrix);
     list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, quantize);
   }
-}
-
-void TokenPass::around_mixer(const Mixer& mixer, double count) {
-  std::visit(
-      [&](const auto& a) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(a)>, NoMixer>) around(a, count);
-      },
-      mixer);
-}
-
-/// Norm and rotary embedding of queries and keys, in place. The cache write is part of the attention kernels' times;
-/// so is the rotation where the engine fuses it.
-void TokenPass::around(const GroupedAttention& a, double count) {
-  const double heads = heads_of(a.heads, sharding_);
-  const double kv_heads = a.owns_cache ? kv_heads_of(a.kv_heads, sharding_) : 0.0;
-  const double rotated = tokens_ * (heads + kv_heads) * a.head_dim * 2.0 * kHalf;
-  // Over all heads: squares of queries and of keys are summed, reduced together (vLLM from 0.14,
-  // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both normed. Rows of different widths,
-  // which torch.compile keeps apart.
-  const bool apart = a.qk_norm_over_heads && sharding_.tp > 1;
-  if (a.qk_norm) list_.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
-  if (a.qk_norm && apart) {
-    list_.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens_ * 8.0, sharding_.tp);
-  }
-  if (a.rotary && !context_.rotary_in_attention) list_.stream("rotary", count, rotated);
-  if (a.index_heads > 0) {
-    indexer(a.index_heads, a.index_dim, count);
-  }
-  if (a.output_gate) list_.stream("output_gate", count, tokens_ * heads * a.value_dim * 3.0 * kHalf);
-}
-
-/// Norm of the key, rotation, quantization of queries and key apart, the key's cache write, scaling of the heads'
-/// weights: six kernels (vllm/model_executor/models/deepseek_v2.py, sglang/srt/layers/attention/nsa/nsa_indexer.py).
-void TokenPass::indexer(double heads, double dim, double count) {
-  list_.stream("indexer_inputs", count, tokens_ * (heads + 1) * dim * (3.0 * kHalf + 1.0), 6.0);
-}
-
-/// Norms of the two latents in one kernel, rotation of the rotary parts.
-void TokenPass::around(const LatentAttention& a, double count) {
-  const double heads = heads_of(a.heads, sharding_);
-  list_.stream("latent_norm", count, tokens_ * (a.query_rank + a.latent_dim) * 2.0 * kHalf);
-  if (a.rope_dim > 0 && !context_.rotary_in_attention) {
-    list_.stream("rotary", count, tokens_ * (heads + 1) * a.rope_dim * 2.0 * kHalf);
-  }
-  if (a.indexer_heads > 0) {
-    indexer(a.indexer_heads, a.indexer_dim, count);
-  }
-  if (a.output_gate) list_.stream("output_gate", count, tokens_ * heads * a.value_dim * 3.0 * kHalf);
-}
-
-/// The scan's output is normed under a gate; a short convolution has one gate before it and one after.
-void TokenPass::around(const StateLayer& a, double count) {
-  const double bytes = tokens_ * a.out_features / sharding_.tp * 3.0 * kHalf;
-  if (a.mixer.kind == StateMixer::Kind::kConvolution) return list_.stream("gates", 2.0 * count, bytes);
-  list_.stream("gated_norm", count, bytes);
-}
-
-void TokenPass::activation(const std::string& name, double inter, bool gated, double count, double written) {
-  list_.stream(name, count, tokens_ * inter / sharding_.tp * ((gated ? 2.0 : 1.0) + written) * kHalf);
-}
-
-/// The choice of experts, sorting, quantizing and summing up are part of the experts' time.
-void TokenPass::experts(const ExpertFeedForward& f, double count) {
-  const Precision& p = context_.precision;
-  MoeShape shape;
-  shape.tokens = group_tokens_;
-  shape.variant = context_.moe_kernel;
-  shape.hidden = f.latent > 0 ? f.latent : model_.hidden;
-  shape.inter = f.inter;
-  shape.top_k = f.top_k;
-  shape.experts = f.experts;
-  shape.tp = sharding_.expert_tp();
-  shape.ep = sharding_.ep;
-  shape.gated = f.gated;
-  shape.weights = p.expert_weights;
-  shape.activations = activations_for(WeightRole::kExpert, p);
-  if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
-  shape.routing = context_.routing;
-  shape.expanded = context_.expanded_experts && context_.moe_kernel == MoeVariant::kDefault;
-  list_.add("experts", count, shape);
-  if (f.shared_inter > 0) {
-    activation("shared_activation", f.shared_inter, f.gated, count);
-    list_.stream("shared_add", count, tokens_ * model_.hidden * 3.0 * kHalf, f.shared_gate ? 2.0 : 1.0);
-  }
-  if (f.dense_inter > 0) activation("activation", f.dense_inter, f.gated, count);
-}
-
-/// Bytes of a value as ranks send it to the experts: quantized by the sender where that needs no scale of the
-/// receiver's (nvfp4, fp8 per tensor), else in 16 bit.
-double sent_bytes(const Precision& p) {
-  const bool narrow = p.expert_weights == Dtype::kNvfp4 || p.expert_weights == Dtype::kFp8;
-  return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalf;
-}
-
-/// Partial sums are reduced once a block. Attention-DP ranks first bring their tokens together: all-gather and
-/// reduce-scatter move every token to every rank, without padding where ranks hold unequally many; all-to-all sends a
-/// token to the ranks of its experts alone.
-void TokenPass::after_feed_forward(const LayerKind& kind) {
-  if (!reduces_feed_forward(kind)) return;
-  const double count = kind.count;
-  const auto* routed = std::get_if<ExpertFeedForward>(&kind.feed_forward);
-  const int ranks = sharding_.attention_dp;
-  if (routed != nullptr && ranks > 1) {
-    const double width = routed->latent > 0 ? routed->latent : model_.hidden;
-    const double bytes = tokens_ * width * kHalf;
-    if (context_.exchange == ExpertExchange::kAllToAll) {
-      const double copies = std::min<double>(routed->top_k, sharding_.ep) / sharding_.tp;
-      const double sent = element_bits(activations_for(WeightRole::kExpert, context_.precision)) / 8.0;
-      list_.exchange(Collective::kAllToAll, "expert_dispatch", count, tokens_ * width * sent * copies,
-                     ranks * sharding_.tp);
-      list_.exchange(Collective::kAllToAll, "expert_combine", count, bytes * copies, ranks * sharding_.tp);
-      if (sharding_.tp > 1) {
-        list_.exchange(Collective::kAllGather, "expert_gather", count, message() / sharding_.tp, sharding_.tp);
-      }
-      return;
-    }
-    const double values = group_tokens_ * width;
-    list_.exchange(Collective::kAllGather, "expert_gather", count, values / ranks * sent_bytes(context_.precision),
-                   ranks);
-    list_.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kHalf, ranks);
-  }
-  reduce(kind);
 }
 
 /// Hidden state and residual go from each rank of a stage to its peer in the next (vLLM sends both), or all streams.

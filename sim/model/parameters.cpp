@@ -1,6 +1,6 @@
 // Parameter counts, read off the weight list of an unsharded model.
 
-#include "sim/model/weights.h"
+#include "sim/model/feed_forward_model.h"
 
 namespace roofcast {
 
@@ -16,10 +16,9 @@ ParameterCount count_parameters(const ModelSpec& model) {
       total += one * matrix.copies;
       active += one * matrix.used;
     }
-    if (const auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward)) {
-      total += experts->experts * weights.expert_vectors;
-      active += experts->top_k * weights.expert_vectors;
-    }
+    const FeedForwardFacts block = facts_of(kind.feed_forward);
+    total += block.experts * weights.expert_vectors;
+    active += block.top_k * weights.expert_vectors;
     count.total += kind.count * total;
     count.active += kind.count * active;
   }

@@ -26,6 +26,12 @@ struct ShardingMarks {
 /// Refuses what cannot be split (heads by tp, experts by ep, layers by pp), at the mark of what splits it.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
+/// The same of `heads` of a model of that name.
+void check_heads(const std::string& model, double heads, int tp, const Mark& mark);
+/// Throws ConfigError if `wrong`.
+void refuse(bool wrong, const Mark& mark, const std::string& message);
+bool divides(int parts, double whole);
+
 /// Refuses groups of quantized weights into which the inputs of a matrix, or a GPU's share of them, do not divide.
 /// GGUF is exempt, which falls back to smaller blocks, and NF4, whose blocks run on over rows.
 void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding, const Mark& mark);

@@ -47,8 +47,6 @@ Dtype activations_for(WeightRole role, const Precision& precision);
 /// Heads of one GPU: query heads are split, a key-value head that cannot be split further is replicated.
 double heads_of(double heads, const Sharding& sharding);
 double kv_heads_of(double kv_heads, const Sharding& sharding);
-/// Bytes that one token's latent takes in the cache of one layer.
-double latent_bytes(const LatentAttention& attention, const Precision& precision);
 /// A state mixer on one GPU; groups that share keys are replicated like key-value heads.
 StateMixer mixer_of(const StateMixer& whole, const Sharding& sharding);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <variant>
 
 #include <fmt/format.h>
 
+#include "sim/model/mixer_model.h"
 #include "sim/plan/rules.h"
 
 namespace roofcast {
@@ -13,7 +13,7 @@ namespace {
 
 bool has_latents(const ModelSpec& model) {
   return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const LayerKind& layer) { return std::holds_alternative<LatentAttention>(layer.mixer); });
+                     [](const LayerKind& layer) { return facts_of(layer.mixer).cache == TokenCache::kLatent; });
 }
 
 bool blocks_in_fp8(const Precision& p) {

@@ -1,9 +1,9 @@
 #include "sim/plan/power.h"
 
 #include <algorithm>
-#include <variant>
 
 #include "hw/kernels/attention_math.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 
@@ -11,11 +11,8 @@ namespace {
 
 /// Does an indexer choose which tokens some layer attends to?
 bool has_indexer(const ModelSpec& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& kind) {
-    const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
-    const auto* latent = std::get_if<LatentAttention>(&kind.mixer);
-    return (grouped != nullptr && grouped->index_heads > 0) || (latent != nullptr && latent->indexer_heads > 0);
-  });
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const LayerKind& kind) { return facts_of(kind.mixer).indexer; });
 }
 
 FlopsPerSecond fastest_peak(const Deployment& d) {

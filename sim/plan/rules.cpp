@@ -4,13 +4,14 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/config_reader.h"
 #include "base/config_release.h"
 #include "base/text.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 namespace {
@@ -127,15 +128,14 @@ class AmountParser {
 }  // namespace
 
 bool has_experts(const ModelSpec& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
-    return std::holds_alternative<ExpertFeedForward>(layer.feed_forward);
-  });
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const LayerKind& layer) { return facts_of(layer.feed_forward).experts > 0; });
 }
 
 bool has_indexed_latents(const ModelSpec& model) {
   return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& layer) {
-    const auto* latent = std::get_if<LatentAttention>(&layer.mixer);
-    return latent != nullptr && latent->indexer_top_k > 0;
+    const MixerFacts mixer = facts_of(layer.mixer);
+    return mixer.cache == TokenCache::kLatent && mixer.chosen_tokens > 0;
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/config_library.h"
 #include "base/csv.h"
+#include "sim/model/feed_forward_model.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/speculation_math.h"
 
@@ -41,15 +42,6 @@ double usual_acceptance(Method method) {
       return 1;
   }
   return 0;
-}
-
-/// A dense block as wide as what one token passes in the target's.
-DenseFeedForward dense_like(const FeedForward& block, double hidden) {
-  if (const auto* dense = std::get_if<DenseFeedForward>(&block)) return *dense;
-  if (const auto* experts = std::get_if<ExpertFeedForward>(&block)) {
-    return {.inter = experts->top_k * experts->inter + experts->shared_inter, .gated = experts->gated};
-  }
-  return {.inter = 4 * hidden};
 }
 
 std::vector<double> read_acceptance(ConfigReader& in, Method method, int drafts) {
@@ -178,7 +170,7 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
   switch (method) {
     case Method::kEagle:
     case Method::kEagle3:
-      layer.feed_forward = dense_like(layer.feed_forward, target.hidden);
+      layer.feed_forward = model_of(layer.feed_forward)->dense_like(target.hidden);
       layer.extra_parameters = (method == Method::kEagle ? 2 : 3) * target.hidden * target.hidden;
       if (method == Method::kEagle3) model.vocabulary = std::min(kEagle3Words, target.vocabulary);
       break;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "hw/kernels/attention_math.h"
-#include "sim/model/weights.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/mixer_model.h"
 
 namespace roofcast {
 namespace {
@@ -39,8 +39,8 @@ Bytes copied_weights(const Deployment& d) {
       d.gpu.architecture == Architecture::kBlackwell && d.precision.attention_weights == Dtype::kFp8Block;
   double bytes = 0;
   for (const LayerKind& kind : d.model.layers) {
-    const auto* a = std::get_if<LatentAttention>(&kind.mixer);
-    if (a == nullptr || a->shared_vector) continue;
+    const auto a = model_of(kind.mixer)->absorbed();
+    if (!a) continue;
     const double each = kind.count * heads_of(a->heads, d.sharding) * a->latent_dim / d.sharding.pp;
     bytes += each * a->nope_dim * bytes_per_weight(WeightRole::kMixer, d.precision);
     if (dequantized) bytes += each * (a->nope_dim + a->value_dim) * 2.0;
@@ -73,13 +73,8 @@ Bytes largest_fused(const Deployment& d) {
     const double four = d.gpu.architecture == Architecture::kHopper ? 2.0 : 32.0;
     return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
   }
-  const auto routed = [](const LayerKind& kind) {
-    return std::holds_alternative<ExpertFeedForward>(kind.feed_forward);
-  };
-  const auto norms_keys = [](const LayerKind& kind) {
-    const auto* attention = std::get_if<GroupedAttention>(&kind.mixer);
-    return attention && attention->qk_norm;
-  };
+  const auto routed = [](const LayerKind& kind) { return facts_of(kind.feed_forward).experts > 0; };
+  const auto norms_keys = [](const LayerKind& kind) { return facts_of(kind.mixer).norms_keys; };
   const auto& layers = d.model.layers;
   if (std::none_of(layers.begin(), layers.end(), routed) &&
       (d.model.hidden <= 4096 || std::any_of(layers.begin(), layers.end(), norms_keys))) {

@@ -11,7 +11,7 @@
 
 #include <boost/container_hash/hash.hpp>
 
-#include "sim/model/weights.h"
+#include "sim/model/mixer_model.h"
 #include "sim/step/decode_curve.h"
 #include "sim/step/operator_cost.h"
 
@@ -96,8 +96,8 @@ Seconds tile_time(const Deployment& d, double decodes, double mean_context, int 
   constexpr double kRows = 64, kShareOfPeak = 0.45;
   double flops = 0;
   for (const LayerKind& kind : d.model.layers) {
-    const auto* a = std::get_if<GroupedAttention>(&kind.mixer);
-    if (a == nullptr) continue;
+    const auto a = model_of(kind.mixer)->cached_heads();
+    if (!a) continue;
     const double visible = a->window > 0 ? std::min<double>(a->window, mean_context) : mean_context;
     flops += 2.0 * kind.count * heads_of(a->heads, d.sharding) * visible * (a->head_dim + a->value_dim);
   }
@@ -118,10 +118,7 @@ bool runs_flash_attention_2(const Deployment& d) {
 /// whose graphs end at 2048 tokens there and are off in later releases.
 int prefill_graph_tokens(const Deployment& d) {
   if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
-  const auto plain = [](const LayerKind& kind) {
-    const auto* grouped = std::get_if<GroupedAttention>(&kind.mixer);
-    return grouped != nullptr && grouped->sparse_tokens <= 0;
-  };
+  const auto plain = [](const LayerKind& kind) { return facts_of(kind.mixer).captured_prefill; };
   const bool captured = !d.model.multimodal && d.sharding.attention_dp == 1 &&
                         std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
   return captured ? d.engine.graphs.prefill_tokens : 0;

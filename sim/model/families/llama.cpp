@@ -71,8 +71,7 @@ ModelSpec read_nemotron_nas(HfConfig& in) {
     const bool linear = attention.boolean("replace_with_linear", false) || ffn.boolean("replace_with_linear", false);
     if (linear) in.reader().fail("block_configs", "blocks replaced by a linear layer are not supported");
     Traits here = traits;
-    here.norms = (std::holds_alternative<NoMixer>(mixer) ? 0.0 : 1.0) +
-                 (std::holds_alternative<NoFeedForward>(feed_forward) ? 0.0 : 1.0);
+    here.norms = (mixer == Mixer(NoMixer{}) ? 0.0 : 1.0) + (feed_forward == FeedForward(NoFeedForward{}) ? 0.0 : 1.0);
     append_layer(model, make_layer(mixer, feed_forward, here));
   }
   return model;

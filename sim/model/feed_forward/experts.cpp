@@ -1,0 +1,183 @@
+// Routed experts, with shared ones or a dense block beside them.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/model/feed_forward/parts.h"
+#include "sim/model/feed_forward_model.h"
+#include "sim/model/hf_config.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+/// vLLM runs its fused experts on at most so many tokens at a time (VLLM_FUSED_MOE_CHUNK_SIZE, 32 Ki).
+constexpr double kExpertChunk = 32768;
+
+bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
+
+class ExpertModel final : public FeedForwardModel {
+ public:
+  explicit ExpertModel(const ExpertFeedForward& f) : f_(f) {}
+
+  std::string name() const override { return fmt::format("{} of {} experts", f_.top_k, f_.experts); }
+  FeedForwardFacts facts() const override {
+    return {.present = true, .dense = false, .experts = f_.experts, .top_k = f_.top_k};
+  }
+  DenseFeedForward dense_like(double) const override {
+    return {.inter = f_.top_k * f_.inter + f_.shared_inter, .gated = f_.gated};
+  }
+
+  void check(const HfConfig& in) const override {
+    if (is_size(f_.experts) && is_size(f_.top_k)) return;
+    in.fail("model_type", fmt::format("{} of {} experts: both are whole and at least 1", f_.top_k, f_.experts));
+  }
+  void check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const override;
+
+  void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override;
+  FeedForwardBuffers buffers(double hidden, const Sharding& s, double tokens) const override;
+
+  void add_operators(OperatorList& list, double count, const BlockTokens& rows) const override;
+  bool add_exchange(OperatorList& list, double count, const BlockTokens& rows) const override;
+
+ private:
+  /// Of the routed experts' inputs and outputs.
+  double width(double hidden) const { return f_.latent > 0 ? f_.latent : hidden; }
+  DenseFeedForward shared() const { return {.inter = f_.shared_inter, .gated = f_.gated, .bias = f_.bias}; }
+  DenseFeedForward dense() const { return {.inter = f_.dense_inter, .gated = f_.gated, .bias = f_.bias}; }
+  MoeShape shape(const OperatorContext& context, double tokens) const;
+
+  ExpertFeedForward f_;
+};
+
+void ExpertModel::check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const {
+  refuse(!divides(s.ep, f_.experts), marks.ep,
+         fmt::format("ep {} does not divide the {} experts of {}", s.ep, f_.experts, model));
+  const Mark& splits = s.ep > 1 ? marks.ep : s.attention_dp > 1 ? marks.attention_dp : marks.tp;
+  refuse(!divides(s.expert_tp(), f_.inter), splits,
+         fmt::format("the experts' tensor parallelism tp x attention_dp / ep = {} does not divide their width {} in {}",
+                     s.expert_tp(), f_.inter, model));
+}
+
+void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
+  const double inter = std::ceil(f_.inter / s.expert_tp());
+  const double columns = inter * (f_.gated ? 2.0 : 1.0);
+  const double resident = std::ceil(f_.experts / s.ep);
+  if (f_.experts > 1) {
+    out.matrices.push_back({.name = "router",
+                            .k = hidden,
+                            .n = f_.experts,
+                            .role = f_.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+  }
+  if (f_.latent > 0) {
+    out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f_.latent});
+    out.matrices.push_back({.name = "latent_up_proj", .k = f_.latent, .n = hidden});
+  }
+  const auto add_routed = [&](const char* name, double k, double n) {
+    out.matrices.push_back({.name = name,
+                            .k = k,
+                            .n = n,
+                            .role = WeightRole::kExpert,
+                            .copies = resident,
+                            .used = f_.top_k,
+                            .projection = false});
+  };
+  add_routed("experts_gate_up", width(hidden), columns);
+  add_routed("experts_down", inter, width(hidden));
+  if (f_.shared_inter > 0) add_block_weights(out, "shared_", shared(), hidden, s);
+  if (f_.dense_inter > 0) add_block_weights(out, "", dense(), hidden, s);
+  if (f_.shared_gate) {
+    out.matrices.push_back({.name = "shared_gate", .k = hidden, .n = 1, .role = WeightRole::kOther});
+  }
+  if (f_.router_bias && f_.experts > 1) out.vectors += f_.experts;
+  if (f_.bias) out.expert_vectors = columns + width(hidden);
+}
+
+/// For each choice of a token: gate and up, their product and the output.
+FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double tokens) const {
+  const double gathered = std::min(tokens * s.attention_dp, kExpertChunk);
+  const double inner = (f_.gated ? 3.0 : 2.0) * f_.inter / s.expert_tp() + width(hidden);
+  const double routed = gathered * f_.top_k * inner * kHalf;
+  const double rest = tokens * 3.0 * f_.shared_inter / s.tp * kHalf;
+  return {.routed = routed,
+          .routed_operands = gathered * f_.top_k * (width(hidden) + f_.inter / s.expert_tp()),
+          .rest = rest,
+          .compiled = routed + rest};
+}
+
+MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const {
+  const Precision& p = context.precision;
+  const Sharding& sharding = context.sharding;
+  MoeShape shape;
+  shape.tokens = tokens;
+  shape.variant = context.moe_kernel;
+  shape.hidden = width(context.model->hidden);
+  shape.inter = f_.inter;
+  shape.top_k = f_.top_k;
+  shape.experts = f_.experts;
+  shape.tp = sharding.expert_tp();
+  shape.ep = sharding.ep;
+  shape.gated = f_.gated;
+  shape.weights = p.expert_weights;
+  shape.activations = activations_for(WeightRole::kExpert, p);
+  if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
+  shape.routing = context.routing;
+  shape.expanded = context.expanded_experts && context.moe_kernel == MoeVariant::kDefault;
+  return shape;
+}
+
+/// The choice of experts, sorting, quantizing and summing up are part of the experts' time.
+void ExpertModel::add_operators(OperatorList& list, double count, const BlockTokens& rows) const {
+  const double hidden = list.context().model->hidden;
+  list.add("experts", count, shape(list.context(), rows.group_tokens));
+  if (f_.shared_inter > 0) {
+    add_activation(list, "shared_activation", shared(), count, rows.tokens);
+    list.stream("shared_add", count, rows.tokens * hidden * 3.0 * kHalf, f_.shared_gate ? 2.0 : 1.0);
+  }
+  if (f_.dense_inter > 0) add_activation(list, "activation", dense(), count, rows.tokens);
+}
+
+/// Bytes of a value as ranks send it to the experts: quantized by the sender where that needs no scale of the
+/// receiver's (nvfp4, fp8 per tensor), else in 16 bit.
+double sent_bytes(const Precision& p) {
+  const bool narrow = p.expert_weights == Dtype::kNvfp4 || p.expert_weights == Dtype::kFp8;
+  return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalf;
+}
+
+/// Attention-DP ranks first bring their tokens together. All-gather and reduce-scatter move every token to every rank,
+/// without padding where ranks hold unequally many; all-to-all sends a token to the ranks of its experts alone, and
+/// leaves nothing to reduce.
+bool ExpertModel::add_exchange(OperatorList& list, double count, const BlockTokens& rows) const {
+  const OperatorContext& context = list.context();
+  const Sharding& sharding = context.sharding;
+  const int ranks = sharding.attention_dp;
+  if (ranks <= 1) return true;
+  const double wide = width(context.model->hidden);
+  const double bytes = rows.tokens * wide * kHalf;
+  if (context.exchange == ExpertExchange::kAllToAll) {
+    const double copies = std::min<double>(f_.top_k, sharding.ep) / sharding.tp;
+    const double sent = element_bits(activations_for(WeightRole::kExpert, context.precision)) / 8.0;
+    list.exchange(Collective::kAllToAll, "expert_dispatch", count, rows.tokens * wide * sent * copies,
+                  ranks * sharding.tp);
+    list.exchange(Collective::kAllToAll, "expert_combine", count, bytes * copies, ranks * sharding.tp);
+    if (sharding.tp > 1) {
+      const double message = rows.tokens * context.model->hidden * kHalf;
+      list.exchange(Collective::kAllGather, "expert_gather", count, message / sharding.tp, sharding.tp);
+    }
+    return false;
+  }
+  const double values = rows.group_tokens * wide;
+  list.exchange(Collective::kAllGather, "expert_gather", count, values / ranks * sent_bytes(context.precision), ranks);
+  list.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kHalf, ranks);
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<const FeedForwardModel> make_model(const ExpertFeedForward& block) {
+  return std::make_unique<ExpertModel>(block);
+}
+
+}  // namespace roofcast

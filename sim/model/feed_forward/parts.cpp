@@ -1,0 +1,23 @@
+#include "sim/model/feed_forward/parts.h"
+
+#include <cmath>
+
+namespace roofcast {
+
+void add_block_weights(LayerWeights& out, const std::string& prefix, const DenseFeedForward& block, double hidden,
+                       const Sharding& s) {
+  const double width = std::ceil(block.inter / s.tp);
+  const double columns = width * (block.gated ? 2.0 : 1.0);
+  out.matrices.push_back({.name = prefix + (block.gated ? "gate_up_proj" : "up_proj"), .k = hidden, .n = columns});
+  out.matrices.push_back({.name = prefix + "down_proj", .k = width, .n = hidden});
+  if (block.bias) out.vectors += columns + hidden;
+}
+
+void add_activation(OperatorList& list, const std::string& name, const DenseFeedForward& block, double count,
+                    double tokens, double written) {
+  constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+  const double values = (block.gated ? 2.0 : 1.0) + written;
+  list.stream(name, count, tokens * block.inter / list.context().sharding.tp * values * kHalf);
+}
+
+}  // namespace roofcast

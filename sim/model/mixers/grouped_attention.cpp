@@ -1,0 +1,158 @@
+// Softmax attention over a cache of keys and values.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/model/hf_config.h"
+#include "sim/model/mixer_model.h"
+#include "sim/model/mixers/indexer.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+
+class GroupedModel final : public MixerModel {
+ public:
+  explicit GroupedModel(const GroupedAttention& a) : a_(a) {}
+
+  std::string name() const override {
+    std::string name = a_.owns_cache ? "attention" : "attention, shared cache";
+    if (a_.window > 0) name += fmt::format(", {} {}", a_.chunked ? "chunk" : "window", a_.window);
+    if (a_.sparse_tokens > 0) name += fmt::format(", sparse {}", a_.sparse_tokens);
+    return name;
+  }
+  MixerFacts facts() const override {
+    return {.cache = TokenCache::kHeads,
+            .present = true,
+            .indexer = a_.index_heads > 0,
+            .chosen_tokens = a_.sparse_tokens,
+            .norms_keys = a_.qk_norm,
+            .captured_prefill = a_.sparse_tokens <= 0,
+            .reads_nvfp4 = true,
+            .writes_nvfp4 = !a_.output_gate};
+  }
+  std::optional<CachedHeads> cached_heads() const override {
+    return CachedHeads{.heads = a_.heads, .head_dim = a_.head_dim, .value_dim = a_.value_dim, .window = a_.window};
+  }
+  std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
+
+  void check(const HfConfig& in) const override;
+  void check_sharding(const std::string& model, int tp, const Mark& mark) const override;
+  Mixer without_wide_window(double max_context) const override {
+    GroupedAttention out = a_;
+    if (out.window >= max_context) out.window = 0;
+    return out;
+  }
+
+  void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override;
+  LayerCache cache(const Precision& p, const Sharding& s) const override;
+  double activation_values(const Sharding& s) const override;
+
+  void add_token_operators(OperatorList& list, double count, double tokens) const override;
+  void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override {
+    list.add("attention", count,
+             PrefillWork{shape, heads_on_gpu(list.context(), shape.context_before + shape.query_len)});
+    indexer().add_prefill(list, count, shape, 1.0);
+  }
+  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override {
+    list.add("attention", count, DecodeWork{shape, heads_on_gpu(list.context(), shape.mean_context)});
+    indexer().add_decode(list, count, shape, 1.0);
+  }
+
+ private:
+  Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
+  double visible_window(double context) const;
+  AttentionHeads heads_on_gpu(const OperatorContext& c, double context) const;
+
+  GroupedAttention a_;
+};
+
+void GroupedModel::check(const HfConfig& in) const {
+  if (a_.kv_heads < 1 || std::fmod(a_.heads, a_.kv_heads) != 0.0) {
+    in.fail("num_key_value_heads", fmt::format("{} key-value heads do not divide {} heads", a_.kv_heads, a_.heads));
+  }
+  if (a_.head_dim < 1) in.fail("head_dim", "must be at least 1");
+}
+
+void GroupedModel::check_sharding(const std::string& model, int tp, const Mark& mark) const {
+  const double kv = a_.kv_heads;
+  refuse(!divides(tp, kv) && std::fmod(tp, kv) != 0.0, mark,
+         fmt::format("tp {} neither divides nor is a multiple of the {} key-value heads of {}", tp, kv, model));
+  check_heads(model, a_.heads, tp, mark);
+}
+
+/// qkv: hidden -> heads d_k [twice when gated] + kv_heads (d_k + d_v); o: heads d_v -> hidden.
+void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
+  const double heads = heads_of(a_.heads, s);
+  const double kv_heads = kv_heads_of(a_.kv_heads, s);
+  double columns = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
+  if (a_.owns_cache) columns += kv_heads * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
+  out.matrices.push_back({.name = "qkv_proj", .k = hidden, .n = columns, .role = WeightRole::kMixer});
+  out.matrices.push_back({.name = "o_proj", .k = heads * a_.value_dim, .n = hidden, .role = WeightRole::kMixer});
+  indexer().add_weights(out, hidden, hidden);
+  if (a_.qkv_bias) out.vectors += columns;
+  if (a_.output_bias) out.vectors += hidden;
+  if (a_.qk_norm) out.vectors += a_.head_dim * (a_.owns_cache ? 2.0 : 1.0);
+  if (a_.sinks) out.vectors += heads;
+}
+
+LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
+  if (!a_.owns_cache) return {};
+  const double bytes =
+      kv_heads_of(a_.kv_heads, s) * (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
+  if (a_.window > 0) return {.windowed = bytes, .window = a_.window};
+  return {.all_tokens = bytes + indexer().cache_bytes()};
+}
+
+double GroupedModel::activation_values(const Sharding& s) const {
+  const double heads = heads_of(a_.heads, s);
+  const double kv = kv_heads_of(a_.kv_heads, s);
+  return heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0) + kv * (a_.head_dim + a_.value_dim) + heads * a_.value_dim;
+}
+
+/// Norm and rotary embedding of queries and keys, in place. The cache write is part of the attention kernels' times;
+/// so is the rotation where the engine fuses it.
+void GroupedModel::add_token_operators(OperatorList& list, double count, double tokens) const {
+  const Sharding& s = list.context().sharding;
+  const double heads = heads_of(a_.heads, s);
+  const double kv_heads = a_.owns_cache ? kv_heads_of(a_.kv_heads, s) : 0.0;
+  const double rotated = tokens * (heads + kv_heads) * a_.head_dim * 2.0 * kHalf;
+  // Over all heads: the squares of queries and of keys are summed, reduced together (vLLM from 0.14,
+  // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both are normed. torch.compile does not
+  // fuse these kernels, for their rows differ in width.
+  const bool apart = a_.qk_norm_over_heads && s.tp > 1;
+  if (a_.qk_norm) list.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
+  if (a_.qk_norm && apart) list.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens * 8.0, s.tp);
+  if (a_.rotary && !list.context().rotary_in_attention) list.stream("rotary", count, rotated);
+  indexer().add_token_operators(list, count, tokens);
+  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
+}
+
+/// A chunk that starts at its multiples is half full on average once the context has passed the first one.
+double GroupedModel::visible_window(double context) const {
+  const double window = a_.chunked && context > a_.window ? a_.window / 2.0 : a_.window;
+  if (a_.sparse_tokens <= 0) return window;
+  return window > 0 ? std::min(window, a_.sparse_tokens) : a_.sparse_tokens;
+}
+
+AttentionHeads GroupedModel::heads_on_gpu(const OperatorContext& c, double context) const {
+  return {.heads = heads_of(a_.heads, c.sharding),
+          .kv_heads = kv_heads_of(a_.kv_heads, c.sharding),
+          .head_dim = a_.head_dim,
+          .value_dim = a_.value_dim,
+          .window = visible_window(context),
+          .kv = c.precision.kv_cache,
+          .kernel = c.attention_kernel,
+          .shared_reads = c.shared_query_heads == 0 || a_.heads == c.shared_query_heads * a_.kv_heads};
+}
+
+}  // namespace
+
+std::unique_ptr<const MixerModel> make_model(const GroupedAttention& attention) {
+  return std::make_unique<GroupedModel>(attention);
+}
+
+}  // namespace roofcast

@@ -1,0 +1,226 @@
+// Multi-head latent attention: one latent a token is cached for all heads (DeepSeek-V2, 2024).
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/model/hf_config.h"
+#include "sim/model/mixer_model.h"
+#include "sim/model/mixers/indexer.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+
+class LatentModel final : public MixerModel {
+ public:
+  explicit LatentModel(const LatentAttention& a) : a_(a) {}
+
+  std::string name() const override {
+    std::string name = "latent attention";
+    if (a_.compression > 1) name += fmt::format(", compressed {}", a_.compression);
+    if (a_.indexer_top_k > 0) name += fmt::format(", sparse {}", a_.indexer_top_k);
+    return name;
+  }
+  MixerFacts facts() const override {
+    return {.cache = TokenCache::kLatent,
+            .present = true,
+            .indexer = a_.indexer_heads > 0,
+            .chosen_tokens = a_.indexer_top_k,
+            .norms_keys = false,
+            .captured_prefill = false,
+            .reads_nvfp4 = false,
+            .writes_nvfp4 = false};
+  }
+  std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
+  std::optional<AbsorbedProjection> absorbed() const override {
+    if (a_.shared_vector) return std::nullopt;
+    return AbsorbedProjection{
+        .heads = a_.heads, .latent_dim = a_.latent_dim, .nope_dim = a_.nope_dim, .value_dim = a_.value_dim};
+  }
+
+  void check(const HfConfig& in) const override {
+    if (a_.nope_dim < 1) in.fail("qk_nope_head_dim", "must be at least 1");
+    if (a_.value_dim < 1) in.fail("v_head_dim", "must be at least 1");
+  }
+  void check_sharding(const std::string& model, int tp, const Mark& mark) const override {
+    check_heads(model, a_.heads, tp, mark);
+  }
+  Mixer without_wide_window(double) const override { return a_; }
+
+  void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override;
+  LayerCache cache(const Precision& p, const Sharding& s) const override;
+  double activation_values(const Sharding& s) const override {
+    const double heads = heads_of(a_.heads, s);
+    return a_.query_rank + a_.latent_dim + a_.rope_dim +
+           heads * (2.0 * (a_.nope_dim + a_.rope_dim) + 2.0 * a_.value_dim);
+  }
+
+  void add_token_operators(OperatorList& list, double count, double tokens) const override;
+  void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override;
+  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override;
+
+ private:
+  Indexer indexer() const { return {a_.indexer_heads, a_.indexer_dim}; }
+  double latent_bytes(const Precision& p) const;
+  void add_output(LayerWeights& out, double heads, double hidden, const Sharding& s) const;
+  double visible_latents(double context) const;
+  LatentHeads heads_on_gpu(const OperatorContext& c) const;
+  void add_absorbed_projections(OperatorList& list, const LatentHeads& heads, double count, double tokens) const;
+  FlashMla sparse_kernel(const OperatorContext& c, FlashMla kernel) const {
+    return c.flash_mla && a_.indexer_top_k > 0 && !a_.shared_vector ? kernel : FlashMla::kNone;
+  }
+
+  LatentAttention a_;
+};
+
+/// heads d_v -> hidden, or in two pieces: each of g groups of heads to r values, then g r -> hidden (DeepSeek-V4).
+void LatentModel::add_output(LayerWeights& out, double heads, double hidden, const Sharding& s) const {
+  double width = heads * a_.value_dim;
+  if (a_.output_groups > 0) {
+    const double groups = std::ceil(a_.output_groups / s.tp);
+    out.matrices.push_back(
+        {.name = "o_a_proj", .k = width / groups, .n = groups * a_.output_rank, .role = WeightRole::kMixer});
+    width = groups * a_.output_rank;
+  }
+  out.matrices.push_back({.name = "o_proj", .k = width, .n = hidden, .role = WeightRole::kMixer});
+}
+
+/// DeepSeek-V2 (2024), eq. 9-19: hidden -> query_rank -> heads (nope + rope); hidden -> latent + rope, the cached part;
+/// latent -> heads (nope + value), which decode absorbs into its queries and outputs.
+void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
+  const double heads = heads_of(a_.heads, s);
+  const double query = heads * (a_.nope_dim + a_.rope_dim);
+  const double cached = a_.latent_dim + a_.rope_dim;
+  const auto add = [&](std::string name, double k, double n, bool projection = true) {
+    out.matrices.push_back(
+        {.name = std::move(name), .k = k, .n = n, .role = WeightRole::kMixer, .projection = projection});
+  };
+  if (a_.query_rank > 0) {
+    add("qkv_a_proj", hidden, a_.query_rank + cached);
+    add("q_b_proj", a_.query_rank, query);
+    out.vectors += a_.query_rank;
+  } else {
+    add("q_proj", hidden, query);
+    add("kv_a_proj", hidden, cached);
+  }
+  out.vectors += a_.latent_dim;
+  if (!a_.shared_vector) add("kv_b_proj", a_.latent_dim, heads * (a_.nope_dim + a_.value_dim), false);
+  if (a_.compression > 1) add("compressor_proj", hidden, 2.0 * cached);
+  if (a_.output_gate) add("gate_proj", hidden, heads * a_.value_dim);
+  add_output(out, heads, hidden, s);
+  indexer().add_weights(out, a_.query_rank > 0 ? a_.query_rank : hidden, hidden);
+}
+
+/// Bytes of one token's latent in the cache of one layer. Scaled (vLLM's fp8_ds_mla, also SGLang's; FlashMLA's sparse
+/// kernel reads nothing else in fp8): latent in fp8, an fp32 scale for each 128 values of it, the rotary part in 16
+/// bit: 512 + 16 + 128 = 656 B.
+double LatentModel::latent_bytes(const Precision& p) const {
+  if (p.scaled_latents && a_.indexer_top_k > 0 && !a_.shared_vector && p.kv_cache == Dtype::kFp8) {
+    return a_.latent_dim + 4.0 * std::ceil(a_.latent_dim / 128.0) + 2.0 * a_.rope_dim;
+  }
+  return cached_bytes(p.kv_cache, a_.latent_dim + a_.rope_dim);
+}
+
+LayerCache LatentModel::cache(const Precision& p, const Sharding&) const {
+  const double bytes = latent_bytes(p);
+  LayerCache cache{.windowed = a_.window > 0 ? bytes : 0.0, .window = a_.window};
+  if (a_.window <= 0 || a_.compression > 1) cache.all_tokens = (bytes + indexer().cache_bytes()) / a_.compression;
+  return cache;
+}
+
+/// Norms of the two latents in one kernel, rotation of the rotary parts.
+void LatentModel::add_token_operators(OperatorList& list, double count, double tokens) const {
+  const double heads = heads_of(a_.heads, list.context().sharding);
+  list.stream("latent_norm", count, tokens * (a_.query_rank + a_.latent_dim) * 2.0 * kHalf);
+  if (a_.rope_dim > 0 && !list.context().rotary_in_attention) {
+    list.stream("rotary", count, tokens * (heads + 1) * a_.rope_dim * 2.0 * kHalf);
+  }
+  indexer().add_token_operators(list, count, tokens);
+  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
+}
+
+LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {
+  const double bytes = latent_bytes(c.precision);
+  const bool scaled = bytes != cached_bytes(c.precision.kv_cache, a_.latent_dim + a_.rope_dim);
+  return {.heads = heads_of(a_.heads, c.sharding),
+          .latent_dim = a_.latent_dim,
+          .rope_dim = a_.rope_dim,
+          .qk_dim = a_.nope_dim + a_.rope_dim,
+          .value_dim = a_.value_dim,
+          .kv = c.precision.kv_cache,
+          .cache_bytes_per_token = scaled ? bytes : 0.0,
+          .fp8_prompts = c.fp8_prompts};
+}
+
+/// Decode absorbs kv_b: q_nope (nope) -> latent before the attention, latent -> value after it, a head at a time:
+///   work = 2 T heads latent nope, 2 T heads latent value
+/// Written as one product whose weights are all heads' together; the second one's own input, a latent a head, is
+/// booked with its output. Engines keep the two in 16 bit.
+void LatentModel::add_absorbed_projections(OperatorList& list, const LatentHeads& heads, double count,
+                                           double tokens) const {
+  const double up = heads.heads * heads.latent_dim;
+  const double down = heads.heads * heads.value_dim;
+  list.add("absorb_q", count, GemmShape{.m = tokens, .n = up, .k = a_.nope_dim});
+  const double unshared_input = (heads.heads - 1.0) * heads.latent_dim * 2.0;
+  list.add("absorb_v", count,
+           GemmShape{.m = tokens, .n = down, .k = heads.latent_dim, .output_bytes = 2.0 + unshared_input / down});
+}
+
+/// Cached entries that a query after `context` tokens attends to: all of them, or the window and the compressed ones,
+/// of which an indexer may leave top_k.
+double LatentModel::visible_latents(double context) const {
+  double compressed = context / a_.compression;
+  if (a_.indexer_top_k > 0) compressed = std::min(compressed, a_.indexer_top_k);
+  if (a_.window <= 0) return compressed;
+  return std::min(context, a_.window) + (a_.compression > 1 ? compressed : 0.0);
+}
+
+/// Dense prefill expands every visible latent to full heads, unless it runs as decode. A sparse one past its top_k
+/// attends absorbed, token by token, to the chosen latents, as does a model whose cached vector needs no expansion.
+void LatentModel::add_prefill(OperatorList& list, double count, const PrefillShape& shape) const {
+  const OperatorContext& context = list.context();
+  const LatentHeads heads = heads_on_gpu(context);
+  const double end = shape.context_before + shape.query_len;
+  const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
+  const double new_tokens = shape.batch * shape.query_len;
+  indexer().add_prefill(list, count, shape, a_.compression);
+  if (!a_.shared_vector && (a_.indexer_top_k <= 0 || end <= a_.indexer_top_k)) {
+    if (shape.query_len <= context.decoded_tokens) {
+      add_absorbed_projections(list, heads, count, new_tokens);
+    } else {
+      const double expanded = heads.heads * (a_.nope_dim + a_.value_dim);
+      list.product("kv_b_proj", count, shape.batch * end, a_.latent_dim, expanded, WeightRole::kMixer);
+    }
+    list.add("attention", count, LatentPrefillWork{shape, heads});
+    return;
+  }
+  const double visible = a_.shared_vector ? visible_latents(middle)
+                                          : mean_visible(shape.context_before, shape.query_len, a_.indexer_top_k);
+  if (!a_.shared_vector) add_absorbed_projections(list, heads, count, new_tokens);
+  list.add("attention", count,
+           LatentDecodeWork{{new_tokens, visible, visible, 1.0}, heads, sparse_kernel(context, FlashMla::kPrefill)});
+}
+
+void LatentModel::add_decode(OperatorList& list, double count, const DecodeShape& shape) const {
+  const LatentHeads heads = heads_on_gpu(list.context());
+  indexer().add_decode(list, count, shape, a_.compression);
+  DecodeShape visible = shape;
+  visible.mean_context = visible_latents(shape.mean_context);
+  visible.max_context = visible_latents(shape.max_context);
+  if (!a_.shared_vector) add_absorbed_projections(list, heads, count, shape.batch * shape.query_len);
+  const bool scaled = heads.cache_bytes_per_token > 0;
+  list.add(
+      "attention", count,
+      LatentDecodeWork{visible, heads, scaled ? sparse_kernel(list.context(), FlashMla::kDecode) : FlashMla::kNone});
+}
+
+}  // namespace
+
+std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention) {
+  return std::make_unique<LatentModel>(attention);
+}
+
+}  // namespace roofcast

@@ -1,0 +1,96 @@
+// Mixers with a constant state a sequence: Mamba, gated delta net, lightning attention, short convolution.
+
+#include "sim/model/mixer_model.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+
+class StateModel final : public MixerModel {
+ public:
+  explicit StateModel(const StateLayer& a) : a_(a) {}
+
+  std::string name() const override {
+    switch (a_.mixer.kind) {
+      case StateMixer::Kind::kMamba1:
+        return "mamba1";
+      case StateMixer::Kind::kMamba2:
+        return "mamba2";
+      case StateMixer::Kind::kGatedDelta:
+        return "gated delta net";
+      case StateMixer::Kind::kLightning:
+        return "lightning attention";
+      case StateMixer::Kind::kConvolution:
+        return "short convolution";
+    }
+    return "state";
+  }
+  MixerFacts facts() const override {
+    return {.cache = TokenCache::kNothing,
+            .present = true,
+            .indexer = false,
+            .chosen_tokens = 0,
+            .norms_keys = false,
+            .captured_prefill = false,
+            .reads_nvfp4 = false,
+            .writes_nvfp4 = false};
+  }
+  std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
+  std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
+
+  void check(const HfConfig&) const override {}
+  void check_sharding(const std::string& model, int tp, const Mark& mark) const override {
+    check_heads(model, a_.mixer.heads, tp, mark);
+  }
+  Mixer without_wide_window(double) const override { return a_; }
+
+  /// Groups that cannot be split further are replicated, and so are their columns of the input projection.
+  void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override {
+    const StateMixer mine = mixer_of(a_.mixer, s);
+    const double replicated = 2.0 * (mine.key_heads - a_.mixer.key_heads / s.tp) * a_.mixer.key_dim;
+    const bool grouped = a_.mixer.kind != StateMixer::Kind::kMamba1;
+    out.matrices.push_back({.name = "in_proj",
+                            .k = hidden,
+                            .n = a_.in_features / s.tp + (grouped ? replicated : 0.0),
+                            .role = WeightRole::kMixer});
+    if (a_.extra_projection > 0) {
+      out.matrices.push_back({.name = "state_proj",
+                              .k = a_.out_features / s.tp,
+                              .n = a_.extra_projection / a_.out_features,
+                              .role = WeightRole::kMixer});
+    }
+    out.matrices.push_back({.name = "out_proj", .k = a_.out_features / s.tp, .n = hidden, .role = WeightRole::kMixer});
+    out.vectors += (a_.extra_parameters - a_.extra_projection) / s.tp;
+  }
+  LayerCache cache(const Precision&, const Sharding& s) const override {
+    return {.state = state_bytes(mixer_of(a_.mixer, s)).base()};
+  }
+  double activation_values(const Sharding& s) const override {
+    return (a_.in_features + a_.mixer.conv_channels + 2.0 * a_.out_features) / s.tp;
+  }
+
+  /// The scan's output is normed under a gate; a short convolution has one gate before it and one after.
+  void add_token_operators(OperatorList& list, double count, double tokens) const override {
+    const double bytes = tokens * a_.out_features / list.context().sharding.tp * 3.0 * kHalf;
+    if (a_.mixer.kind == StateMixer::Kind::kConvolution) return list.stream("gates", 2.0 * count, bytes);
+    list.stream("gated_norm", count, bytes);
+  }
+  void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override {
+    list.add("state_mixer", count,
+             StatePrefillWork{shape.batch, shape.query_len, mixer_of(a_.mixer, list.context().sharding)});
+  }
+  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override {
+    list.add("state_mixer", count,
+             StateDecodeWork{shape.batch * shape.query_len, mixer_of(a_.mixer, list.context().sharding)});
+  }
+
+ private:
+  StateLayer a_;
+};
+
+}  // namespace
+
+std::unique_ptr<const MixerModel> make_model(const StateLayer& layer) { return std::make_unique<StateModel>(layer); }
+
+}  // namespace roofcast
