@@ -39,11 +39,11 @@ bool same(const AttentionHeads& a, const AttentionHeads& b) {
 }
 bool same(const PrefillWork& a, const PrefillWork& b) { return same(a.heads, b.heads); }
 bool same(const DecodeWork& a, const DecodeWork& b) { return same(a.heads, b.heads); }
-/// Latent and state mixers have one entry a layer kind; kinds that differ elsewhere stay apart.
-template <class T>
-bool same(const T&, const T&) {
-  return false;
-}
+/// Latent and state mixers have one entry a layer kind.
+bool same(const LatentPrefillWork&, const LatentPrefillWork&) { return false; }
+bool same(const LatentDecodeWork&, const LatentDecodeWork&) { return false; }
+bool same(const StatePrefillWork&, const StatePrefillWork&) { return false; }
+bool same(const StateDecodeWork&, const StateDecodeWork&) { return false; }
 
 bool same_work(const Work& a, const Work& b) {
   return std::visit(

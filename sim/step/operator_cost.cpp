@@ -2,19 +2,13 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
 
 namespace roofcast {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 /// Calls from the host. Fused operators (CUTLASS and trtllm-gen; on Blackwell also what vLLM and SGLang take by
 /// themselves) start their kernels from C++; otherwise routing, counts, sort, padding, permutation, two quantizations,
@@ -50,11 +44,12 @@ double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
 }  // namespace
 
 Cost cost_of(const Work& work, const Machine& m) {
-  const bool generic = m.gpu->architecture == Architecture::kGeneric && !is_collective(work);
-  if (generic && m.fidelity == Fidelity::kCalibrated) {
-    Machine ideal = m;
-    ideal.fidelity = Fidelity::kIdeal;
-    return generic_cost(cost_of(work, ideal), launches_of(work, m));
+  if (m.gpu->architecture == Architecture::kGeneric && m.fidelity == Fidelity::kCalibrated) {
+    if (const Launches launches = launches_of(work, m); !launches.collective) {
+      Machine ideal = m;
+      ideal.fidelity = Fidelity::kIdeal;
+      return generic_cost(cost_of(work, ideal), launches.eager);
+    }
   }
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
@@ -76,28 +71,29 @@ Cost cost_of(const Work& work, const Machine& m) {
       work);
 }
 
-bool is_collective(const Work& work) { return std::holds_alternative<CollectiveWork>(work); }
-
-double launches_of(const Work& work, const Machine& m) {
-  return std::visit(Overloaded{// scales by blocks are padded and laid out anew for the GEMM
-                               [](const GemmShape& w) { return w.weights == Dtype::kFp8Block ? 3.0 : 1.0; },
-                               [&](const MoeShape& w) { return expert_launches(w, m); },
-                               [](const ElementwiseWork& w) { return w.launches; },
-                               [](const PrefillWork&) { return 1.0; }, [](const DecodeWork&) { return 1.0; },
-                               [&](const LatentPrefillWork& w) { return latent_prefill_launches(w, m); },
-                               [](const LatentDecodeWork&) { return 2.0; },
-                               [](const StatePrefillWork& w) { return state_prefill_launches(w.mixer.kind); },
-                               [](const StateDecodeWork&) { return 2.0; }, [](const CollectiveWork&) { return 1.0; }},
-                    work);
-}
-
-/// What lays scales by blocks out anew is the quantization, an operator by itself; experts as separate kernels are
-/// routing and sorting (three), permutation, two quantizations, two products, activation and combination, and what sets
-/// them up, about twelve without what the host alone does.
-double replayed_kernels(const Work& work, const Machine& m) {
-  if (std::holds_alternative<GemmShape>(work)) return 1.0;
-  const double launches = launches_of(work, m);
-  return std::holds_alternative<MoeShape>(work) ? std::min(launches, 12.0) : launches;
+/// What lays scales by blocks out anew is the quantization, an operator by itself in a graph. Experts as separate
+/// kernels are about twelve there: routing and sorting (three), permutation, two quantizations, two products,
+/// activation and combination, and what sets them up, without what the host alone does.
+Launches launches_of(const Work& work, const Machine& m) {
+  const auto kernels = [](double n) { return Launches{.eager = n, .replayed = n, .collective = false}; };
+  return std::visit(
+      Overloaded{// scales by blocks are padded and laid out anew for the GEMM
+                 [](const GemmShape& w) {
+                   const double eager = w.weights == Dtype::kFp8Block ? 3.0 : 1.0;
+                   return Launches{.eager = eager, .replayed = 1.0, .collective = false};
+                 },
+                 [&](const MoeShape& w) {
+                   const double eager = expert_launches(w, m);
+                   return Launches{.eager = eager, .replayed = std::min(eager, 12.0), .collective = false};
+                 },
+                 [&](const ElementwiseWork& w) { return kernels(w.launches); },
+                 [&](const PrefillWork&) { return kernels(1.0); }, [&](const DecodeWork&) { return kernels(1.0); },
+                 [&](const LatentPrefillWork& w) { return kernels(latent_prefill_launches(w, m)); },
+                 [&](const LatentDecodeWork&) { return kernels(2.0); },
+                 [&](const StatePrefillWork& w) { return kernels(state_prefill_launches(w.mixer.kind)); },
+                 [&](const StateDecodeWork&) { return kernels(2.0); },
+                 [](const CollectiveWork&) { return Launches{.eager = 1.0, .replayed = 1.0, .collective = true}; }},
+      work);
 }
 
 }  // namespace roofcast

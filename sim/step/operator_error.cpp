@@ -44,6 +44,22 @@ struct EvidenceOf {
   }
 };
 
+/// Whether the constants describe another kernel than the one that does the work.
+struct RunsOtherKernel {
+  const Efficiency& e;
+  const GpuSpec& gpu;
+  bool operator()(const GemmShape&) const { return false; }
+  bool operator()(const MoeShape&) const { return false; }
+  bool operator()(const ElementwiseWork&) const { return false; }
+  bool operator()(const PrefillWork& w) const { return is_other_kernel(w.heads, gpu, e.family); }
+  bool operator()(const DecodeWork& w) const { return is_other_kernel(w.heads, gpu, e.family); }
+  bool operator()(const LatentPrefillWork&) const { return false; }
+  bool operator()(const LatentDecodeWork&) const { return false; }
+  bool operator()(const StatePrefillWork&) const { return false; }
+  bool operator()(const StateDecodeWork&) const { return true; }
+  bool operator()(const CollectiveWork&) const { return false; }
+};
+
 struct FamilyOf {
   OperatorFamily operator()(const GemmShape&) const { return OperatorFamily::kGemm; }
   OperatorFamily operator()(const MoeShape&) const { return OperatorFamily::kExperts; }
@@ -67,11 +83,7 @@ const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const
 
 double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
   if (gpu.architecture == Architecture::kGeneric) return kGenericDiscrepancy;
-  const AttentionHeads* heads = nullptr;
-  if (const auto* prefill = std::get_if<PrefillWork>(&work)) heads = &prefill->heads;
-  if (const auto* decode = std::get_if<DecodeWork>(&work)) heads = &decode->heads;
-  const bool other = std::holds_alternative<StateDecodeWork>(work) ||
-                     (heads != nullptr && is_other_kernel(*heads, gpu, efficiency.family));
+  const bool other = std::visit(RunsOtherKernel{efficiency, gpu}, work);
   return std::visit(EvidenceOf{efficiency, gpu}, work).discrepancy(other);
 }
 

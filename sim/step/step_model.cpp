@@ -39,9 +39,10 @@ Sum sum_of(const std::vector<Operator>& operators, const Machine& machine) {
     sum.seconds += op.count * cost.time.base();
     sum.flops += op.count * cost.flops.base();
     sum.bytes += op.count * cost.bytes.base();
-    sum.launches += op.count * launches_of(op.work, machine);
-    sum.kernels += op.count * replayed_kernels(op.work, machine);
-    sum.collectives += is_collective(op.work) ? op.count : 0.0;
+    const Launches launches = launches_of(op.work, machine);
+    sum.launches += op.count * launches.eager;
+    sum.kernels += op.count * launches.replayed;
+    sum.collectives += launches.collective ? op.count : 0.0;
   }
   return sum;
 }
@@ -493,9 +494,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     for (const Operator& op : operators) {
       Cost cost = cost_of(op.work, s.machine);
       cost.time *= slower;
-      if (is_collective(op.work)) cost.time += Seconds(s.rank_skew());
+      const Launches started = launches_of(op.work, s.machine);
+      if (started.collective) cost.time += Seconds(s.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, *s.deployment);
-      launches += op.count * starts * launches_of(op.work, s.machine);
+      launches += op.count * starts * started.eager;
     }
   };
   const double tokens = s.padded_tokens(batch, fixed.rank);
