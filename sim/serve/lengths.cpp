@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <numbers>
 #include <numeric>
-#include <type_traits>
 
 #include "base/csv.h"
+#include "base/overloaded.h"
 #include "base/read_file.h"
 #include "base/text.h"
 #include "sim/serve/overlaid.h"
@@ -159,52 +159,50 @@ std::string beside(const std::string& file, const Mark& named_at) {
 
 int LengthSpec::draw(Random& random) const {
   return std::visit(
-      [&random](const auto& known) -> int {
-        using Law = std::decay_t<decltype(known)>;
-        if constexpr (std::is_same_v<Law, Fixed>) {
-          return known.value;
-        } else if constexpr (std::is_same_v<Law, Uniform>) {
-          return static_cast<int>(random.uniform_integer(known.min, known.max));
-        } else if constexpr (std::is_same_v<Law, Lognormal>) {
-          return held_length(random.lognormal(known.mu, known.sigma), known.min, known.max);
-        } else {
-          const auto last = static_cast<std::int64_t>(known.values.size()) - 1;
-          return known.values[static_cast<std::size_t>(random.uniform_integer(0, last))];
-        }
-      },
+      Overloaded{[](const Fixed& known) { return known.value; },
+                 [&](const Uniform& known) { return static_cast<int>(random.uniform_integer(known.min, known.max)); },
+                 [&](const Lognormal& known) {
+                   return held_length(random.lognormal(known.mu, known.sigma), known.min, known.max);
+                 },
+                 [&](const Empirical& known) {
+                   const auto last = static_cast<std::int64_t>(known.values.size()) - 1;
+                   return known.values[static_cast<std::size_t>(random.uniform_integer(0, last))];
+                 }},
       law);
 }
 
 double LengthSpec::mean() const {
-  return std::visit(
-      [](const auto& known) -> double {
-        using Law = std::decay_t<decltype(known)>;
-        if constexpr (std::is_same_v<Law, Fixed>) {
-          return known.value;
-        } else if constexpr (std::is_same_v<Law, Uniform>) {
-          return (static_cast<double>(known.min) + known.max) / 2.0;
-        } else if constexpr (std::is_same_v<Law, Lognormal>) {
-          return rounded_mean(known);
-        } else {
-          const double sum = std::accumulate(known.values.begin(), known.values.end(), 0.0);
-          return sum / static_cast<double>(known.values.size());
-        }
-      },
-      law);
+  return std::visit(Overloaded{[](const Fixed& known) { return static_cast<double>(known.value); },
+                               [](const Uniform& known) { return (static_cast<double>(known.min) + known.max) / 2.0; },
+                               [](const Lognormal& known) { return rounded_mean(known); },
+                               [](const Empirical& known) {
+                                 const double sum = std::accumulate(known.values.begin(), known.values.end(), 0.0);
+                                 return sum / static_cast<double>(known.values.size());
+                               }},
+                    law);
 }
 
 int LengthSpec::longest() const {
   return std::visit(
-      [](const auto& known) -> int {
-        using Law = std::decay_t<decltype(known)>;
-        if constexpr (std::is_same_v<Law, Fixed>) {
-          return known.value;
-        } else if constexpr (std::is_same_v<Law, Empirical>) {
-          return *std::max_element(known.values.begin(), known.values.end());
-        } else {
-          return known.max;
-        }
-      },
+      Overloaded{[](const Fixed& known) { return known.value; }, [](const Uniform& known) { return known.max; },
+                 [](const Lognormal& known) { return known.max; },
+                 [](const Empirical& known) { return *std::max_element(known.values.begin(), known.values.end()); }},
+      law);
+}
+
+int LengthSpec::shortest() const {
+  return std::visit(
+      Overloaded{[](const Fixed& known) { return known.value; }, [](const Uniform& known) { return known.min; },
+                 [](const Lognormal& known) { return known.min; },
+                 [](const Empirical& known) { return *std::min_element(known.values.begin(), known.values.end()); }},
+      law);
+}
+
+std::optional<int> LengthSpec::constant() const {
+  using Answer = std::optional<int>;
+  return std::visit(
+      Overloaded{[](const Fixed& known) { return Answer(known.value); }, [](const Uniform&) { return Answer(); },
+                 [](const Lognormal&) { return Answer(); }, [](const Empirical&) { return Answer(); }},
       law);
 }
 

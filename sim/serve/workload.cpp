@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/overloaded.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/numpy_lengths.h"
 #include "sim/serve/overlaid.h"
@@ -28,10 +29,17 @@ LengthSpec length_at(ConfigReader& in, std::string_view key) {
 /// The law of lengths `factor` times as long.
 LengthSpec grown(const LengthSpec& law, double factor, ConfigReader& in) {
   const auto times = [&](int tokens) { return static_cast<int>(std::lround(factor * tokens)); };
-  if (const auto* fixed = std::get_if<LengthSpec::Fixed>(&law.law)) return {LengthSpec::Fixed{times(fixed->value)}};
-  if (const auto* uniform = std::get_if<LengthSpec::Uniform>(&law.law))
-    return {LengthSpec::Uniform{times(uniform->min), times(uniform->max)}};
-  in.fail("token_growth", "'token_growth' needs prompt lengths that are fixed or uniform");
+  const auto refuse = [&]() -> LengthSpec {
+    in.fail("token_growth", "'token_growth' needs prompt lengths that are fixed or uniform");
+  };
+  return std::visit(
+      Overloaded{[&](const LengthSpec::Fixed& fixed) { return LengthSpec{LengthSpec::Fixed{times(fixed.value)}}; },
+                 [&](const LengthSpec::Uniform& u) {
+                   return LengthSpec{LengthSpec::Uniform{times(u.min), times(u.max)}};
+                 },
+                 [&](const LengthSpec::Lognormal&) { return refuse(); },
+                 [&](const LengthSpec::Empirical&) { return refuse(); }},
+      law.law);
 }
 
 /// A trace brings its own lengths; those of a workload that it was laid over are checked and passed over.

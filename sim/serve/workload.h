@@ -40,6 +40,8 @@ struct LengthSpec {
   int draw(Random& random) const;
   double mean() const;  ///< exact, truncation included
   int longest() const;
+  int shortest() const;
+  std::optional<int> constant() const;  ///< the length, of a law that has only one
 };
 /// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
 /// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.

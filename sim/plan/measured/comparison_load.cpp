@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/overloaded.h"
 #include "base/text.h"
 #include "sim/plan/measured/comparison.h"
 
@@ -72,13 +73,17 @@ LengthSpec scaled(const LengthSpec& spec, double factor) {
     return std::max(1, static_cast<int>(std::lround(std::min(tokens * factor, 1e7))));
   };
   LengthSpec out = spec;
-  if (auto* law = std::get_if<LengthSpec::Fixed>(&out.law)) law->value = times(law->value);
-  if (auto* law = std::get_if<LengthSpec::Uniform>(&out.law)) law->min = times(law->min), law->max = times(law->max);
-  if (auto* law = std::get_if<LengthSpec::Lognormal>(&out.law))
-    law->mu += std::log(factor), law->min = times(law->min), law->max = times(law->max);
-  if (auto* law = std::get_if<LengthSpec::Empirical>(&out.law)) {
-    for (int& tokens : law->values) tokens = times(tokens);
-  }
+  std::visit(Overloaded{[&](LengthSpec::Fixed& law) { law.value = times(law.value); },
+                        [&](LengthSpec::Uniform& law) {
+                          law = {times(law.min), times(law.max)};
+                        },
+                        [&](LengthSpec::Lognormal& law) {
+                          law = {law.mu + std::log(factor), law.sigma, times(law.min), times(law.max)};
+                        },
+                        [&](LengthSpec::Empirical& law) {
+                          for (int& tokens : law.values) tokens = times(tokens);
+                        }},
+             out.law);
   return out;
 }
 

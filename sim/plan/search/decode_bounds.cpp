@@ -12,22 +12,6 @@ struct StepPoint {
   double step = 0, token = 0;
 };
 
-/// The shortest prompt: no context of a decode is shorter.
-int shortest(const LengthSpec& length) {
-  return std::visit(
-      [](const auto& law) {
-        using Law = std::decay_t<decltype(law)>;
-        if constexpr (std::is_same_v<Law, LengthSpec::Fixed>) {
-          return law.value;
-        } else if constexpr (std::is_same_v<Law, LengthSpec::Empirical>) {
-          return law.values.empty() ? 1 : *std::min_element(law.values.begin(), law.values.end());
-        } else {
-          return law.min;
-        }
-      },
-      length.law);
-}
-
 /// Every batch up to 16, then multiples of 8 (to which CUDA graphs pad), from 512 on a twentieth more each.
 std::vector<int> batches_up_to(int most) {
   std::vector<int> out;
@@ -75,13 +59,13 @@ LoadBounds decode_bounds(const Scenario& s, StepPricer& pricer) {
   const Deployment& d = *s.deployment;
   const WorkloadSpec& w = *s.workload;
   if (w.turns > 1 || w.arrivals.process == ArrivalSpec::Process::kTrace || !d.engine.kv_cache) return bounds;
-  const int prompt = std::max(1, shortest(w.prompt_tokens));
+  const int prompt = std::max(1, w.prompt_tokens.shortest());  // no context of a decode is shorter
   const std::vector<StepPoint> points = step_points(s, prompt, pricer);
   bounds.tpot = least_tpot(s.serving.speculation, prompt, pricer) * kDecodeSlack;
   const double cheapest = least_cost(points, std::numeric_limits<double>::infinity());
   double cost = cheapest;
   for (const Objective& o : s.objectives) {
-    if (o.metric != LatencyMetric::kTpot || !std::holds_alternative<LengthSpec::Fixed>(w.output_tokens.law)) continue;
+    if (o.metric != LatencyMetric::kTpot || !w.output_tokens.constant()) continue;
     if (s.serving.speculation.active() && o.percentile >= 0) continue;
     const double share = o.percentile < 0 ? 1.0 : o.percentile / 100.0;
     const double held = least_cost(points, o.limit.base() / kDecodeSlack);

@@ -71,8 +71,8 @@ double new_prompt_tokens(const WorkloadSpec& w) {
 
 /// Tokens that every request prefills itself: its prompt where all are of one length and nothing is shared, else one.
 int certain_prompt(const WorkloadSpec& w) {
-  const auto* fixed = std::get_if<LengthSpec::Fixed>(&w.prompt_tokens.law);
-  return fixed != nullptr && w.shared_prefix_tokens == 0 && w.prefix_groups <= 1 ? fixed->value : 1;
+  const std::optional<int> length = w.prompt_tokens.constant();
+  return length && w.shared_prefix_tokens == 0 && w.prefix_groups <= 1 ? *length : 1;
 }
 
 /// The chunks of a prompt that is prefilled alone.

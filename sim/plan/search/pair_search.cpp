@@ -54,8 +54,7 @@ double least_rate(const Scenario& s) {
   const WorkloadSpec& w = *s.workload;
   const LoadKind kind = load_kind(w);
   if (kind == LoadKind::kRate) return offered_load(w);
-  const auto* outputs = std::get_if<LengthSpec::Fixed>(&w.output_tokens.law);
-  if (kind != LoadKind::kUsers || outputs == nullptr) return 0;
+  if (kind != LoadKind::kUsers || !w.output_tokens.constant()) return 0;
   const auto mean = [](const Objective& o) { return o.percentile < 0; };
   if (!std::all_of(s.objectives.begin(), s.objectives.end(), mean)) return 0;
   const double stay = longest_stay(s);
@@ -364,9 +363,9 @@ PairBounds pair_bounds(const Candidate& pair, PricerPool& pricers) {
   PairBounds bounds;
   bounds.prefill = prefill_bounds(pair.scenario, *split.prefill, *pricers.lend(split.prefill));
   bounds.decode = decode_bounds(pair.scenario, *pricers.lend(pair.scenario.deployment));
-  const auto* fixed = std::get_if<LengthSpec::Fixed>(&pair.scenario.workload->prompt_tokens.law);
-  if (fixed != nullptr && bounds.prefill.ttft > Seconds(0)) {
-    const Bytes cache = pair.scenario.deployment->memory.layout.sequence_bytes(fixed->value);
+  const std::optional<int> prompt = pair.scenario.workload->prompt_tokens.constant();
+  if (prompt && bounds.prefill.ttft > Seconds(0)) {
+    const Bytes cache = pair.scenario.deployment->memory.layout.sequence_bytes(*prompt);
     bounds.transfer = cache / transfer_bandwidth(*pair.scenario.deployment, split) + split.latency;
     limit_wait(bounds, pair.scenario);
   }
