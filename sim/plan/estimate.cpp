@@ -109,7 +109,8 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
                               .prefills = {}});
   const SpeculationEstimate& s = *e.speculation;
   const Cost drafts{.time = s.draft_time, .flops = s.draft.flops, .bytes = s.draft.bytes};
-  if (r.speculation.method != SpeculationSpec::Method::kDiffusion)
+  const MethodFacts method = facts_of(r.speculation.method);
+  if (method.drafter != Drafter::kNone)
     e.decode.operators.push_back(
         {.name = "drafts", .count = static_cast<double>(s.drafts), .cost = drafts, .discrepancy = 0.3});
   e.decode.gpu_time += s.draft_time;
@@ -117,9 +118,7 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
   e.decode.flops += drafts.flops;
   e.decode.bytes += drafts.bytes;
   e.tpot = s.step() / s.tokens_per_step;
-  const auto method = r.speculation.method;
-  const bool reads_prompt = method != SpeculationSpec::Method::kMedusa && method != SpeculationSpec::Method::kSelfDraft;
-  if (r.speculation.draft && reads_prompt) {
+  if (r.speculation.draft && method.own_cache) {
     StepModel draft(r.speculation.draft);
     double steps = 0;
     merge(e.prefill, prefill_all(draft, r, steps), 1.0);

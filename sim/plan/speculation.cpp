@@ -17,35 +17,10 @@ using Method = SpeculationSpec::Method;
 
 constexpr int kMostDrafts = 16;  ///< tried for the best k
 constexpr double kEagle3Words = 32000;
-
-/// Published acceptance of one draft, where a scenario names none: 0.7 for a model of the same family and 0.6 for early
-/// exit (Leviathan et al., 2023; Elhoushi et al., 2024), EAGLE 0.75 and EAGLE-3 0.8 (arXiv:2503.01840, table 1: 4 to 6
-/// tokens a step), Medusa 0.6 (arXiv:2401.10774), MTP 0.85 (arXiv:2412.19437, section 5.4.3), n-grams 0.4.
-double usual_acceptance(Method method) {
-  switch (method) {
-    case Method::kNone:
-      return 0;
-    case Method::kDraftModel:
-      return 0.7;
-    case Method::kEagle:
-      return 0.75;
-    case Method::kEagle3:
-      return 0.8;
-    case Method::kMedusa:
-    case Method::kSelfDraft:
-      return 0.6;
-    case Method::kMtp:
-      return 0.85;
-    case Method::kNgram:
-      return 0.4;
-    case Method::kDiffusion:
-      return 1;
-  }
-  return 0;
-}
+constexpr double kFirstLayers = 0.25;  ///< share of the layers that a self-draft runs
 
 std::vector<double> read_acceptance(ConfigReader& in, Method method, int drafts) {
-  if (!in.has("acceptance")) return {usual_acceptance(method)};
+  if (!in.has("acceptance")) return {facts_of(method).usual_acceptance};
   const ConfigTree value = in.tree("acceptance");
   if (value->kind == ConfigNode::Kind::kScalar) return {in.number("acceptance", kFraction)};
   if (value->kind == ConfigNode::Kind::kList) {
@@ -84,14 +59,12 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   return draft;
 }
 
-/// The drafter that is part of the target; null for n-grams, which only the host looks up.
+/// The drafter that is part of the target.
 std::shared_ptr<const Deployment> own_draft(const Deployment& target, Method method, double layer_share) {
-  if (method == Method::kNgram) return nullptr;
   auto draft = std::make_shared<Deployment>(target);
   draft->engine = draft_engine(target.engine);
   draft->model = draft_model(target.model, method, layer_share);
-  const bool own_weights = method == Method::kEagle || method == Method::kEagle3 || method == Method::kMedusa;
-  if (own_weights) {  // published in 16 bit whatever the target's format
+  if (facts_of(method).own_format) {
     draft->precision = Precision{};
     draft->precision.kv_cache = target.precision.kv_cache;
     draft->precision.head = target.precision.head;
@@ -106,10 +79,26 @@ void check_method(const ConfigReader& in, Method method, const Deployment& targe
   if (method == Method::kMtp && target.model.mtp_layers <= 0) {
     in.fail("method", "'mtp' needs a multi-token-prediction layer, which " + target.model.name + " has not; see eagle");
   }
-  if (method == Method::kDraftModel && !in.has("model"))
-    in.fail("method", "'draft_model' needs 'model', the one that drafts");
-  if (method != Method::kDraftModel && in.has("model"))
-    in.fail("model", "'model' goes with 'method: draft_model' alone");
+  const bool other_model = facts_of(method).drafter == Drafter::kModel;
+  if (other_model && !in.has("model")) in.fail("method", "'draft_model' needs 'model', the one that drafts");
+  if (!other_model && in.has("model")) in.fail("model", "'model' goes with 'method: draft_model' alone");
+}
+
+/// What drafts, as a deployment; null where nothing runs on the GPU.
+std::shared_ptr<const Deployment> read_drafter(ConfigReader& in, const Deployment& target, Method method) {
+  switch (facts_of(method).drafter) {
+    case Drafter::kNone:
+    case Drafter::kHost:
+      return nullptr;
+    case Drafter::kModel:
+      return read_draft_model(in, target);
+    case Drafter::kFirstLayers:
+      return own_draft(target, method, in.number("layers", kFirstLayers, {0.01, 0.99}));
+    case Drafter::kLayer:
+    case Drafter::kHeads:
+      return own_draft(target, method, kFirstLayers);
+  }
+  return nullptr;
 }
 
 /// Each of `steps` passes over a block of `block_tokens` settles block_tokens / steps of them: a pass gives that many
@@ -160,14 +149,14 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
   model.extra_parameters = model.mtp_layers = 0;
   LayerKind layer = target.layers[static_cast<std::size_t>(target.order.back())];
   layer.count = 1;
-  if (method == Method::kSelfDraft) {
-    const double whole = std::max(1.0, std::round(layer_share * target.layer_count()));
-    model.order.resize(static_cast<std::size_t>(whole));
-    for (LayerKind& kind : model.layers) kind.count = 0;
-    for (int at : model.order) ++model.layers[static_cast<std::size_t>(at)].count;
-    return model;
-  }
   switch (method) {
+    case Method::kSelfDraft: {
+      const double whole = std::max(1.0, std::round(layer_share * target.layer_count()));
+      model.order.resize(static_cast<std::size_t>(whole));
+      for (LayerKind& kind : model.layers) kind.count = 0;
+      for (int at : model.order) ++model.layers[static_cast<std::size_t>(at)].count;
+      return model;
+    }
     case Method::kEagle:
     case Method::kEagle3:
       layer.feed_forward = model_of(layer.feed_forward)->dense_like(target.hidden);
@@ -187,7 +176,6 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
     case Method::kNone:
     case Method::kDraftModel:
     case Method::kNgram:
-    case Method::kSelfDraft:
     case Method::kDiffusion:
       break;
   }
@@ -197,60 +185,52 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
 }
 
 Bytes draft_weight_bytes(const SpeculationSpec& spec) {
-  if (!spec.draft || spec.method == Method::kSelfDraft) return Bytes(0);
+  const MethodFacts method = facts_of(spec.method);
+  if (!spec.draft || method.drafter == Drafter::kFirstLayers) return Bytes(0);
   const Deployment& d = *spec.draft;
   const Bytes all = weight_bytes(d.model, d.precision, d.sharding);
-  if (spec.method == Method::kDraftModel) return all;
+  if (method.drafter == Drafter::kModel) return all;
   ModelSpec body = d.model;
   body.vocabulary = 0;
   const Bytes layers = weight_bytes(body, d.precision, d.sharding);
   ModelSpec tied = d.model;
   tied.tied_embedding = true;  // one matrix for both: what is left is the head
   const Bytes head = weight_bytes(tied, d.precision, d.sharding) - layers;
-  switch (spec.method) {
-    case Method::kMedusa:
-      return (layers + head) * spec.num_speculative_tokens;
-    case Method::kEagle3:
-      return layers + head;
-    default:
-      return layers;
-  }
+  const Bytes one = method.own_head ? layers + head : layers;
+  return method.drafter == Drafter::kHeads ? one * spec.num_speculative_tokens : one;
 }
 
 void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
-  if (!spec.draft || spec.method == Method::kSelfDraft) return;
+  const MethodFacts method = facts_of(spec.method);
+  if (!spec.draft || method.drafter == Drafter::kFirstLayers) return;
   MemoryPlan& plan = target.memory;
   const Bytes weights = draft_weight_bytes(spec);
   plan.weights += weights;
   plan.cache -= weights;
-  if (spec.method != Method::kMedusa) {
+  if (method.own_cache) {
     for (const CacheGroup& group : spec.draft->memory.layout.groups) plan.layout.groups.push_back(group);
     plan.layout.state_per_sequence += spec.draft->memory.layout.state_per_sequence;
   }
   plan.set_states_apart(target.engine);
   if (plan.cache <= Bytes(0) && !plan.infeasible) {
-    plan.infeasible = Infeasible{target.model.name + " and what drafts for it (" + std::string(name_of(spec.method)) +
+    plan.infeasible = Infeasible{target.model.name + " and what drafts for it (" + std::string(method.name) +
                                  ") do not fit " + target.gpu.name};
   }
 }
 
 SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
-  static constexpr std::array<std::string_view, 9> kMethods{"none", "draft_model", "eagle",      "eagle3",   "medusa",
-                                                            "mtp",  "ngram",       "self_draft", "diffusion"};
+  std::array<std::string_view, kSpeculationMethods.size()> names;
+  std::transform(kSpeculationMethods.begin(), kSpeculationMethods.end(), names.begin(),
+                 [](Method method) { return name_of(method); });
   SpeculationSpec spec;
-  spec.method = static_cast<Method>(in.choice("method", kMethods));
+  spec.method = kSpeculationMethods[in.choice("method", names)];
   if (spec.method == Method::kDiffusion) return read_diffusion(std::move(in));
   check_method(in, spec.method, target);
   spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", 4, {1, 64}));
   spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
   spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
   spec.draft_time = in.time("draft_time", Seconds(0));
-  const double share = spec.method == Method::kSelfDraft ? in.number("layers", 0.25, {0.01, 0.99}) : 0.25;
-  if (spec.method == Method::kDraftModel) {
-    spec.draft = read_draft_model(in, target);
-  } else if (spec.method != Method::kNone) {
-    spec.draft = own_draft(target, spec.method, share);
-  }
+  spec.draft = read_drafter(in, target, spec.method);
   in.finish();
   return spec.method == Method::kNone ? SpeculationSpec{} : spec;
 }
@@ -259,7 +239,7 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   std::unique_ptr<StepModel> draft;
   if (spec.draft) draft = std::make_unique<StepModel>(spec.draft);
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
-  if (spec.method == Method::kDiffusion) {  // its block is trained for
+  if (facts_of(spec.method).drafter == Drafter::kNone) {  // a diffusion model's block is what it was trained for
     e.tokens_bound = e.tokens_per_step;
     e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;
     return e;

@@ -1,9 +1,11 @@
 #pragma once
 // Speculative decoding: k drafted tokens a step, verified in one pass.
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -12,8 +14,8 @@
 namespace roofcast {
 
 struct SpeculationSpec {
-  /// kDiffusion drafts nothing: a pass refines a whole block and settles a share of it, so that it is a verify step of
-  /// the block whose accepted tokens are that share.
+  /// kDiffusion drafts nothing: a pass refines a whole block and settles a share of its tokens. It is priced as a
+  /// verify step of the block that accepts that share.
   enum class Method { kNone, kDraftModel, kEagle, kEagle3, kMedusa, kMtp, kNgram, kSelfDraft, kDiffusion };
   Method method = Method::kNone;
   int num_speculative_tokens = 0;       ///< k
@@ -28,7 +30,33 @@ struct SpeculationSpec {
   int query_len() const { return active() ? 1 + num_speculative_tokens * std::max(tree_width, 1) : 1; }
 };
 
-std::string_view name_of(SpeculationSpec::Method method);
+/// What runs between two verify steps.
+enum class Drafter {
+  kNone,         ///< nothing
+  kHost,         ///< a look-up on the host
+  kModel,        ///< a model of its own
+  kFirstLayers,  ///< the first layers of the target and its head
+  kLayer,        ///< one layer more
+  kHeads,        ///< one head a draft
+};
+
+/// No field has a default: a method that leaves one out does not compile.
+struct MethodFacts {
+  std::string_view name;  ///< in a scenario
+  Drafter drafter;
+  double usual_acceptance;  ///< published, of one draft: where a scenario names none
+  bool own_format;          ///< the drafter's weights are published in 16 bit, whatever the target's format
+  bool own_head;            ///< it has a head of its own
+  bool own_cache;           ///< it keeps a cache of its own, hence reads the prompt, too
+};
+MethodFacts facts_of(SpeculationSpec::Method method);
+inline std::string_view name_of(SpeculationSpec::Method method) { return facts_of(method).name; }
+/// In the order of the enumeration.
+inline constexpr std::array kSpeculationMethods{
+    SpeculationSpec::Method::kNone,   SpeculationSpec::Method::kDraftModel, SpeculationSpec::Method::kEagle,
+    SpeculationSpec::Method::kEagle3, SpeculationSpec::Method::kMedusa,     SpeculationSpec::Method::kMtp,
+    SpeculationSpec::Method::kNgram,  SpeculationSpec::Method::kSelfDraft,  SpeculationSpec::Method::kDiffusion,
+};
 
 /// Draws how many drafts of a step are accepted. With acceptance a_i of the i-th draft after i - 1 accepted ones,
 /// P(at least i) = a_1 ... a_i, so the tokens of a step are 1 + sum over i of that product: for constant a,
