@@ -43,15 +43,6 @@ class DecodeCurve {
     return knots_[i];
   }
 
-  template <class Knot>
-  DecodeKnot interpolate(double context, const Knot& knot) const {
-    const DecodeSegment s = decode_segment(context);
-    const DecodeKnot a = knot(s.low), b = knot(s.high);
-    const double t = (context - s.low) / (s.high - s.low);
-    return {a.seconds + t * (b.seconds - a.seconds), a.flops + t * (b.flops - a.flops),
-            a.bytes + t * (b.bytes - a.bytes), a.launches};
-  }
-
  private:
   std::vector<DecodeKnot> knots_;
 };

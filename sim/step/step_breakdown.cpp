@@ -1,0 +1,80 @@
+// A step operator by operator.
+
+#include <algorithm>
+#include <array>
+
+#include "sim/step/operator_cost.h"
+#include "sim/step/step_state.h"
+
+namespace roofcast {
+namespace {
+
+/// Calls of one name are one line; its bound is that of the slowest.
+void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Cost& cost, double count,
+                  const Deployment& d) {
+  if (count <= 0) return;
+  auto line = std::find_if(lines.begin(), lines.end(), [&](const OperatorTime& l) { return l.name == op.name; });
+  if (line == lines.end())
+    line = lines.insert(lines.end(), OperatorTime{.name = op.name,
+                                                  .cost = {.bound = cost.bound},
+                                                  .family = family_of(op.work),
+                                                  .discrepancy = discrepancy_of(op.work, d.efficiency, d.gpu)});
+  if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
+  line->count += count;
+  line->cost.time += cost.time * count;
+  line->cost.flops += cost.flops * count;
+  line->cost.bytes += cost.bytes * count;
+}
+
+/// The bound under which most of the time is spent.
+Bound slowest_bound(const std::vector<OperatorTime>& lines) {
+  std::array<double, 5> seconds{};
+  for (const OperatorTime& line : lines) seconds[static_cast<std::size_t>(line.cost.bound)] += line.cost.time.base();
+  return static_cast<Bound>(std::max_element(seconds.begin(), seconds.end()) - seconds.begin());
+}
+
+void add_totals(StepBreakdown& out) {
+  for (const OperatorTime& op : out.operators) {
+    out.gpu_time += op.cost.time;
+    out.flops += op.cost.flops;
+    out.bytes += op.cost.bytes;
+  }
+}
+
+/// Of one part's operators, what makes them take as long as the part.
+double slowdown(const std::vector<Operator>&, const auto&, const Machine&) { return 1.0; }
+double slowdown(const std::vector<Operator>& operators, const DecodePart& part, const Machine& machine) {
+  if (part.least_seconds <= 0) return 1.0;
+  const double alone = sum_of(operators, machine).seconds;
+  return std::max(alone, part.least_seconds) / alone;
+}
+
+}  // namespace
+
+StepBreakdown StepModel::breakdown(const StepBatch& batch) {
+  State& s = *state_;
+  const Machine machine = s.deployment->machine();
+  const StepTotal total = s.total(batch);
+  StepBreakdown out;
+  const auto add = [&](const auto& part, double share, double) {
+    const std::vector<Operator> operators = s.parts.operators(part);
+    const double slower = slowdown(operators, part, machine);
+    for (const Operator& op : operators) {
+      Cost cost = cost_of(op.work, machine);
+      cost.time *= slower;
+      if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
+      add_operator(out.operators, op, cost, op.count * share, *s.deployment);
+    }
+  };
+  add(TokenPart{s.host.padded_tokens(batch, total.rank), total.rank.group_tokens}, 1.0, 1.0);
+  add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
+  s.for_each_mixer_part(batch, total, add);
+  add_totals(out);
+  out.time = total.time();
+  out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less
+  const Seconds host(total.host.least(total.sum.launches) + total.host.before);
+  out.bound = host > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);
+  return out;
+}
+
+}  // namespace roofcast

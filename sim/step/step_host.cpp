@@ -1,0 +1,97 @@
+#include "sim/step/step_host.h"
+
+#include <cmath>
+
+#include "sim/model/mixer_model.h"
+
+namespace roofcast {
+namespace {
+
+/// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
+/// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
+/// multimodal models, copies of the attention, and layers of linear attention or with an indexer; and latent attention,
+/// whose graphs end at 2048 tokens there and are off in later releases.
+int prefill_graph_tokens(const Deployment& d) {
+  if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
+  const auto plain = [](const LayerKind& kind) { return facts_of(kind.mixer).captured_prefill; };
+  const bool captured = !d.model.multimodal && d.sharding.attention_dp == 1 &&
+                        std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
+  return captured ? d.engine.graphs.prefill_tokens : 0;
+}
+
+}  // namespace
+
+StepHost::StepHost(const Deployment& deployment)
+    : deployment_(deployment),
+      ideal_(deployment.fidelity == Fidelity::kIdeal),
+      prefill_graph_tokens_(prefill_graph_tokens(deployment)) {}
+
+/// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes): a smaller size is padded up.
+double StepHost::padded(double tokens, int largest) const {
+  const GraphSettings& graphs = deployment_.engine.graphs;
+  if (ideal_ || !graphs.enabled || tokens > largest) return tokens;
+  if (!graphs.padded_sizes.empty()) {
+    const auto at = std::lower_bound(graphs.padded_sizes.begin(), graphs.padded_sizes.end(), tokens);
+    return at == graphs.padded_sizes.end() ? tokens : *at;
+  }
+  if (tokens <= 2) return std::ceil(tokens);
+  if (tokens <= 4) return 4;
+  return std::min<double>(std::ceil(tokens / 8) * 8, std::max<double>(largest, tokens));
+}
+
+double StepHost::padded_tokens(const StepBatch& batch, const RankBatch& rank) const {
+  return batch.prefills.empty() ? padded(rank.decodes, deployment_.engine.graphs.max_batch) * batch.query_len
+                                : padded(rank.tokens(batch.query_len), prefill_graph_tokens_);
+}
+
+bool StepHost::runs_eager(const StepBatch& batch, const RankBatch& rank) const {
+  const GraphSettings& graphs = deployment_.engine.graphs;
+  const bool fits =
+      batch.prefills.empty() ? rank.decodes <= graphs.max_batch : rank.tokens(batch.query_len) <= prefill_graph_tokens_;
+  return !ideal_ && (!graphs.enabled || !fits);
+}
+
+double StepHost::piece_seconds() const {
+  const double doublings = std::log2(static_cast<double>(deployment_.sharding.tp));
+  return deployment_.engine.host.piece_time.base() * deployment_.model.layer_count() * (1.0 + doublings) /
+         launching_pace();
+}
+
+/// The scheduler's own work for a step.
+double StepHost::scheduler_seconds(double sequences) const {
+  if (ideal_) return 0.0;
+  const HostCosts& host = deployment_.engine.host;
+  return (host.scheduler_time + host.scheduler_sequence_time * sequences).base() / deployment_.gpu.node.host_speed;
+}
+
+/// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
+double StepHost::host_seconds(double sequences, bool prefill, bool launching) const {
+  if (ideal_) return 0.0;
+  const HostCosts& host = deployment_.engine.host;
+  const NodeSpec& node = deployment_.gpu.node;
+  const double pace = launching && deployment_.engine.scheduler_launches ? launch_speed() : 1.0;
+  const double workers = deployment_.sharding.gpus() > 1 ? host.worker_time.base() : 0.0;
+  return (host.step_time.base() + workers + host.sequence_time.base() * sequences +
+          (prefill ? host.prefill_step_time.base() / pace : 0.0)) /
+         node.host_speed;
+}
+
+HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
+  const HostCosts& host = deployment_.engine.host;
+  const double prompts = std::ceil(static_cast<double>(batch.prefills.size()) / deployment_.sharding.attention_dp);
+  HostTime out;
+  out.eager = runs_eager(batch, rank);
+  if (out.eager) {
+    out.step_launch = (host.eager_step_time + host.eager_prompt_time * prompts).base() / launching_pace();
+    out.kernel_launch = host.launch_time.base() / launching_pace();
+  } else if (!ideal_) {
+    out.pieces = piece_seconds();
+    if (!deployment_.engine.graphs.dependent_launch) out.gap = host.graph_gap.base();
+  }
+  const double sequences = rank.decodes + prompts;
+  out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
+  (deployment_.engine.async_scheduling ? out.meanwhile : out.before) += scheduler_seconds(sequences);
+  return out;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,49 @@
+#pragma once
+// What the host and CUDA graphs add to a step's kernels.
+
+#include <algorithm>
+
+#include "sim/step/rank_batch.h"
+
+namespace roofcast {
+
+/// Of one step; seconds.
+struct HostTime {
+  bool eager = false;                         ///< launched kernel by kernel
+  double step_launch = 0, kernel_launch = 0;  ///< 0 under CUDA graphs
+  double pieces = 0;                          ///< of the graphs that a replayed step is launched in
+  double gap = 0;                             ///< between two kernels of a graph
+  double before = 0;                          ///< while the GPU waits
+  double meanwhile = 0;                       ///< while the GPU works; no step is faster
+
+  double launching(double launches) const { return step_launch + kernel_launch * launches; }
+  double least(double launches) const { return std::max(meanwhile, launching(launches)); }
+  Seconds launched(double launches) const { return Seconds(eager ? before + launching(launches) : 0.0); }
+};
+
+/// `deployment` must outlive it.
+class StepHost {
+ public:
+  explicit StepHost(const Deployment& deployment);
+
+  HostTime time(const StepBatch& batch, const RankBatch& rank) const;
+  /// Decode is captured by sequences (one that verifies drafts has query_len tokens of each), prefill by tokens.
+  double padded_tokens(const StepBatch& batch, const RankBatch& rank) const;
+  /// Seconds by which ranks reach a collective after one another.
+  double rank_skew() const { return ideal_ ? 0.0 : deployment_.engine.host.rank_skew.base(); }
+
+ private:
+  bool runs_eager(const StepBatch& batch, const RankBatch& rank) const;
+  double padded(double tokens, int largest) const;
+  double launch_speed() const { return deployment_.gpu.node.launch_speed * deployment_.engine.launch_speed; }
+  double launching_pace() const { return deployment_.gpu.node.host_speed * launch_speed(); }
+  double piece_seconds() const;
+  double scheduler_seconds(double sequences) const;
+  double host_seconds(double sequences, bool prefill, bool launching) const;
+
+  const Deployment& deployment_;
+  bool ideal_;
+  int prefill_graph_tokens_;  ///< of the largest step with prefill that is replayed
+};
+
+}  // namespace roofcast

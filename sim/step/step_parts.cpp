@@ -1,0 +1,149 @@
+#include "sim/step/step_parts.h"
+
+#include <algorithm>
+
+#include "sim/step/operator_cost.h"
+
+namespace roofcast {
+namespace {
+
+/// GEMMs are priced exactly up to here (in block fp8 a product of 4,103 rows takes a twentieth more than one of 4,096),
+/// and linearly between multiples of 64 from here on, where a wave of tiles is a small part of the whole.
+constexpr int kExactTokens = 16384;
+constexpr int kTokenKnot = 64;
+/// A step of more is priced every time: the memory of knots grows with the largest.
+constexpr double kRememberedTokens = 1 << 24;
+constexpr std::size_t kMostPrefills = 1U << 18;
+
+/// Up to 64 whole tokens, then up to a sixteenth more.
+double rounded(double tokens) {
+  const double whole = std::ceil(tokens);
+  if (whole <= 64) return whole;
+  const double width = std::ldexp(1.0, std::ilogb(whole) - 4);
+  return std::ceil(whole / width) * width;
+}
+
+}  // namespace
+
+OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machine) {
+  OperatorSum sum{.seconds = 0};
+  for (const Operator& op : operators) {
+    const Cost cost = cost_of(op.work, machine);
+    const Launches launches = launches_of(op.work, machine);
+    sum.seconds += op.count * cost.time.base();
+    sum.flops += op.count * cost.flops.base();
+    sum.bytes += op.count * cost.bytes.base();
+    sum.launches += op.count * launches.eager;
+    sum.kernels += op.count * launches.replayed;
+    sum.collectives += launches.collective ? op.count : 0.0;
+  }
+  return sum;
+}
+
+OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t) {
+  return {.seconds = a.seconds + t * (b.seconds - a.seconds),
+          .flops = a.flops + t * (b.flops - a.flops),
+          .bytes = a.bytes + t * (b.bytes - a.bytes),
+          .launches = a.launches,
+          .kernels = a.kernels,
+          .collectives = a.collectives};
+}
+
+StepParts::StepParts(const Deployment& deployment)
+    : context_(deployment.operator_context()), machine_(deployment.machine()) {}
+
+/// Ranks that share the experts are priced by the fullest rank's tokens and the group's, both rounded up.
+std::vector<Operator> StepParts::operators(const TokenPart& part) const {
+  if (context_.sharding.attention_dp <= 1) return token_operators(context_, part.tokens);
+  const double mine = rounded(part.tokens);
+  return token_operators(context_, mine, std::max(mine, rounded(part.group_tokens)));
+}
+
+std::vector<Operator> StepParts::operators(const HeadPart& part) const { return head_operators(context_, part.rows); }
+
+/// The step's own tokens are cached before they attend.
+std::vector<Operator> StepParts::operators(const DecodePart& part) const {
+  const double context = std::max<double>(part.mean_context, part.query_len);
+  return decode_mixing(context_, {.batch = part.sequences,
+                                  .mean_context = context,
+                                  .max_context = context,
+                                  .query_len = static_cast<double>(part.query_len)});
+}
+
+std::vector<Operator> StepParts::operators(const PrefillPart& part) const {
+  return prefill_mixing(
+      context_,
+      {.batch = static_cast<double>(part.chunks), .query_len = part.tokens, .context_before = part.context_before});
+}
+
+OperatorSum StepParts::token_sum(double tokens) {
+  const auto price = [&](double m) { return sum_of(token_operators(context_, m), machine_); };
+  if (tokens <= 0) return {.seconds = 0};
+  const double whole = std::ceil(tokens);
+  if (whole <= kExactTokens) {
+    return tokens_exact_.at(static_cast<std::size_t>(whole), [&] { return price(whole); });
+  }
+  if (whole > kRememberedTokens) return price(whole);
+  const double knot = std::floor(whole / kTokenKnot);
+  const auto at = [&](double k) {
+    return tokens_knots_.at(static_cast<std::size_t>(k), [&] { return price(k * kTokenKnot); });
+  };
+  return between(at(knot), at(knot + 1), whole / kTokenKnot - knot);
+}
+
+OperatorSum StepParts::sum(const TokenPart& part) {
+  if (context_.sharding.attention_dp <= 1) return token_sum(part.tokens);
+  const double mine = rounded(part.tokens);
+  auto [slot, fresh] = groups_.try_emplace({mine, std::max(mine, rounded(part.group_tokens))});
+  if (fresh) slot->second = sum_of(operators(part), machine_);
+  return slot->second;
+}
+
+OperatorSum StepParts::sum(const HeadPart& part) {
+  if (part.rows <= 0) return {.seconds = 0};
+  const double whole = std::ceil(part.rows);
+  return head_.at(static_cast<std::size_t>(whole), [&] { return sum_of(operators(HeadPart{whole}), machine_); });
+}
+
+DecodeCurve& StepParts::make_curve(int decodes, int query_len) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(decodes) << 32) | static_cast<std::uint64_t>(query_len);
+  return curves_.try_emplace(key).first->second;
+}
+
+DecodeCurve& StepParts::curve(int decodes, int query_len) {
+  if (query_len != 1) return make_curve(decodes, query_len);
+  const auto i = static_cast<std::size_t>(decodes);
+  if (plain_curves_.size() <= i) plain_curves_.resize(i + 1 + i / 2, nullptr);
+  if (plain_curves_[i] == nullptr) plain_curves_[i] = &make_curve(decodes, query_len);
+  return *plain_curves_[i];
+}
+
+DecodeLine StepParts::line(const DecodePart& part) {
+  DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
+  const auto price = [&](double context) {
+    DecodePart there = part;
+    there.mean_context = context;
+    const OperatorSum sum = sum_of(operators(there), machine_);
+    return DecodeKnot{sum.seconds, sum.flops, sum.bytes, sum.launches};
+  };
+  const DecodeSegment segment = decode_segment(part.mean_context);
+  const DecodeKnot low = knots.at(segment.low, price), high = knots.at(segment.high, price);
+  const double t = (part.mean_context - segment.low) / (segment.high - segment.low);
+  const double alone = low.seconds + t * (high.seconds - low.seconds);
+  return {.here = {.seconds = std::max(alone, part.least_seconds) + part.gap * low.launches,
+                   .flops = low.flops + t * (high.flops - low.flops),
+                   .bytes = low.bytes + t * (high.bytes - low.bytes),
+                   .launches = low.launches},
+          .segment = segment,
+          .low = low,
+          .high = high};
+}
+
+OperatorSum StepParts::sum(const PrefillPart& part) {
+  if (prefills_.size() > kMostPrefills) prefills_.clear();
+  auto [slot, fresh] = prefills_.try_emplace(part);
+  if (fresh) slot->second = sum_of(operators(part), machine_);
+  return slot->second;
+}
+
+}  // namespace roofcast
