@@ -1,0 +1,21 @@
+# Compiles SOURCE with FIND replaced by REPLACE in FILE, and expects an error that matches EXPECT.
+# Wants CXX, ROOT (of the sources), OUT (a folder for the changed copy).
+file(READ ${ROOT}/${FILE} before)
+string(REPLACE "${FIND}" "${REPLACE}" after "${before}")
+if(after STREQUAL before)
+  message(FATAL_ERROR "${FILE} has no '${FIND}'")
+endif()
+file(WRITE ${OUT}/${FILE} "${after}")
+if(NOT SOURCE STREQUAL FILE)
+  set(source ${ROOT}/${SOURCE})
+else()
+  set(source ${OUT}/${SOURCE})
+endif()
+set(ENV{LC_ALL} C)
+execute_process(COMMAND ${CXX} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${OUT} -I${ROOT} ${source}
+                RESULT_VARIABLE result ERROR_VARIABLE errors)
+if(result EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiles although a kind is incomplete: '${REPLACE}' in ${FILE}")
+elseif(NOT errors MATCHES "${EXPECT}")
+  message(FATAL_ERROR "${SOURCE} does not compile, but for another reason than '${EXPECT}':\n${errors}")
+endif()
