@@ -24,8 +24,7 @@ struct MixerFacts {
   double chosen_tokens;   ///< cached tokens that an indexer leaves visible, 0 = all
   bool norms_keys;        ///< queries and keys are normed
   bool captured_prefill;  ///< SGLang captures its prompts in piecewise CUDA graphs
-  bool reads_nvfp4;       ///< the kernel before a product of the layer may write nvfp4
-  bool writes_nvfp4;      ///< and so may its attention kernel, for the output projection
+  bool fused_nvfp4;       ///< engines quantize to nvfp4 in the kernels before its layer's products
 };
 
 /// Heads that keep keys and values of their own, of the whole model.

@@ -105,21 +105,24 @@ void TokenPass::layer(const LayerKind& kind) {
 /// kARResidualRMSNormFP4Quant of its compiler's all-reduce fusion), and under TensorRT-LLM attention over an fp8 cache
 /// (support_nvfp4_output of its attention_backend/trtllm.py).
 bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const {
-  const MixerFacts mixer = facts_of(kind.mixer);
-  if (!mixer.reads_nvfp4 || dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4) return false;
-  if (matrix.name == "o_proj") return context_.attention_writes_nvfp4 && mixer.writes_nvfp4;
-  const bool reads_norm = matrix.name == "qkv_proj" || matrix.name == "gate_up_proj";
-  return reads_norm && fuses(kind) && facts_of(kind.feed_forward).dense;
+  if (dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4 || !facts_of(kind.mixer).fused_nvfp4) return false;
+  switch (matrix.input) {
+    case ProductInput::kNorm:
+      return fuses(kind) && facts_of(kind.feed_forward).dense;
+    case ProductInput::kAttention:
+      return context_.attention_writes_nvfp4;
+    case ProductInput::kAnything:
+    case ProductInput::kEarlier:
+      return false;
+  }
+  return false;
 }
 
 void TokenPass::projections(const LayerKind& kind) {
   for (const WeightMatrix& matrix : layer_weights(model_, kind, sharding_).matrices) {
     if (!matrix.projection) continue;
-    // These read what an earlier product of the layer has read, already quantized.
-    const bool shares_input =
-        matrix.name == "kv_a_proj" || matrix.name == "gate_proj" || matrix.name.starts_with("indexer_");
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
-    const bool quantize = !shares_input && !comes_in_nvfp4(kind, matrix);
+    const bool quantize = matrix.input != ProductInput::kEarlier && !comes_in_nvfp4(kind, matrix);
     list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, quantize);
   }
 }

@@ -20,13 +20,22 @@ enum class WeightRole {
   kFloat32,  ///< kept and multiplied in fp32 whatever the precision
 };
 
+/// What a product reads: engines quantize its input in the kernel that writes it, or not again.
+enum class ProductInput {
+  kAnything,
+  kNorm,       ///< the norm before the mixer or the block
+  kAttention,  ///< the output of an attention kernel
+  kEarlier,    ///< what an earlier product of the layer has read, already quantized
+};
+
 /// A matrix of k rows (inputs) and n columns (outputs) on one GPU.
 struct WeightMatrix {
   std::string name;
   double k = 0, n = 0;
   WeightRole role = WeightRole::kFeedForward;
-  double copies = 1;       ///< on the GPU: experts that live there
-  double used = 1;         ///< by one token: top_k
+  double copies = 1;  ///< on the GPU: experts that live there
+  double used = 1;    ///< by one token: top_k
+  ProductInput input = ProductInput::kAnything;
   bool projection = true;  ///< every token of a step passes it as one GEMM; else it is priced elsewhere
 };
 

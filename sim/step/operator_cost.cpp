@@ -71,9 +71,9 @@ Cost cost_of(const Work& work, const Machine& m) {
       work);
 }
 
-/// What lays scales by blocks out anew is the quantization, an operator by itself in a graph. Experts as separate
-/// kernels are about twelve there: routing and sorting (three), permutation, two quantizations, two products,
-/// activation and combination, and what sets them up, without what the host alone does.
+/// In a graph a product is one kernel: the quantization of its input, scales by blocks included, is an operator by
+/// itself. Experts that run as separate kernels are about twelve there: routing and sorting (three), permutation, two
+/// quantizations, two products, activation, combination, and their set-up without what only the host does.
 Launches launches_of(const Work& work, const Machine& m) {
   const auto kernels = [](double n) { return Launches{.eager = n, .replayed = n, .collective = false}; };
   return std::visit(

@@ -8,7 +8,10 @@ void add_block_weights(LayerWeights& out, const std::string& prefix, const Dense
                        const Sharding& s) {
   const double width = std::ceil(block.inter / s.tp);
   const double columns = width * (block.gated ? 2.0 : 1.0);
-  out.matrices.push_back({.name = prefix + (block.gated ? "gate_up_proj" : "up_proj"), .k = hidden, .n = columns});
+  out.matrices.push_back({.name = prefix + (block.gated ? "gate_up_proj" : "up_proj"),
+                          .k = hidden,
+                          .n = columns,
+                          .input = block.gated ? ProductInput::kNorm : ProductInput::kAnything});
   out.matrices.push_back({.name = prefix + "down_proj", .k = width, .n = hidden});
   if (block.bias) out.vectors += columns + hidden;
 }

@@ -31,8 +31,7 @@ class GroupedModel final : public MixerModel {
             .chosen_tokens = a_.sparse_tokens,
             .norms_keys = a_.qk_norm,
             .captured_prefill = a_.sparse_tokens <= 0,
-            .reads_nvfp4 = true,
-            .writes_nvfp4 = !a_.output_gate};
+            .fused_nvfp4 = true};
   }
   std::optional<CachedHeads> cached_heads() const override {
     return CachedHeads{.heads = a_.heads, .head_dim = a_.head_dim, .value_dim = a_.value_dim, .window = a_.window};
@@ -90,8 +89,13 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
   const double kv_heads = kv_heads_of(a_.kv_heads, s);
   double columns = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
   if (a_.owns_cache) columns += kv_heads * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
-  out.matrices.push_back({.name = "qkv_proj", .k = hidden, .n = columns, .role = WeightRole::kMixer});
-  out.matrices.push_back({.name = "o_proj", .k = heads * a_.value_dim, .n = hidden, .role = WeightRole::kMixer});
+  out.matrices.push_back(
+      {.name = "qkv_proj", .k = hidden, .n = columns, .role = WeightRole::kMixer, .input = ProductInput::kNorm});
+  out.matrices.push_back({.name = "o_proj",
+                          .k = heads * a_.value_dim,
+                          .n = hidden,
+                          .role = WeightRole::kMixer,
+                          .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention});
   indexer().add_weights(out, hidden, hidden);
   if (a_.qkv_bias) out.vectors += columns;
   if (a_.output_bias) out.vectors += hidden;

@@ -18,9 +18,12 @@ double mean_visible(double before, double query, double most) {
 
 void Indexer::add_weights(LayerWeights& out, double query_width, double hidden) const {
   if (heads <= 0) return;
-  out.matrices.push_back({.name = "indexer_q_proj", .k = query_width, .n = heads * dim, .role = WeightRole::kMixer});
-  out.matrices.push_back({.name = "indexer_k_proj", .k = hidden, .n = dim, .role = WeightRole::kMixer});
-  out.matrices.push_back({.name = "indexer_weights_proj", .k = hidden, .n = heads, .role = WeightRole::kOther});
+  const auto add = [&](const char* name, double k, double n, WeightRole role) {
+    out.matrices.push_back({.name = name, .k = k, .n = n, .role = role, .input = ProductInput::kEarlier});
+  };
+  add("indexer_q_proj", query_width, heads * dim, WeightRole::kMixer);
+  add("indexer_k_proj", hidden, dim, WeightRole::kMixer);
+  add("indexer_weights_proj", hidden, heads, WeightRole::kOther);
   out.vectors += 2 * dim;
 }
 

@@ -31,8 +31,7 @@ class LatentModel final : public MixerModel {
             .chosen_tokens = a_.indexer_top_k,
             .norms_keys = false,
             .captured_prefill = false,
-            .reads_nvfp4 = false,
-            .writes_nvfp4 = false};
+            .fused_nvfp4 = false};
   }
   std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
   std::optional<AbsorbedProjection> absorbed() const override {
@@ -94,9 +93,8 @@ void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
   const double heads = heads_of(a_.heads, s);
   const double query = heads * (a_.nope_dim + a_.rope_dim);
   const double cached = a_.latent_dim + a_.rope_dim;
-  const auto add = [&](std::string name, double k, double n, bool projection = true) {
-    out.matrices.push_back(
-        {.name = std::move(name), .k = k, .n = n, .role = WeightRole::kMixer, .projection = projection});
+  const auto add = [&](const char* name, double k, double n, ProductInput input = ProductInput::kAnything) {
+    out.matrices.push_back({.name = name, .k = k, .n = n, .role = WeightRole::kMixer, .input = input});
   };
   if (a_.query_rank > 0) {
     add("qkv_a_proj", hidden, a_.query_rank + cached);
@@ -104,12 +102,15 @@ void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
     out.vectors += a_.query_rank;
   } else {
     add("q_proj", hidden, query);
-    add("kv_a_proj", hidden, cached);
+    add("kv_a_proj", hidden, cached, ProductInput::kEarlier);
   }
   out.vectors += a_.latent_dim;
-  if (!a_.shared_vector) add("kv_b_proj", a_.latent_dim, heads * (a_.nope_dim + a_.value_dim), false);
+  if (!a_.shared_vector) {
+    add("kv_b_proj", a_.latent_dim, heads * (a_.nope_dim + a_.value_dim));
+    out.matrices.back().projection = false;
+  }
   if (a_.compression > 1) add("compressor_proj", hidden, 2.0 * cached);
-  if (a_.output_gate) add("gate_proj", hidden, heads * a_.value_dim);
+  if (a_.output_gate) add("gate_proj", hidden, heads * a_.value_dim, ProductInput::kEarlier);
   add_output(out, heads, hidden, s);
   indexer().add_weights(out, a_.query_rank > 0 ? a_.query_rank : hidden, hidden);
 }

@@ -15,8 +15,7 @@ class NoMixerModel final : public MixerModel {
             .chosen_tokens = 0,
             .norms_keys = false,
             .captured_prefill = false,
-            .reads_nvfp4 = false,
-            .writes_nvfp4 = false};
+            .fused_nvfp4 = false};
   }
   std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
   std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
