@@ -50,6 +50,12 @@ struct LiveRequest {
   bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
 };
 
+/// Runs as soon as its cache, which is under way, is here.
+inline bool landing(const LiveRequest& r) { return r.phase == Phase::kPrefill && r.base == r.target; }
+
+/// Waits for room for its whole cache, which is elsewhere: nothing of it is left to prefill.
+inline bool comes_back(const LiveRequest& r) { return (r.swapped || r.remote) && r.base == r.target; }
+
 /// Its cache is lost before the decoding replica had it. A first token comes with the cache, later ones before it.
 inline void lose_remote_cache(LiveRequest& r) {
   r.remote = false;

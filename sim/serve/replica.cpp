@@ -9,119 +9,83 @@
 namespace roofcast {
 Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOptions& options, StepPricer& pricer,
                  StepPricer* draft_pricer, RequestTable& requests, Collector& collector)
-    : deployment_(std::move(deployment)),
-      engine_(deployment_->engine),
-      options_(options),
-      rules_(make_scheduler(engine_.scheduler)),
+    : parts_(std::move(deployment), options, pricer, requests, collector),
+      departures_(parts_),
+      plan_(parts_, departures_),
       pricer_(pricer),
       draft_pricer_(draft_pricer),
-      requests_(requests),
-      collector_(collector),
-      front_end_(engine_, options_.prompt_text),
-      gaps_(collector, engine_.stream_interval),
-      pool_(*deployment_),
-      growth_(pool_.layout()),
       law_(options.speculation),
-      random_(options.seed),
-      max_seqs_(std::max(1, deployment_->seats())),
-      budget_(std::int64_t{std::max(1, engine_.max_num_batched_tokens)} * deployment_->sharding.attention_dp),
-      rank_budget_(std::max(1, engine_.max_num_batched_tokens)),
-      query_len_(options.speculation.query_len()),
-      waiting_(options.policy) {}
+      random_(options.seed) {}
 
 bool Replica::can_serve(const LiveRequest& r) const {
-  const std::int64_t total = options_.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
-  const double longest = engine_.max_model_len > 0 ? engine_.max_model_len : deployment_->model.max_context;
+  const Deployment& d = *parts_.deployment;
+  const std::int64_t total =
+      parts_.options.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
+  const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   if (longest > 0 && static_cast<double>(total) > longest) return false;
-  if (pool_.layout().bytes(total) > pool_.capacity() / deployment_->sharding.attention_dp) return false;
-  return engine_.chunked_prefill || rules_.whole_batch || r.prompt <= rank_budget_;
+  return parts_.kv.bytes(total) <= pool().capacity() / d.sharding.attention_dp && plan_.fits_whole(r);
 }
 
 void Replica::submit(Slot slot, SimTime sent) {
-  LiveRequest& r = requests_[slot];
-  r.replica = static_cast<std::uint16_t>(options_.index);
-  arrive(slot, front_end_.receive(sent, r.prompt));
+  LiveRequest& r = parts_.requests[slot];
+  r.replica = static_cast<std::uint16_t>(index());
+  arrive(slot, parts_.delivery.receive(sent, r.prompt));
+}
+
+void Replica::submit_prefilled(Slot slot, SimTime now) {
+  LiveRequest& r = parts_.requests[slot];
+  r.replica = static_cast<std::uint16_t>(index());
+  r.remote = true;
+  arrive(slot, now);
 }
 
 void Replica::arrive(Slot slot, SimTime ready) {
-  inbox_.push_back({ready, slot});
-  prompt_tokens_ += requests_[slot].prompt;
+  parts_.queue.send(ready, slot);
   if (!busy_) {
-    if (inbox_.size() == 1) ++generation_;
+    if (parts_.queue.inbox().size() == 1) ++generation_;
   } else if (run_.whole && run_.steps > 1 && arrival_matters()) {
     const std::int64_t steps = steps_until_seen(ready, run_.steps);
     if (steps < run_.steps) price_run(steps);
   }
 }
 
+/// Something has changed while idle: a waiting request may find room now.
+void Replica::wake(SimTime now) {
+  woken_ = true;
+  wake_ = now;
+}
+
 /// The run ends with the step under way.
 void Replica::cut_run(SimTime now) {
   if (!busy_ || !run_.whole || run_.steps == 1) return;
   const Seconds past = (now - run_.start).seconds();
-  const std::int64_t steps = pricer_.steps_within(run_.rows, run_.context, query_len_, past, run_.steps);
+  const std::int64_t steps = pricer_.steps_within(run_.rows, run_.context, parts_.query_len, past, run_.steps);
   if (steps < run_.steps) price_run(steps);
 }
 
 /// Between steps, as engines abort requests.
 bool Replica::cancel(Slot slot, SimTime now) {
-  LiveRequest& r = requests_[slot];
+  LiveRequest& r = parts_.requests[slot];
   r.cancelled = true;
   if (busy_ || landing(r)) {
-    cancelled_.push_back(slot);
+    departures_.cancel(slot);
     cut_run(now);
     return false;
   }
-  drop(slot);
+  departures_.drop(slot);
   ++generation_;
-  if (!waiting_.empty()) {
-    woken_ = true;
-    wake_ = now;
-  }
+  if (!parts_.queue.waiting().empty()) wake(now);
   return true;
 }
 
 void Replica::fail(SimTime now) {
-  failed_ = true;
+  departures_.fail();
   cut_run(now);
 }
 
-/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched, unless
-/// that has failed, too. One that has arrived is lost, and its client has had its first token.
 void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
-  for (const auto& [at, slot] : landings_) {
-    LiveRequest& r = requests_[slot];
-    if (r.held) {
-      r.remote = true;
-      ++r.epoch;
-    } else if (at > now) {
-      lose_remote_cache(r);
-      ++r.epoch;
-    } else if (r.produced == 1) {
-      r.last_token = at;
-    }
-  }
-  landings_.clear();
-  cancelled_.clear();
-  link_free_ = now;
-  while (oldest_ != kNoSlot) {
-    out.push_back(oldest_);
-    (void)suspend(oldest_);
-  }
-  for (; !waiting_.empty(); waiting_.pop()) out.push_back(waiting_.front());
-  for (const Arrival& arrival : inbox_) out.push_back(arrival.slot);
-  for (const Slot slot : out) {
-    LiveRequest& r = requests_[slot];
-    r.phase = Phase::kWaiting;
-    if (r.remote) continue;
-    r.swapped = false;
-    r.base = 0;
-    r.target = r.prompt + r.produced;
-  }
-  inbox_.clear();
-  waiting_tokens_ = prompt_tokens_ = 0;
-  close_batch();
-  pool_.forget();
-  failed_ = woken_ = false;
+  departures_.evacuate(now, out);
+  woken_ = false;
   carry_ = Seconds(0);
   idle_since_ = now;
   ++generation_;
@@ -129,133 +93,112 @@ void Replica::evacuate(SimTime now, std::vector<Slot>& out) {
 
 void Replica::withdraw(int source, SimTime now, std::vector<Slot>& out) {
   const std::size_t before = out.size();
-  const auto take = [&](Slot slot) {
-    const LiveRequest& r = requests_[slot];
-    if (r.remote && r.source == source && !r.cancelled) out.push_back(slot);
-  };
-  waiting_.for_each(take);
-  for (const Arrival& arrival : inbox_) take(arrival.slot);
+  departures_.withdraw(source, out);
   if (out.size() == before) return;
-  for (std::size_t i = before; i < out.size(); ++i) drop(out[i]);
   ++generation_;
   if (busy_) return cut_run(now);
-  woken_ = !waiting_.empty();
+  woken_ = !parts_.queue.waiting().empty();
   wake_ = now;
-}
-
-void Replica::submit_prefilled(Slot slot, SimTime now) {
-  LiveRequest& r = requests_[slot];
-  r.replica = static_cast<std::uint16_t>(options_.index);
-  r.remote = true;
-  arrive(slot, now);
 }
 
 SimTime Replica::due() const {
   if (busy_) return run_.end;
   SimTime first(std::numeric_limits<std::int64_t>::max());
-  if (!inbox_.empty()) first = inbox_.front().ready;
-  if (!landings_.empty()) first = std::min(first, landings_.front().at);
+  if (!parts_.queue.inbox().empty()) first = parts_.queue.inbox().front().ready;
+  if (!landings().empty()) first = std::min(first, landings().front().at);
   return std::max(idle_since_, woken_ ? std::min(first, wake_) : first);
 }
 
 void Replica::release_held(Slot slot, SimTime now) {
-  LiveRequest& r = requests_[slot];
-  SIM_CHECK(r.held && held_ > 0, "a cache is given back once");
-  pool_.give(r.held_bytes);
-  r.held_bytes = 0;
-  r.held = false;
-  --held_;
-  if (busy_ || woken_ || waiting_.empty()) return;
-  woken_ = true;
-  wake_ = now;
+  parts_.kv.give(parts_.link.release(parts_.requests[slot]));
+  if (busy_ || woken_ || parts_.queue.waiting().empty()) return;
+  wake(now);
   ++generation_;
 }
 
 /// What a step that is planned while another one runs still sees of that one: nothing that comes after its start, or
 /// after its last kernel was launched where one thread plans and launches.
 SimTime Replica::planning_lag() const {
-  return engine_.scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
+  return parts_.engine.scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
 }
 
 /// New requests are taken before a step; with asynchronous scheduling that step was planned while the one before it
 /// ran, and an engine may look for them only every so many steps.
 void Replica::take_arrivals(SimTime now) {
-  if (engaged() && engine_.receive_interval > 1 && steps_ % engine_.receive_interval != 0) return;
-  const bool ahead = engine_.async_scheduling && engaged();
+  const EngineSpec& engine = parts_.engine;
+  const bool engaged = parts_.batch.engaged();
+  if (engaged && engine.receive_interval > 1 && steps_ % engine.receive_interval != 0) return;
+  const bool ahead = engine.async_scheduling && engaged;
   const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
   std::vector<int> of_ranks;
-  while (!inbox_.empty() && inbox_.front().ready <= seen) {
-    const Slot slot = inbox_.front().slot;
-    inbox_.pop_front();
-    waiting_tokens_ += requests_[slot].target;
-    if (ranks_wait()) assign_rank(requests_[slot], of_ranks);
-    waiting_.push(slot, requests_[slot]);
+  while (!parts_.queue.inbox().empty() && parts_.queue.inbox().front().ready <= seen) {
+    const Slot slot = parts_.queue.take_arrival();
+    if (parts_.ranks.active()) parts_.ranks.assign(parts_.requests[slot], of_ranks);
+    parts_.queue.push(slot);
   }
 }
 
-/// Whether the plan could change when a request arrives during a run of decode steps. Memory and places only get
-/// fewer until a sequence ends, so a queue whose head was refused stays as it is. Where requests are looked for only
-/// now and then, or go to the attention-DP rank with the fewest, the step that finds one must not pass unseen.
+/// Whether the plan could change when a request arrives during a run of decode steps. Where requests are looked for
+/// only now and then, or go to the attention-DP rank with the fewest, the step that finds one must not pass unseen.
 bool Replica::arrival_matters() const {
-  if (engine_.receive_interval > 1 || ranks_wait()) return true;
-  if (rules_.whole_batch || running_ >= max_seqs_) return false;
-  if (engine_.prefill_wait_steps > 0) return true;
-  return waiting_.empty() || !waiting_.first_come();
+  if (parts_.engine.receive_interval > 1 || parts_.ranks.active()) return true;
+  return plan_.arrival_could_start();
 }
 
 /// Steps of the run until the plan sees a request that is ready then.
 std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) const {
+  const EngineSpec& engine = parts_.engine;
   std::int64_t steps = 1;
-  const SimTime latest = engine_.async_scheduling ? ready - planning_lag() : ready;
+  const SimTime latest = engine.async_scheduling ? ready - planning_lag() : ready;
   if (latest > run_.start) {
-    steps = pricer_.steps_within(run_.rows, run_.context, query_len_, (latest - run_.start).seconds(), limit);
-    if (engine_.async_scheduling) ++steps;
+    const Seconds left = (latest - run_.start).seconds();
+    steps = pricer_.steps_within(run_.rows, run_.context, parts_.query_len, left, limit);
+    if (engine.async_scheduling) ++steps;
   }
-  if (const std::int64_t every = engine_.receive_interval; every > 1)
+  if (const std::int64_t every = engine.receive_interval; every > 1)
     steps += (every - (steps_ + steps) % every) % every;
   return std::min(steps, limit);
 }
 
+/// Steps for which the plan stays the same.
 std::int64_t Replica::run_length() {
-  std::int64_t limit = options_.max_steps_per_event;
-  const auto leaves = [&](Slot slot) { return !landing(requests_[slot]); };
-  if (preempted_ || std::any_of(cancelled_.begin(), cancelled_.end(), leaves)) limit = 1;  // one leaves after this step
-  limit =
-      std::min(finishes_.next(requests_, counter_ + limit), level_ends_.next(requests_, counter_ + limit)) - counter_;
-  if (waiting_for_more_) {
-    const std::int64_t held = ranks_wait() ? rank_clock_ % engine_.prefill_wait_steps : held_steps_;
-    limit = std::min(limit, engine_.prefill_wait_steps - held);
-  }
-  if (waiting_for_more_ && pool_.room() - growth_.bytes(counter_, limit + 1) < held_bytes_)
-    limit = 1;  // may stop fitting
-  limit = growth_.steps_in(counter_, pool_.room(), limit);
-  if (limit > 1 && !inbox_.empty() && arrival_matters()) limit = steps_until_seen(inbox_.front().ready, limit);
-  if (limit > 1 && !landings_.empty()) {
-    const Seconds left = (landings_.front().at - run_.start).seconds();
-    limit = pricer_.steps_within(run_.rows, run_.context, query_len_, left, limit);
+  std::int64_t limit = parts_.options.max_steps_per_event;
+  if (plan_.preempted() || departures_.due()) limit = 1;
+  limit = plan_.steps_held(parts_.batch.steps_to_change(limit));
+  limit = parts_.batch.steps_in(pool().room(), limit);
+  const RequestQueue& queue = parts_.queue;
+  if (limit > 1 && !queue.inbox().empty() && arrival_matters())
+    limit = steps_until_seen(queue.inbox().front().ready, limit);
+  if (limit > 1 && !landings().empty()) {
+    const Seconds left = (landings().front().at - run_.start).seconds();
+    limit = pricer_.steps_within(run_.rows, run_.context, parts_.query_len, left, limit);
   }
   return limit;
 }
 
 void Replica::start_run(SimTime now) {
   take_arrivals(now);
-  plan(now);
+  plan_.plan(now);
   ++generation_;
   woken_ = false;
-  busy_ = run_.rows > 0 || !chunks_.empty();
+  run_.rows = plan_.decodes() ? parts_.batch.rows() : 0;
+  run_.context = plan_.decodes() ? parts_.batch.context() : 0.0;
+  busy_ = run_.rows > 0 || plan_.has_prefill();
   if (!busy_) {
     idle_since_ = now;
     carry_ = Seconds(0);
-    SIM_CHECK(held_ > 0 || !landings_.empty() || (waiting_.empty() && running_ == 0),
+    SIM_CHECK(parts_.link.held() > 0 || !landings().empty() || (parts_.queue.waiting().empty() && running() == 0),
               "an idle replica has nothing to do");
     return;
   }
+  const EngineSpec& engine = parts_.engine;
   run_.start = now;
-  run_.whole = chunks_.empty() && swapped_ == Bytes(0) && !options_.speculation.active() && engine_.kv_cache;
+  run_.whole =
+      !plan_.has_prefill() && parts_.kv.moved() == Bytes(0) && !parts_.options.speculation.active() && engine.kv_cache;
   if (run_.whole) {
     // run_length() looks at what is on its way with the planning_lag() of this run's steps.
-    if (engine_.scheduler_launches && engine_.async_scheduling && !inbox_.empty())
-      run_.cost = pricer_.decode_run(run_.rows, run_.context, query_len_, 1);
+    if (engine.scheduler_launches && engine.async_scheduling && !parts_.queue.inbox().empty())
+      run_.cost = pricer_.decode_run(run_.rows, run_.context, parts_.query_len, 1);
     return price_run(run_length());
   }
   run_.steps = 1;
@@ -267,37 +210,42 @@ void Replica::start_run(SimTime now) {
 void Replica::price_run(std::int64_t steps) {
   SIM_CHECK(steps >= 1, "a run has a step");
   run_.steps = steps;
-  run_.cost = pricer_.decode_run(run_.rows, run_.context, query_len_, steps);
+  run_.cost = pricer_.decode_run(run_.rows, run_.context, parts_.query_len, steps);
   run_.end = run_.start + SimTime::of(run_.cost.time + carry_);
   run_.last_start = run_.start;
-  if (engine_.async_scheduling && steps > 1) {
-    run_.last_start += SimTime::of(pricer_.decode_run(run_.rows, run_.context, query_len_, steps - 1).time);
+  if (parts_.engine.async_scheduling && steps > 1) {
+    run_.last_start += SimTime::of(pricer_.decode_run(run_.rows, run_.context, parts_.query_len, steps - 1).time);
   }
   ++generation_;
 }
 
-/// One step with all that belongs to it: chunks, decodes, drafts, and cache moved over PCIe.
-StepCost Replica::price_step() {
+/// Chunks and decodes of the step. Without a cache every sequence is computed from its beginning.
+StepBatch Replica::step_batch() {
   priced_chunks_.clear();
-  for (const Chunk& c : chunks_) {
-    const LiveRequest& r = requests_[c.slot];
+  for (const PlannedChunk& c : plan_.chunks()) {
+    const LiveRequest& r = parts_.requests[c.slot];
     priced_chunks_.push_back(
         {.tokens = c.tokens, .context_before = static_cast<int>(r.base), .last = r.base + c.tokens == r.target});
   }
-  if (!engine_.kv_cache && run_.rows > 0) {  // every sequence is computed from its beginning
-    for (Slot s = oldest_; s != kNoSlot; s = requests_[s].newer) {
-      if (requests_[s].phase == Phase::kDecode) {
-        priced_chunks_.push_back(
-            {.tokens = static_cast<int>(tokens_of(requests_[s])) + 1, .context_before = 0, .last = true});
-      }
-    }
+  const bool cached = parts_.engine.kv_cache;
+  if (!cached && run_.rows > 0) {
+    parts_.batch.for_each([&](Slot, const LiveRequest& r) {
+      if (r.phase != Phase::kDecode) return;
+      const int tokens = static_cast<int>(parts_.batch.tokens_of(r)) + 1;
+      priced_chunks_.push_back({.tokens = tokens, .context_before = 0, .last = true});
+    });
   }
-  StepCost cost = pricer_.cost({.decodes = engine_.kv_cache ? run_.rows : 0,
-                                .decode_context = engine_.kv_cache ? run_.context : 0.0,
-                                .query_len = query_len_,
-                                .prefills = priced_chunks_,
-                                .rank_prefill_tokens = ranks_wait() ? fullest_rank_prefill() : 0.0});
-  const SpeculationSpec& spec = options_.speculation;
+  return {.decodes = cached ? run_.rows : 0,
+          .decode_context = cached ? run_.context : 0.0,
+          .query_len = parts_.query_len,
+          .prefills = priced_chunks_,
+          .rank_prefill_tokens = parts_.ranks.active() ? parts_.ranks.fullest_prefill(plan_.chunks()) : 0.0};
+}
+
+/// One step with all that belongs to it: chunks, decodes, drafts, and cache moved over PCIe.
+StepCost Replica::price_step() {
+  StepCost cost = pricer_.cost(step_batch());
+  const SpeculationSpec& spec = parts_.options.speculation;
   if (spec.active() && run_.rows > 0) {
     cost.time += spec.draft_time;
     if (draft_pricer_ != nullptr) {
@@ -307,7 +255,8 @@ StepCost Replica::price_step() {
       cost.bytes += draft.bytes;
     }
   }
-  if (swapped_ > Bytes(0)) cost.time += host_copy(swapped_, deployment_->machine()).time;
+  const Bytes moved = parts_.kv.moved();
+  if (moved > Bytes(0)) cost.time += host_copy(moved, parts_.deployment->machine()).time;
   return cost;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/serve/live_request.h"
 #include "sim/serve/simulation.h"
 
 namespace roofcast::fake {
@@ -67,6 +68,16 @@ inline ServingOptions options(StepLaw law = {}) {
   ServingOptions o;
   o.pricer = [law](std::shared_ptr<const Deployment>) { return std::make_unique<LinearPricer>(law); };
   return o;
+}
+
+/// A request of a table, with hashes of prefix blocks of 16 tokens.
+inline Slot add(RequestTable& requests, int prompt, int output, std::vector<std::uint64_t> blocks = {}) {
+  Request request;
+  request.prompt_tokens = prompt;
+  request.output_tokens = output;
+  request.prefix_blocks.assign(blocks.begin(), blocks.end());
+  request.prefix_block_tokens = 16;
+  return requests.add(request);
 }
 
 /// Requests given one by one.

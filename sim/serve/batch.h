@@ -1,0 +1,89 @@
+#pragma once
+// The sequences that run on a replica.
+
+#include <vector>
+
+#include "sim/serve/decode_growth.h"
+#include "sim/serve/step_heap.h"
+
+namespace roofcast {
+
+/// Prompts under way and decoding sequences, in the order of their admission. A decoding sequence is not touched step
+/// by step: its LiveRequest holds tokens and end relative to a counter of decode steps.
+class Batch {
+ public:
+  /// `speculates`: steps add a different number of tokens to each sequence.
+  Batch(RequestTable& requests, const KvLayout& layout, bool speculates)
+      : requests_(requests), layout_(layout), growth_(layout), speculates_(speculates) {}
+
+  int running() const { return running_; }  ///< prefilling, decoding, or waiting for a cache under way
+  int decoding() const { return decoding_; }
+  Slot oldest() const { return oldest_; }
+  Slot newest() const { return newest_; }
+  const std::vector<Slot>& prompts() const { return prompts_; }  ///< those that need more chunks, by admission
+  bool engaged() const { return decoding_ > 0 || !prompts_.empty(); }
+  template <class F>
+  void for_each(F visit) const {  ///< `visit` may take the sequence out
+    for (Slot slot = oldest_, next; slot != kNoSlot; slot = next) {
+      next = requests_[slot].newer;
+      visit(slot, requests_[slot]);
+    }
+  }
+
+  /// Rows of a decode step and the tokens in their caches, idle rows included.
+  int rows() const { return decoding_ + idle_rows_; }
+  double context() const { return static_cast<double>(context_ + idle_context_); }
+  std::int64_t tokens_of(const LiveRequest& r) const { return r.phase == Phase::kDecode ? r.base + counter_ : r.base; }
+  int produced_of(const LiveRequest& r) const {
+    return r.phase == Phase::kDecode ? r.output - static_cast<int>(r.finish - counter_) : r.produced;
+  }
+
+  void enter(Slot slot);
+  void leave(Slot slot);
+  void add_prompt(Slot slot) { prompts_.push_back(slot); }
+  void remove_prompt(Slot slot) { std::erase(prompts_, slot); }
+  void join_decodes(Slot slot);
+  void leave_decodes(Slot slot);
+
+  /// Bytes of cache that the next decode steps take; without speculation.
+  std::int64_t growth(std::int64_t steps) const { return growth_.bytes(counter_, steps); }
+  /// Bytes of cache that the next decode step may take, with `query_len` tokens of each sequence.
+  std::int64_t growth_of_step(int query_len) const;
+  /// The largest number of decode steps up to `limit` that need no more than `room`.
+  std::int64_t steps_in(std::int64_t room, std::int64_t limit) const { return growth_.steps_in(counter_, room, limit); }
+  /// Decode steps until a sequence ends or fills a window of its cache, at most `limit`.
+  std::int64_t steps_to_change(std::int64_t limit);
+  void advance(std::int64_t steps);                   ///< every decoding sequence has so many tokens more
+  void advance(LiveRequest& r, std::int64_t tokens);  ///< one of them alone, under speculation
+  /// Tokens until the end of a decoding sequence.
+  std::int64_t left_of(const LiveRequest& r) const { return r.finish - counter_; }
+  template <class F>
+  void for_each_finished(F end) {  ///< `end` takes the sequence out
+    if (speculates_) {
+      return for_each([&](Slot slot, const LiveRequest& r) {
+        if (r.phase == Phase::kDecode && r.finish <= counter_) end(slot);
+      });
+    }
+    for (Slot slot; (slot = finishes_.pop_due(requests_, counter_)) != kNoSlot;) end(slot);
+  }
+  void raise_levels();  ///< sequences that have filled a window take smaller blocks from here on
+
+  /// An ended sequence is still computed, and keeps its room, until close().
+  void keep_row(std::int64_t tokens, std::int64_t bytes);
+  std::int64_t close();  ///< drops the idle rows; returns the bytes that they kept
+
+ private:
+  RequestTable& requests_;
+  const KvLayout& layout_;
+  DecodeGrowth growth_;
+  bool speculates_;
+  std::vector<Slot> prompts_;
+  Slot oldest_ = kNoSlot, newest_ = kNoSlot;
+  int running_ = 0, decoding_ = 0, idle_rows_ = 0;
+  std::int64_t context_ = 0;  ///< tokens in the caches of the decoding ones
+  std::int64_t idle_context_ = 0, idle_bytes_ = 0;
+  std::int64_t counter_ = 0;  ///< decode steps so far
+  StepHeap finishes_, level_ends_;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,75 @@
+#pragma once
+// Caches that move between replicas that prefill and replicas that decode.
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "sim/serve/live_request.h"
+
+namespace roofcast {
+
+/// One replica's side: the caches that it fetches, one after another over its link, and those that it holds for
+/// sequences it has handed over until they were sent.
+class CacheLink {
+ public:
+  CacheLink(BytesPerSecond bandwidth, Seconds latency) : bandwidth_(bandwidth), latency_(latency) {}
+
+  /// A cache on its way, by the time at which it is here.
+  struct Landing {
+    SimTime at;
+    Slot slot;
+  };
+  struct Transfer {
+    SimTime begin, end;  ///< on the link
+    SimTime landed;
+  };
+  Transfer fetch(Slot slot, Bytes cache, SimTime now) {
+    const SimTime begin = std::max(free_, now);
+    free_ = begin + SimTime::of(cache / bandwidth_);
+    landings_.push_back({free_ + SimTime::of(latency_), slot});
+    fetches_.push_back(landings_.back());
+    return {begin, free_, landings_.back().at};
+  }
+  const std::deque<Landing>& landings() const { return landings_; }
+  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }  ///< begun since the last call
+  bool landed(SimTime now) const { return !landings_.empty() && landings_.front().at <= now; }
+  Landing pop() {
+    const Landing first = landings_.front();
+    landings_.pop_front();
+    return first;
+  }
+  /// Nothing under way arrives any more.
+  void clear(SimTime now) {
+    landings_.clear();
+    free_ = now;
+  }
+
+  /// The cache of a sequence handed over stays on this replica, `source`.
+  void hold(LiveRequest& r, int source, std::int64_t bytes) {
+    r.held_bytes = bytes;
+    r.source = static_cast<std::uint16_t>(source);
+    r.held = true;
+    ++held_;
+  }
+  /// It has been sent; returns the bytes that are free now.
+  std::int64_t release(LiveRequest& r) {
+    SIM_CHECK(r.held && held_ > 0, "a cache is given back once");
+    r.held = false;
+    --held_;
+    return std::exchange(r.held_bytes, 0);
+  }
+  int held() const { return held_; }
+
+ private:
+  BytesPerSecond bandwidth_;
+  Seconds latency_;
+  std::deque<Landing> landings_;
+  std::vector<Landing> fetches_;
+  SimTime free_;
+  int held_ = 0;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,44 @@
+#pragma once
+// Requests that leave a replica: ended, preempted, given up by their clients, or lost with a GPU.
+
+#include <vector>
+
+#include "sim/serve/replica_parts.h"
+
+namespace roofcast {
+
+class Departures {
+ public:
+  explicit Departures(ReplicaParts& parts) : parts_(parts) {}
+
+  /// A running sequence leaves. What it has computed can be found in the prefix cache; a static batch keeps its row.
+  void retire(Slot slot);
+  /// A running sequence stops, with the tokens it has had, and gives back its cache. Returns the tokens that it held.
+  std::int64_t suspend(Slot slot);
+  /// A request leaves wherever it is.
+  void drop(Slot slot);
+
+  /// The client of a request has given up. It leaves when the step under way ends, or when its cache has landed.
+  void cancel(Slot slot) { cancelled_.push_back(slot); }
+  /// Whether one that was cancelled can leave after the next step.
+  bool due() const;
+  /// The cancelled requests leave that can, and join those that ended with the step.
+  void drop_cancelled(std::vector<EndedRequest>& ended);
+
+  /// A GPU has failed: all leave after the step under way.
+  void fail() { failed_ = true; }
+  bool failed() const { return failed_; }
+  /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
+  void evacuate(SimTime now, std::vector<Slot>& out);
+  /// Requests that wait for caches of a lost replica leave.
+  void withdraw(int source, std::vector<Slot>& out);
+
+ private:
+  void lose_landings(SimTime now);
+
+  ReplicaParts& parts_;
+  std::vector<Slot> cancelled_;
+  bool failed_ = false;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,310 @@
+#include "sim/serve/step_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofcast {
+
+StepPlan::StepPlan(ReplicaParts& parts, Departures& departures)
+    : parts_(parts),
+      departures_(departures),
+      budget_(std::int64_t{std::max(1, parts.engine.max_num_batched_tokens)} * parts.deployment->sharding.attention_dp),
+      rank_budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
+
+/// vLLM V1 and TensorRT-LLM: decodes, then prefill chunks within what is left of the token budget. SGLang: prefill
+/// chunks alone whenever there are any, else decodes.
+void StepPlan::plan(SimTime now) {
+  now_ = now;
+  chunks_.clear();
+  parts_.kv.begin_step();
+  decodes_ = preempted_ = held_ = false;
+  land();
+  if (parts_.rules.whole_batch) {
+    running() == 0 ? admit_all(budget()) : (void)continue_prefills(budget(), WhenFull::kWait);
+    if (!has_prefill()) decode();
+  } else if (parts_.rules.mixed) {
+    decode();
+    prefill(budget() - decode_tokens(), WhenFull::kPreempt);
+  } else {
+    prefill(budget(), WhenFull::kWait);
+    if (!has_prefill()) decode();
+  }
+}
+
+void StepPlan::decode() {
+  decodes_ = true;
+  make_room_for_decodes();
+}
+
+void StepPlan::prefill(std::int64_t budget, WhenFull when_full) {
+  if (parts_.ranks.active()) return prefill_by_rank(budget, when_full);
+  held_ = holds(budget, when_full);
+  if (held_ || !continue_within(budget, when_full) || preempted_) return;
+  admit(budget, false);
+}
+
+/// TensorRT-LLM's batch waiting: while sequences decode, prefill is held until the tokens of the step reach a share
+/// of the budget or so many steps have passed. Of what waits, as many prompts count as there are free places.
+bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
+  const EngineSpec& engine = parts_.engine;
+  if (engine.prefill_wait_ratio <= 0 || engine.prefill_wait_steps <= 0 || decoding() == 0) {
+    steps_waited_ = 0;
+    return false;
+  }
+  double tokens = 0;
+  held_bytes_ = 0;
+  const std::vector<Slot>& prompts = parts_.batch.prompts();
+  if (when_full == WhenFull::kWait && !prompts.empty()) {
+    const LiveRequest& r = parts_.requests[prompts.front()];
+    const std::int64_t chunk = std::min({r.target - r.base, budget, rank_budget_});
+    held_bytes_ = parts_.kv.bytes(r.base + chunk) - parts_.kv.bytes(r.base);
+    if (held_bytes_ > parts_.kv.room()) return false;  // it waits for memory, not for other prompts
+  }
+  for (const Slot slot : prompts) {
+    const LiveRequest& r = parts_.requests[slot];
+    tokens += r.target - static_cast<double>(r.base);
+  }
+  const WaitingQueue& queue = parts_.queue.waiting();
+  Admission head;
+  if (!queue.empty() && running() < parts_.places && !preempted_) head = admission(queue.front(), budget);
+  if (head.possible) {
+    held_bytes_ += head.room;
+    const double waiting = static_cast<double>(queue.size());
+    const double placed = std::min<double>(waiting, parts_.places - running());
+    tokens += static_cast<double>(parts_.queue.waiting_tokens()) * placed / waiting;
+  }
+  if (tokens <= 0) return false;
+  tokens = std::min(tokens, static_cast<double>(budget)) + static_cast<double>(decoding()) * parts_.query_len;
+  const bool enough = tokens >= engine.prefill_wait_ratio * static_cast<double>(budget_);
+  if (enough || steps_waited_ >= engine.prefill_wait_steps) {
+    steps_waited_ = 0;
+    return false;
+  }
+  return true;
+}
+
+void StepPlan::make_room_for_decodes() {
+  parts_.kv.set_step_growth(parts_.batch.growth_of_step(parts_.query_len));
+  while (parts_.kv.room() < 0) preempt(parts_.batch.newest());
+}
+
+/// Each prompt takes a chunk within what its rank has left, where requests have ranks.
+bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
+  const std::vector<Slot>& prompts = parts_.batch.prompts();
+  std::vector<std::int64_t> of_ranks;
+  if (parts_.ranks.active() && !prompts.empty()) of_ranks = parts_.ranks.room(chunks_);
+  for (std::size_t i = 0; i < prompts.size() && budget > 0; ++i) {
+    const Slot slot = prompts[i];
+    LiveRequest& r = parts_.requests[slot];
+    const std::int64_t of_rank = of_ranks.empty() ? rank_budget_ : of_ranks[r.rank];
+    if (of_rank <= 0) continue;
+    const std::int64_t left = r.target - r.base, most = std::min(budget, of_rank);
+    const std::int64_t tokens = parts_.engine.chunked_prefill ? std::min(left, most) : left;
+    const std::int64_t bytes = parts_.kv.bytes(r.base + tokens) - parts_.kv.bytes(r.base);
+    while (bytes > parts_.kv.room() && r.phase == Phase::kPrefill) {
+      if (when_full == WhenFull::kWait && decoding() > 0) return false;
+      preempt(parts_.batch.newest());
+    }
+    if (r.phase != Phase::kPrefill) return false;
+    parts_.kv.take(bytes);
+    chunks_.push_back({slot, static_cast<int>(tokens)});
+    budget -= tokens;
+    if (!of_ranks.empty()) of_ranks[r.rank] -= tokens;
+  }
+  return true;
+}
+
+void StepPlan::admit(std::int64_t budget, bool all) {
+  const WaitingQueue& queue = parts_.queue.waiting();
+  while (!queue.empty() && running() < parts_.places && (budget > 0 || all)) {
+    const Slot slot = queue.front();
+    const Admission how = admission(slot, budget);
+    if (!how.possible) break;
+    parts_.queue.pop();
+    enter(slot, how);
+    budget -= how.tokens;
+  }
+}
+
+/// Caches come back whether or not prefill is held.
+void StepPlan::prefill_by_rank(std::int64_t budget, WhenFull when_full) {
+  held_ = parts_.ranks.holds();
+  if (!held_ && !continue_within(budget, when_full)) return;
+  if (!preempted_) admit_by_rank(budget);
+  if (!chunks_.empty()) parts_.ranks.prefilled();
+}
+
+/// Each rank takes its own prompts in order, within its own budget.
+void StepPlan::admit_by_rank(std::int64_t budget) {
+  std::vector<std::int64_t> room = parts_.ranks.room(chunks_);
+  using Offer = WaitingQueue::Offer;
+  parts_.queue.offer_all([&](Slot slot) {
+    if (running() >= parts_.places || budget <= 0) return Offer::kStop;
+    const LiveRequest& r = parts_.requests[slot];
+    if (held_ && !comes_back(r)) return Offer::kSkipped;
+    std::int64_t& left = room[r.rank];
+    const bool alone = chunks_.empty() && r.produced > 0;  // preempted, and longer than a step by now
+    const bool fits = comes_back(r) || (parts_.engine.chunked_prefill ? left > 0 : r.target - r.base <= left || alone);
+    if (!fits) {
+      left = 0;
+      return Offer::kSkipped;
+    }
+    const Admission how = admission(slot, std::min(budget, left));
+    if (!how.possible) return Offer::kStop;
+    parts_.queue.admitted(slot);
+    left -= how.tokens;
+    budget -= how.tokens;
+    enter(slot, how);
+    return Offer::kTaken;
+  });
+}
+
+/// The share of the output that is set aside: all of it where nothing may be preempted, and for what has been
+/// preempted once.
+bool StepPlan::reserves(const LiveRequest& r, Admission& how) const {
+  if (!parts_.rules.reserves) return true;
+  const double ratio = parts_.rules.whole_output || r.preemptions > 0 ? 1.0 : parts_.engine.reserve_output_ratio;
+  const auto output = static_cast<std::int64_t>(std::ceil(ratio * (parts_.options.prefill_only ? 1 : r.output)));
+  const std::int64_t unseen =
+      parts_.options.speculation.active() ? 0 : 1;  // the last token is never read again, but verified
+  const std::int64_t longest = std::max<std::int64_t>(r.target, r.prompt + std::max<std::int64_t>(output - unseen, 0));
+  how.reserve = std::max(how.bytes, parts_.kv.bytes(longest) - how.hit.bytes);
+  return parts_.kv.can_reserve(how.reserve, how.hit, parts_.kv.margin(running() > 0));
+}
+
+StepPlan::Admission StepPlan::admission(Slot slot, std::int64_t budget) const {
+  const LiveRequest& r = parts_.requests[slot];
+  const KvAccount& kv = parts_.kv;
+  Admission how;
+  const bool elsewhere = r.swapped || r.remote;
+  if (!elsewhere) how.hit = kv.look_up(slot);
+  const std::int64_t there = elsewhere ? r.base : how.hit.tokens, left = r.target - there;
+  const std::int64_t most = std::min(budget, rank_budget_),
+                     tokens = parts_.engine.chunked_prefill ? std::min(left, most) : left;
+  // Without chunks a prompt has to fit; one that grew by what it had generated before it was preempted goes alone.
+  const bool alone = chunks_.empty() && r.produced > 0;
+  if (tokens > most && !parts_.rules.whole_batch && !alone) return how;
+  how.tokens = static_cast<int>(tokens);
+  how.bytes = kv.bytes(there + tokens) - how.hit.bytes;
+  // Room for the step that a decoding sequence takes part in as soon as it is back.
+  const std::int64_t next = std::min<std::int64_t>(there + parts_.query_len, r.prompt + r.output);
+  const std::int64_t growth = elsewhere && left == 0 ? kv.bytes(next) - how.bytes : 0;
+  const std::int64_t needed = parts_.engine.prompt_must_fit ? kv.bytes(r.target) - how.hit.bytes : how.bytes;
+  how.room = std::max(needed, how.bytes) + growth + how.hit.unpinned + kv.margin(running() > 0);
+  how.possible = how.room <= kv.room() && reserves(r, how);
+  return how;
+}
+
+void StepPlan::enter(Slot slot, const Admission& how) {
+  LiveRequest& r = parts_.requests[slot];
+  if (!r.started) {
+    r.started = true;
+    r.scheduled = now_;
+    r.cached = how.hit.tokens;
+  }
+  parts_.batch.enter(slot);
+  parts_.kv.admit(slot, how.hit, how.bytes, how.reserve);
+  if (r.remote) return fetch(slot, how.bytes);
+  restore(r, how.hit);
+  if (r.base == r.target) {  // it had been decoding
+    parts_.batch.join_decodes(slot);
+    parts_.delivery.join(r.last_token);
+    if (decodes_) make_room_for_decodes();
+    return;
+  }
+  if (how.tokens > 0) chunks_.push_back({slot, how.tokens});
+  if (r.base + how.tokens < r.target) parts_.batch.add_prompt(slot);
+}
+
+/// What is in host memory is copied back before the step that goes on from it.
+void StepPlan::restore(LiveRequest& r, const KvPool::Hit& hit) {
+  if (r.swapped) {
+    r.swapped = false;
+    parts_.kv.move(parts_.kv.bytes(r.base));
+    return;
+  }
+  r.base = hit.tokens;
+  if (hit.host == 0) return;
+  parts_.kv.move(hit.host);
+  parts_.collector.metrics().offload_loaded_tokens += hit.host_tokens;
+  parts_.collector.metrics().offload_loaded_bytes += static_cast<double>(hit.host);
+}
+
+/// The client has its first token when its cache is here.
+void StepPlan::fetch(Slot slot, std::int64_t bytes) {
+  LiveRequest& r = parts_.requests[slot];
+  r.remote = false;
+  const Bytes cache(static_cast<double>(bytes));
+  const CacheLink::Transfer transfer = parts_.link.fetch(slot, cache, now_);
+  parts_.collector.transfer({.request = r.id,
+                             .from = r.source,
+                             .to = parts_.options.index,
+                             .prefilled = r.prefilled.seconds(),
+                             .start = transfer.begin.seconds(),
+                             .end = transfer.end.seconds(),
+                             .bytes = cache});
+  if (r.produced <= 1) r.first_token = transfer.landed;  // else its client had tokens before a replica was lost
+}
+
+void StepPlan::land() {
+  while (parts_.link.landed(now_)) {
+    const auto [at, slot] = parts_.link.pop();
+    parts_.batch.join_decodes(slot);
+    parts_.delivery.join(parts_.requests[slot].produced > 1 ? parts_.requests[slot].last_token : at);
+  }
+}
+
+/// Recompute: the cache is given up, and the prompt with all tokens so far is prefilled again but for the blocks that
+/// are found. vLLM finds those again whose room nobody took: tail first (v1/core/sched/scheduler.py, _preempt_request;
+/// kv_cache_manager.py, get_computed_blocks). SGLang's tree has only the prompt (managers/schedule_batch.py,
+/// release_req). Swap: the cache moves to host memory and comes back as it was.
+void StepPlan::preempt(Slot victim) {
+  while (victim != kNoSlot && landing(parts_.requests[victim])) victim = parts_.requests[victim].older;
+  SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
+  LiveRequest& r = parts_.requests[victim];
+  const bool decoded = r.phase == Phase::kDecode, swaps = parts_.engine.preemption == "swap";
+  if (!swaps) {
+    const std::int64_t held = parts_.batch.tokens_of(r);
+    parts_.kv.publish_computed(victim, parts_.rules.mixed ? held : std::min<std::int64_t>(held, r.prompt));
+  }
+  const std::int64_t tokens = departures_.suspend(victim);
+  if (swaps) {
+    r.swapped = true;
+    parts_.kv.move(parts_.kv.bytes(tokens));
+    if (decoded) r.target = static_cast<int>(tokens);
+  } else {
+    r.base = 0;
+    r.target = r.prompt + r.produced;
+  }
+  r.phase = Phase::kWaiting;
+  ++r.preemptions;
+  ++parts_.collector.metrics().preemptions;
+  parts_.queue.push_preempted(victim);
+  preempted_ = true;
+  if (parts_.kv.step_growth() > 0) parts_.kv.set_step_growth(parts_.batch.growth_of_step(parts_.query_len));
+}
+
+bool StepPlan::arrival_could_start() const {
+  if (parts_.rules.whole_batch || running() >= parts_.places) return false;
+  if (parts_.engine.prefill_wait_steps > 0) return true;
+  return parts_.queue.waiting().empty() || !parts_.queue.waiting().first_come();
+}
+
+std::int64_t StepPlan::steps_held(std::int64_t limit) const {
+  if (!held_) return limit;
+  limit = std::min(limit, parts_.ranks.active() ? parts_.ranks.steps_until_release()
+                                                : parts_.engine.prefill_wait_steps - steps_waited_);
+  // The first of them may stop fitting.
+  return parts_.kv.pool().room() - parts_.batch.growth(limit + 1) < held_bytes_ ? 1 : limit;
+}
+
+void StepPlan::advance(std::int64_t steps) {
+  if (held_) steps_waited_ += steps;
+  parts_.ranks.advance(steps);
+}
+
+bool StepPlan::fits_whole(const LiveRequest& r) const {
+  return parts_.engine.chunked_prefill || parts_.rules.whole_batch || r.prompt <= rank_budget_;
+}
+
+}  // namespace roofcast

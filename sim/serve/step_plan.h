@@ -1,0 +1,89 @@
+#pragma once
+// The next step of a replica while it is being planned.
+
+#include <vector>
+
+#include "sim/serve/departures.h"
+#include "sim/serve/replica_parts.h"
+
+namespace roofcast {
+
+class StepPlan {
+ public:
+  StepPlan(ReplicaParts& parts, Departures& departures);
+
+  std::int64_t budget() const { return budget_; }  ///< tokens of a step, of all attention-DP ranks together
+  std::int64_t decode_tokens() const { return std::int64_t{parts_.batch.decoding()} * parts_.query_len; }
+  int running() const { return parts_.batch.running(); }    ///< sequences, prefilling or decoding
+  int decoding() const { return parts_.batch.decoding(); }  ///< of them
+  std::size_t waiting() const { return parts_.queue.waiting().size(); }
+  bool has_prefill() const { return !chunks_.empty(); }  ///< in this step
+
+  /// All decoding sequences take part in the step. The youngest running ones are preempted until the others have room
+  /// for it.
+  void decode();
+
+  /// What a prompt under way does when its next chunk finds no room.
+  enum class WhenFull {
+    kPreempt,  ///< the youngest running sequences are preempted
+    kWait,     ///< it waits while sequences decode, for they end
+  };
+  /// Prompts take part, with `budget` tokens in all: those under way, then waiting ones. Settings of the engine may
+  /// hold them (EngineSpec::prefill_wait_steps, attention_dp_balance).
+  void prefill(std::int64_t budget, WhenFull when_full);
+  /// Those under way alone. False when one could not go on: then nothing younger may start either.
+  bool continue_prefills(std::int64_t budget, WhenFull when_full) { return continue_within(budget, when_full); }
+  /// All waiting prompts start that find places and room, even where no tokens of the budget are left for them.
+  void admit_all(std::int64_t budget) { admit(budget, true); }
+
+  /// Whether a request that arrives between decode steps could start. Room and places only get fewer until a sequence
+  /// ends, so a first-come queue whose head was refused stays as it is.
+  bool arrival_could_start() const;
+
+  // What the replica asks of the plan
+  void plan(SimTime now);
+  const std::vector<PlannedChunk>& chunks() const { return chunks_; }
+  bool decodes() const { return decodes_; }
+  bool preempted() const { return preempted_; }
+  /// Decode steps for which the plan certainly stays the same, at most `limit`, as far as held prompts are concerned.
+  std::int64_t steps_held(std::int64_t limit) const;
+  void advance(std::int64_t steps);  ///< the planned step was run so many times
+  bool fits_whole(const LiveRequest& request) const;
+
+ private:
+  struct Admission {
+    KvPool::Hit hit;
+    int tokens = 0;          ///< of the first chunk
+    std::int64_t bytes = 0;  ///< to take now
+    std::int64_t room = 0;   ///< that there has to be
+    std::int64_t reserve = 0;
+    bool possible = false;
+  };
+  bool continue_within(std::int64_t& budget, WhenFull when_full);
+  void admit(std::int64_t budget, bool all);
+  Admission admission(Slot slot, std::int64_t budget) const;
+  bool reserves(const LiveRequest& request, Admission& how) const;
+  void enter(Slot slot, const Admission& how);
+  void restore(LiveRequest& request, const KvPool::Hit& hit);
+  void fetch(Slot slot, std::int64_t bytes);
+  void land();
+  bool holds(std::int64_t budget, WhenFull when_full);
+  void prefill_by_rank(std::int64_t budget, WhenFull when_full);
+  void admit_by_rank(std::int64_t budget);
+  void make_room_for_decodes();
+  void preempt(Slot victim);
+
+  ReplicaParts& parts_;
+  Departures& departures_;
+  std::int64_t budget_, rank_budget_;
+
+  SimTime now_;
+  std::vector<PlannedChunk> chunks_;
+  bool decodes_ = false;
+  bool preempted_ = false;         ///< by this plan, which then admits nothing
+  bool held_ = false;              ///< prompts wait for more of them
+  std::int64_t held_bytes_ = 0;    ///< that the first of them needs
+  std::int64_t steps_waited_ = 0;  ///< of held prompts
+};
+
+}  // namespace roofcast

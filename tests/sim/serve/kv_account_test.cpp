@@ -1,0 +1,56 @@
+#include "sim/serve/kv_account.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/serve/fake.h"
+
+using namespace roofcast;
+
+TEST_CASE("kv account: what is reserved cannot be reserved again") {
+  const auto d = fake::deployment(64);
+  RequestTable requests;
+  KvAccount kv(*d, requests);
+  const Slot slot = fake::add(requests, 16, 30);
+  requests[slot].base = 16;
+  kv.admit(slot, {}, 16, 40);  // takes one block and will need two more
+  CHECK(kv.room() == 64 - 16);
+  CHECK(kv.can_reserve(64 - 40, {}, 0));
+  CHECK_FALSE(kv.can_reserve(64 - 40 + 1, {}, 0));
+  CHECK_FALSE(kv.can_reserve(64 - 40, {}, 1));  // a byte is to stay free
+  kv.release(slot, false);
+  CHECK(kv.room() == 64);
+  CHECK(kv.can_reserve(64, {}, 0));
+}
+
+TEST_CASE("kv account: blocks that become shared count once") {
+  const auto d = fake::deployment(64);
+  d->engine.prefix_caching = true;
+  RequestTable requests;
+  KvAccount kv(*d, requests);
+  const Slot slot = fake::add(requests, 32, 10, {1, 2});
+  requests[slot].base = 32;
+  kv.admit(slot, {}, 32, 48);
+  kv.publish_prompt(slot);
+  CHECK(kv.private_bytes(requests[slot]) == 0);
+  CHECK(kv.pool().pinned_bytes() == 32);
+  CHECK(kv.can_reserve(64 - 48, {}, 0));  // 32 pinned and 16 reserved
+  CHECK_FALSE(kv.can_reserve(64 - 48 + 1, {}, 0));
+  kv.release(slot, false);
+  CHECK(kv.pool().pinned_bytes() == 0);
+  // The next one finds the first of both blocks; the one that holds its last token is computed again.
+  CHECK(kv.look_up(fake::add(requests, 32, 10, {1, 2})).tokens == 16);
+}
+
+TEST_CASE("kv account: a step sets room aside for its decodes, and counts what it moves") {
+  const auto d = fake::deployment(64);
+  RequestTable requests;
+  KvAccount kv(*d, requests);
+  kv.set_step_growth(16);
+  kv.move(10);
+  kv.move(20);
+  CHECK(kv.room() == 48);
+  CHECK(kv.moved() == Bytes(30));
+  kv.begin_step();
+  CHECK(kv.room() == 64);
+  CHECK(kv.moved() == Bytes(0));
+}

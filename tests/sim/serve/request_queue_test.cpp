@@ -1,0 +1,54 @@
+#include "sim/serve/request_queue.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/serve/fake.h"
+
+using namespace roofcast;
+
+namespace {
+
+struct Queued {
+  Queued() {
+    for (const int prompt : {10, 20, 30}) queue.send(SimTime(prompt), fake::add(requests, prompt, 5));
+    for (int i = 0; i < 2; ++i) queue.push(queue.take_arrival());  // the first two wait, the third is on its way
+  }
+  RequestTable requests;
+  RequestQueue queue{requests, QueuePolicy::kFcfs};
+};
+
+}  // namespace
+
+TEST_CASE("request queue: counts tokens of prompts that wait, and of all that are here") {
+  Queued q;
+  CHECK(q.queue.size() == 3);
+  CHECK(q.queue.waiting_tokens() == 10 + 20);
+  CHECK(q.queue.prompt_tokens() == 10 + 20 + 30);
+  q.queue.pop();  // it runs, and is still here
+  CHECK(q.queue.waiting_tokens() == 20);
+  CHECK(q.queue.prompt_tokens() == 60);
+  q.queue.left(q.requests[0]);
+  CHECK(q.queue.prompt_tokens() == 50);
+}
+
+TEST_CASE("request queue: a preempted request waits first, with all that it has to prefill again") {
+  Queued q;
+  q.queue.pop();
+  q.requests[0].target = 13;
+  q.queue.push_preempted(0);
+  CHECK(q.queue.waiting().front() == 0);
+  CHECK(q.queue.waiting_tokens() == 13 + 20);
+}
+
+TEST_CASE("request queue: requests are removed wherever they are") {
+  Queued q;
+  q.queue.remove(2);  // on its way
+  q.queue.remove(0);  // waiting
+  CHECK(q.queue.size() == 1);
+  CHECK(q.queue.waiting_tokens() == 20);
+  std::vector<Slot> left;
+  q.queue.clear(left);
+  CHECK(left == std::vector<Slot>{1});
+  CHECK(q.queue.size() == 0);
+  CHECK(q.queue.prompt_tokens() == 0);
+}
