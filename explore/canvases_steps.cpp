@@ -240,7 +240,7 @@ Json batching_json(const Setup& setup, const Query& query) {
   workload.output_tokens.law = LengthSpec::Uniform{std::max(1, mean / 8), std::max(1, 2 * mean - mean / 8)};
   const std::string own = setup.deployment().engine.scheduler;
   Json runs = Json::array();
-  for (const std::string& scheduler : {std::string("static"), own == "static" ? std::string("decode_first") : own})
+  for (const std::string& scheduler : {std::string("static"), continuous_scheduler(own)})
     runs.push_back(batching_run(setup, workload, scheduler, slots));
   const double first = runs[0]["output_tokens_per_s"].get<double>();
   const double second = runs[1]["output_tokens_per_s"].get<double>();

@@ -44,13 +44,14 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   return m;
 }
 
-/// New tokens of a rank in one step of prefill: an engine that does not cut prompts takes as many whole ones as the
-/// token budget has room for, and one at least; a static batch runs whole.
+/// New tokens of a rank in one step of prefill: an engine that does not cut prompts takes as many whole ones as its
+/// scheduler has tokens for, and one at least.
 std::int64_t step_tokens(const Deployment& d, const EstimateRequest& r, std::int64_t total) {
   if (d.fidelity == Fidelity::kIdeal) return total;
   const std::int64_t budget = d.engine.max_num_batched_tokens, prompt = r.prompt_tokens;
   if (d.engine.chunked_prefill) return budget;
-  return make_scheduler(d.engine.scheduler).whole_batch ? total : std::max<std::int64_t>(1, budget / prompt) * prompt;
+  const std::int64_t tokens = make_scheduler(d.engine.scheduler)->uncut_tokens(budget);
+  return std::min(total, std::max<std::int64_t>(1, tokens / prompt) * prompt);
 }
 
 /// The steps that prefill `batch` equal prompts under a token budget, and their total. Attention-DP ranks take prompts

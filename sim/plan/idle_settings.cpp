@@ -7,6 +7,7 @@
 
 #include "sim/model/mixer_model.h"
 #include "sim/plan/rules.h"
+#include "sim/serve/scheduler.h"
 
 namespace roofcast {
 namespace {
@@ -42,7 +43,9 @@ bool no_blocks(const Deployment& d, const WorkloadSpec*) {
 }
 bool nothing_shared(const Deployment&, const WorkloadSpec* w) { return w != nullptr && !shares_prefixes(*w); }
 bool not_async(const Deployment& d, const WorkloadSpec*) { return !d.engine.async_scheduling; }
-bool reserves_nothing(const Deployment& d, const WorkloadSpec*) { return d.engine.scheduler == "decode_first"; }
+bool reserves_nothing(const Deployment& d, const WorkloadSpec*) {
+  return !make_scheduler(d.engine.scheduler)->reserved_output(d.engine, false);
+}
 
 constexpr std::array kRules{
     Rule{"fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
@@ -61,7 +64,7 @@ constexpr std::array kRules{
     Rule{"rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
     Rule{"kv_offload", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"scheduler_launches", "async_scheduling is off", not_async},
-    Rule{"reserve_output_ratio", "the scheduler decode_first reserves nothing", reserves_nothing},
+    Rule{"reserve_output_ratio", "the scheduler reserves nothing", reserves_nothing},
 };
 
 }  // namespace

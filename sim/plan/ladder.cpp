@@ -8,6 +8,7 @@
 
 #include "sim/plan/estimate.h"
 #include "sim/plan/fleet_cost.h"
+#include "sim/serve/scheduler.h"
 
 namespace roofcast {
 namespace {
@@ -78,8 +79,9 @@ ConfigTree static_batch(const ConfigTree& tree, const Goal&, const LadderOptions
 }
 ConfigTree continuous(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
   const EngineSpec& e = goal.deployment().engine;
-  ConfigTree t = set(tree, fmt::format("engine.max_num_seqs={}", e.scheduler == "static" ? 256 : e.max_num_seqs));
-  t = set(t, fmt::format("engine.scheduler={}", e.scheduler == "static" ? "decode_first" : e.scheduler));
+  const std::string scheduler = continuous_scheduler(e.scheduler);
+  ConfigTree t = set(tree, fmt::format("engine.max_num_seqs={}", scheduler == e.scheduler ? e.max_num_seqs : 256));
+  t = set(t, fmt::format("engine.scheduler={}", scheduler));
   return set(t, fmt::format("engine.block_size={}", e.block_size > 0 ? e.block_size : 16));
 }
 ConfigTree prefix_caching(const ConfigTree& tree, const Goal&, const LadderOptions&) {

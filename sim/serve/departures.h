@@ -11,7 +11,8 @@ class Departures {
  public:
   explicit Departures(ReplicaParts& parts) : parts_(parts) {}
 
-  /// A running sequence leaves. What it has computed can be found in the prefix cache; a static batch keeps its row.
+  /// A running sequence leaves. What it has computed can be found in the prefix cache; where a
+  /// scheduler computes ended sequences on, its row stays.
   void retire(Slot slot);
   /// A running sequence stops, with the tokens it has had, and gives back its cache. Returns the tokens that it held.
   std::int64_t suspend(Slot slot);

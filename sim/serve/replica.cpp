@@ -127,7 +127,7 @@ SimTime Replica::planning_lag() const {
 void Replica::take_arrivals(SimTime now) {
   const EngineSpec& engine = parts_.engine;
   const bool engaged = parts_.batch.engaged();
-  if (engaged && engine.receive_interval > 1 && steps_ % engine.receive_interval != 0) return;
+  if (engaged && engine.receive_interval > 1 && plan_.steps() % engine.receive_interval != 0) return;
   const bool ahead = engine.async_scheduling && engaged;
   const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
   std::vector<int> of_ranks;
@@ -142,7 +142,7 @@ void Replica::take_arrivals(SimTime now) {
 /// only now and then, or go to the attention-DP rank with the fewest, the step that finds one must not pass unseen.
 bool Replica::arrival_matters() const {
   if (parts_.engine.receive_interval > 1 || parts_.ranks.active()) return true;
-  return plan_.arrival_could_start();
+  return parts_.scheduler->arrival_matters(plan_);
 }
 
 /// Steps of the run until the plan sees a request that is ready then.
@@ -156,7 +156,7 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) const 
     if (engine.async_scheduling) ++steps;
   }
   if (const std::int64_t every = engine.receive_interval; every > 1)
-    steps += (every - (steps_ + steps) % every) % every;
+    steps += (every - (plan_.steps() + steps) % every) % every;
   return std::min(steps, limit);
 }
 
@@ -165,6 +165,7 @@ std::int64_t Replica::run_length() {
   std::int64_t limit = parts_.options.max_steps_per_event;
   if (plan_.preempted() || departures_.due()) limit = 1;
   limit = plan_.steps_held(parts_.batch.steps_to_change(limit));
+  limit = std::min(limit, parts_.scheduler->steady_steps(plan_));
   limit = parts_.batch.steps_in(pool().room(), limit);
   const RequestQueue& queue = parts_.queue;
   if (limit > 1 && !queue.inbox().empty() && arrival_matters())

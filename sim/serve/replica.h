@@ -89,7 +89,6 @@ class Replica {
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;
-  std::int64_t steps_ = 0;  ///< so far
 };
 
 }  // namespace roofcast

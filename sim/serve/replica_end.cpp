@@ -10,7 +10,6 @@ void Replica::end_run(std::vector<Ended>& ended) {
   parts_.delivery.deliver(run_, tokens, parts_.batch.decoding());
   count_work();
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();
-  steps_ += run_.steps;
   plan_.advance(run_.steps);
   for (const PlannedChunk& c : plan_.chunks()) finish_chunk(c, ended);
   parts_.batch.for_each_finished([&](Slot slot) { end(slot, ended); });

@@ -9,7 +9,6 @@
 #include "sim/serve/rank_balance.h"
 #include "sim/serve/replica_options.h"
 #include "sim/serve/request_queue.h"
-#include "sim/serve/scheduler.h"
 #include "sim/serve/token_delivery.h"
 
 namespace roofcast {
@@ -20,7 +19,7 @@ struct ReplicaParts {
       : deployment(std::move(served)),
         engine(deployment->engine),
         options(replica_options),
-        rules(make_scheduler(engine.scheduler)),
+        scheduler(options.scheduler != nullptr ? options.scheduler() : make_scheduler(engine.scheduler)),
         requests(table),
         collector(gathered),
         query_len(options.speculation.query_len()),
@@ -28,7 +27,7 @@ struct ReplicaParts {
         kv(*deployment, requests),
         batch(requests, kv.layout(), options.speculation.active()),
         queue(requests, options.policy),
-        ranks(*deployment, !rules.whole_batch, query_len, requests, queue, batch),
+        ranks(*deployment, scheduler->continuous(), query_len, requests, queue, batch),
         link(options.transfer_bandwidth, options.transfer_latency),
         delivery(engine, options.prompt_text, query_len, pricer, collector) {}
   ReplicaParts(const ReplicaParts&) = delete;
@@ -36,7 +35,7 @@ struct ReplicaParts {
   std::shared_ptr<const Deployment> deployment;
   const EngineSpec& engine;
   ReplicaOptions options;
-  SchedulerRules rules;
+  std::unique_ptr<Scheduler> scheduler;
   RequestTable& requests;
   Collector& collector;
   int query_len;  ///< tokens that a decoding sequence brings to a step

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "sim/serve/named_row.h"
 
 namespace roofcast {
 namespace {
@@ -114,13 +113,6 @@ constexpr std::array kRouters{
 
 std::span<const RouterKind> routers() { return kRouters; }
 
-std::unique_ptr<Router> make_router(const std::string& name) {
-  std::vector<std::string> names;
-  for (const RouterKind& kind : kRouters) {
-    if (kind.name == name) return kind.make();
-    names.emplace_back(kind.name);
-  }
-  throw ConfigError(unknown_name("router", name, names));
-}
+std::unique_ptr<Router> make_router(const std::string& name) { return named_row(kRouters, "router", name).make(); }
 
 }  // namespace roofcast

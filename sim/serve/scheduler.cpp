@@ -1,54 +1,46 @@
 #include "sim/serve/scheduler.h"
 
 #include <array>
-#include <vector>
 
-#include "base/error.h"
-#include "base/text.h"
-#include "sim/serve/waiting_queue.h"
+#include "sim/serve/named_row.h"
+#include "sim/serve/step_plan.h"
 
 namespace roofcast {
+
+std::unique_ptr<Scheduler> make_decode_first();
+std::unique_ptr<Scheduler> make_prefill_first();
+std::unique_ptr<Scheduler> make_mixed_chunk();
+std::unique_ptr<Scheduler> make_no_evict();
+std::unique_ptr<Scheduler> make_prefill_no_evict();
+std::unique_ptr<Scheduler> make_static_batch();
+
 namespace {
 
 constexpr std::array kSchedulers{
     SchedulerKind{"decode_first",
                   "vLLM V1: running sequences, then waiting prompts in chunks; preempts when blocks run out",
-                  [] { return SchedulerRules{}; }},
+                  make_decode_first},
     SchedulerKind{"prefill_first", "SGLang: waiting prompts run alone and first, with a share of their output reserved",
-                  [] { return SchedulerRules{.mixed = false, .reserves = true}; }},
+                  make_prefill_first},
     SchedulerKind{"mixed_chunk", "SGLang with --enable-mixed-chunk: a chunk of the waiting prompts runs beside decode",
-                  [] { return SchedulerRules{.reserves = true}; }},
-    SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only what can run to its end",
-                  [] { return SchedulerRules{.reserves = true, .whole_output = true}; }},
+                  make_mixed_chunk},
+    SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only what can run to its end", make_no_evict},
     SchedulerKind{"prefill_no_evict", "prompts run alone and first, and only what can run to its end is admitted",
-                  [] { return SchedulerRules{.mixed = false, .reserves = true, .whole_output = true}; }},
-    SchedulerKind{
-        "static", "what waits becomes a batch that runs until its last sequence has ended",
-        [] { return SchedulerRules{.mixed = false, .reserves = true, .whole_output = true, .whole_batch = true}; }},
+                  make_prefill_no_evict},
+    SchedulerKind{"static", "what waits becomes a batch that runs until its last sequence has ended",
+                  make_static_batch},
 };
-
-constexpr std::array kPolicies{
-    QueuePolicyName{"fcfs", "in the order of arrival", QueuePolicy::kFcfs},
-    QueuePolicyName{"priority", "smallest priority number first, then by arrival", QueuePolicy::kPriority},
-    QueuePolicyName{"shortest_first", "shortest prompt first, then by arrival", QueuePolicy::kShortestFirst},
-};
-
-template <class Table>
-const auto& find_named(const Table& table, const char* kind, const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& row : table) {
-    if (row.name == name) return row;
-    names.emplace_back(row.name);
-  }
-  throw ConfigError(unknown_name(kind, name, names));
-}
 
 }  // namespace
 
 std::span<const SchedulerKind> schedulers() { return kSchedulers; }
-SchedulerRules make_scheduler(const std::string& name) { return find_named(kSchedulers, "scheduler", name).make(); }
+std::unique_ptr<Scheduler> make_scheduler(const std::string& name) {
+  return named_row(kSchedulers, "scheduler", name).make();
+}
+std::string continuous_scheduler(const std::string& name) {
+  return make_scheduler(name)->continuous() ? name : EngineSpec{}.scheduler;
+}
 
-std::span<const QueuePolicyName> queue_policies() { return kPolicies; }
-QueuePolicy queue_policy(const std::string& name) { return find_named(kPolicies, "queue policy", name).policy; }
+bool Scheduler::arrival_matters(const StepPlan& step) const { return step.arrival_could_start(); }
 
 }  // namespace roofcast

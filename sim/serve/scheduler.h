@@ -1,26 +1,57 @@
 #pragma once
-// Which requests run in the next step, as the engines decide it.
+// Which requests run in the next step, as the engines decide it. docs/extending/scheduler.md says how to add one.
 
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace roofcast {
 
-/// What sets the engines' schedulers apart; Replica::plan applies it.
-struct SchedulerRules {
-  bool mixed = true;      ///< prefill chunks run in the same step as the decoding sequences
-  bool reserves = false;  ///< admission sets aside room for a share of the output (EngineSpec::reserve_output_ratio)
-  bool whole_output = false;  ///< ... for all of it: nothing is ever preempted
-  bool whole_batch = false;   ///< the next batch starts when the last sequence of this one has ended
+class StepPlan;
+struct EngineSpec;
+
+/// All that sets the schedulers of engines apart. Every replica has one of its own, which may keep a state.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  /// Chooses who runs in the next step, by calls of StepPlan::decode() and StepPlan::prefill().
+  virtual void plan(StepPlan& step) = 0;
+
+  /// The share of its output for which a request must find room before it starts; nothing: no room is reserved.
+  virtual std::optional<double> reserved_output(const EngineSpec&, bool /*was_preempted*/) const {
+    return std::nullopt;
+  }
+  /// Tokens of prompts that one step holds where prompts are not cut into chunks. A longer prompt is refused.
+  virtual std::int64_t uncut_tokens(std::int64_t budget) const { return budget; }
+  /// Of a sequence preempted at `tokens`: those that the prefix cache keeps.
+  virtual std::int64_t found_again(std::int64_t tokens, int /*prompt*/) const { return tokens; }
+
+  /// Decode steps without prefill are simulated as one event, as long as the plan would not change. Sequences that end,
+  /// memory that runs out and prompts that the engine's settings hold are seen to elsewhere.
+  /// For how many such steps the plan stays the same, this one included, if no request arrives.
+  virtual std::int64_t steady_steps(const StepPlan&) const { return std::numeric_limits<std::int64_t>::max(); }
+  /// Whether a request that arrives between such steps could change the plan.
+  virtual bool arrival_matters(const StepPlan& step) const;
+
+  /// Ended sequences take part in decode steps, and keep their room, until all have ended.
+  virtual bool computes_ended() const { return false; }
+  /// Requests join and leave a running batch at any step; false: the next batch starts when this one has ended.
+  virtual bool continuous() const { return true; }
 };
 
 struct SchedulerKind {
   std::string_view name, help;
-  SchedulerRules (*make)();
+  std::unique_ptr<Scheduler> (*make)();
 };
 
 std::span<const SchedulerKind> schedulers();
-SchedulerRules make_scheduler(const std::string& name);  ///< throws ConfigError for an unknown name
+std::unique_ptr<Scheduler> make_scheduler(const std::string& name);  ///< throws ConfigError for an unknown name
+/// The scheduler itself where it batches continuously, else the default one.
+std::string continuous_scheduler(const std::string& name);
 
 }  // namespace roofcast

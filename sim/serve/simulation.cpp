@@ -356,7 +356,8 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
 
 namespace {
 
-/// Of a run that counted none. A mix of clients is let pass: a search slows it down until few or none come.
+/// Throws if a start time or a warm-up left no request to count. A mix of clients may count none: a search for their
+/// rate lowers it until few requests or none arrive.
 void check_some_counted(const WorkloadSpec& w) {
   if (!w.clients.empty() || (w.start <= Seconds(0) && w.warmup_requests == 0)) return;
   std::string keys = w.start > Seconds(0) ? "'start'" : "";

@@ -11,24 +11,13 @@ StepPlan::StepPlan(ReplicaParts& parts, Departures& departures)
       budget_(std::int64_t{std::max(1, parts.engine.max_num_batched_tokens)} * parts.deployment->sharding.attention_dp),
       rank_budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
 
-/// vLLM V1 and TensorRT-LLM: decodes, then prefill chunks within what is left of the token budget. SGLang: prefill
-/// chunks alone whenever there are any, else decodes.
 void StepPlan::plan(SimTime now) {
   now_ = now;
   chunks_.clear();
   parts_.kv.begin_step();
   decodes_ = preempted_ = held_ = false;
   land();
-  if (parts_.rules.whole_batch) {
-    running() == 0 ? admit_all(budget()) : (void)continue_prefills(budget(), WhenFull::kWait);
-    if (!has_prefill()) decode();
-  } else if (parts_.rules.mixed) {
-    decode();
-    prefill(budget() - decode_tokens(), WhenFull::kPreempt);
-  } else {
-    prefill(budget(), WhenFull::kWait);
-    if (!has_prefill()) decode();
-  }
+  parts_.scheduler->plan(*this);
 }
 
 void StepPlan::decode() {
@@ -159,12 +148,11 @@ void StepPlan::admit_by_rank(std::int64_t budget) {
   });
 }
 
-/// The share of the output that is set aside: all of it where nothing may be preempted, and for what has been
-/// preempted once.
+/// Whether there is room for the share of the output that the scheduler reserves.
 bool StepPlan::reserves(const LiveRequest& r, Admission& how) const {
-  if (!parts_.rules.reserves) return true;
-  const double ratio = parts_.rules.whole_output || r.preemptions > 0 ? 1.0 : parts_.engine.reserve_output_ratio;
-  const auto output = static_cast<std::int64_t>(std::ceil(ratio * (parts_.options.prefill_only ? 1 : r.output)));
+  const std::optional<double> share = parts_.scheduler->reserved_output(parts_.engine, r.preemptions > 0);
+  if (!share) return true;
+  const auto output = static_cast<std::int64_t>(std::ceil(*share * (parts_.options.prefill_only ? 1 : r.output)));
   const std::int64_t unseen =
       parts_.options.speculation.active() ? 0 : 1;  // the last token is never read again, but verified
   const std::int64_t longest = std::max<std::int64_t>(r.target, r.prompt + std::max<std::int64_t>(output - unseen, 0));
@@ -183,7 +171,7 @@ StepPlan::Admission StepPlan::admission(Slot slot, std::int64_t budget) const {
                      tokens = parts_.engine.chunked_prefill ? std::min(left, most) : left;
   // Without chunks a prompt has to fit; one that grew by what it had generated before it was preempted goes alone.
   const bool alone = chunks_.empty() && r.produced > 0;
-  if (tokens > most && !parts_.rules.whole_batch && !alone) return how;
+  if (tokens > parts_.scheduler->uncut_tokens(most) && !alone) return how;
   how.tokens = static_cast<int>(tokens);
   how.bytes = kv.bytes(there + tokens) - how.hit.bytes;
   // Room for the step that a decoding sequence takes part in as soon as it is back.
@@ -255,17 +243,15 @@ void StepPlan::land() {
 }
 
 /// Recompute: the cache is given up, and the prompt with all tokens so far is prefilled again but for the blocks that
-/// are found. vLLM finds those again whose room nobody took: tail first (v1/core/sched/scheduler.py, _preempt_request;
-/// kv_cache_manager.py, get_computed_blocks). SGLang's tree has only the prompt (managers/schedule_batch.py,
-/// release_req). Swap: the cache moves to host memory and comes back as it was.
+/// are found again. Swap: the cache moves to host memory and comes back as it was.
 void StepPlan::preempt(Slot victim) {
   while (victim != kNoSlot && landing(parts_.requests[victim])) victim = parts_.requests[victim].older;
   SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
   LiveRequest& r = parts_.requests[victim];
   const bool decoded = r.phase == Phase::kDecode, swaps = parts_.engine.preemption == "swap";
   if (!swaps) {
-    const std::int64_t held = parts_.batch.tokens_of(r);
-    parts_.kv.publish_computed(victim, parts_.rules.mixed ? held : std::min<std::int64_t>(held, r.prompt));
+    const std::int64_t kept = parts_.scheduler->found_again(parts_.batch.tokens_of(r), r.prompt);
+    parts_.kv.publish_computed(victim, kept);
   }
   const std::int64_t tokens = departures_.suspend(victim);
   if (swaps) {
@@ -285,7 +271,7 @@ void StepPlan::preempt(Slot victim) {
 }
 
 bool StepPlan::arrival_could_start() const {
-  if (parts_.rules.whole_batch || running() >= parts_.places) return false;
+  if (running() >= parts_.places) return false;
   if (parts_.engine.prefill_wait_steps > 0) return true;
   return parts_.queue.waiting().empty() || !parts_.queue.waiting().first_come();
 }
@@ -299,12 +285,13 @@ std::int64_t StepPlan::steps_held(std::int64_t limit) const {
 }
 
 void StepPlan::advance(std::int64_t steps) {
+  steps_ += steps;
   if (held_) steps_waited_ += steps;
   parts_.ranks.advance(steps);
 }
 
 bool StepPlan::fits_whole(const LiveRequest& r) const {
-  return parts_.engine.chunked_prefill || parts_.rules.whole_batch || r.prompt <= rank_budget_;
+  return parts_.engine.chunked_prefill || r.prompt <= parts_.scheduler->uncut_tokens(rank_budget_);
 }
 
 }  // namespace roofcast

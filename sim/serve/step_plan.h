@@ -8,6 +8,8 @@
 
 namespace roofcast {
 
+/// Schedulers ask it what there is and tell it who runs; it keeps what every scheduler has to: places, room for caches,
+/// order, and the settings of the engine.
 class StepPlan {
  public:
   StepPlan(ReplicaParts& parts, Departures& departures);
@@ -17,6 +19,7 @@ class StepPlan {
   int running() const { return parts_.batch.running(); }    ///< sequences, prefilling or decoding
   int decoding() const { return parts_.batch.decoding(); }  ///< of them
   std::size_t waiting() const { return parts_.queue.waiting().size(); }
+  std::int64_t steps() const { return steps_; }          ///< of the replica before this one
   bool has_prefill() const { return !chunks_.empty(); }  ///< in this step
 
   /// All decoding sequences take part in the step. The youngest running ones are preempted until the others have room
@@ -80,9 +83,10 @@ class StepPlan {
   SimTime now_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;
-  bool preempted_ = false;         ///< by this plan, which then admits nothing
-  bool held_ = false;              ///< prompts wait for more of them
-  std::int64_t held_bytes_ = 0;    ///< that the first of them needs
+  bool preempted_ = false;       ///< by this plan, which then admits nothing
+  bool held_ = false;            ///< prompts wait for more of them
+  std::int64_t held_bytes_ = 0;  ///< that the first of them needs
+  std::int64_t steps_ = 0;
   std::int64_t steps_waited_ = 0;  ///< of held prompts
 };
 

@@ -101,7 +101,7 @@ Scenario draw(std::string_view scheduler, std::uint64_t seed) {
   if (random.uniform() < 0.2) s.options.max_queue = one_of(random, {1, 5, 30});
   s.options.replicas = one_of(random, {1, 1, 2, 3});
   s.options.router = one_of(random, {"round_robin", "least_loaded", "prefix_aware", "kv_aware", "consistent_hash"});
-  if (scheduler != "static" && random.uniform() < 0.2) {
+  if (make_scheduler(std::string(scheduler))->continuous() && random.uniform() < 0.2) {
     const auto prefill = std::make_shared<Deployment>(*s.deployment);
     prefill->engine.max_num_seqs = 4;
     s.options.disaggregation = {.prefill = prefill,

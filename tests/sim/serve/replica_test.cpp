@@ -7,6 +7,61 @@
 
 using namespace roofcast;
 
+namespace {
+
+/// Prompts run alone, and only in every fourth step.
+class EveryFourth final : public Scheduler {
+ public:
+  void plan(StepPlan& step) override {
+    since_prefill_ = step.steps() - prefilled_at_;
+    if (step.decoding() == 0 || since_prefill_ >= 4) step.prefill(step.budget(), StepPlan::WhenFull::kWait);
+    if (step.has_prefill()) {
+      prefilled_at_ = step.steps();
+    } else {
+      step.decode();
+    }
+  }
+  std::int64_t steady_steps(const StepPlan& step) const override {
+    return step.waiting() > 0 ? std::max<std::int64_t>(1, 4 - since_prefill_) : Scheduler::steady_steps(step);
+  }
+  /// Three steps may have passed, and a request that came first does not run yet.
+  bool arrival_matters(const StepPlan&) const override { return true; }
+
+ private:
+  std::int64_t prefilled_at_ = 0, since_prefill_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("replica: a scheduler says for how many steps its plan stays the same") {
+  for (const std::int64_t steps_per_event : {std::int64_t{1}, std::int64_t{1} << 40}) {
+    CAPTURE(steps_per_event);
+    fake::Recorder seen;
+    fake::LinearPricer pricer;
+    RequestTable requests;
+    Collector collector({}, &seen);
+    ReplicaOptions options;
+    options.scheduler = []() -> std::unique_ptr<Scheduler> { return std::make_unique<EveryFourth>(); };
+    options.max_steps_per_event = steps_per_event;
+    Replica replica(fake::deployment(10000), options, pricer, nullptr, requests, collector);
+    replica.submit(fake::add(requests, 10, 20), SimTime(0));
+    replica.submit(fake::add(requests, 10, 20), SimTime::of(1.5 * kMillisecond));
+    std::vector<Replica::Ended> ended;
+    while (replica.pending()) {
+      const SimTime now = replica.due();
+      if (replica.busy()) replica.end_run(ended);
+      replica.start_run(now);
+    }
+    std::vector<std::int64_t> prefills;  // the steps before each
+    std::int64_t steps = 0;
+    for (const StepRecord& s : seen.steps) {
+      if (s.prefills > 0) prefills.push_back(steps);
+      steps += s.steps;
+    }
+    CHECK(prefills == std::vector<std::int64_t>{0, 4});
+  }
+}
+
 TEST_CASE("replica: a cache comes back past a prompt that waits for those of other ranks") {
   const auto d = fake::deployment(10000);
   d->engine.scheduler = "no_evict";

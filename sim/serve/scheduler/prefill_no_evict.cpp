@@ -1,0 +1,26 @@
+// Steps as prefill_first's, with room for the whole output reserved.
+#include <algorithm>
+
+#include "sim/serve/scheduler.h"
+#include "sim/serve/step_plan.h"
+
+namespace roofcast {
+namespace {
+
+class PrefillNoEvict final : public Scheduler {
+ public:
+  void plan(StepPlan& step) override {
+    step.prefill(step.budget(), StepPlan::WhenFull::kWait);
+    if (!step.has_prefill()) step.decode();
+  }
+  std::optional<double> reserved_output(const EngineSpec&, bool) const override { return 1.0; }
+  std::int64_t found_again(std::int64_t tokens, int prompt) const override {
+    return std::min<std::int64_t>(tokens, prompt);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_prefill_no_evict() { return std::make_unique<PrefillNoEvict>(); }
+
+}  // namespace roofcast

@@ -1,0 +1,37 @@
+// Static batches: what waits becomes a batch, which runs until its last sequence has ended. Sequences that end before
+// that are computed on, as in a padded tensor.
+#include <algorithm>
+#include <limits>
+
+#include "sim/serve/scheduler.h"
+#include "sim/serve/step_plan.h"
+
+namespace roofcast {
+namespace {
+
+class StaticBatch final : public Scheduler {
+ public:
+  void plan(StepPlan& step) override {
+    if (step.running() == 0) {
+      step.admit_all(step.budget());
+    } else {
+      step.continue_prefills(step.budget(), StepPlan::WhenFull::kWait);
+    }
+    if (!step.has_prefill()) step.decode();
+  }
+  std::optional<double> reserved_output(const EngineSpec&, bool) const override { return 1.0; }
+  /// The prompts of a batch run together, however long they are.
+  std::int64_t uncut_tokens(std::int64_t) const override { return std::numeric_limits<std::int64_t>::max(); }
+  std::int64_t found_again(std::int64_t tokens, int prompt) const override {
+    return std::min<std::int64_t>(tokens, prompt);
+  }
+  bool arrival_matters(const StepPlan&) const override { return false; }
+  bool computes_ended() const override { return true; }
+  bool continuous() const override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_static_batch() { return std::make_unique<StaticBatch>(); }
+
+}  // namespace roofcast
