@@ -22,7 +22,8 @@ class EveryFourth final : public Scheduler {
     }
   }
   std::int64_t steady_steps(const StepPlan& step) const override {
-    return step.waiting() > 0 ? std::max<std::int64_t>(1, 4 - since_prefill_) : Scheduler::steady_steps(step);
+    const bool prompts = step.waiting() > 0 || step.running() > step.decoding();
+    return prompts ? std::max<std::int64_t>(1, 4 - since_prefill_) : Scheduler::steady_steps(step);
   }
   /// Three steps may have passed, and a request that came first does not run yet.
   bool arrival_matters(const StepPlan&) const override { return true; }
