@@ -2,15 +2,16 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/mpi_ranks.h"
 #include "cli/options.h"
 #include "reports/sweep_report.h"
 
@@ -55,9 +56,47 @@ SweepSpec read_sweep(const Options& options) {
   return sweep;
 }
 
-std::string store_path(const Options& options) {
-  if (options.has("store")) return options.text("store");
-  return std::filesystem::path(options.value<std::vector<std::string>>("sweep").front()).stem().string() + ".sqlite";
+/// The shard of this process where a launcher such as mpirun or srun started several; 1/1 otherwise.
+Shard shard_of_rank() {
+  static constexpr std::array<std::array<const char*, 2>, 3> kVariables{
+      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
+  for (const auto& [rank_variable, size_variable] : kVariables) {
+    const char *rank = std::getenv(rank_variable), *size = std::getenv(size_variable);
+    if (rank == nullptr || size == nullptr) continue;
+    return parse_shard(fmt::format("{}/{}", std::atoi(rank) + 1, size),  // ranks count from 0, shards from 1
+                       fmt::format("{} and {}", rank_variable, size_variable));
+  }
+  return {};
+}
+
+/// Which part of the sweep runs here, and whether a launcher's rank decides it.
+struct Part {
+  SweepParts parts;
+  bool of_rank = false;
+};
+
+Part part_of(const Options& options) {
+  if (options.has("shard") && options.has("merge")) throw ConfigError("--merge: cannot stand beside --shard");
+  if (options.has("shard")) return {.parts = {.shard = parse_shard(options.text("shard")), .merge = {}}};
+  if (options.has("merge")) return {.parts = {.shard = {}, .merge = options.value<std::vector<std::string>>("merge")}};
+  const Shard shard = shard_of_rank();
+  if (shard.count > 1 && options.has("out"))
+    throw ConfigError(fmt::format("--out: {} ranks cannot write one file; merge their stores first", shard.count));
+  return {.parts = {.shard = shard, .merge = {}}, .of_rank = shard.count > 1};
+}
+
+/// --store, or the sweep's name here. Shards have a store each: the name of a shard's store says which it is, except
+/// where --shard and --store are both given.
+std::string store_path(const Options& options, const Part& part) {
+  namespace fs = std::filesystem;
+  const Shard shard = part.parts.shard;
+  fs::path path = options.has("store")
+                      ? fs::path(options.text("store"))
+                      : fs::path(options.value<std::vector<std::string>>("sweep").front()).stem() += ".sqlite";
+  if (shard.count == 1 || path == ":memory:" || (options.has("store") && !part.of_rank)) return path.string();
+  const std::string extension = path.extension().string();
+  path.replace_extension(fmt::format("{}-of-{}{}", shard.index, shard.count, extension));
+  return path.string();
 }
 
 /// Ctrl-C and a full disk end a sweep with what is finished in the store.
@@ -67,14 +106,14 @@ void end_in_good_order() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
 }
 
-void tell(const SweepOutcome& outcome, double seconds, const Ranks* ranks, int lost) {
+void tell(const SweepOutcome& outcome, double seconds, Shard shard) {
   if (!outcome.errors.empty()) {
-    fmt::print(stderr, "{} combinations cannot be; the first: {}\n", outcome.errors.size(),
+    fmt::print(stderr, "{} combinations are not possible; the first: {}\n", outcome.errors.size(),
                outcome.errors.begin()->second);
   }
-  fmt::print(stderr, "{} points: {} run in {:.3f} s{}, {} from the store\n", outcome.points.size(), outcome.computed,
-             seconds, ranks != nullptr ? fmt::format(" by {} ranks", ranks->size()) : "", outcome.found);
-  if (lost > 0) fmt::print(stderr, "{} ranks fell silent; the others did their work\n", lost);
+  fmt::print(stderr, "{}{} points: {} run in {:.3f} s, {} from the store\n",
+             shard.count > 1 ? fmt::format("shard {}: ", shard.text()) : "", outcome.points.size(), outcome.computed,
+             seconds, outcome.found);
 }
 
 }  // namespace
@@ -87,33 +126,34 @@ int run_sweep_command(std::span<const std::string> arguments) {
   options.add_output_flags();
   options.add().add_options()("store", po::value<std::string>(),
                               "FILE.sqlite of finished points (default: the sweep's name, here); :memory: keeps none")(
-      "yes", "run a grid of more than a million points");
+      "shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own")(
+      "merge", po::value<std::vector<std::string>>()->multitoken(),
+      "STORE...: takes over the points of the shards' stores first")("yes", "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;
-  const std::unique_ptr<Ranks> ranks = ranks_of_mpirun();
-  if (ranks && ranks->rank() > 0) {
-    serve_sweep(
-        *ranks, [&] { return read_sweep(options); }, options.fidelity());
-    return kDone;
-  }
-  std::optional<SweepCrew> crew;
-  if (ranks) crew.emplace(*ranks);
+  Part part = part_of(options);
   const SweepSpec sweep = read_sweep(options);
-  SweepStore store(store_path(options));
+  const std::string path = store_path(options, part);
+  std::erase_if(part.parts.merge,
+                [&](const std::string& other) {  // the pattern that names the shards may match the target
+                  std::error_code missing;
+                  return std::filesystem::equivalent(other, path, missing);
+                });
+  SweepStore store(path);
   end_in_good_order();
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   SweepProgress progress;
   if (isatty(STDERR_FILENO)) progress = std::ref(bar);
-  const SweepOutcome outcome = run_sweep(sweep, options.fidelity(), store, g_stop, progress, crew ? &*crew : nullptr);
+  const SweepOutcome outcome = run_sweep(sweep, options.fidelity(), store, g_stop, progress, part.parts);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (outcome.interrupted) {
     fmt::print(stderr, "\ninterrupted: {} of {} points are in '{}'; the same command goes on from there\n",
-               outcome.found + outcome.computed, outcome.points.size(), store_path(options));
+               outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted;
   }
   options.write(sweep_report(sweep, outcome, store, options.format()));
-  tell(outcome, wall.count(), ranks.get(), crew ? crew->lost() : 0);
+  tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }
 

@@ -34,6 +34,51 @@ TEST_CASE("a sweep that is killed again and again ends with the same table") {
   CHECK(resumed.out == whole.out);
 }
 
+TEST_CASE("the shards of a sweep, killed and resumed, merge into the table of the whole") {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      folder.write("s.yaml",
+                   "scenario: {model: llama-2-7b, gpu: h100-sxm, output_tokens: 16}\n"
+                   "grid: {batch: {from: 1, to: 20, step: 1}, prompt_tokens: {from: 100, to: 1000, step: 100}}\n"
+                   "where: [batch != 7]\n");
+  const std::string run = "cd '" + folder.path() + "' && ", program = "'" ROOFCAST_PROGRAM "' sweep '" + sweep + "' ";
+  // Both shards at once; the second is killed somewhere and started again.
+  const std::string second = program + "--shard 2/2 >/dev/null";
+  CHECK(run_shell(run + "{ timeout -s KILL 0.05 " + second + "; " + second + "; } & cd '" + folder.path() + "' && " +
+                  program + "--shard 1/2; wait $!")
+            .status == 0);
+  const RunResult merged = run_shell(run + program + "--merge s.*-of-2.sqlite --format csv");
+  const RunResult whole = run_roofcast("sweep '" + sweep + "' --store :memory: --format csv");
+  CHECK(merged.status == 0);
+  CHECK(merged.out == whole.out);
+  // again, with the merged store among those that the pattern finds
+  const RunResult again = run_shell(run + program + "--merge *.sqlite", Stream::kErr);
+  CHECK(again.out.find("190 points: 0 run") != std::string::npos);
+}
+
+TEST_CASE("a launcher's rank is a shard with a store of its own") {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      folder.write("s.yaml", "scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 3, 4, 5]}\n");
+  const std::string store = folder.path() + "/r.sqlite",
+                    run = " '" ROOFCAST_PROGRAM "' sweep '" + sweep + "' --store '";
+  const auto say = [&](const std::string& variables, const std::string& flags = "") {
+    return run_shell(variables + run + store + "' " + flags, Stream::kErr).out;
+  };
+  // 5 points by 2: 3 and 2
+  CHECK(say("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2").find("shard 1/2: 3 points: 3 run") == 0);
+  CHECK(say("PMI_RANK=1 PMI_SIZE=2").find("shard 2/2: 2 points: 2 run") == 0);
+  CHECK(say("SLURM_PROCID=1 SLURM_NTASKS=2").find("shard 2/2: 2 points: 0 run") == 0);
+  CHECK(say("SLURM_PROCID=0 SLURM_NTASKS=1").find("5 points: 5 run") == 0);
+  CHECK(say("SLURM_PROCID=2 SLURM_NTASKS=2").find("i from 1 to 2") != std::string::npos);
+  CHECK(say("PMI_RANK=0 PMI_SIZE=2", "--out table").find("--out: 2 ranks cannot write one file") != std::string::npos);
+  const std::string shards = folder.path() + "/r.1-of-2.sqlite " + folder.path() + "/r.2-of-2.sqlite";
+  CHECK(
+      run_shell("PMI_RANK=0 PMI_SIZE=2 '" ROOFCAST_PROGRAM "' sweep '" + sweep + "' --store :memory: --merge " + shards,
+                Stream::kErr)
+          .out.find("5 points: 0 run") == 0);
+}
+
 TEST_CASE("a sweep that runs out of space says so, keeps what was finished and goes on from there") {
   const TemporaryFolder folder;
   const std::string sweep =

@@ -1,10 +1,11 @@
 #include "sim/plan/search/sweep_run.h"
-#include "sim/plan/parallel.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
+
+#include "sim/plan/parallel.h"
 
 namespace roofcast {
 namespace {
@@ -26,9 +27,33 @@ std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& sto
 }
 
 using PointErrors = std::map<std::size_t, std::string>;  ///< by position, so that the first is the same every time
-using Keep = std::function<void(std::size_t, const PointResult&)>;
 
-/// A hash for every point. Those that cannot be, where a name stands for nothing, are among the errors.
+/// What came of one point: its metrics as text, or why it cannot be read.
+struct PointResult {
+  std::string result, error;
+  double seconds = 0;
+};
+
+PointResult run_one_point(const SweepSpec& sweep, std::uint64_t point, Fidelity fidelity, SpecCache& specs) {
+  PointResult out;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    out.result = to_text(run_point(point_scenario(sweep, point), sweep.simulate, fidelity, specs));
+  } catch (const ConfigError& e) {
+    out.error = e.what();
+  }
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+std::vector<std::uint64_t> points_of(const SweepSpec& sweep, Shard shard) {
+  std::vector<std::uint64_t> points;
+  const std::vector<std::uint64_t> kept = kept_points(sweep);
+  for (std::uint64_t i = shard.index - 1; i < kept.size(); i += shard.count) points.push_back(kept[i]);
+  return points;
+}
+
+/// A hash for every point. A point with a name that does not exist has none; it is among the errors.
 PointErrors hash_points(const SweepSpec& sweep, Fidelity fidelity, SpecCache& specs, SweepOutcome& out) {
   PointErrors errors;
   std::mutex mutex;
@@ -38,54 +63,41 @@ PointErrors hash_points(const SweepSpec& sweep, Fidelity fidelity, SpecCache& sp
       out.hashes[i] = point_hash(point_scenario(sweep, out.points[i]), sweep.simulate, fidelity, specs);
     } catch (const ConfigError& error) {
       const std::lock_guard lock(mutex);
-      out.hashes[i] = "unreadable " + std::to_string(i);
+      out.hashes[i] = "unreadable " + std::to_string(out.points[i]);
       errors.emplace(i, error.what());
     }
   });
   return errors;
 }
 
-void run_by_crew(SweepCrew& crew, const std::vector<std::uint64_t>& points, const std::vector<std::size_t>& missing,
-                 const SweepCrew::Compute& compute, const Keep& keep, const std::atomic<bool>& stop) {
-  std::unordered_map<std::uint64_t, std::size_t> positions;
-  std::vector<std::uint64_t> wanted;
-  for (const std::size_t i : missing) positions.emplace(points[i], i), wanted.push_back(points[i]);
-  crew.run(
-      wanted, compute, [&](PointResult&& r) { keep(positions.at(r.point), r); }, stop);
-}
-
-/// On all cores of this machine; results are kept one at a time, and none after one that could not be: what a store
-/// says of a failed write is of the first.
-void run_here(const std::vector<std::uint64_t>& points, const std::vector<std::size_t>& missing,
-              const SweepCrew::Compute& compute, const Keep& keep, const std::atomic<bool>& stop) {
-  std::mutex mutex;
-  bool keeping = true;
-  parallel_for_each_index(missing.size(), [&](std::size_t m) {
-    if (stop) return;
-    const PointResult r = compute(points[missing[m]]);
-    const std::lock_guard lock(mutex);
-    if (!std::exchange(keeping, false)) return;
-    keep(missing[m], r);
-    keeping = true;
-  });
-}
-
 }  // namespace
 
-StoredSweep stored(const SweepSpec& sweep) {
-  return {.name = sweep.name, .run = sweep.simulate ? "simulate" : "estimate", .keys = point_keys(sweep)};
+StoredSweep stored(const SweepSpec& sweep, Shard shard) {
+  return {.name = sweep.name,
+          .run = sweep.simulate ? "simulate" : "estimate",
+          .keys = point_keys(sweep),
+          .shard = shard.text()};
 }
 
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
-                       const SweepProgress& progress, SweepCrew* crew) {
+                       const SweepProgress& progress, const SweepParts& parts) {
   SpecCache specs;
   SweepOutcome out;
-  out.points = kept_points(sweep);
+  out.points = points_of(sweep, parts.shard);
   PointErrors errors = hash_points(sweep, fidelity, specs, out);
-  store.describe(stored(sweep), out.hashes, [&](std::size_t i) { return point_values(sweep, out.points[i]); });
+  if (!parts.merge.empty()) merge_stores(stored(sweep), out.hashes, parts.merge, store);
+  store.describe(stored(sweep, parts.shard), out.hashes,
+                 [&](std::size_t i) { return point_values(sweep, out.points[i]); });
   std::vector<std::size_t> missing = missing_points(out, store);
   std::erase_if(missing, [&](std::size_t i) { return errors.count(i) > 0; });
-  const auto keep = [&](std::size_t i, const PointResult& r) {
+  std::mutex mutex;
+  bool keeping = true;  // false after a result that could not be stored: only the first failure is reported
+  parallel_for_each_index(missing.size(), [&](std::size_t m) {
+    if (stop) return;
+    const std::size_t i = missing[m];
+    const PointResult r = run_one_point(sweep, out.points[i], fidelity, specs);
+    const std::lock_guard lock(mutex);
+    if (!std::exchange(keeping, false)) return;
     if (r.error.empty()) {
       store.add(out.hashes[i], r.result, r.seconds);
     } else {
@@ -93,19 +105,14 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
     }
     ++out.computed;
     if (progress) progress(out.computed, missing.size());
-  };
-  const auto compute = [&](std::uint64_t point) { return run_one_point(sweep, point, fidelity, specs); };
-  if (crew != nullptr) {
-    run_by_crew(*crew, out.points, missing, compute, keep, stop);
-  } else {
-    run_here(out.points, missing, compute, keep, stop);
-  }
+    keeping = true;
+  });
   store.commit();
   out.interrupted = stop && out.computed < missing.size();
   for (const auto& [i, error] : errors) out.errors.emplace(out.hashes[i], error);
   const bool nothing = std::all_of(out.hashes.begin(), out.hashes.end(),
                                    [&](const std::string& hash) { return out.errors.count(hash) > 0; });
-  if (nothing) throw ConfigError(errors.begin()->second);
+  if (nothing && parts.shard.count == 1) throw ConfigError(errors.begin()->second);
   return out;
 }
 

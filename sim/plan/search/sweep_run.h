@@ -3,14 +3,15 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 
-#include "sim/plan/search/sweep_crew.h"
-#include "sim/plan/search/sweep_store.h"
+#include "sim/plan/search/sweep.h"
+#include "sim/plan/search/sweep_shard.h"
 
 namespace roofcast {
 
 struct SweepOutcome {
-  std::vector<std::uint64_t> points;          ///< kept by `where`, in order
+  std::vector<std::uint64_t> points;          ///< of this shard, in order
   std::vector<std::string> hashes;            ///< one a point
   std::map<std::string, std::string> errors;  ///< by hash: combinations that cannot be read
   std::uint64_t found = 0, computed = 0;      ///< already in the store; run now
@@ -20,12 +21,16 @@ struct SweepOutcome {
 using SweepProgress = std::function<void(std::uint64_t done, std::uint64_t of)>;
 
 /// What a store says of the sweep.
-StoredSweep stored(const SweepSpec& sweep);
+StoredSweep stored(const SweepSpec& sweep, Shard shard = {});
 
-/// Runs what the store lacks. `stop` ends it after the points under way. Throws the first ConfigError when no point
-/// could be read at all. `progress` may be null; it is called under a lock. With a crew the points are spread over its
-/// ranks.
+struct SweepParts {
+  Shard shard;                     ///< to run
+  std::vector<std::string> merge;  ///< stores whose finished points are taken over first
+};
+
+/// Runs what the store lacks. `stop` ends it after the points under way. Throws the first ConfigError when no point of
+/// the whole sweep can be read. `progress` may be null; it is called under a lock.
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
-                       const SweepProgress& progress = nullptr, SweepCrew* crew = nullptr);
+                       const SweepProgress& progress = nullptr, const SweepParts& parts = {});
 
 }  // namespace roofcast

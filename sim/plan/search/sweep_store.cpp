@@ -179,15 +179,17 @@ void SweepStore::describe(const StoredSweep& sweep, const std::vector<std::strin
   say(about, "name", sweep.name);
   say(about, "run", sweep.run);
   say(about, "keys", nlohmann::json(sweep.keys).dump());
+  say(about, "shard", sweep.shard);
   Statement grid(handle_->db, "INSERT INTO grid(hash, point_values) VALUES(?, ?)");
   for (std::size_t i = 0; i < hashes.size(); ++i) say(grid, hashes[i], nlohmann::json(values(i)).dump());
   handle_->run("COMMIT");
 }
 
-StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point) {
+StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point,
+                       const std::string& origin) {
   SweepStore::Handle store;
   store.path = path;
-  store.origin.clear();
+  store.origin = origin;
   // Writable where it may be, so that closing tidies up the log of a killed sweep; nothing is written.
   const int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (opened != SQLITE_OK) store.fail(opened & 0xff);
@@ -195,20 +197,24 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
   store.check();
   const bool tells = store.value("SELECT count(*) FROM sqlite_master WHERE name='grid'") == "1" &&
                      !store.value("SELECT value FROM about WHERE key='keys'").empty();
-  if (!tells) throw ConfigError(fmt::format("{}: the store does not say what was swept; run its sweep again", path));
+  if (!tells) {
+    throw ConfigError(fmt::format("{}{}: the store does not say what was swept; run its sweep again", origin, path));
+  }
   StoredSweep sweep{.name = store.value("SELECT value FROM about WHERE key='name'"),
                     .run = store.value("SELECT value FROM about WHERE key='run'"),
-                    .keys = {}};
+                    .keys = {},
+                    .shard = store.value("SELECT value FROM about WHERE key='shard'")};
+  if (sweep.shard.empty()) sweep.shard = "1/1";
   const auto texts = [&](const std::string& json) {
     const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
     if (!list.is_array()) store.fail(SQLITE_CORRUPT);
     return list.get<std::vector<std::string>>();
   };
   sweep.keys = texts(store.value("SELECT value FROM about WHERE key='keys'"));
-  Statement all(store.db, "SELECT point_values, result FROM grid JOIN points USING(hash) ORDER BY position");
+  Statement all(store.db, "SELECT point_values, hash, result FROM grid JOIN points USING(hash) ORDER BY position");
   int status = all.step();
   for (; status == SQLITE_ROW; status = all.step()) {
-    StoredPoint p{.values = texts(all.text(0)), .result = all.text(1)};
+    StoredPoint p{.values = texts(all.text(0)), .hash = all.text(1), .result = all.text(2)};
     if (p.values.size() != sweep.keys.size()) store.fail(SQLITE_CORRUPT);
     point(std::move(p));
   }

@@ -15,6 +15,7 @@ namespace roofcast {
 struct StoredSweep {
   std::string name, run;          ///< run: estimate | simulate
   std::vector<std::string> keys;  ///< dotted, in the order of the grid
+  std::string shard = "1/1";      ///< the part of the sweep that the store is for
 };
 
 /// One process at a time. A file of another version, or one that is damaged, is refused and left as it is.
@@ -48,11 +49,13 @@ class SweepStore {
 /// One finished point of the sweep that a store was last used for.
 struct StoredPoint {
   std::vector<std::string> values;  ///< of each key
-  std::string result;               ///< for metrics_from_text()
+  std::string hash;
+  std::string result;  ///< for metrics_from_text()
 };
 
 /// Reads a store without changing it, in the order of the grid. Throws ConfigError for a damaged file, another
-/// version's, and one whose sweep never said what it varies.
-StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point);
+/// version's, and one whose sweep never said what it varies; the message begins with `origin`.
+StoredSweep read_store(const std::string& path, const std::function<void(StoredPoint&&)>& point,
+                       const std::string& origin = "");
 
 }  // namespace roofcast

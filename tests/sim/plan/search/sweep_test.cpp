@@ -129,7 +129,55 @@ TEST_CASE("sweep store: it tells by itself what was swept last, and in what orde
   }
 }
 
-TEST_CASE("sweep: combinations that cannot be are told apart from a file that is wrong") {
+TEST_CASE("sweep shards: every n-th point, each point in one shard") {
+  const SweepSpec sweep =
+      sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 3, 4, 5, 6, 7]}");
+  const auto points = [&](const char* shard) {
+    SweepStore store(":memory:");
+    return run_sweep(sweep, Fidelity::kIdeal, store, kGo, nullptr, {.shard = parse_shard(shard), .merge = {}}).points;
+  };
+  // 7 points by 3: 0 3 6, 1 4, 2 5
+  CHECK(points("1/3") == std::vector<std::uint64_t>{0, 3, 6});
+  CHECK(points("2/3") == std::vector<std::uint64_t>{1, 4});
+  CHECK(points("3/3") == std::vector<std::uint64_t>{2, 5});
+  CHECK(points("9/9").empty());
+}
+
+TEST_CASE("sweep shards: a shard that does not exist is refused") {
+  CHECK(parse_shard("8/8").text() == "8/8");
+  for (const char* wrong : {"0/8", "9/8", "8", "/8", "1/", "1/0", "-1/8", "1/8x", "one/8", "99999999999999999999/8"})
+    CHECK_THROWS_AS(parse_shard(wrong), ConfigError);
+  CHECK_THROWS_WITH_AS(parse_shard("9/8"), "--shard: must be i/n, shard i of n, with i from 1 to 8; got '9/8'",
+                       ConfigError);
+}
+
+TEST_CASE("sweep shards: merged stores hold the whole sweep, other stores are refused") {
+  const TemporaryFolder folder;
+  const SweepSpec sweep = sweep_of(kGrid),
+                  other = sweep_of("scenario: {model: llama-2-7b, gpu: l40s}\ngrid: {batch: [1, 2]}");
+  const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };
+  const auto run = [&](const SweepSpec& which, const std::string& name, const SweepParts& parts) {
+    SweepStore store(path(name));
+    return run_sweep(which, Fidelity::kIdeal, store, kGo, nullptr, parts);
+  };
+  run(sweep, "1", {.shard = {1, 2}, .merge = {}});
+  run(sweep, "2", {.shard = {2, 2}, .merge = {}});
+  run(other, "other", {});
+  const SweepOutcome merged = run(sweep, "whole", {.shard = {}, .merge = {path("1"), path("2")}});
+  CHECK(merged.found == 6);
+  CHECK(merged.computed == 0);
+  CHECK_THROWS_WITH_AS(run(sweep, "half", {.shard = {}, .merge = {path("1")}}),
+                       "--merge: the stores of these shards are missing: 2/2", ConfigError);
+  CHECK_THROWS_AS(run(sweep, "mixed", {.shard = {}, .merge = {path("1"), path("2"), path("other")}}), ConfigError);
+  CHECK_THROWS_AS(run(sweep, "none", {.shard = {}, .merge = {path("no such store")}}), ConfigError);
+  // a GPU's file was changed between the shards: results of another question
+  SweepStore calibrated(path("calibrated"));
+  CHECK_THROWS_AS(
+      run_sweep(sweep, Fidelity::kCalibrated, calibrated, kGo, nullptr, {.shard = {}, .merge = {path("1"), path("2")}}),
+      ConfigError);
+}
+
+TEST_CASE("sweep: a combination that is not possible is an error of its point, a wrong file one of the sweep") {
   SweepStore store(":memory:");
   const SweepOutcome some =
       run_sweep(sweep_of("scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {parallelism.tp: [1, 3]}"),
