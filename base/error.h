@@ -29,7 +29,7 @@ struct Infeasible {
   std::string reason;
 };
 
-/// A machine lacks what a command needs (no CUDA device, no gnuplot): status 3 too.
+/// A machine lacks what a command needs (no CUDA device, no rsvg-convert): status 3 too.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -10,7 +10,7 @@
 #include "cli/calibrate_charts.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "reports/gnuplot.h"
+#include "reports/plot_files.h"
 #include "reports/table.h"
 #include "sim/plan/scenario.h"
 #include "sim/step/step_model.h"
@@ -103,7 +103,7 @@ std::string left_out(const RecordFile& file) {
 void draw(const Options& options, std::vector<Chart> charts) {
   if (!options.has("svg")) return;
   std::erase_if(charts, [](Chart& chart) { return !clean(chart); });
-  for (const std::string& path : draw_with_gnuplot(charts, PlotFormat::kSvg, options.text("svg")))
+  for (const std::string& path : write_plots(charts, PlotFormat::kSvg, options.text("svg")))
     fmt::print(stderr, "{}\n", path);
 }
 
@@ -153,7 +153,7 @@ int run_calibrate_show(std::span<const std::string> arguments) {
       "against `estimate`, and what could not be measured. A GPU file: its constants with standard errors.");
   options.add().add_options()("gpu", po::value<std::string>(),
                               "NAME|FILE whose datasheet and constants are meant (default: known by SMs and memory)")(
-      "svg", po::value<std::string>(), "DIR: plots, through gnuplot");
+      "svg", po::value<std::string>(), "DIR: plots as SVG");
   options.positional("file", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("calibrate show: which file? measurements as JSONL, or a GPU file");

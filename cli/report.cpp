@@ -8,9 +8,9 @@
 #include "cli/options.h"
 #include "reports/ascii_chart.h"
 #include "reports/charts.h"
-#include "reports/gnuplot.h"
 #include "reports/html_page.h"
 #include "reports/html_text.h"
+#include "reports/plot_files.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -22,10 +22,9 @@ std::string command_line(std::span<const std::string> arguments) {
   return out;
 }
 
-void write_plots(const Options& options, const char* flag, PlotFormat format, std::span<const Chart> charts) {
+void draw(const Options& options, const char* flag, PlotFormat format, std::span<const Chart> charts) {
   if (!options.has(flag)) return;
-  for (const std::string& path : draw_with_gnuplot(charts, format, options.text(flag)))
-    fmt::print(stderr, "{}\n", path);
+  for (const std::string& path : write_plots(charts, format, options.text(flag))) fmt::print(stderr, "{}\n", path);
 }
 
 }  // namespace
@@ -38,8 +37,8 @@ int run_report(std::span<const std::string> arguments) {
   options.add().add_options()(
       "out", po::value<std::string>(),
       "FILE.html: one page that needs no network (default: stdout, unless plots are asked for)")(
-      "svg", po::value<std::string>(), "DIR: every plot as SVG, through gnuplot")(
-      "png", po::value<std::string>(), "DIR: every plot as PNG, through gnuplot")("ascii",
+      "svg", po::value<std::string>(), "DIR: every plot as SVG")(
+      "png", po::value<std::string>(), "DIR: every plot as PNG, by rsvg-convert")("ascii",
                                                                                   "the plots as characters on stdout");
   options.positional("result", -1);
   if (!options.parse(arguments)) return kDone;
@@ -59,8 +58,8 @@ int run_report(std::span<const std::string> arguments) {
   }
   const bool only_plots = options.has("svg") || options.has("png") || options.has("ascii");
   if (options.has("out") || !only_plots) options.write(html_page(results, charts, command));
-  write_plots(options, "svg", PlotFormat::kSvg, charts);
-  write_plots(options, "png", PlotFormat::kPng, charts);
+  draw(options, "svg", PlotFormat::kSvg, charts);
+  draw(options, "png", PlotFormat::kPng, charts);
   return kDone;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A picture before it is drawn: what gnuplot, the page, its SVG and the terminal all read.
+// A picture before it is drawn: what the page, its SVG and the terminal all read.
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,10 @@
 #include "reports/svg_chart.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,7 +13,43 @@
 namespace roofcast {
 namespace {
 
-constexpr double kWidth = 760, kCharacter = 6.3, kLine = 14;
+constexpr double kWidth = 760, kCharacter = 6.3, kLine = 14, kTitle = 34;
+constexpr std::size_t kNoteCharacters = 145;  // of a line below the plot
+
+/// Readable for the colour-blind and in print (contrast with white over 3); the page's style sheet has the same.
+constexpr std::array<std::string_view, kPalette> kColors{"#1f6fb4", "#c8453b", "#2a8f6a", "#8a5bb0", "#c27400",
+                                                         "#0f8b9d", "#a0522d", "#5f6b7a", "#be3f8c", "#5c7a29"};
+
+/// The style sheet of a file: the page's on white paper, without variables, which not every reader of SVG knows.
+std::string file_style() {
+  std::string out =
+      "text{font:11px \"DejaVu Sans\",Helvetica,Arial,sans-serif;fill:#16191d}.title{font-size:15px;font-weight:bold}"
+      ".note{font-size:9.5px;fill:#555d66}.grid{stroke:#e4e8ec}.axis{fill:none;stroke:#555d66;stroke-width:0.8}"
+      ".reference{stroke:#b00020;stroke-dasharray:6 4;stroke-width:1.3}text.reference{fill:#b00020;stroke:none}"
+      ".line{fill:none;stroke-width:2;stroke-linejoin:round}.dashed{stroke-dasharray:6 4}.band{opacity:0.16}"
+      ".area{opacity:0.85}.point{opacity:0.82}";
+  for (std::size_t i = 0; i < kColors.size(); ++i) {
+    out +=
+        fmt::format(".line.c{0}{{stroke:{1}}}.band.c{0},.area.c{0},.bar.c{0},.point.c{0}{{fill:{1}}}", i, kColors[i]);
+  }
+  return out;
+}
+
+/// Words packed into lines of at most `limit` characters.
+std::vector<std::string> wrapped(const std::string& text, std::size_t limit) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  std::string word;
+  while (words >> word) {
+    word = shortened(word, limit);
+    if (lines.empty() || lines.back().size() + 1 + word.size() > limit) {
+      lines.push_back(word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
+}
 
 class Canvas {
  public:
@@ -26,9 +65,10 @@ class Canvas {
     height_ = bottom_ + 48 + legend_height_;
   }
 
+  double height() const { return height_; }
+
+  /// What stands inside the <svg> element.
   std::string draw() {
-    out_ = fmt::format("<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">", kWidth, height_,
-                       html_text(c_.title));
     axes();
     bands();
     areas();
@@ -37,7 +77,7 @@ class Canvas {
     references();
     labels();
     legend();
-    return out_ + "</svg>";
+    return out_;
   }
 
  private:
@@ -105,13 +145,20 @@ class Canvas {
     return path;
   }
 
+  /// A band may reach beyond the axes, where these have fixed ends: it is cut there.
   void bands() {
+    if (c_.bands.empty()) return;
+    out_ += fmt::format(
+        "<clipPath id=\"clip-{0}\"><rect x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" height=\"{4:.1f}\"/></clipPath>"
+        "<g clip-path=\"url(#clip-{0})\">",
+        html_text(c_.id), left_, top_, right_ - left_, bottom_ - top_);
     for (std::size_t b = 0; b < c_.bands.size(); ++b) {
       const Band& band = c_.bands[b];
       const int color = band.color >= 0 ? band.color : static_cast<int>(b);
       out_ += fmt::format("<polygon class=\"band c{}\" points=\"{}{}\"/>", color % static_cast<int>(kPalette),
                           points_of(band.x, band.high), points_of(band.x, band.low, true));
     }
+    out_ += "</g>";
   }
 
   void areas() {
@@ -195,8 +242,12 @@ class Canvas {
     for (std::size_t i = 0; i < legend_.size(); ++i) {
       const LegendEntry& e = legend_[i];
       const double x = legend_at_[i].first, y = bottom_ + 46 + legend_at_[i].second;
-      out_ += fmt::format("<rect class=\"{} c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"{}\"/>",
-                          e.faint ? "band" : "bar", e.color, x, e.line ? y + 4 : y, e.line ? 3 : 11);
+      if (e.line) {
+        line(x, y + 5.5, x + 13, y + 5.5, fmt::format("line c{}{}", e.color, e.dashed ? " dashed" : ""));
+      } else {
+        out_ += fmt::format("<rect class=\"{} c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"11\"/>",
+                            e.faint ? "band" : "bar", e.color, x, y);
+      }
       text(x + 17, y + 10, "start", shortened(e.name, 48));
     }
   }
@@ -211,6 +262,31 @@ class Canvas {
 
 }  // namespace
 
-std::string svg_chart(const Chart& chart) { return Canvas(chart).draw(); }
+std::string svg_chart(const Chart& chart) {
+  Canvas canvas(chart);
+  return fmt::format("<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">{}</svg>", kWidth, canvas.height(),
+                     html_text(chart.title), canvas.draw());
+}
+
+std::string svg_file(const Chart& chart) {
+  Canvas canvas(chart);
+  std::vector<std::string> notes;
+  for (const std::string& part : {chart.caption, chart.source.empty() ? "" : "Source: " + chart.source,
+                                  chart.command.empty() ? "" : "Command: " + chart.command}) {
+    for (std::string& line : wrapped(part, kNoteCharacters)) notes.push_back(std::move(line));
+  }
+  const double notes_at = kTitle + canvas.height() + kLine;
+  const double height = notes_at + kLine * static_cast<double>(notes.size());
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 {0} {1:.0f}\">\n"
+      "<style>{2}</style>\n<rect width=\"{0}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n"
+      "<text class=\"title\" x=\"12\" y=\"22\">{3}</text>\n<g transform=\"translate(0 {4})\">{5}</g>\n",
+      kWidth, height, file_style(), html_text(chart.title), kTitle, canvas.draw());
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    out += fmt::format("<text class=\"note\" x=\"12\" y=\"{:.0f}\">{}</text>\n",
+                       notes_at + kLine * static_cast<double>(i), html_text(notes[i]));
+  }
+  return out + "</svg>\n";
+}
 
 }  // namespace roofcast

@@ -9,4 +9,7 @@ namespace roofcast {
 /// What is seen without JavaScript, without Chart.js, and on paper.
 std::string svg_chart(const Chart& chart);
 
+/// The same as a file of its own, on white, with the title above and caption, source and command below.
+std::string svg_file(const Chart& chart);
+
 }  // namespace roofcast

@@ -1,0 +1,70 @@
+#include "reports/plot_files.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/read_file.h"
+#include "reports/charts.h"
+#include "tests/base/temporary_folder.h"
+
+using namespace roofcast;
+
+namespace {
+
+std::vector<Chart> charts_of_fixtures() {
+  std::vector<Chart> charts;
+  for (const char* name : {"estimate.json", "simulation.json", "sweep.json", "plan.json", "ladder.json", "kernels.csv",
+                           "requests.csv", "speculation.json"}) {
+    for (Chart& c :
+         charts_of(std::vector{read_result(ROOFCAST_SOURCE_DIR "/tests/reports/fixtures/" + std::string(name))}, "x")) {
+      c.id = std::string(name, 3) + c.id;
+      charts.push_back(std::move(c));
+    }
+  }
+  return charts;
+}
+
+Chart small_chart() {
+  Chart c{.id = "x", .title = "a < b"};
+  c.series = {Series{.name = "a", .x = {1, 2}, .y = {1, 2}}};
+  c.command = "roofcast report 'x'";
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("plots: an SVG file stands alone, with title, source and colours of its own") {
+  const TemporaryFolder folder;
+  const auto paths = write_plots(std::vector{small_chart()}, PlotFormat::kSvg, folder.path() + "/it's a folder/deep");
+  REQUIRE(paths.size() == 1);
+  const std::string svg = read_file(paths[0], 1 << 20);
+  CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
+  for (const char* part : {"a &lt; b</text>", "Command: roofcast report &#39;x&#39;", ".line.c0{stroke:#"}) {
+    INFO(part);
+    CHECK(svg.find(part) != std::string::npos);
+  }
+  CHECK(svg.find("var(") == std::string::npos);  // a variable of the page's style sheet
+}
+
+TEST_CASE("plots: rsvg-convert draws every fixture" *
+          doctest::skip(std::system("command -v rsvg-convert >/dev/null") != 0)) {
+  const TemporaryFolder folder;
+  const std::vector<Chart> charts = charts_of_fixtures();
+  const auto paths = write_plots(charts, PlotFormat::kPng, folder.path() + "/it's a folder");
+  CHECK(paths.size() == charts.size());
+  for (const std::string& path : paths) CHECK(std::filesystem::file_size(path) > 5000);
+}
+
+TEST_CASE("plots: no rsvg-convert, or no folder to write to") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "x");
+  CHECK_THROWS_AS((void)write_plots(std::vector{small_chart()}, PlotFormat::kSvg, file), ConfigError);
+  const std::string path = getenv("PATH") ? getenv("PATH") : "";
+  setenv("PATH", folder.path().c_str(), 1);
+  CHECK_THROWS_WITH_AS((void)write_plots(std::vector{small_chart()}, PlotFormat::kPng, folder.path() + "/out"),
+                       "rsvg-convert is missing: apt-get install librsvg2-bin; --svg works without", Unavailable);
+  setenv("PATH", path.c_str(), 1);
+}
