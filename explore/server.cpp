@@ -35,6 +35,7 @@ constexpr std::array kAssets{
     Asset{"/", "text/html; charset=utf-8", &kExplorePage},
     Asset{"/explore.css", "text/css; charset=utf-8", &kExploreStyle},
     Asset{"/explore.js", "text/javascript; charset=utf-8", &kExploreScript},
+    Asset{"/plot.js", "text/javascript; charset=utf-8", &kPlotScript},
     Asset{"/charts.js", "text/javascript; charset=utf-8", &kExploreCharts},
     Asset{"/canvases.js", "text/javascript; charset=utf-8", &kExploreCanvases},
     Asset{"/chart.min.js", "text/javascript; charset=utf-8", &kChartJs},

@@ -194,7 +194,8 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
       "</section>\n<footer><h2>How this page was made</h2><pre>{}</pre><p class=\"soft\">roofcast {}</p></footer>\n",
       html_text(command), ROOFCAST_VERSION);
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
-  out += fmt::format("<script>{}</script>\n<script>{}</script>\n</body></html>\n", kChartJs, kPageScript);
+  out +=
+      fmt::format("<script>{}</script>\n<script>{}{}</script>\n</body></html>\n", kChartJs, kPlotScript, kPageScript);
   return out;
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("the server serves the page, its files and the API") {
   CHECK_FALSE(holds(page, "unsafe-inline"));
   CHECK_FALSE(holds(page, " style=\""));
   CHECK_FALSE(holds(page, "<script>"));
-  for (const char* file : {"/explore.css", "/explore.js", "/charts.js", "/canvases.js"})
+  for (const char* file : {"/explore.css", "/explore.js", "/plot.js", "/charts.js", "/canvases.js"})
     CHECK(status_of(running.get(file)) == "HTTP/1.1 200 OK");
   CHECK(holds(running.get("/api/v1/estimate?model=gpt-2&gpu=l4"), "Roofcast-Command: roofcast estimate --model gpt-2"));
   const std::string posted = running.post("/api/v1/estimate", kBody),

@@ -1,0 +1,130 @@
+"use strict";
+// Charts by Chart.js, on the report page and in the explorer: axes, lines across the plot, names beside points.
+window.Plots = (function () {
+  const root = document.documentElement;
+  const color = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+  const tick = (value) => {
+    const size = Math.abs(value);
+    for (const [at, unit, by] of [[1e12, "T", 1e12], [1e9, "G", 1e9], [1e6, "M", 1e6], [1e4, "k", 1e3]]) {
+      if (size >= at && size < 1e15) return +(value / by).toPrecision(4) + unit;
+    }
+    return String(+value.toPrecision(4));
+  };
+  /// On a log axis the powers of ten, and 2 and 5 where there is room.
+  function logTick(value) {
+    const mantissa = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+    const shown = this.max / this.min > 500 ? [1] : [1, 2, 5];
+    return shown.some((m) => Math.abs(mantissa - m) < 1e-6) ? tick(value) : "";
+  }
+
+  /// {title, log, categories (true, or their names), min, max, suggestedMin, suggestedMax, stacked, percent, step}
+  function axis(spec) {
+    const out = {
+      type: spec.categories ? "category" : spec.log ? "logarithmic" : "linear", title: { display: !!spec.title, text: spec.title, color: color("soft") },
+      grid: { color: color("grid"), drawBorder: false, display: !spec.categories }, ticks: { color: color("soft"), maxRotation: spec.categories ? 50 : 0, autoSkipPadding: 12 }, stacked: !!spec.stacked,
+    };
+    if (!spec.categories) out.ticks.callback = spec.percent ? (v) => tick(100 * v) + " %" : spec.log ? logTick : tick;
+    else out.ticks.autoSkip = false;
+    if (Array.isArray(spec.categories)) out.labels = spec.categories;
+    if (spec.step) out.ticks.stepSize = spec.step;
+    for (const end of ["min", "max", "suggestedMin", "suggestedMax"]) if (spec[end] !== undefined) out[end] = spec[end];
+    if (spec.min === undefined && spec.suggestedMin === undefined && !spec.log && !spec.categories) out.beginAtZero = true;
+    return out;
+  }
+
+  /// Lines across the plot: a capacity, a knee. {at, label, vertical, color}
+  const guides = {
+    id: "guides",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea: a, scales } = chart, ground = color("card") || color("paper");
+      ctx.save();
+      ctx.font = "12px system-ui, sans-serif";
+      let row = 0;
+      for (const g of chart.options.guides || []) {
+        const p = (g.vertical ? scales.x : scales.y).getPixelForValue(g.at);
+        if (!Number.isFinite(p) || (g.vertical ? p < a.left - 1 || p > a.right + 1 : p < a.top - 1 || p > a.bottom + 1)) continue;
+        ctx.strokeStyle = ctx.fillStyle = color(g.color || "alarm");
+        ctx.lineWidth = g.strong ? 2.5 : 1.3;
+        ctx.setLineDash(g.strong ? [] : [6, 4]);
+        ctx.beginPath();
+        if (g.vertical) { ctx.moveTo(p, a.top); ctx.lineTo(p, a.bottom); } else { ctx.moveTo(a.left, p); ctx.lineTo(a.right, p); }
+        ctx.stroke();
+        const w = ctx.measureText(g.label).width, right = !g.vertical ? !g.left : p + 8 + w > a.right;
+        ctx.textAlign = right ? "right" : "left";
+        const x = !g.vertical ? (right ? a.right - 5 : a.left + 6) : right ? p - 5 : p + 5, y = g.vertical ? (g.low ? a.bottom - 8 : a.top + 13 + 15 * row++) : p - 6 < a.top + 9 ? p + 14 : p - 6;
+        ctx.lineWidth = 3; ctx.setLineDash([]); ctx.strokeStyle = ground; ctx.strokeText(g.label, x, y); ctx.fillText(g.label, x, y);
+      }
+      // Names beside the points that ask for one, where they meet nothing already written.
+      const taken = [];
+      ctx.fillStyle = color("ink"); ctx.strokeStyle = ground; ctx.textAlign = "left"; ctx.font = "11px system-ui, sans-serif"; ctx.lineWidth = 3; ctx.setLineDash([]);
+      chart.data.datasets.forEach((set, i) => {
+        if (!set.names || !chart.isDatasetVisible(i)) return;
+        chart.getDatasetMeta(i).data.forEach((point, k) => {
+          const name = set.names[k], r = point.options.radius || 4;
+          if (!name) return;
+          const w = ctx.measureText(name).width, left = point.x + r + 4 + w > a.right, x = left ? point.x - r - 4 - w : point.x + r + 4, box = [x, point.y - 7, x + w, point.y + 7];
+          if (box[0] < a.left || box[1] < a.top || box[3] > a.bottom || taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3])) return;
+          taken.push(box);
+          ctx.strokeText(name, x, point.y + 4); ctx.fillText(name, x, point.y + 4);
+        });
+      });
+      ctx.restore();
+    },
+  };
+
+  /// One Chart.js chart that keeps its points when they move. A spec is {kind, x, y, sets, guides, horizontal, reverse, tooltip, ...}.
+  /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (beside the points), `quiet` (no tooltip),
+  /// `pair` (shown and hidden with the next set) and `unlisted` (not in the legend).
+  class Plot {
+    constructor(box, label) {
+      this.canvas = document.createElement("canvas");
+      this.canvas.setAttribute("role", "img");
+      this.canvas.setAttribute("aria-label", label);
+      box.append(this.canvas);
+    }
+    options(spec) {
+      const scales = { x: axis(spec.x), y: axis(spec.y) };
+      if (spec.horizontal) { scales.y.reverse = !!spec.reverse; }
+      if (spec.right) scales.right = { ...axis(spec.right), position: "right", grid: { display: false } };
+      return {
+        responsive: true, maintainAspectRatio: false, animation: spec.still || still.matches ? false : { duration: 280, easing: "easeOutCubic" }, indexAxis: spec.horizontal ? "y" : "x", scales,
+        layout: { padding: { top: 4, right: 6 } }, interaction: spec.interaction || { mode: spec.kind === "bar" ? "index" : "nearest", axis: spec.kind === "bar" ? (spec.horizontal ? "y" : "x") : "xy", intersect: false }, guides: spec.guides || [],
+        plugins: {
+          legend: {
+            display: spec.legend !== false, position: "bottom",
+            labels: { color: color("ink"), usePointStyle: true, boxWidth: 10, boxHeight: 8, padding: 10, filter: (item, data) => !data.datasets[item.datasetIndex].unlisted && !(spec.hide || []).includes(item.text) },
+            onClick(_, item, { chart }) {
+              const i = item.datasetIndex, show = !chart.isDatasetVisible(i);
+              for (const k of chart.data.datasets[i].pair ? [i, i + 1] : [i]) chart.setDatasetVisibility(k, show);
+              chart.update();
+            },
+          },
+          tooltip: { filter: (item) => !item.dataset.quiet, callbacks: { title: spec.tooltipTitle || (spec.kind === "bar" ? undefined : () => ""), label: (item) => spec.tooltip(item) } },
+        },
+      };
+    }
+    show(spec) {
+      if (typeof Chart === "undefined") return;
+      for (const set of spec.sets) {
+        const hue = color(set.color);
+        set.borderColor = hue;
+        set.backgroundColor = hue + (set.alpha || (set.fill ? "b0" : spec.kind === "bar" || set.solid ? "" : "cc"));
+        if (set.colors) set.backgroundColor = set.colors.map((c) => color(c));
+      }
+      if (!this.chart) {
+        this.chart = new Chart(this.canvas, { type: spec.kind, data: { labels: spec.labels, datasets: spec.sets }, options: this.options(spec), plugins: [guides] });
+        return;
+      }
+      const old = this.chart.data.datasets;
+      this.chart.data.labels = spec.labels;
+      // The same object moves its points; another one would fly in from the corner.
+      this.chart.data.datasets = spec.sets.map((set) => { const was = old.find((o) => (o.key ?? o.label) === (set.key ?? set.label)); return was ? Object.assign(was, { names: undefined }, set) : set; });
+      this.chart.options = this.options(spec);
+      this.chart.update();
+    }
+  }
+
+  return { color, tick, still, Plot };
+})();
