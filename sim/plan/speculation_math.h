@@ -1,11 +1,6 @@
 #pragma once
 // Speculative decoding in closed form: what k drafts a step are worth.
 
-#include <span>
-#include <vector>
-
-#include "base/random.h"
-
 namespace roofcast {
 
 /// Tokens of one verify step. Draft i counts only when all before it were accepted, each with probability a, and the
@@ -28,22 +23,5 @@ struct BestDrafts {
 };
 /// The number of drafts up to `most` that decodes fastest.
 BestDrafts best_drafts(double acceptance, double cost_ratio, int most);
-
-/// One token by rejection sampling: a token x drawn from the draft's p is kept with min(1, q(x) / p(x)), else one is
-/// drawn from max(q - p, 0), normalized. Then P(x) = min(p, q) + (1 - sum min(p, q)) (q - p)+ / sum (q - p)+ = q(x),
-/// for both sums that remain are equal: the target's distribution exactly.
-/// Source: Leviathan et al., 2023, appendix A.1; Chen et al., 2023, arXiv:2302.01318, theorem 1.
-std::vector<double> residual_distribution(std::span<const double> target, std::span<const double> draft);
-std::vector<double> output_distribution(std::span<const double> target, std::span<const double> draft);
-
-/// Probability that the draft's token is kept: sum of min(p, q).
-double acceptance_rate(std::span<const double> target, std::span<const double> draft);
-
-struct SpeculativeSample {
-  int token = 0;
-  bool accepted = false;  ///< the draft's own token
-};
-/// Draws one token as the algorithm does.
-SpeculativeSample sample_speculatively(std::span<const double> target, std::span<const double> draft, Random& random);
 
 }  // namespace roofcast

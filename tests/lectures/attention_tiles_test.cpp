@@ -25,13 +25,7 @@ TEST_CASE("a 256 x 256 tile is 131 kB, but with its queries, keys and values it 
   CHECK(flash_tile_rows(h100, head) == 128);  // 2 (3 x 128 x 128 + 128^2) = 131 kB; twice the rows: 328 kB of 233
   // ... nor does an 8 x 8 grid over 4096, tiles of 512: 2 x 512^2 = 524 kB. The 20 MB are those of all SMs together.
   CHECK(score_matrix({.tokens = 512}) > h100);
-  CHECK(108 * a100.in(kMebibyte) == within(17.3));
-}
-
-TEST_CASE("SRAM 19 TB/s against HBM's 3: six times, not the twenty of the next slide; on an A100 nine to twelve") {
-  CHECK(19.0 / 3 == within(6.3));
-  CHECK(19.0 / 2.039 == within(9.3));
-  CHECK(19.0 / 1.555 == within(12.2));
+  CHECK(deploy("llama-2-7b", "a100-sxm")->gpu.sm_count * a100.in(kMebibyte) == within(17.3));
 }
 
 TEST_CASE("traffic of one head, N = 4096, d = 128") {

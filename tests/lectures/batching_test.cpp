@@ -89,7 +89,6 @@ TEST_CASE("its first token after 100 takes the 41.8 ms that the weights take, no
 }
 
 TEST_CASE("about 0.1 s for 150 GB at 1.5 TB/s; an 80 GB A100 has 2.04 TB/s: 0.074 s") {
-  CHECK(150e9 / 1.5e12 == 0.1);
   const Estimate e = decode("{name: llama-2-70b, num_key_value_heads: 8}", "a100-sxm", 1, 32000);
   CHECK(e.decode.bytes.in(kGigabyte) == within(150));  // 140 + 10.5
   CHECK(e.decode.time.base() == within(0.074));
@@ -127,5 +126,5 @@ TEST_CASE("a thousand users need no thousand GPUs: two H100s decode for 76 seque
   const Estimate e = decode("llama-2-70b", "h100-sxm", 88, 1000, "parallelism: {tp: 2}");
   CHECK(e.memory.fits);
   CHECK(e.tpot.in(kMillisecond) < 1000.0 / 24);  // faster than the lecture's own 24 tok/s
-  CHECK(1000.0 / 88 * 2 < 24);                   // GPUs in all
+  // 1000 / 88 x 2 = 23 GPUs in all
 }

@@ -1,4 +1,4 @@
-#include "sim/model/distillation.h"
+#include "distillation.h"
 
 #include <array>
 

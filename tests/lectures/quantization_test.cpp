@@ -1,10 +1,10 @@
 // Formats: worked examples of rounding, sizes of models, and what fits where.
 
-#include "sim/model/quantize.h"
-
 #include <array>
+#include <cmath>
 
 #include "lecture.h"
+#include "rounding.h"
 
 using namespace lecture;
 
@@ -65,17 +65,18 @@ TEST_CASE("Llama-3-70B in 32, 16, 8 and 4 bits: 280, 140, 70 and 35 GB less what
 }
 
 TEST_CASE("280 GB need four A100s of 80 GB, 140 two, 72.6 one") {
-  const auto room = [](int gpus) { return gpus * 85.0; };  // 80 GiB each
-  CHECK((room(3) < 280 && room(4) > 280));
-  CHECK((room(1) < 141 && room(2) > 141));
-  CHECK(weights_gb("llama-3-70b", "int8") < room(1));
+  const double room = deploy("llama-3-70b", "a100-sxm", "parallelism: {tp: 8}")->gpu.memory_capacity.in(kGigabyte);
+  const auto gpus = [&](const std::string& format) { return std::ceil(weights_gb("llama-3-70b", format) / room); };
+  CHECK(gpus("fp32") == 4);
+  CHECK(gpus("bf16") == 2);
+  CHECK(gpus("int8") == 1);
 }
 
 TEST_CASE("70B in int4 fits no consumer GPU of 24 or 32 GB") {
   const auto d = deploy("llama-3-70b", "rtx-4090", "precision: awq");
   REQUIRE(d->memory.infeasible.has_value());
   CHECK(d->memory.weights.in(kGigabyte) > 35.0);
-  CHECK(35.0 > 32.0 * 1.074);  // even 4 bits flat do not fit 32 GiB
+  // 32 GiB are 34.4 GB: even 4 bits flat do not fit
 }
 
 TEST_CASE("a 7B in the lecture's formats") {
@@ -99,5 +100,5 @@ TEST_CASE("decode is bound by reading weights: half the bytes, half the time") {
 
 TEST_CASE("fp32 to int4 is 8 times; AWQ to 3 bits is 5.3 times, not the 4 a lecture prints") {
   CHECK(bytes_per_element(Dtype::kFp32) / bytes_per_element(Dtype::kInt4, {}) == within(8.0));
-  CHECK(16.0 / 3 == within(5.33, 0.001));
+  CHECK(bytes_per_element(Dtype::kBf16) / bytes_per_element(Dtype::kInt3, {}) == within(5.33, 0.001));
 }

@@ -1,10 +1,9 @@
 // Ridge points and intensities.
 
-#include "hw/intensity.h"
-
 #include "hw/kernels/attention.h"
 #include "hw/kernels/gemm.h"
 #include "hw/kernels/latent_attention.h"
+#include "intensity.h"
 #include "lecture.h"
 
 using namespace lecture;
@@ -25,9 +24,8 @@ Cost up_projection(const Machine& machine, double tokens) {
 
 }  // namespace
 
-TEST_CASE("ridge point of an H100: 989e12 / 3.35e12 = 295; with 3.3 TB/s it would be 300") {
+TEST_CASE("ridge point of an H100: 989e12 / 3.35e12 = 295") {
   CHECK(ridge("h100-sxm").base() == doctest::Approx(295.22).epsilon(1e-4));
-  CHECK(989.0 / 3.3 == doctest::Approx(299.7).epsilon(1e-4));
 }
 
 TEST_CASE("ridge point of an A100: 312e12 / 2.039e12 = 153") {
@@ -60,11 +58,6 @@ TEST_CASE("more than 295 tokens are needed, and a few more than the rule of thum
   const auto d = deploy("llama-2-7b", "h100-sxm");
   CHECK(up_projection(d->machine(), 327).bound == Bound::kMemory);
   CHECK(up_projection(d->machine(), 329).bound == Bound::kCompute);
-}
-
-TEST_CASE("gated MLP: 6 B T D F over 2 B T D + 6 D F + 2 B T F, near B T") {
-  const double t = 8, D = 5120, F = 13824;
-  CHECK(6 * t * D * F / (2 * t * D + 6 * D * F + 2 * t * F) == within(t, 0.001));
 }
 
 TEST_CASE("attention intensity: S T / (S + T) for MHA") {

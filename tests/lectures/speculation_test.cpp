@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lecture.h"
+#include "rejection_sampling.h"
 
 using namespace lecture;
 
@@ -75,8 +76,6 @@ TEST_CASE("a wrong first draft costs the whole round's drafts, not one") {
 
 TEST_CASE("the lectures' two tokens: q = 0.3, 0.7 against p = 0.5, 0.5") {
   const std::array q{0.3, 0.7}, p{0.5, 0.5};
-  CHECK(std::min(1.0, q[0] / p[0]) == doctest::Approx(0.6));
-  CHECK(std::min(1.0, q[1] / p[1]) == 1.0);
   CHECK(acceptance_rate(q, p) == doctest::Approx(0.5 * 0.6 + 0.5 * 1.0));
   CHECK(residual_distribution(q, p)[0] == 0.0);
   CHECK(residual_distribution(q, p)[1] == doctest::Approx(1.0));
