@@ -89,12 +89,22 @@ TEST_CASE("an include never points backwards") {
   CHECK(seen > 50);
 }
 
-TEST_CASE("only the command line's main catches and exits, and uses Boost.Program_options") {
+TEST_CASE("only the command line uses Boost.Program_options") {
   for (const fs::path& file : files_under({"base", "hw", "sim", "calibrate", "reports", "explore"}, {".h", ".cpp"})) {
-    const std::string text = slurp(file);
     INFO(shown(file));
-    CHECK(text.find("boost/program_options") == std::string::npos);
-    CHECK(text.find("std::exit(") == std::string::npos);
+    CHECK(slurp(file).find("boost/program_options") == std::string::npos);
+  }
+}
+
+TEST_CASE("only main.cpp, the API and a CUDA graph being recorded catch every exception, and nothing exits") {
+  const std::vector<std::string> catching{"cli/main.cpp", "explore/api.cpp", "calibrate/kernels/cuda_runtime.h"};
+  const std::regex every("catch \\((\\.\\.\\.|const std::exception)"),
+      leaves("[^A-Za-z0-9_](_?exit|abort|terminate|quick_exit)\\(");
+  for (const fs::path& file : files_under(kSourceFolders, {".h", ".cpp", ".cu", ".cuh"})) {
+    const std::string text = slurp(file), name = shown(file);
+    INFO(name);
+    CHECK(std::regex_search(text, every) == (std::count(catching.begin(), catching.end(), name) == 1));
+    CHECK_FALSE(std::regex_search(text, leaves));
   }
 }
 
@@ -108,10 +118,13 @@ TEST_CASE("no file names a path of somebody's machine") {
   }
 }
 
-TEST_CASE("headers stay short") {
+TEST_CASE("headers stay under 150 lines, but for those that are named here") {
+  const std::map<std::string, int> kLonger{
+      {"sim/serve/replica.h", 210}, {"calibrate/fit.h", 191}, {"sim/serve/workload.h", 154}};
   for (const fs::path& file : files_under(kSourceFolders, {".h"})) {
-    const std::string text = slurp(file);
-    INFO(shown(file));
-    CHECK(std::count(text.begin(), text.end(), '\n') <= 210);
+    const std::string text = slurp(file), name = shown(file);
+    const auto longer = kLonger.find(name);
+    INFO(name);
+    CHECK(std::count(text.begin(), text.end(), '\n') <= (longer == kLonger.end() ? 150 : longer->second));
   }
 }
