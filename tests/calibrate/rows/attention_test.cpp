@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "base/config_library.h"
 #include "base/error_summary.h"
 #include "calibrate/rows/latent_attention.h"
+#include "tests/measured_data.h"
 
 using namespace roofcast;
 
@@ -19,12 +19,9 @@ const std::string kHeader =
 CsvTable decode_table(const std::string& rows) { return CsvTable::parse(kHeader + rows, "decode.csv"); }
 
 /// MAPE of the rows of the kernels that are in the fits, with the shipped constants.
-double shipped_error(const KernelOperator& op, const std::string& gpu, const std::string& kernel) {
-  const std::string path = std::string(ROOFCAST_SHARED_DATA) + "/kernels/" + gpu + "/" + std::string(op.name) + ".csv";
-  if (!std::filesystem::exists(path)) {
-    MESSAGE("skipped: no measurements at " << path);
-    return 0;
-  }
+double shipped_error(const std::string& data, const KernelOperator& op, const std::string& gpu,
+                     const std::string& kernel) {
+  const std::string path = data + "/kernels/" + gpu + "/" + std::string(op.name) + ".csv";
   const CsvTable table = CsvTable::read_file(path);
   const std::vector<Prediction> times = op.predict(table, load_benched_gpu(load_named("hardware", gpu, {})));
   std::vector<double> predicted, measured;
@@ -65,10 +62,19 @@ TEST_CASE("attention rows: a table is known by its columns") {
   CHECK(operator_of(latent).name == "mla_prefill");
 }
 
+TEST_CASE("attention rows: the shipped constants price the measured kernels, on a sample") {
+  CHECK(shipped_error(testing::kSampleData, attention_decode_operator(), "h100-sxm", "vllm_flash_attn_fa3") < 0.15);
+  CHECK(shipped_error(testing::kSampleData, attention_decode_operator(), "b200-sxm", "torch_flow") < 0.15);
+  CHECK(shipped_error(testing::kSampleData, attention_prefill_operator(), "h200-sxm", "torch_flow") < 0.15);
+  CHECK(shipped_error(testing::kSampleData, latent_decode_operator(), "a100-sxm", "default") < 0.15);
+  CHECK(shipped_error(testing::kSampleData, latent_prefill_operator(), "h100-sxm", "default") < 0.15);
+}
+
 TEST_CASE("attention rows: the shipped constants price the measured kernels") {
-  CHECK(shipped_error(attention_decode_operator(), "h100-sxm", "vllm_flash_attn_fa3") < 0.075);
-  CHECK(shipped_error(attention_decode_operator(), "b200-sxm", "torch_flow") < 0.075);
-  CHECK(shipped_error(attention_prefill_operator(), "h200-sxm", "torch_flow") < 0.08);
-  CHECK(shipped_error(latent_decode_operator(), "a100-sxm", "default") < 0.05);
-  CHECK(shipped_error(latent_prefill_operator(), "h100-sxm", "default") < 0.08);
+  if (!testing::there_or_skip(testing::kWholeData + "/kernels")) return;
+  CHECK(shipped_error(testing::kWholeData, attention_decode_operator(), "h100-sxm", "vllm_flash_attn_fa3") < 0.075);
+  CHECK(shipped_error(testing::kWholeData, attention_decode_operator(), "b200-sxm", "torch_flow") < 0.075);
+  CHECK(shipped_error(testing::kWholeData, attention_prefill_operator(), "h200-sxm", "torch_flow") < 0.08);
+  CHECK(shipped_error(testing::kWholeData, latent_decode_operator(), "a100-sxm", "default") < 0.05);
+  CHECK(shipped_error(testing::kWholeData, latent_prefill_operator(), "h100-sxm", "default") < 0.08);
 }

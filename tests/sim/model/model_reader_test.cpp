@@ -6,6 +6,7 @@
 #include "models.h"
 #include "sim/model/families.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/measured_data.h"
 
 using namespace roofcast;
 
@@ -39,13 +40,10 @@ TEST_CASE("every shipped model is read, has sensible counts and a source") {
   CHECK(models >= 60);
 }
 
-TEST_CASE("real config.json files are read or refused with a reason") {
-  if (!std::filesystem::exists(shared_configs())) {
-    MESSAGE("skipped: no " << shared_configs().string());
-    return;
-  }
+/// Reads every model below `folder`; how many were read and how many refused.
+std::pair<int, int> read_configs(const std::string& folder) {
   int imported = 0, refused = 0;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(shared_configs())) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
     if (file.path().extension() != ".json") continue;
     CAPTURE(file.path().string());
     try {
@@ -59,6 +57,16 @@ TEST_CASE("real config.json files are read or refused with a reason") {
       ++refused;
     }
   }
+  return {imported, refused};
+}
+
+TEST_CASE("a sample of real config.json files is read") {
+  CHECK(read_configs(testing::kSampleData + "/hf_configs") == std::pair(5, 0));
+}
+
+TEST_CASE("real config.json files are read or refused with a reason") {
+  if (!testing::there_or_skip(testing::kWholeData + "/hf_configs")) return;
+  const auto [imported, refused] = read_configs(testing::kWholeData + "/hf_configs");
   CHECK(imported >= 74);
   CHECK(refused <= 4);
 }

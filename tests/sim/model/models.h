@@ -23,8 +23,6 @@ inline const std::string kSmall =
     "{model_type: llama, hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 8, num_key_value_heads: 2, "
     "intermediate_size: 512, vocab_size: 1000, max_position_embeddings: 4096";
 
-inline std::filesystem::path shared_configs() { return std::filesystem::path(ROOFCAST_SHARED_DATA) / "hf_configs"; }
-
 inline OperatorContext context_of(const ModelSpec& model, const Sharding& sharding = {}) {
   OperatorContext context;
   context.model = &model;

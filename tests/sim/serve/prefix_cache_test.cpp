@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/serve/kv_pool.h"
+#include "tests/measured_data.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -158,11 +159,8 @@ TEST_CASE("prefix cache: block hit rates of Mooncake's traces with room for ever
   const std::pair<const char*, double> traces[] = {{"mooncake_conversation_trace.jsonl", 0.366},
                                                    {"mooncake_synthetic_trace.jsonl", 0.640}};
   for (const auto& [name, rate] : traces) {
-    const std::string path = std::string(ROOFCAST_SHARED_DATA) + "/traces/" + name;
-    if (!std::filesystem::exists(path)) {
-      MESSAGE("skipped: no " << path);
-      return;
-    }
+    const std::string path = testing::kWholeData + "/traces/" + name;
+    if (!testing::there_or_skip(path)) return;
     WorkloadSpec workload;
     workload.arrivals.process = ArrivalSpec::Process::kTrace;
     workload.arrivals.trace_file = path;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "sim/serve/traces.h"
 #include "sim/serve/workload.h"
+#include "tests/measured_data.h"
 #include "tests/sim/serve/fake.h"
 #include "tests/sim/serve/temporary_file.h"
 
@@ -47,13 +48,7 @@ std::vector<Request> all_of(const WorkloadSpec& workload) {
   return requests;
 }
 
-const std::string kData = ROOFCAST_SHARED_DATA "/traces/";
-
-bool absent(const std::string& file) {
-  if (std::filesystem::exists(kData + file)) return false;
-  MESSAGE("skipped: no " << kData << file);
-  return true;
-}
+const std::string kData = testing::kWholeData + "/traces/";
 
 }  // namespace
 
@@ -282,8 +277,17 @@ TEST_CASE("traces: a shared prefix laid over a trace that has none") {
   CHECK(requests[0].prefix_blocks[1] == requests[1].prefix_blocks[1]);
 }
 
+TEST_CASE("traces: a sample of published traces is read, its format known by its columns") {
+  const auto rows = [](const char* file) { return read_trace(testing::kSampleData + "/traces/" + file, "").rows; };
+  CHECK(rows("azure_2023_conv.csv").size() == 200);
+  CHECK(rows("azure_2023_code.csv").size() == 200);
+  CHECK(rows("azure_2023_conv.csv")[0].prompt_tokens == 374);
+  CHECK(rows("mooncake_conversation_trace.jsonl").size() == 60);
+  CHECK(rows("mooncake_synthetic_trace.jsonl").size() == 60);
+}
+
 TEST_CASE("traces: Azure 2023 conversation, as published") {
-  if (absent("azure_2023_conv.csv")) return;
+  if (!testing::there_or_skip(kData + "azure_2023_conv.csv")) return;
   const Trace trace = read_trace(kData + "azure_2023_conv.csv", "azure");
   REQUIRE(trace.rows.size() == 19366);
   double prompts = 0.0, outputs = 0.0;
@@ -297,7 +301,7 @@ TEST_CASE("traces: Azure 2023 conversation, as published") {
 }
 
 TEST_CASE("traces: Mooncake conversation, 36.6 % of blocks seen before") {
-  if (absent("mooncake_conversation_trace.jsonl")) return;
+  if (!testing::there_or_skip(kData + "mooncake_conversation_trace.jsonl")) return;
   const Trace trace = read_trace(kData + "mooncake_conversation_trace.jsonl", "");
   CHECK(trace.rows.size() == 12031);
   CHECK(trace.rows.back().seconds == 3536.999);
