@@ -33,19 +33,6 @@ ConfigTree plan_tree(const Options& options) {
   return options.scenario(options.document("plan", "plans"));
 }
 
-/// The day of a load that changes: as its profile says, or as it was recorded.
-std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
-  if (diurnal && plan.disaggregated) {
-    throw ConfigError(tree->mark,
-                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
-                      "or the arrivals' 'profile'");
-  }
-  if (!diurnal) diurnal = recorded_day(plan);
-  if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
-    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
-  return diurnal;
-}
-
 }  // namespace
 
 int run_plan(std::span<const std::string> arguments) {
@@ -63,19 +50,14 @@ int run_plan(std::span<const std::string> arguments) {
   const ConfigTree tree = plan_tree(options);
   if (options.has("emit")) check_launch_engine(options.text("emit"));
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
-  PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}, .sensitivities = {}};
-  const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
-  answer.result =
-      search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan,
-                      {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true});
+  const PlanAnswer answer =
+      answer_plan(tree, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true},
+                  options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
   const bool found = !answer.result.ranked.empty();
   if (found && options.has("emit")) {
     options.write(launch_command(answer.result.ranked.front(), options.text("emit"), repository_of(answer)));
     return kDone;
   }
-  if (found) answer.sensitivities = sensitivities(answer.result.ranked.front());
-  if (found && diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   options.write(plan_report(answer, options.format()));
   if (!found) throw Unavailable(no_plan(answer.result, answer.plan));

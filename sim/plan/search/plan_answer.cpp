@@ -1,0 +1,33 @@
+#include "sim/plan/search/plan_answer.h"
+
+namespace roofcast {
+namespace {
+
+/// The day of a load that changes: as its profile says, or as it was recorded.
+std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
+  if (diurnal && plan.disaggregated) {
+    throw ConfigError(tree->mark,
+                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
+                      "or the arrivals' 'profile'");
+  }
+  if (!diurnal) diurnal = recorded_day(plan);
+  if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
+    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
+  return diurnal;
+}
+
+}  // namespace
+
+PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, PlanDetail detail) {
+  const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
+  PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}};
+  const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
+  answer.result =
+      search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
+  if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
+  answer.sensitivities = sensitivities(answer.result.ranked.front());
+  if (diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
+  return answer;
+}
+
+}  // namespace roofcast

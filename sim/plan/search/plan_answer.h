@@ -1,0 +1,23 @@
+#pragma once
+// All that `plan` says about a plan file: the ranking, what would help the winner, the fleet over the day.
+
+#include <optional>
+
+#include "sim/plan/search/fleet_plan.h"
+#include "sim/plan/search/sensitivity.h"
+
+namespace roofcast {
+
+struct PlanAnswer {
+  PlanSpec plan;
+  PlanResult result;
+  Sensitivities sensitivities{};                  ///< of the winner
+  std::optional<FleetPlan> fleet = std::nullopt;  ///< for a load that changes over the day; the rest is for its peak
+};
+
+/// How much of the answer is wanted.
+enum class PlanDetail { kRanking, kAll };
+
+PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, PlanDetail detail = PlanDetail::kAll);
+
+}  // namespace roofcast
