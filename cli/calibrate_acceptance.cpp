@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/measured/acceptance_fit.h"
 
@@ -35,22 +35,23 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
     options.write(csv);
   }
   Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens a step", "outside [0, 1]"});
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json result = result_head(ResultKind::kCalibration);
+  Json& groups = result["groups"] = Json::array();
   for (const GroupAcceptance& g : acceptance_by_group(runs)) {
     lines.row({g.group, std::to_string(g.drafts), std::to_string(g.runs), fmt::format("{:.2f}", g.p25),
                fmt::format("{:.2f}", g.median), fmt::format("{:.2f}", g.p75), fmt::format("{:.2f}", g.tokens_per_step),
                std::to_string(g.below + g.above)});
-    json.push_back({{"group", g.group},
-                    {"num_speculative_tokens", g.drafts},
-                    {"runs", g.runs},
-                    {"p25", g.p25},
-                    {"median", g.median},
-                    {"p75", g.p75},
-                    {"tokens_per_step", g.tokens_per_step},
-                    {"outside", g.below + g.above}});
+    groups.push_back({{"group", g.group},
+                      {"num_speculative_tokens", g.drafts},
+                      {"runs", g.runs},
+                      {"p25", g.p25},
+                      {"median", g.median},
+                      {"p75", g.p75},
+                      {"tokens_per_step", g.tokens_per_step},
+                      {"outside", g.below + g.above}});
   }
   const std::string format = options.format();
-  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? lines.csv() : lines.text());
+  fmt::print("{}", format == "json" ? result_text(result) : format == "csv" ? records_csv(groups) : lines.text());
   return kDone;
 }
 

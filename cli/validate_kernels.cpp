@@ -1,7 +1,6 @@
 // roofcast validate kernels: predictions beside measured kernel times.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
 #include "base/read_file.h"
@@ -9,6 +8,8 @@
 #include "calibrate/validate.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
@@ -29,7 +30,9 @@ struct Validated {
 
 std::string errors_text(const std::vector<Validated>& all, const std::string& format) {
   Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted", "within 90 %"});
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json result = result_head(ResultKind::kValidation);
+  result["of"] = "kernels";
+  Json& groups = result["groups"] = Json::array();
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const Validated& one : all) {
     for (const ErrorGroup& group : one.found.groups) {
@@ -38,19 +41,19 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
       table.row({name, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
                  fmt::format("{:+.1f} %", 100 * e.bias), percent(e.time_weighted),
                  fmt::format("{:.0f} %", 100 * group.coverage)});
-      json.push_back({{"op", one.found.op->name},
-                      {"group", group.name},
-                      {"rows", e.rows},
-                      {"mape", e.mape},
-                      {"median", e.median},
-                      {"p90", e.p90},
-                      {"bias", e.bias},
-                      {"time_weighted", e.time_weighted},
-                      {"coverage", group.coverage}});
+      groups.push_back({{"op", one.found.op->name},
+                        {"group", group.name},
+                        {"rows", e.rows},
+                        {"mape", e.mape},
+                        {"median", e.median},
+                        {"p90", e.p90},
+                        {"bias", e.bias},
+                        {"time_weighted", e.time_weighted},
+                        {"coverage", group.coverage}});
     }
   }
-  if (format == "json") return json.dump(2) + "\n";
-  return format == "csv" ? table.csv() : table.text();
+  if (format == "json") return result_text(result);
+  return format == "csv" ? records_csv(groups) : table.text();
 }
 
 /// A CSV is one table, the lines of `calibrate measure` are one an operator.

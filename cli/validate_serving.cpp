@@ -7,11 +7,12 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/measured/coverage.h"
 #include "sim/plan/measured/left_out.h"
@@ -43,9 +44,36 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
   return range ? field(range->low) + "," + field(range->high) + "," : std::string(",,");
 }
 
-void print_coverage(const Options& options, const std::vector<CoverageLine>& lines) {
+/// What is printed: as text table by table, else as one result.
+class Printed {
+ public:
+  Printed(const Options& options, const char* of)
+      : format_(options.format()), result_(result_head(ResultKind::kValidation)) {
+    result_["of"] = of;
+  }
+  void add(const char* list, const Table& table, Json entries, const char* heading = "") {
+    if (format_ == "table") fmt::print("{}{}", heading, table.text());
+    result_[list] = std::move(entries);
+  }
+  /// Once, at the end.
+  void finish() const {
+    if (format_ == "json") fmt::print("{}", result_text(result_));
+    if (format_ != "csv") return;
+    Json records = Json::array();
+    for (const Json& list : result_) {
+      if (list.is_array()) records.insert(records.end(), list.begin(), list.end());
+    }
+    fmt::print("{}", records_csv(records));
+  }
+
+ private:
+  std::string format_;
+  Json result_;
+};
+
+void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
   Table table({"class", "metric", "rows", "within 90 %", "median high / low"});
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   for (const CoverageLine& line : lines) {
     table.row({line.name, line.metric, std::to_string(line.rows), fmt::format("{:.0f} %", 100 * line.inside),
                fmt::format("{:.2f}", line.width)});
@@ -55,8 +83,7 @@ void print_coverage(const Options& options, const std::vector<CoverageLine>& lin
                     {"coverage", line.inside},
                     {"median_ratio", line.width}});
   }
-  const std::string format = options.format();
-  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? table.csv() : table.text());
+  printed.add("coverage", table, std::move(json));
 }
 
 /// The table with its predictions beside it.
@@ -85,7 +112,7 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
   return out;
 }
 
-void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<AccuracyLine>& lines) {
+void add_lines(Table& table, Json& json, const std::vector<AccuracyLine>& lines) {
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   const auto of_rows = [&](double fraction, std::size_t n) {
     return n > 0 ? fmt::format("{} of {}", percent(fraction), n) : std::string("-");
@@ -107,11 +134,6 @@ void add_lines(Table& table, nlohmann::ordered_json& json, const std::vector<Acc
                     {"repeats", {{"rows", line.floor.repeated}, {"mape", line.floor.repeats}}},
                     {"neighbours", {{"rows", line.floor.between}, {"mape", line.floor.neighbours}}}});
   }
-}
-
-void print(const Options& options, const Table& table, const nlohmann::ordered_json& json) {
-  const std::string format = options.format();
-  fmt::print("{}", format == "json" ? json.dump(2) + "\n" : format == "csv" ? table.csv() : table.text());
 }
 
 const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",     "MAPE",    "median",
@@ -141,10 +163,12 @@ int validate_published(const Options& options, const CsvTable& table) {
     options.write(csv);
   }
   Table lines(kAccuracyColumns);
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   add_lines(lines, json, accuracy_of_published(table, runs));
-  print(options, lines, json);
-  if (ranges) print_coverage(options, coverage(covered_published(table, runs)));
+  Printed printed(options, "serving");
+  printed.add("groups", lines, std::move(json));
+  if (ranges) add_coverage(printed, coverage(covered_published(table, runs)));
+  printed.finish();
   return kDone;
 }
 
@@ -171,7 +195,7 @@ int validate_requests(const Options& options) {
     options.write(csv);
   }
   Table lines({"metric", "statistic", "measured", "predicted", "error"});
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   for (const RequestStatistic& s : request_statistics(run)) {
     const double error = s.measured_ms > 0 ? s.predicted_ms / s.measured_ms - 1 : 0;
     lines.row({s.metric, s.statistic, fmt::format("{:.1f} ms", s.measured_ms), fmt::format("{:.1f} ms", s.predicted_ms),
@@ -182,7 +206,9 @@ int validate_requests(const Options& options) {
                     {"predicted_ms", s.predicted_ms},
                     {"error", error}});
   }
-  print(options, lines, json);
+  Printed printed(options, "requests");
+  printed.add("statistics", lines, std::move(json));
+  printed.finish();
   return kDone;
 }
 
@@ -192,12 +218,20 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
   return out;
 }
 
-void print_spreads(const std::vector<PredictedTable>& tables) {
+void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
   Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
-  for (const SpreadLine& line : spreads_by_regime(tables))
+  Json json = Json::array();
+  for (const SpreadLine& line : spreads_by_regime(tables)) {
     table.row({line.regime, line.metric, std::to_string(line.rows), fmt::format("{:+.2f}", line.low),
                fmt::format("{:+.2f}", line.median), fmt::format("{:+.2f}", line.high)});
-  fmt::print("ln(measured / predicted)\n{}", table.text());
+    json.push_back({{"load", line.regime},
+                    {"metric", line.metric},
+                    {"rows", line.rows},
+                    {"ln_ratio_p5", line.low},
+                    {"ln_ratio_p50", line.median},
+                    {"ln_ratio_p95", line.high}});
+  }
+  printed.add("spreads", table, std::move(json), "ln(measured / predicted)\n");
 }
 
 /// One file a row, named by its id.
@@ -285,7 +319,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
       options.has("intervals") ? run_intervals(runs) : std::vector<RunIntervals>{};
   if (options.has("out")) options.write(predicted_csv(table, runs, rows, intervals));
   Table lines(kAccuracyColumns);
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  Json json = Json::array();
   add_lines(lines, json, accuracy_by_group(runs, table, rows));
   add_lines(lines, json, accuracy_by_load(runs, table, rows));
   if (!classes.empty()) add_lines(lines, json, accuracy_by_class(runs, table, rows, classes));
@@ -294,14 +328,16 @@ int run_validate_serving(std::span<const std::string> arguments) {
     scored += runs.runs[i].scored ? 1 : 0;
     predicted += runs.runs[i].scored && rows[i].prediction ? 1 : 0;
   }
-  print(options, lines, json);
-  if (!intervals.empty()) print_coverage(options, coverage(covered_runs(runs, table, intervals)));
+  Printed printed(options, "serving");
+  printed.add("groups", lines, std::move(json));
+  if (!intervals.empty()) add_coverage(printed, coverage(covered_runs(runs, table, intervals)));
   if (options.has("spreads")) {
     std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows)}};
     for (std::size_t i = 0; i < others.tables.size(); ++i)
       tables.push_back({&others.runs[i], &others.tables[i], predictions_of(predict_all(others.runs[i]))});
-    print_spreads(tables);
+    add_spreads(printed, tables);
   }
+  printed.finish();
   for (const MeasuredRun& run : runs.runs) {
     if (!run.doubt.empty() && run.doubt.find("marked suspect") == std::string::npos)
       fmt::print(stderr, "not scored: {}: {}\n", run.id, run.doubt);

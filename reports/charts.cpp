@@ -44,10 +44,16 @@ void add_charts(const Result& result, std::vector<Chart>& out) {
     case ResultKind::kLadder:
       add_ladder_charts(result, out);
       break;
+    case ResultKind::kComparison:
+      add_measured_run_charts(result, out);
+      break;
     case ResultKind::kKernelRows:
     case ResultKind::kServingRows:
       add_validation_charts(result, out);
       break;
+    case ResultKind::kValidation:
+    case ResultKind::kCalibration:
+      break;  // errors by group: the table that `validate --out` writes has the rows to draw
     case ResultKind::kRequestRows:
       add_request_charts(result, out);
       break;

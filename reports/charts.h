@@ -1,5 +1,6 @@
 #pragma once
-// From results to pictures. A plot whose keys are missing is left out.
+// From results to pictures. Keys that a result always has are checked when it is read; a plot of keys that only some
+// have (`intervals`, `speculation`) is left out where they are not.
 
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ void add_request_charts(const Result& result, std::vector<Chart>& out);
 void add_sweep_charts(const Result& result, std::vector<Chart>& out);  // charts_sweep.cpp
 void add_plan_charts(const Result& result, std::vector<Chart>& out);   // charts_plan.cpp
 void add_ladder_charts(const Result& result, std::vector<Chart>& out);
-void add_validation_charts(const Result& result, std::vector<Chart>& out);             // charts_validation.cpp
+void add_validation_charts(const Result& result, std::vector<Chart>& out);  // charts_validation.cpp
+void add_measured_run_charts(const Result& result, std::vector<Chart>& out);
 void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& out);  // charts_comparison.cpp
 
 /// Output tokens a second and GPU against those of one user, with the points that none beats in both.
@@ -28,8 +30,6 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
 /// "tp 4, batch 8" from the keys that differ between points.
 std::string point_label(const ResultPoint& point, std::span<const std::string> keys);
 std::vector<std::string> varying_keys(const std::vector<ResultPoint>& points);
-/// Latencies an SLO names, as reference lines: `objectives` of a scenario, in seconds or with a unit.
-std::optional<double> objective_ms(const Json& json, std::string_view metric);
 /// The last part of a dotted key in words: "max num seqs".
 std::string words_of_key(const std::string& dotted_key);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -12,18 +13,16 @@ namespace {
 
 struct Measure {
   const char* name;
-  std::vector<std::string_view> paths;
+  std::variant<ResultKey, Headline> key;
   double scale = 1;
 };
 
 double value_of(const Json& j, const Measure& m) {
-  for (const std::string_view path : m.paths) {
-    if (const auto v = number_at(j, path)) return *v * m.scale;
-  }
-  return std::nan("");
+  const auto v = std::visit([&](const auto& key) { return number_at(j, key); }, m.key);
+  return v ? *v * m.scale : std::nan("");
 }
 
-/// One horizontal bar a result and measure; null when no result has any of them.
+/// One horizontal bar a result and measure; nothing when no result has any of them.
 void add_bars(std::span<const Result> results, Chart c, const std::vector<Measure>& measures, std::vector<Chart>& out) {
   c.horizontal = true;
   std::vector<const Result*> rows;
@@ -58,27 +57,27 @@ void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& 
             .title = "Time to first token",
             .x = {.title = "TTFT, ms"},
             .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
-           {{"TTFT", {"median_ttft_ms", "ttft_ms", "mean_ttft_ms"}}, {"TTFT, p99", {"p99_ttft_ms"}}}, out);
+           {{"TTFT", kTtft}, {"TTFT, p99", ResultKey("p99_ttft_ms")}}, out);
   add_bars(results,
            {.id = "compare-tpot",
             .title = "Time per output token",
             .x = {.title = "TPOT, ms"},
             .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
-           {{"TPOT", {"median_tpot_ms", "tpot_ms", "mean_tpot_ms"}}, {"TPOT, p99", {"p99_tpot_ms"}}}, out);
+           {{"TPOT", kTpot}, {"TPOT, p99", ResultKey("p99_tpot_ms")}}, out);
   add_bars(results,
            {.id = "compare-throughput",
             .title = "Output throughput",
             .x = {.title = "output tokens/s of the whole deployment"}},
-           {{"output tokens/s", {"output_throughput", "output_tokens_per_s"}}}, out);
+           {{"output tokens/s", kThroughput}}, out);
   add_bars(results,
            {.id = "cost",
             .title = "Cost of a million output tokens by GPU",
             .x = {.title = "USD per million output tokens"}},
-           {{"cost", {"cost.usd_per_million_output_tokens"}}}, out);
+           {{"cost", ResultKey("cost.usd_per_million_output_tokens")}}, out);
   add_bars(results, {.id = "compare-memory", .title = "Memory of one GPU", .x = {.title = "GB"}, .stacked = true},
-           {{"weights", {"memory.weight_bytes"}, 1e-9},
-            {"activations", {"memory.activation_bytes"}, 1e-9},
-            {"KV cache", {"memory.kv_cache_bytes"}, 1e-9}},
+           {{"weights", ResultKey("memory.weight_bytes"), 1e-9},
+            {"activations", ResultKey("memory.activation_bytes"), 1e-9},
+            {"KV cache", ResultKey("memory.kv_cache_bytes"), 1e-9}},
            out);
 }
 

@@ -11,23 +11,18 @@
 namespace roofcast {
 namespace {
 
-std::string name_of_rung(const ResultPoint& rung) {
-  for (const char* key : {"name", "technique", "label"}) {
-    if (const std::string name = text_at(rung.result, key); !name.empty()) return name;
-  }
-  return rung.keys.empty() ? "?" : rung.keys.front().second;
-}
+std::string name_of_rung(const ResultPoint& rung) { return text_at(rung.result, "name"); }
 
 /// The first rung and the last as whole bars, what each technique adds or saves floating between them.
 Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const char* title, const char* unit,
-                std::initializer_list<std::string_view> paths, bool less_is_better) {
+                ResultKey key, bool less_is_better) {
   Chart c{.id = id, .title = title, .x = {.title = unit}, .horizontal = true};
   Series whole{.name = "before and after", .shape = Shape::kBars, .color = 7},
       better{.name = "better", .shape = Shape::kBars, .color = 2},
       worse{.name = "worse", .shape = Shape::kBars, .color = 1};
   std::vector<std::pair<std::string, double>> steps;
   for (const ResultPoint& rung : rungs) {
-    if (const auto v = first_number(rung.result, paths)) steps.emplace_back(shortened(name_of_rung(rung), 40), *v);
+    if (const auto v = number_at(rung.result, key)) steps.emplace_back(shortened(name_of_rung(rung), 40), *v);
   }
   if (steps.size() < 2) return c;
   const double rows = static_cast<double>(steps.size());
@@ -65,7 +60,7 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
   const std::size_t count = std::min(kShown, result.points.size());
   for (std::size_t i = 0; i < count; ++i) {
     const ResultPoint& p = result.points[count - 1 - i];
-    const auto usd = first_number(p.result, {"usd_per_million_output_tokens", "cost.usd_per_million_output_tokens"});
+    const auto usd = number_at(p.result, "usd_per_million_output_tokens");
     if (!usd) continue;
     s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(*usd);
     c.y.categories.push_back(point_label(p, keys));
@@ -79,11 +74,11 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
 
 void add_ladder_charts(const Result& result, std::vector<Chart>& out) {
   out.push_back(waterfall(result.points, "ladder-tpot", "Techniques one after another: time per output token",
-                          "TPOT, ms", {"tpot_ms", "median_tpot_ms", "mean_tpot_ms"}, true));
+                          "TPOT, ms", "mean_tpot_ms", true));
   out.push_back(waterfall(result.points, "ladder-ttft", "Techniques one after another: time to first token", "TTFT, ms",
-                          {"ttft_ms", "median_ttft_ms", "mean_ttft_ms"}, true));
+                          "mean_ttft_ms", true));
   out.push_back(waterfall(result.points, "ladder-throughput", "Techniques one after another: throughput",
-                          "output tokens/s", {"output_throughput", "output_tokens_per_s"}, false));
+                          "output tokens/s", "output_tokens_per_s", false));
 }
 
 }  // namespace roofcast

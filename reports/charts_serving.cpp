@@ -13,21 +13,28 @@
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 4> kLatencies{
-    {{"ttft", "TTFT"}, {"tpot", "TPOT"}, {"itl", "ITL"}, {"e2el", "E2E latency"}}};
+constexpr std::array<const char*, 4> kLatencies{"TTFT", "TPOT", "ITL", "E2E latency"};
+struct Statistic {
+  const char* name;
+  std::array<ResultKey, 4> keys;  ///< of kLatencies
+};
+constexpr std::array<Statistic, 4> kStatistics{
+    {{"99th percentile", {"p99_ttft_ms", "p99_tpot_ms", "p99_itl_ms", "p99_e2el_ms"}},
+     {"90th percentile", {"p90_ttft_ms", "p90_tpot_ms", "p90_itl_ms", "p90_e2el_ms"}},
+     {"median", {"median_ttft_ms", "median_tpot_ms", "median_itl_ms", "median_e2el_ms"}},
+     {"mean", {"mean_ttft_ms", "mean_tpot_ms", "mean_itl_ms", "mean_e2el_ms"}}}};
 
 void add_percentiles(const Json& j, std::vector<Chart>& out) {
   Chart c{.id = "latency", .title = "Latency under load", .horizontal = true};
   c.x = {.title = "milliseconds (log scale)", .log = true};
-  for (const auto& [key, name] : kLatencies) c.y.categories.insert(c.y.categories.begin(), name);
-  for (const auto& [prefix, name] :
-       {std::pair{"p99", "99th percentile"}, {"p90", "90th percentile"}, {"median", "median"}, {"mean", "mean"}}) {
+  c.y.categories.assign(kLatencies.rbegin(), kLatencies.rend());
+  for (const auto& [name, keys] : kStatistics) {
     Series s{.name = name, .shape = Shape::kBars};
     for (std::size_t i = 0; i < kLatencies.size(); ++i) {
-      const auto v = number_at(j, fmt::format("{}_{}_ms", prefix, kLatencies[i].first));
+      const auto v = number_at(j, keys[i]);
       if (!v) continue;
       s.x.push_back(static_cast<double>(kLatencies.size() - 1 - i)), s.y.push_back(*v);
-      s.labels.push_back(fmt::format("{} {}: {} ms", kLatencies[i].second, name, significant(*v, 4)));
+      s.labels.push_back(fmt::format("{} {}: {} ms", kLatencies[i], name, significant(*v, 4)));
     }
     c.series.push_back(std::move(s));
   }
@@ -39,21 +46,15 @@ void add_percentiles(const Json& j, std::vector<Chart>& out) {
 
 struct Trace {
   const char* name;
-  std::vector<const char*> keys;
+  ResultKey key;
   double scale = 1;
 };
 
 Series over_time(const Json& intervals, const Trace& trace) {
   Series s{.name = trace.name};
   for (const Json& interval : intervals) {
-    const auto at = first_number(interval, {"start_s", "time_s", "t_s"});
-    if (!at) continue;
-    for (const char* key : trace.keys) {
-      const auto v = number_at(interval, key);
-      if (!v) continue;
-      s.x.push_back(*at), s.y.push_back(*v * trace.scale);
-      break;
-    }
+    const auto at = number_at(interval, "start_s"), v = number_at(interval, trace.key);
+    if (at && v) s.x.push_back(*at), s.y.push_back(*v * trace.scale);
   }
   return s;
 }
@@ -73,21 +74,19 @@ void add_intervals(const Json& j, std::vector<Chart>& out) {
   if (!j.contains("intervals") || !j["intervals"].is_array()) return;
   const Json& intervals = j["intervals"];
   add_over_time(intervals, {.id = "queue", .title = "Queue and batch over time", .y = {.title = "requests"}},
-                {{"waiting", {"waiting", "queue"}}, {"running", {"running", "decodes"}}}, out);
+                {{"waiting", "waiting"}, {"running", "running"}}, out);
   add_over_time(intervals,
                 {.id = "kv-usage",
                  .title = "KV cache over time",
                  .y = {.title = "share of the pool, %"},
                  .lines = {{false, 100, "pool"}}},
-                {{"KV cache usage", {"kv_cache_usage", "kv_usage"}, 100}}, out);
+                {{"KV cache usage", "kv_cache_usage", 100}}, out);
   add_over_time(intervals, {.id = "throughput-time", .title = "Tokens over time", .y = {.title = "tokens/s"}},
-                {{"output tokens/s", {"output_tokens_per_s", "output_throughput"}},
-                 {"prompt tokens/s", {"prompt_tokens_per_s", "input_tokens_per_s"}}},
-                out);
-  const Trace serving{"serving", {"replicas", "active_replicas"}};
+                {{"output tokens/s", "output_tokens_per_s"}, {"prompt tokens/s", "prompt_tokens_per_s"}}, out);
+  const Trace serving{"serving", "replicas"};
   if (varies(over_time(intervals, serving))) {
     std::vector<Trace> fleet{serving};
-    for (const Trace& trace : {Trace{"starting", {"replicas_starting"}}, Trace{"down", {"replicas_down"}}}) {
+    for (const Trace& trace : {Trace{"starting", "replicas_starting"}, Trace{"down", "replicas_down"}}) {
       if (varies(over_time(intervals, trace))) fleet.push_back(trace);
     }
     add_over_time(intervals, {.id = "replicas", .title = "Replicas over time", .y = {.title = "replicas"}}, fleet, out);
@@ -96,12 +95,11 @@ void add_intervals(const Json& j, std::vector<Chart>& out) {
 
 std::vector<double> column_of(const CsvTable& t, std::string_view name) {
   std::vector<double> values;
-  const auto column = t.find(name);
-  if (!column) return values;
+  const std::size_t column = t.column(name);
   values.reserve(t.rows());
   for (std::size_t r = 0; r < t.rows(); ++r) {
     double v = std::nan("");
-    (void)parse_number(t.at(r, *column), v);
+    (void)parse_number(t.at(r, column), v);
     values.push_back(v);
   }
   return values;
@@ -122,14 +120,6 @@ Series distribution_of(std::string name, std::vector<double> values) {
 
 }  // namespace
 
-std::optional<double> objective_ms(const Json& json, std::string_view metric) {
-  if (!json.contains("objectives") || !json["objectives"].is_array()) return std::nullopt;
-  for (const Json& o : json["objectives"]) {
-    if (text_at(o, "objective").rfind(metric, 0) == 0) return number_at(o, "limit_ms");
-  }
-  return std::nullopt;
-}
-
 void add_simulation_charts(const Result& result, std::vector<Chart>& out) {
   add_percentiles(result.json, out);
   add_intervals(result.json, out);
@@ -147,7 +137,6 @@ void add_request_charts(const Result& result, std::vector<Chart>& out) {
   }
   spread.caption = fmt::format("{} requests; values of 0 are left out.", t.rows());
   out.push_back(std::move(spread));
-  if (arrival.empty()) return;
   Chart times{.id = "requests", .title = "Time to first token by arrival"};
   times.x.title = "arrival, s";
   times.y = {.title = "TTFT, ms (log scale)", .log = true};

@@ -88,12 +88,11 @@ std::vector<Group> groups_of(const std::vector<ResultPoint>& points, const std::
   return groups;
 }
 
-using Paths = std::initializer_list<std::string_view>;
-
-Series line_of(const Group& group, std::string name, Paths paths, int color, bool dashed = false) {
+template <class Key>
+Series line_of(const Group& group, std::string name, const Key& key, int color, bool dashed = false) {
   Series s{.name = std::move(name), .shape = Shape::kLinePoints, .dashed = dashed, .color = color};
   for (const auto& [x, result] : group.points) {
-    if (const auto v = first_number(*result, paths)) s.x.push_back(x), s.y.push_back(*v);
+    if (const auto v = number_at(*result, key)) s.x.push_back(x), s.y.push_back(*v);
   }
   return s;
 }
@@ -113,22 +112,27 @@ Axis x_axis(const std::string& key, const std::vector<Group>& groups) {
   return axis;
 }
 
-Chart latency_chart(const char* metric, const char* name, const std::string& x_key, const std::vector<Group>& groups) {
-  Chart c{.id = fmt::format("{}-sweep", metric),
-          .title = fmt::format("{} against {}", name, words_of_key(x_key)),
-          .x = x_axis(x_key, groups)};
+struct Latency {
+  const char *id, *name;
+  Headline middle;
+  ResultKey p90, p99;
+};
+constexpr std::array<Latency, 2> kLatencies{{{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms"},
+                                             {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms"}}};
+
+Chart latency_chart(const Latency& latency, const std::string& x_key, const std::vector<Group>& groups) {
+  const char* name = latency.name;
+  Chart c{
+      .id = latency.id, .title = fmt::format("{} against {}", name, words_of_key(x_key)), .x = x_axis(x_key, groups)};
   c.y = {.title = fmt::format("{}, ms", name)};
-  const std::string median = fmt::format("median_{}_ms", metric), mean = fmt::format("mean_{}_ms", metric),
-                    plain = fmt::format("{}_ms", metric), p99 = fmt::format("p99_{}_ms", metric),
-                    p90 = fmt::format("p90_{}_ms", metric);
   double low = 1e300, high = 0;
   for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
     const int color = static_cast<int>(g);
     const std::string prefix = groups[g].label.empty() ? std::string(name) : groups[g].label;
-    Series middle = line_of(groups[g], prefix, {median, plain, mean}, color);
+    Series middle = line_of(groups[g], prefix, latency.middle, color);
     const bool alone = groups.size() == 1;  // then the percentiles may have colours of their own
-    Series nineties = line_of(groups[g], prefix + ", p90", {p90}, alone ? 4 : color, true);
-    const Series tail = line_of(groups[g], prefix + ", p99", {p99}, alone ? 1 : color, true);
+    Series nineties = line_of(groups[g], prefix + ", p90", latency.p90, alone ? 4 : color, true);
+    const Series tail = line_of(groups[g], prefix + ", p99", latency.p99, alone ? 1 : color, true);
     if (tail.x == middle.x && !tail.x.empty()) {
       c.bands.push_back({prefix + ", median to p99", middle.x, middle.y, tail.y, color});
       middle.name += ", median";
@@ -141,10 +145,6 @@ Chart latency_chart(const char* metric, const char* name, const std::string& x_k
     if (groups.size() <= 4 && !tail.x.empty()) c.series.push_back(tail);
   }
   if (low > 0 && high / low > 30) c.y.log = true;
-  if (!groups.empty() && !groups[0].points.empty()) {
-    if (const auto limit = objective_ms(*groups[0].points[0].second, metric))
-      c.lines.push_back({false, *limit, fmt::format("objective {} ms", tick_text(*limit))});
-  }
   if (groups.size() > kMaxGroups)
     c.caption = fmt::format("The first {} of {} settings are drawn.", kMaxGroups, groups.size());
   return c;
@@ -156,8 +156,8 @@ Chart throughput_chart(const std::string& x_key, const std::vector<Group>& group
           .x = x_axis(x_key, groups)};
   c.y.title = "output tokens/s of the whole deployment";
   for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
-    c.series.push_back(line_of(groups[g], groups[g].label.empty() ? "output tokens/s" : groups[g].label,
-                               {"output_throughput", "output_tokens_per_s"}, static_cast<int>(g)));
+    c.series.push_back(line_of(groups[g], groups[g].label.empty() ? "output tokens/s" : groups[g].label, kThroughput,
+                               static_cast<int>(g)));
   }
   return c;
 }
@@ -170,8 +170,8 @@ void add_speculation(const std::string& x_key, const std::vector<Group>& groups,
           .x = {.title = "draft tokens a step, k"},
           .y = {.title = "TPOT without over TPOT with, ratio"}};
   for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
-    const Series tpot = line_of(groups[g], groups[g].label.empty() ? "speed-up" : groups[g].label,
-                                {"median_tpot_ms", "tpot_ms", "mean_tpot_ms"}, static_cast<int>(g));
+    const Series tpot =
+        line_of(groups[g], groups[g].label.empty() ? "speed-up" : groups[g].label, kTpot, static_cast<int>(g));
     if (tpot.x.empty() || tpot.x[0] != 0 || tpot.y[0] <= 0) continue;
     Series s = tpot;
     for (double& y : s.y) y = y > 0 ? tpot.y[0] / y : std::nan("");
@@ -186,10 +186,9 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   std::map<std::string, double> cheapest;
   for (const ResultPoint& p : points) {
     const std::string* gpu = value_of(p, "gpu");
-    const std::string name = gpu ? *gpu : text_at(p.result, "gpu");
-    const auto cost = first_number(p.result, {"cost.usd_per_million_output_tokens", "usd_per_million_output_tokens"});
-    if (name.empty() || !cost || *cost <= 0) continue;
-    const auto [it, fresh] = cheapest.emplace(name, *cost);
+    const auto cost = number_at(p.result, "usd_per_million_output_tokens");
+    if (gpu == nullptr || !cost || *cost <= 0) continue;
+    const auto [it, fresh] = cheapest.emplace(*gpu, *cost);
     if (!fresh) it->second = std::min(it->second, *cost);
   }
   if (cheapest.size() < 2) return;
@@ -248,13 +247,9 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
   const std::vector<std::string> keys = varying_keys(points);
   Series all{.name = "deployments", .shape = Shape::kPoints, .color = 7};
   for (const ResultPoint& p : points) {
-    auto user = first_number(p.result, {"output_tokens_per_s_per_user", "tokens_per_s_per_user"});
-    auto gpu = first_number(p.result, {"output_tokens_per_s_per_gpu", "tokens_per_s_per_gpu"});
-    if (const auto tpot = first_number(p.result, {"median_tpot_ms", "tpot_ms", "mean_tpot_ms"});
-        !user && tpot && *tpot > 0)
-      user = 1000.0 / *tpot;
-    if (const auto total = first_number(p.result, {"output_throughput", "output_tokens_per_s"}); !gpu && total)
-      gpu = *total / gpus_of(p.result);
+    auto user = number_at(p.result, "output_tokens_per_s_per_user");
+    if (const auto tpot = number_at(p.result, kTpot); !user && tpot && *tpot > 0) user = 1000.0 / *tpot;
+    const auto gpu = number_at(p.result, "output_tokens_per_s_per_gpu");
     if (!user || !gpu) continue;
     all.x.push_back(*user), all.y.push_back(*gpu), all.labels.push_back(point_label(p, keys));
   }
@@ -280,8 +275,7 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   const std::string x_key = x_key_of(result.points, keys);
   if (!x_key.empty()) {
     const std::vector<Group> groups = groups_of(result.points, x_key, keys);
-    out.push_back(latency_chart("ttft", "TTFT", x_key, groups));
-    out.push_back(latency_chart("tpot", "TPOT", x_key, groups));
+    for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
     out.push_back(throughput_chart(x_key, groups));
     add_speculation(x_key, groups, out);
   }

@@ -1,4 +1,4 @@
-// Plots of `validate`: predicted against measured, and what is left over.
+// Plots of `validate`: predicted against measured, and what is left over; of `compare`: one run beside its prediction.
 
 #include <algorithm>
 #include <cmath>
@@ -61,6 +61,24 @@ void add_residuals(const ValidationPairs& v, std::vector<Chart>& out) {
 }
 
 }  // namespace
+
+void add_measured_run_charts(const Result& result, std::vector<Chart>& out) {
+  Chart c{.id = "measured-run", .title = "Predicted over measured, metric by metric", .horizontal = true};
+  c.x = {.title = "predicted / measured", .low = 0.0};
+  Series s{.name = "ratio", .shape = Shape::kBars};
+  for (const Json& metric : result.json["metrics"]) {
+    const auto ratio = number_at(metric, "ratio");
+    if (!ratio) continue;
+    s.x.push_back(static_cast<double>(s.x.size())), s.y.push_back(*ratio);
+    c.y.categories.push_back(text_at(metric, "metric"));
+    s.labels.push_back(fmt::format("{}: {} predicted, {} measured", c.y.categories.back(),
+                                   tick_text(number_at(metric, "predicted").value_or(0)),
+                                   tick_text(number_at(metric, "measured").value_or(0))));
+  }
+  c.lines.push_back({true, 1.0, "as measured"});
+  c.series.push_back(std::move(s));
+  out.push_back(std::move(c));
+}
 
 void add_validation_charts(const Result& result, std::vector<Chart>& out) {
   for (const ValidationPairs& pairs : validation_pairs(result)) {

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/provenance.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json figures_json(const RunFigures& f) {
   return {{"ttft_ms", f.ttft_ms}, {"tpot_ms", f.tpot_ms}, {"output_throughput", f.output_throughput}};
@@ -37,8 +37,10 @@ Json shares_json(const TimeShares& t) {
 }
 
 Json to_json(const Comparison& c, const Scenario& s) {
-  Json out = deployment_json(*s.deployment);
+  Json out = result_head(ResultKind::kComparison);
+  out.update(deployment_json(*s.deployment));
   out["bench"] = {{"file", c.run.path}, {"tool", c.run.tool}, {"model", c.run.model}};
+  out["metrics"] = Json::array();
   for (const ComparedMetric& m : c.metrics) {
     out["metrics"].push_back({{"metric", m.name},
                               {"measured", m.measured},
@@ -121,8 +123,8 @@ std::string to_text(const Comparison& c, const Scenario& s) {
 }  // namespace
 
 std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format) {
-  if (format == "json") return to_json(c, s).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (format == "csv") return metric_table(c).csv();
+  if (format == "json") return result_text(to_json(c, s));
+  if (format == "csv") return records_csv(to_json(c, s)["metrics"]);
   return to_text(c, s);
 }
 

@@ -6,12 +6,12 @@
 
 #include "reports/machine_json.h"
 #include "reports/provenance.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double intensity(const Cost& cost) { return cost.bytes > Bytes(0) ? cost.flops / cost.bytes / FlopsPerByte(1) : 0.0; }
 
@@ -73,11 +73,17 @@ std::string speculation_line(const SpeculationEstimate& s) {
                      human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
 }
 
-Json to_json(const Estimate& e, const Deployment& d) {
-  Json out = deployment_json(d);
+/// What was asked, added to a record.
+void add_question(const Estimate& e, const Deployment& d, Json& out) {
+  out.update(deployment_json(d));
   out["batch"] = e.request.batch;
   out["prompt_tokens"] = e.request.prompt_tokens;
   out["output_tokens"] = e.request.output_tokens;
+}
+
+Json to_json(const Estimate& e, const Deployment& d) {
+  Json out = result_head(ResultKind::kEstimate);
+  add_question(e, d, out);
   out["memory"] = memory_json(e.memory);
   out["prefill"] = step_json(e.prefill, "time_ms");
   out["prefill"]["steps"] = e.prefill_steps;
@@ -166,9 +172,12 @@ std::string to_text(const Estimate& e, const Deployment& d) {
 }  // namespace
 
 std::string estimate_report(const Estimate& e, const Deployment& d, const std::string& format) {
-  if (format == "json") return to_json(e, d).dump(2) + "\n";
-  if (format == "csv") return operator_table(e).csv();
-  return to_text(e, d);
+  if (format == "json") return result_text(to_json(e, d));
+  if (format != "csv") return to_text(e, d);
+  Json record;
+  add_question(e, d, record);
+  add_metrics(metrics_of(e, d), record);
+  return records_csv(Json::array({record}));
 }
 
 }  // namespace roofcast

@@ -5,7 +5,7 @@
 
 namespace roofcast {
 
-/// format: table | json | csv; keys as in docs/command-line.md. The CSV holds the operators.
+/// format: table | json | csv; keys as in reports/result_keys.h. The CSV is one row, with the columns of a sweep's.
 std::string estimate_report(const Estimate& estimate, const Deployment& deployment, const std::string& format);
 
 }  // namespace roofcast

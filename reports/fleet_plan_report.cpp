@@ -142,6 +142,4 @@ std::string fleet_plan_text(const FleetPlan& plan) {
   return out + "\n" + slice_table(plan).text() + "\n";
 }
 
-std::string fleet_plan_csv(const FleetPlan& plan) { return slice_table(plan).csv(); }
-
 }  // namespace roofcast

@@ -9,6 +9,5 @@ namespace roofcast {
 
 nlohmann::ordered_json fleet_plan_json(const FleetPlan& plan);
 std::string fleet_plan_text(const FleetPlan& plan);
-std::string fleet_plan_csv(const FleetPlan& plan);  ///< one line a slice of the day
 
 }  // namespace roofcast

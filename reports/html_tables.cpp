@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -36,42 +36,42 @@ enum class As { kMilliseconds, kSeconds, kBytes, kNumber, kPercent };
 struct Metric {
   const char* name;
   As as;
-  std::vector<std::string_view> paths;
+  std::variant<ResultKey, Headline> key;
 };
 
 const std::vector<Metric>& metrics() {
   static const std::vector<Metric> kMetrics{
-      {"TTFT, median", As::kMilliseconds, {"median_ttft_ms"}},
-      {"TTFT, p99", As::kMilliseconds, {"p99_ttft_ms"}},
-      {"TTFT", As::kMilliseconds, {"ttft_ms"}},
-      {"TPOT", As::kMilliseconds, {"tpot_ms"}},
-      {"TPOT, median", As::kMilliseconds, {"median_tpot_ms"}},
-      {"TPOT, p99", As::kMilliseconds, {"p99_tpot_ms"}},
-      {"ITL, p99", As::kMilliseconds, {"p99_itl_ms"}},
-      {"E2E latency, median", As::kMilliseconds, {"median_e2el_ms"}},
-      {"E2E latency, p99", As::kMilliseconds, {"p99_e2el_ms"}},
-      {"request latency", As::kMilliseconds, {"request_latency_ms"}},
-      {"output tokens/s", As::kNumber, {"output_throughput", "output_tokens_per_s"}},
-      {"requests/s", As::kNumber, {"request_throughput"}},
-      {"requests/s within objectives", As::kNumber, {"request_goodput"}},
-      {"prefill", As::kMilliseconds, {"prefill.time_ms"}},
-      {"decode step", As::kMilliseconds, {"decode.step_ms"}},
-      {"weights of a GPU", As::kBytes, {"memory.weight_bytes"}},
-      {"KV cache of a GPU", As::kBytes, {"memory.kv_cache_bytes"}},
-      {"KV cache a token", As::kBytes, {"memory.kv_cache_bytes_per_token"}},
-      {"largest batch", As::kNumber, {"memory.max_batch"}},
-      {"longest context", As::kNumber, {"memory.max_context"}},
-      {"GPUs busy", As::kPercent, {"gpu_utilization"}},
-      {"MFU", As::kPercent, {"mfu"}},
-      {"MBU", As::kPercent, {"mbu"}},
-      {"KV cache at its peak", As::kPercent, {"kv_cache_peak_usage"}},
-      {"prompt tokens found cached", As::kPercent, {"prefix_cache_hit_rate"}},
-      {"preemptions", As::kNumber, {"preemptions"}},
-      {"completed requests", As::kNumber, {"completed"}},
-      {"duration", As::kSeconds, {"duration"}},
-      {"USD/h", As::kNumber, {"cost.usd_per_hour"}},
-      {"USD per million output tokens", As::kNumber, {"cost.usd_per_million_output_tokens"}},
-      {"J an output token", As::kNumber, {"cost.joules_per_output_token"}}};
+      {"TTFT, median", As::kMilliseconds, ResultKey("median_ttft_ms")},
+      {"TTFT, p99", As::kMilliseconds, ResultKey("p99_ttft_ms")},
+      {"TTFT", As::kMilliseconds, ResultKey("ttft_ms")},
+      {"TPOT", As::kMilliseconds, ResultKey("tpot_ms")},
+      {"TPOT, median", As::kMilliseconds, ResultKey("median_tpot_ms")},
+      {"TPOT, p99", As::kMilliseconds, ResultKey("p99_tpot_ms")},
+      {"ITL, p99", As::kMilliseconds, ResultKey("p99_itl_ms")},
+      {"E2E latency, median", As::kMilliseconds, ResultKey("median_e2el_ms")},
+      {"E2E latency, p99", As::kMilliseconds, ResultKey("p99_e2el_ms")},
+      {"request latency", As::kMilliseconds, ResultKey("request_latency_ms")},
+      {"output tokens/s", As::kNumber, kThroughput},
+      {"requests/s", As::kNumber, ResultKey("request_throughput")},
+      {"requests/s within objectives", As::kNumber, ResultKey("request_goodput")},
+      {"prefill", As::kMilliseconds, ResultKey("prefill.time_ms")},
+      {"decode step", As::kMilliseconds, ResultKey("decode.step_ms")},
+      {"weights of a GPU", As::kBytes, ResultKey("memory.weight_bytes")},
+      {"KV cache of a GPU", As::kBytes, ResultKey("memory.kv_cache_bytes")},
+      {"KV cache a token", As::kBytes, ResultKey("memory.kv_cache_bytes_per_token")},
+      {"largest batch", As::kNumber, ResultKey("memory.max_batch")},
+      {"longest context", As::kNumber, ResultKey("memory.max_context")},
+      {"GPUs busy", As::kPercent, ResultKey("gpu_utilization")},
+      {"MFU", As::kPercent, ResultKey("mfu")},
+      {"MBU", As::kPercent, ResultKey("mbu")},
+      {"KV cache at its peak", As::kPercent, ResultKey("kv_cache_peak_usage")},
+      {"prompt tokens found cached", As::kPercent, ResultKey("prefix_cache_hit_rate")},
+      {"preemptions", As::kNumber, ResultKey("preemptions")},
+      {"completed requests", As::kNumber, ResultKey("completed")},
+      {"duration", As::kSeconds, ResultKey("duration")},
+      {"USD/h", As::kNumber, ResultKey("cost.usd_per_hour")},
+      {"USD per million output tokens", As::kNumber, ResultKey("cost.usd_per_million_output_tokens")},
+      {"J an output token", As::kNumber, ResultKey("cost.joules_per_output_token")}};
   return kMetrics;
 }
 
@@ -92,10 +92,8 @@ std::string shown(double value, As as) {
 }
 
 std::string cell_of(const Json& j, const Metric& m) {
-  for (const std::string_view path : m.paths) {
-    if (const auto v = number_at(j, path)) return shown(*v, m.as);
-  }
-  return "";
+  const auto v = std::visit([&](const auto& key) { return number_at(j, key); }, m.key);
+  return v ? shown(*v, m.as) : "";
 }
 
 std::string operator_table(const Json& j) {
@@ -110,7 +108,7 @@ std::string operator_table(const Json& j) {
     std::stable_sort(operators.begin(), operators.end(),
                      [&](const Json* a, const Json* b) { return time(a) > time(b); });
     for (const Json* op : operators) {
-      const auto number = [&](const char* key) { return number_at(*op, key).value_or(0); };
+      const auto number = [&](ResultKey key) { return number_at(*op, key).value_or(0); };
       rows.push_back({text_at(*op, "name"), phase, significant(number("count"), 4), human_count(number("flops")),
                       human_bytes(number("bytes")), significant(number("arithmetic_intensity"), 3),
                       human_time(number("time_us") / 1e6), significant(100 * number("share"), 3) + " %",
@@ -200,6 +198,9 @@ std::string detail_table(const Result& r) {
     case ResultKind::kServingRows:
       return validation_table(r);
     case ResultKind::kSimulation:
+    case ResultKind::kComparison:
+    case ResultKind::kValidation:
+    case ResultKind::kCalibration:
     case ResultKind::kRequestRows:
       break;
   }

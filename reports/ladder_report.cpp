@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json rung_json(const Rung& r) {
   Json out = {{"name", r.name}, {"help", r.help}, {"fits", r.fits}, {"simulated", r.simulated}, {"gpus", r.gpus}};
@@ -32,12 +32,14 @@ Json rung_json(const Rung& r) {
 Json to_json(const Ladder& l) {
   Json rungs = Json::array();
   for (const Rung& r : l.rungs) rungs.push_back(rung_json(r));
-  return {{"model", l.model},
-          {"gpu", l.gpu},
-          {"mean_prompt_tokens", l.prompt_tokens},
-          {"mean_output_tokens", l.output_tokens},
-          {"concurrency", l.options.concurrency},
-          {"rungs", std::move(rungs)}};
+  Json out = result_head(ResultKind::kLadder);
+  out.update({{"model", l.model},
+              {"gpu", l.gpu},
+              {"mean_prompt_tokens", l.prompt_tokens},
+              {"mean_output_tokens", l.output_tokens},
+              {"concurrency", l.options.concurrency},
+              {"rungs", std::move(rungs)}});
+  return out;
 }
 
 Table rung_table(const Ladder& l) {
@@ -74,8 +76,8 @@ std::string to_text(const Ladder& l) {
 }  // namespace
 
 std::string ladder_report(const Ladder& ladder, const std::string& format) {
-  if (format == "json") return to_json(ladder).dump(2) + "\n";
-  if (format == "csv") return rung_table(ladder).csv();
+  if (format == "json") return result_text(to_json(ladder));
+  if (format == "csv") return records_csv(to_json(ladder)["rungs"]);
   return to_text(ladder);
 }
 

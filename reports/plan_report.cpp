@@ -8,13 +8,13 @@
 
 #include "reports/fleet_plan_report.h"
 #include "reports/provenance.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShown = 12;
 constexpr std::size_t kFrontierShown = 16;
@@ -171,10 +171,11 @@ std::string bound_of(const PlanAnswer& a) {
 
 Json to_json(const PlanAnswer& a) {
   const PlanResult& r = a.result;
-  Json out{{"roofcast_version", ROOFCAST_VERSION},
-           {"goal", name_of(a.plan.goal)},
-           {"load_unit", unit_of(r.kind)},
-           {"max_gpus", a.plan.max_gpus}};
+  Json out = result_head(ResultKind::kPlan);
+  out.update({{"roofcast_version", ROOFCAST_VERSION},
+              {"goal", name_of(a.plan.goal)},
+              {"load_unit", unit_of(r.kind)},
+              {"max_gpus", a.plan.max_gpus}});
   out["search"] = {{"considered", r.considered},     {"unsplittable", r.unsplittable},   {"too_large", r.too_large},
                    {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},
                    {"simulations", r.simulations}};
@@ -330,8 +331,8 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
 }
 
 std::string plan_report(const PlanAnswer& a, const std::string& format) {
-  if (format == "json") return to_json(a).dump(2) + "\n";
-  if (format == "csv") return a.fleet ? fleet_plan_csv(*a.fleet) : ranking(a, a.result.ranked.size()).csv();
+  if (format == "json") return result_text(to_json(a));
+  if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : to_json(a)["deployments"]);
   const PlanResult& r = a.result;
   std::string out;
   if (a.fleet)

@@ -1,24 +1,18 @@
 #pragma once
-// Results that other commands wrote, read back: JSON of estimate, simulate, sweep, plan and ladder, CSV of validate
-// and of `simulate --requests-out`. A kind is known by its keys, never by the file's name.
+// Results that other commands wrote, read back: JSON, stores of sweeps, tables (CSV) of `validate --out`, of `sweep`
+// and of `simulate --requests-out`.
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/csv.h"
+#include "reports/result_schema.h"
 
 namespace roofcast {
 
-using Json = nlohmann::ordered_json;
-
-enum class ResultKind { kEstimate, kSimulation, kSweep, kPlan, kLadder, kKernelRows, kServingRows, kRequestRows };
-std::string_view name_of(ResultKind kind);
-
-/// One point of a sweep or one deployment of a plan.
+/// One point of a sweep, one deployment of a plan or one rung of a ladder.
 struct ResultPoint {
   std::vector<std::pair<std::string, std::string>> keys{};
   Json result{};
@@ -34,17 +28,10 @@ struct Result {
   std::string command{};              ///< that made it, as far as its keys tell
 };
 
-/// Throws ConfigError for a file that is missing, half written, empty or of no known kind.
+/// A JSON says its kind; a table is known by its columns. Throws ConfigError for a file that is missing, half written,
+/// empty, of no known kind or schema, or without a key that its schema has.
 Result read_result(const std::string& path);
 /// All of them, with labels that differ.
 std::vector<Result> read_results(const std::vector<std::string>& paths);
-
-/// A finite number at a dotted path, if there is one.
-std::optional<double> number_at(const Json& json, std::string_view dotted_path);
-std::string text_at(const Json& json, std::string_view dotted_path);
-/// The first of the paths that holds a number.
-std::optional<double> first_number(const Json& json, std::initializer_list<std::string_view> dotted_paths);
-/// GPUs of all replicas, from `parallelism`; 1 when it is not said.
-double gpus_of(const Json& json);
 
 }  // namespace roofcast

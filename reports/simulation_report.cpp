@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "reports/provenance.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/fleet_cost.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Named {
   const char* name;
@@ -143,7 +143,8 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
 
 Json to_json(const ServingMetrics& m, const Scenario& s) {
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
-  Json out = setup_json(s, cost);
+  Json out = result_head(ResultKind::kSimulation);
+  out.update(setup_json(s, cost));
   add_client_metrics(m, s, out);
   add_engine_metrics(m, s, cost, out);
   if (!m.clients.empty()) out["clients"] = clients_json(m, s);
@@ -156,6 +157,16 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["iterations"] = m.iterations;
   if (!s.objectives.empty()) out["objectives"] = objectives_json(m, s);
   out["provenance"] = provenance_json(*s.deployment);
+  return out;
+}
+
+/// The one row of the CSV.
+Json record_json(const ServingMetrics& m, const Scenario& s) {
+  Json out = deployment_json(*s.deployment);
+  out["replicas"] = s.serving.replicas;
+  out["workload"] = s.workload ? s.workload->name : "";
+  out["seed"] = s.serving.seed;
+  add_metrics(metrics_of(m, s), out);
   return out;
 }
 
@@ -289,24 +300,17 @@ std::string uncertain_text(const std::vector<MetricInterval>& uncertain) {
 std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
                               const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
   if (format == "table") return to_text(m, s) + uncertain_text(uncertain);
-  Json json = to_json(m, s);
+  const bool csv = format == "csv";
+  Json out = csv ? record_json(m, s) : to_json(m, s);
   for (const MetricInterval& i : uncertain) {
-    json[i.metric + "_low"] = i.low;
-    json[i.metric + "_high"] = i.high;
+    out[i.metric + "_low"] = i.low;
+    out[i.metric + "_high"] = i.high;
   }
-  if (!over_time.is_null() && format == "json") json["intervals"] = over_time;
-  if (format == "json") return json.dump(2) + "\n";
-  Table table({"key", "value"});
-  const Json flat = json.flatten();  // items() refers to it
-  for (const auto& [key, value] : flat.items())
-    table.row({key.substr(1), value.is_string() ? value.get<std::string>() : value.dump()});
-  return table.csv();
+  if (!over_time.is_null() && !csv) out["intervals"] = over_time;
+  return csv ? records_csv(Json::array({out})) : result_text(out);
 }
 
-std::string request_csv_header() {
-  return "request_id,arrival_s,prompt_tokens,output_tokens,ttft_ms,tpot_ms,e2el_ms,queue_ms,cached_tokens,preemptions,"
-         "replica\n";
-}
+std::string request_csv_header() { return fmt::format("{}\n", fmt::join(result_keys::kRequestColumns, ",")); }
 
 std::string request_csv_line(const RequestRecord& r) {
   return fmt::format("{},{:.6f},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{},{},{}\n", r.id, r.arrival.base(), r.prompt_tokens,

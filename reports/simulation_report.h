@@ -9,7 +9,8 @@
 
 namespace roofcast {
 
-/// format: table | json | csv; keys are those of `vllm bench serve` and docs/command-line.md.
+/// format: table | json | csv; keys are those of `vllm bench serve` and reports/result_keys.h. The CSV is one row, with
+/// the columns of a sweep's.
 /// `over_time` is added to the JSON as "intervals" unless null; each of `uncertain` as METRIC_low and METRIC_high
 /// (90 %).
 std::string simulation_report(const ServingMetrics& metrics, const Scenario& scenario, const std::string& format,

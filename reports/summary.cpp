@@ -39,8 +39,8 @@ std::vector<std::pair<std::string, double>> largest_operators(const Json& j, con
   return out;
 }
 
-std::string bound_sentence(const Json& j, const char* phase, const char* name) {
-  const std::string bound = text_at(j, std::string(phase) + ".bound");
+std::string bound_sentence(const Json& j, const char* phase, ResultKey bound_key, const char* name) {
+  const std::string bound = text_at(j, bound_key);
   if (bound.empty()) return "";
   std::string out = fmt::format("{} is bound by {}", name, bound == "compute" ? "arithmetic" : bound);
   const auto largest = largest_operators(j, phase);
@@ -51,8 +51,8 @@ std::string bound_sentence(const Json& j, const char* phase, const char* name) {
   return out + ".";
 }
 
-std::string range_of(const Json& j, const char* key) {
-  const auto low = number_at(j, std::string(key) + "_low"), high = number_at(j, std::string(key) + "_high");
+std::string range_of(const Json& j, ResultKey low_key, ResultKey high_key) {
+  const auto low = number_at(j, low_key), high = number_at(j, high_key);
   if (!low || !high || *high <= *low) return "";
   return fmt::format(" ({} to {} with 90 %)", milliseconds(*low), milliseconds(*high));
 }
@@ -66,12 +66,13 @@ Lines estimate_summary(const Json& j) {
   if (const auto ttft = number_at(j, "ttft_ms"), tpot = number_at(j, "tpot_ms"); ttft && tpot) {
     out.push_back(
         fmt::format("The first token comes after {}{}, then one every {}{}: {} tokens/s for each user, {} in all.",
-                    milliseconds(*ttft), range_of(j, "ttft_ms"), milliseconds(*tpot), range_of(j, "tpot_ms"),
-                    *tpot > 0 ? significant(1000 / *tpot, 3) : "-",
+                    milliseconds(*ttft), range_of(j, "ttft_ms_low", "ttft_ms_high"), milliseconds(*tpot),
+                    range_of(j, "tpot_ms_low", "tpot_ms_high"), *tpot > 0 ? significant(1000 / *tpot, 3) : "-",
                     significant(number_at(j, "output_tokens_per_s").value_or(0), 4)));
   }
-  for (const auto& [phase, name] : {std::pair{"prefill", "Prefill"}, {"decode", "Decode"}}) {
-    if (const std::string s = bound_sentence(j, phase, name); !s.empty()) out.push_back(s);
+  for (const std::string& sentence : {bound_sentence(j, "prefill", "prefill.bound", "Prefill"),
+                                      bound_sentence(j, "decode", "decode.bound", "Decode")}) {
+    if (!sentence.empty()) out.push_back(sentence);
   }
   const auto weights = number_at(j, "memory.weight_bytes"), capacity = number_at(j, "memory.capacity_bytes"),
              cache = number_at(j, "memory.kv_cache_bytes");
@@ -137,12 +138,18 @@ Lines points_summary(const Result& r) {
   const ResultPoint* cheapest = nullptr;
   double best = 0;
   for (const ResultPoint& p : r.points) {
-    const auto usd = first_number(p.result, {"cost.usd_per_million_output_tokens", "usd_per_million_output_tokens"});
+    const auto usd = number_at(p.result, "usd_per_million_output_tokens");
     if (usd && *usd > 0 && (cheapest == nullptr || *usd < best)) cheapest = &p, best = *usd;
   }
   if (cheapest != nullptr)
     out.push_back(fmt::format("The cheapest is {}, at {} USD per million output tokens.", point_label(*cheapest, keys),
                               significant(best, 3)));
+  return out;
+}
+
+Lines comparison_summary(const Json& j) {
+  Lines out{deployment_of(j) + fmt::format(", beside {} ({}).", text_at(j, "bench.file"), text_at(j, "bench.tool"))};
+  for (const Json& finding : j["findings"]) out.push_back(finding.get<std::string>());
   return out;
 }
 
@@ -200,6 +207,11 @@ std::vector<std::string> summary_of(const Result& r) {
     case ResultKind::kKernelRows:
     case ResultKind::kServingRows:
       return validation_summary(r);
+    case ResultKind::kComparison:
+      return comparison_summary(r.json);
+    case ResultKind::kValidation:
+    case ResultKind::kCalibration:
+      return {};
     case ResultKind::kRequestRows:
       return {fmt::format("{} requests of one simulation.", r.table->rows())};
   }

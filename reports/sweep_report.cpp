@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Point {
   std::vector<std::string> values;
@@ -45,14 +45,9 @@ std::string cell(const MetricValue* value, bool short_form) {
   if (value == nullptr) return "";
   if (const double* number = std::get_if<double>(value))
     return short_form ? significant(*number) : fmt::format("{}", *number);
-  if (const bool* truth = std::get_if<bool>(value)) return *truth ? "yes" : "no";
+  if (const bool* truth = std::get_if<bool>(value))
+    return short_form ? (*truth ? "yes" : "no") : (*truth ? "true" : "false");
   return std::get<std::string>(*value);
-}
-
-Json to_json(const MetricsList& metrics) {
-  Json out = Json::object();
-  for (const auto& [name, value] : metrics) std::visit([&, &key = name](const auto& v) { out[key] = v; }, value);
-  return out;
 }
 
 /// A value of the grid as its own kind: numbers stay numbers.
@@ -65,8 +60,9 @@ Json key_json(const std::string& text) {
 class SweepJson {
  public:
   explicit SweepJson(const StoredSweep& sweep) : keys_(sweep.keys) {
-    const Json head{
-        {"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}};
+    Json head = result_head(ResultKind::kSweep);
+    head.update(
+        {{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
     out_ = head.dump(2);
     out_.erase(out_.size() - 2);  // the closing brace: points follow
     out_ += ",\n  \"points\": [";
@@ -77,7 +73,7 @@ class SweepJson {
     if (!p.error.empty()) {
       entry["error"] = p.error;
     } else {
-      entry["result"] = to_json(p.metrics);
+      add_metrics(p.metrics, entry["result"]);
     }
     out_ += (first_ ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, Json::error_handler_t::replace);
     first_ = false;

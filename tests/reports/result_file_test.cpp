@@ -28,8 +28,10 @@ TEST_CASE("results: what is no result is refused where it goes wrong") {
   CHECK(error_of("{\n  \"decode\": nonsense}").find(":2:") == 0);
   CHECK(error_of("{}").find("not a result of roofcast") != std::string::npos);
   CHECK(error_of("[1, 2]").find("not a result of roofcast") != std::string::npos);
-  CHECK(error_of("{\"points\": []}").find("'points' holds no result") != std::string::npos);
-  CHECK(error_of("{\"points\": [{\"keys\": {}, \"result\": null}]}").find("holds no result") != std::string::npos);
+  const std::string sweep =
+      R"({"kind": "sweep", "schema": 1, "name": "s", "run": "estimate", "roofcast_version": "0", "keys": [], "points": )";
+  CHECK(error_of(sweep + "[]}").find("'points' holds no result") != std::string::npos);
+  CHECK(error_of(sweep + R"([{"keys": {}, "result": null}]})").find("holds no result") != std::string::npos);
   CHECK(error_of("{\"duration\": 1e999}").find("not valid JSON") != std::string::npos);
   CHECK(error_of("SQLite format 3\0").find("damaged or no store of a sweep") != std::string::npos);
   CHECK(error_of("a,b\n1,2\n").find("not a table of roofcast") != std::string::npos);
@@ -38,14 +40,14 @@ TEST_CASE("results: what is no result is refused where it goes wrong") {
 }
 
 TEST_CASE("results: numbers are taken where they are numbers") {
-  const Json j = Json::parse(R"({"a": {"b": 2, "c": "x", "d": null}, "e": [1]})");
-  CHECK(number_at(j, "a.b") == 2);
-  CHECK_FALSE(number_at(j, "a.c"));
-  CHECK_FALSE(number_at(j, "a.d"));
-  CHECK_FALSE(number_at(j, "a.b.z"));
-  CHECK_FALSE(number_at(j, "e.0"));
-  CHECK_FALSE(number_at(Json(), "a"));
-  CHECK(gpus_of(Json::parse(R"({"parallelism": {"tp": 4, "pp": 2}, "replicas": 3})")) == 24);
+  const Json j = Json::parse(R"({"cost": {"usd": 2}, "mfu": "x", "mbu": null, "memory": 1})");
+  CHECK(number_at(j, "cost.usd") == 2);
+  CHECK_FALSE(number_at(j, "mfu"));
+  CHECK_FALSE(number_at(j, "mbu"));
+  CHECK_FALSE(number_at(j, "memory.weight_bytes"));
+  CHECK_FALSE(number_at(Json(), "mfu"));
+  CHECK(number_at(Json{{"median_ttft_ms", 3}}, kTtft) == 3);
+  CHECK(gpus_of(Json{{"gpus", 24}}) == 24);
 }
 
 TEST_CASE("results: a sweep's table becomes points, its metrics results") {

@@ -1,0 +1,61 @@
+#include "reports/records_csv.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reports/table.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::pair<std::string, std::string>>;
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
+}
+
+void flatten(const Json& record, const std::string& prefix, Row& row) {
+  for (const auto& [key, value] : record.items()) {
+    const bool adds_no_name = key == "parallelism" || key == "precision" || key == "cost";
+    if (value.is_object()) {
+      flatten(value, adds_no_name ? prefix : prefix + key + "_", row);
+    } else if (!value.is_array()) {
+      row.emplace_back(prefix + key, cell(value));
+    }
+  }
+}
+
+}  // namespace
+
+std::string records_csv(const Json& records) {
+  std::vector<Row> rows;
+  std::vector<std::string> columns;
+  for (const Json& record : records) {
+    flatten(record, "", rows.emplace_back());
+    for (const auto& [name, value] : rows.back()) {
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+    }
+  }
+  Table table(columns);
+  for (const Row& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) {
+      const auto it = std::find_if(row.begin(), row.end(), [&](const auto& field) { return field.first == column; });
+      cells.push_back(it == row.end() ? "" : it->second);
+    }
+    table.row(std::move(cells));
+  }
+  return table.csv();
+}
+
+void add_metrics(const MetricsList& metrics, Json& record) {
+  for (const auto& [name, value] : metrics)
+    std::visit([&, &key = name](const auto& plain) { record[key] = plain; }, value);
+}
+
+}  // namespace roofcast

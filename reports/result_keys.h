@@ -1,0 +1,166 @@
+#pragma once
+// The keys of every kind of result, in one place. Writers are checked against them, readers can name no other
+// (reports/result_schema.h). A group stands at a place of the JSON: "memory.weight_bytes" at the top, "time_us" in
+// every entry of the list "operators[]." A key may be added to a result without being declared; only then no chart
+// reads it.
+
+#include <array>
+#include <span>
+#include <string_view>
+
+namespace roofcast::result_keys {
+
+template <class... Texts>
+consteval auto keys(Texts... texts) {
+  return std::array<std::string_view, sizeof...(texts)>{texts...};
+}
+
+/// kAlways: at every such place. kTogether: all of the group's keys or none of them.
+enum class Presence { kAlways, kTogether };
+struct KeyGroup {
+  std::string_view place;
+  std::span<const std::string_view> keys;
+  Presence presence = Presence::kAlways;
+};
+
+// What several kinds share.
+inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
+                                         "parallelism.pp", "parallelism.attention_dp", "parallelism.ep",
+                                         "precision.weights", "precision.activations", "precision.kv_cache");
+inline constexpr auto kProvenance = keys("parameters", "source", "fidelity", "kernels", "roofcast_version");
+inline constexpr auto kLatencies =
+    keys("mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
+         "p90_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "p90_itl_ms", "p99_itl_ms", "mean_e2el_ms",
+         "median_e2el_ms", "p90_e2el_ms", "p99_e2el_ms");
+inline constexpr auto kObjective = keys("objective", "limit_ms", "value_ms", "met");
+inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_throughput", "request_goodput",
+                                   "output_throughput", "total_token_throughput", "p99_queue_ms", "gpu_utilization",
+                                   "mfu", "mbu", "kv_cache_peak_usage", "preemptions");
+
+// estimate
+inline constexpr auto kEstimate =
+    keys("batch", "prompt_tokens", "output_tokens", "memory.weight_bytes", "memory.kv_cache_bytes_per_token",
+         "memory.state_bytes_per_sequence", "memory.kv_cache_bytes", "memory.activation_bytes", "memory.capacity_bytes",
+         "memory.fits", "memory.max_batch", "memory.max_context", "prefill.time_ms", "prefill.flops", "prefill.bytes",
+         "prefill.bound", "decode.step_ms", "decode.flops", "decode.bytes", "decode.bound", "ttft_ms", "ttft_ms_low",
+         "ttft_ms_high", "tpot_ms", "tpot_ms_low", "tpot_ms_high", "request_latency_ms", "output_tokens_per_s",
+         "request_output_tokens_per_s", "cost.usd_per_hour", "cost.usd_per_million_output_tokens",
+         "cost.joules_per_output_token", "machine.gpus", "machine.compute_dtype", "machine.dense_flop_per_s",
+         "machine.memory_bytes_per_s");
+inline constexpr auto kOperator =
+    keys("phase", "name", "count", "flops", "bytes", "arithmetic_intensity", "time_us", "bound", "share");
+inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
+inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
+inline constexpr auto kSpeculation = keys("method", "num_speculative_tokens", "tokens_per_step", "speedup");
+inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
+                                            KeyGroup{"", kEstimate},
+                                            KeyGroup{"operators[].", kOperator},
+                                            KeyGroup{"memory_by_context[].", kContext},
+                                            KeyGroup{"provenance.", kProvenance},
+                                            KeyGroup{"machine.", kCalibratedMachine, Presence::kTogether},
+                                            KeyGroup{"speculation.", kSpeculation, Presence::kTogether}};
+
+// simulation
+inline constexpr auto kSimulation = keys(
+    "replicas", "gpus", "workload", "seed", "total_input_tokens", "total_output_tokens", "mean_queue_ms",
+    "prefix_cache_hit_rate", "energy_joules", "cost.usd_per_hour", "cost.usd", "cost.usd_per_million_output_tokens",
+    "cost.usd_per_million_total_tokens", "cost.joules_per_output_token", "iterations");
+inline constexpr auto kInterval = keys("start_s", "end_s", "waiting", "running", "kv_cache_usage", "busy",
+                                       "prompt_tokens_per_s", "output_tokens_per_s", "completed");
+inline constexpr auto kIntervalFleet = keys("replicas", "replicas_starting", "replicas_down");
+inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
+                                              KeyGroup{"", kSimulation},
+                                              KeyGroup{"", kLoad},
+                                              KeyGroup{"", kLatencies},
+                                              KeyGroup{"provenance.", kProvenance},
+                                              KeyGroup{"objectives[].", kObjective, Presence::kTogether},
+                                              KeyGroup{"intervals[].", kInterval, Presence::kTogether},
+                                              KeyGroup{"intervals[].", kIntervalFleet, Presence::kTogether}};
+
+// sweep: a point holds the metrics of an estimate or of a simulation, without their nesting; "fits" alone where it does
+// not fit and is not simulated
+inline constexpr auto kSweep = keys("name", "run", "roofcast_version", "keys");
+inline constexpr auto kPoint = keys("keys");
+inline constexpr auto kPointCost = keys("gpus", "output_tokens_per_s_per_gpu", "usd_per_hour",
+                                        "usd_per_million_output_tokens", "joules_per_output_token");
+inline constexpr auto kPointEstimate =
+    keys("ttft_ms", "tpot_ms", "ttft_ms_low", "ttft_ms_high", "tpot_ms_low", "tpot_ms_high", "request_latency_ms",
+         "output_tokens_per_s", "output_tokens_per_s_per_user", "request_output_tokens_per_s", "prefill_bound",
+         "decode_bound", "decode_step_ms", "decode_arithmetic_intensity", "weight_bytes", "kv_cache_bytes_per_token",
+         "kv_cache_bytes", "max_batch", "max_context");
+inline constexpr auto kPointSimulation = keys("cancelled", "rejected");
+inline constexpr auto kPointFits = keys("fits");
+inline constexpr auto kPointReason = keys("reason"), kPointObjectives = keys("objectives_met");
+inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
+                                         KeyGroup{"points[].", kPoint},
+                                         KeyGroup{"points[].result.", kPointFits, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointCost, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointEstimate, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointSimulation, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kLoad, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kLatencies, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointReason, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether}};
+
+// plan
+inline constexpr auto kPlan = keys("roofcast_version", "goal", "load_unit", "max_gpus", "search.considered",
+                                   "search.simulated", "deployments", "pareto", "pareto_cost");
+inline constexpr auto kPlanned =
+    keys("mode", "gpus", "replicas", "spare_replicas", "max_num_seqs", "max_num_batched_tokens", "load",
+         "median_ttft_ms", "p99_ttft_ms", "median_tpot_ms", "p99_tpot_ms", "median_itl_ms", "p99_itl_ms",
+         "median_e2el_ms", "p99_e2el_ms", "requests_simulated", "confirmed", "output_throughput",
+         "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_user", "mean_power_watts", "kv_cache_peak_usage",
+         "usd_per_hour", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
+         "usd_per_million_total_tokens", "joules_per_output_token");
+inline constexpr std::array kPlanGroups{
+    KeyGroup{"", kPlan}, KeyGroup{"deployments[].", kDeployment}, KeyGroup{"deployments[].", kPlanned},
+    KeyGroup{"deployments[].objectives[].", kObjective}, KeyGroup{"deployments[].provenance.", kProvenance}};
+
+// ladder
+inline constexpr auto kLadder =
+    keys("model", "gpu", "mean_prompt_tokens", "mean_output_tokens", "concurrency", "rungs");
+inline constexpr auto kRung = keys("name", "help", "fits", "simulated", "gpus", "memory_bytes", "note");
+inline constexpr auto kRungNumbers =
+    keys("mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "output_tokens_per_s", "usd_per_million_output_tokens",
+         "bound", "throughput_gain", "latency_gain", "cost_gain", "total_gain");
+inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"rungs[].", kRung},
+                                          KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}};
+
+// comparison
+inline constexpr auto kComparison =
+    keys("bench.file", "bench.tool", "bench.model", "metrics", "mismatches", "difference_as_written", "difference",
+         "where_the_time_goes.tpot", "where_the_time_goes.ttft", "assumptions", "not_tried", "findings");
+inline constexpr auto kComparedMetric = keys("metric", "measured", "predicted", "predicted_as_written", "ratio");
+inline constexpr auto kAssumption = keys("change", "predicted", "difference", "explains", "check");
+inline constexpr std::array kComparisonGroups{
+    KeyGroup{"", kDeployment}, KeyGroup{"", kComparison}, KeyGroup{"metrics[].", kComparedMetric},
+    KeyGroup{"assumptions[].", kAssumption}, KeyGroup{"provenance.", kProvenance}};
+
+// validation: "of" is kernels, serving or requests
+inline constexpr auto kValidation = keys("of");
+inline constexpr auto kErrors = keys("group", "rows", "mape", "median", "p90", "bias");
+inline constexpr auto kKernelErrors = keys("op", "time_weighted", "coverage");
+inline constexpr auto kServingErrors =
+    keys("metric", "spearman", "repeats.rows", "repeats.mape", "neighbours.rows", "neighbours.mape");
+inline constexpr auto kCoverage = keys("class", "metric", "rows", "coverage", "median_ratio");
+inline constexpr auto kSpread = keys("load", "metric", "rows", "ln_ratio_p5", "ln_ratio_p50", "ln_ratio_p95");
+inline constexpr auto kStatistic = keys("metric", "statistic", "measured_ms", "predicted_ms", "error");
+inline constexpr std::array kValidationGroups{KeyGroup{"", kValidation},
+                                              KeyGroup{"groups[].", kErrors, Presence::kTogether},
+                                              KeyGroup{"groups[].", kKernelErrors, Presence::kTogether},
+                                              KeyGroup{"groups[].", kServingErrors, Presence::kTogether},
+                                              KeyGroup{"coverage[].", kCoverage, Presence::kTogether},
+                                              KeyGroup{"spreads[].", kSpread, Presence::kTogether},
+                                              KeyGroup{"statistics[].", kStatistic, Presence::kTogether}};
+
+// calibration: of the acceptance of drafts
+inline constexpr auto kAcceptance =
+    keys("group", "num_speculative_tokens", "runs", "p25", "median", "p75", "tokens_per_step", "outside");
+inline constexpr std::array kCalibrationGroups{KeyGroup{"groups[].", kAcceptance}};
+
+// The columns of `simulate --requests-out`.
+inline constexpr auto kRequestColumns =
+    keys("request_id", "arrival_s", "prompt_tokens", "output_tokens", "ttft_ms", "tpot_ms", "e2el_ms", "queue_ms",
+         "cached_tokens", "preemptions", "replica");
+
+}  // namespace roofcast::result_keys
