@@ -51,7 +51,8 @@ bool is_readable_file(const std::string& path) {
 
 std::string folder_of(std::string_view kind) { return fmt::format("{}/{}", config_root(), kind); }
 
-/// Beside the running program when it is installed, else where it was built from.
+/// Beside the running program when it is installed, else in the source tree it was built from, else (a program that
+/// links the installed library) where the library was installed.
 std::string shipped_root() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -59,7 +60,7 @@ std::string shipped_root() {
     const fs::path installed = (program.parent_path() / "../share/roofcast/configs").lexically_normal();
     if (fs::is_directory(installed, error)) return installed.string();
   }
-  return ROOFCAST_SOURCE_CONFIGS;
+  return fs::is_directory(ROOFCAST_SOURCE_CONFIGS, error) ? ROOFCAST_SOURCE_CONFIGS : ROOFCAST_INSTALLED_CONFIGS;
 }
 
 /// Documents read so far. Trees are immutable, so callers on other threads share them.

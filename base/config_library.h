@@ -10,7 +10,7 @@
 namespace roofcast {
 
 /// The folder of shipped specs: $ROOFCAST_CONFIGS, else beside the installed program
-/// (../share/roofcast/configs), else the source tree it was built from.
+/// (../share/roofcast/configs), else the source tree it was built from, else the prefix it was installed to.
 std::string config_root();
 
 /// kind is "hardware", "models", "engines", "workloads", "scenarios", "sweeps", "plans", "recipes", "clients" or

@@ -44,14 +44,14 @@ std::string shown(const fs::path& path) { return fs::relative(path, ROOFCAST_SOU
 std::string box_of(const std::string& path) {
   static const std::vector<std::string> kBoxes{
       "base/",     "hw/",      "sim/model/", "sim/step/", "sim/serve/", "sim/plan/search/", "sim/plan/measured/",
-      "sim/plan/", "reports/", "explore/",   "cli/"};
+      "sim/plan/", "reports/", "library/",   "explore/",  "cli/"};
   for (const std::string& box : kBoxes) {
     if (path.rfind(box, 0) == 0) return box;
   }
   return path.rfind("calibrate/", 0) == 0 ? "calibrate/" : "";
 }
 
-const std::vector<std::string> kSourceFolders{"base", "hw", "sim", "calibrate", "reports", "explore", "cli"};
+const std::vector<std::string> kSourceFolders{"base", "hw", "sim", "calibrate", "reports", "library", "explore", "cli"};
 
 }  // namespace
 
@@ -68,11 +68,12 @@ TEST_CASE("an include never points backwards") {
       {"sim/plan/measured/",
        {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "sim/plan/", "sim/plan/measured/"}},
       {"reports/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "reports/"}},
+      {"library/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "reports/", "library/"}},
       {"explore/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "reports/", "explore/"}},
       {"calibrate/", {"base/", "hw/", "sim/model/", "calibrate/"}},
       {"cli/", {"base/", "hw/", "sim/model/", "sim/step/", "sim/serve/", "reports/", "explore/", "calibrate/", "cli/"}},
   };
-  for (const char* box : {"reports/", "explore/", "cli/"})
+  for (const char* box : {"reports/", "library/", "explore/", "cli/"})
     allowed.at(box).insert(allowed.at(box).end(), plan.begin(), plan.end());
   const std::regex include("#include \"([^\"]+)\"");
   int seen = 0;
@@ -87,6 +88,18 @@ TEST_CASE("an include never points backwards") {
     }
   }
   CHECK(seen > 50);
+}
+
+TEST_CASE("a public header includes the standard library and other public headers alone") {
+  const std::regex include("#include ([\"<][^\">]+)");
+  for (const fs::path& file : files_under({"include"}, {".h"})) {
+    const std::string text = slurp(file);
+    for (std::sregex_iterator it(text.begin(), text.end(), include), end; it != end; ++it) {
+      const std::string target = (*it)[1].str();
+      INFO(shown(file) << " includes " << target);
+      CHECK((target.starts_with("\"roofcast/") || target.find_first_of("/.") == std::string::npos));
+    }
+  }
 }
 
 TEST_CASE("only the command line uses Boost.Program_options") {

@@ -1,0 +1,93 @@
+#include "roofcast/result.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "library/public_types.h"
+
+namespace roofcast {
+inline namespace v0 {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The value under a dotted key, whose numbers are positions in lists; null when there is none.
+const Json* find(const Json& json, std::string_view key) {
+  const Json* at = &json;
+  for (const std::string& part : split(std::string(key), '.')) {
+    if (at->is_object() && at->contains(part)) {
+      at = &(*at)[part];
+      continue;
+    }
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+    if (!at->is_array() || error != std::errc() || end != part.data() + part.size() || index >= at->size())
+      return nullptr;
+    at = &(*at)[index];
+  }
+  return at;
+}
+
+const Json& value_of(const Result::State& state, std::string_view key) {
+  if (const Json* value = find(state.json, key)) return *value;
+  if (state.json.is_null())
+    throw Error(fmt::format("{}: the {} has no answer: {}", key, state.kind, state.answer.reason));
+  throw Error(fmt::format("{}: no such key in the {}", key, state.kind));
+}
+
+const Json& value_of(const Result::State& state, std::string_view key, bool (Json::*is)() const noexcept,
+                     const char* word) {
+  const Json& value = value_of(state, key);
+  if (!(value.*is)()) throw Error(fmt::format("{}: is not {}", key, word));
+  return value;
+}
+
+std::string last_part(std::string_view key) { return std::string(key.substr(key.rfind('.') + 1)); }
+
+}  // namespace
+
+Result::Result(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+const std::string& Result::kind() const { return state_->kind; }
+int Result::schema() const { return static_cast<int>(number("schema")); }
+bool Result::answered() const { return state_->answer.reason.empty(); }
+const std::string& Result::reason() const { return state_->answer.reason; }
+const std::string& Result::json() const { return state_->answer.json; }
+bool Result::has(std::string_view key) const { return find(state_->json, key) != nullptr; }
+
+double Result::number(std::string_view key) const {
+  return value_of(*state_, key, &Json::is_number, "a number").get<double>();
+}
+
+Seconds Result::time(std::string_view key) const {
+  const std::string name = last_part(key);
+  // "ttft_ms_low" and "ttft_ms_high" are the ends of an interval.
+  for (const char* end : {"", "_low", "_high"}) {
+    if (name.ends_with(std::string("_ms") + end)) return Milliseconds(number(key));
+    if (name.ends_with(std::string("_us") + end)) return std::chrono::duration<double, std::micro>(number(key));
+  }
+  if (name == "duration" || (name.ends_with("_s") && !name.ends_with("_per_s"))) return Seconds(number(key));
+  throw Error(fmt::format("{}: is not a time; a key of a time ends in _s, _ms or _us", key));
+}
+
+Bytes Result::bytes(std::string_view key) const {
+  if (last_part(key).find("bytes") == std::string::npos) throw Error(fmt::format("{}: is not in bytes", key));
+  return {number(key)};
+}
+
+bool Result::flag(std::string_view key) const {
+  return value_of(*state_, key, &Json::is_boolean, "true or false").get<bool>();
+}
+
+std::string Result::text(std::string_view key) const {
+  return value_of(*state_, key, &Json::is_string, "a text").get<std::string>();
+}
+
+std::size_t Result::size(std::string_view key) const {
+  return value_of(*state_, key, &Json::is_array, "a list").size();
+}
+
+}  // namespace v0
+}  // namespace roofcast
