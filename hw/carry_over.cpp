@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/error.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/gemm_tiles.h"
 #include "hw/kernels/moe_facts.h"
@@ -27,20 +28,6 @@ struct Ratios {
   bool other_memory = false;  ///< of another kind maybe, whose own share is not known
 };
 
-bool is_of_host(std::string_view name) { return name.starts_with("eager_") || name.starts_with("host_"); }
-
-/// Is it a time that the GPU takes? The unit stands in the name: launch_us, us_per_expert, token_ns, issue_ns_per_kb.
-bool in_cycles(std::string_view name) {
-  if (name.starts_with("network_")) return false;
-  for (std::size_t from = 0; from < name.size();) {
-    const std::size_t end = std::min(name.find('_', from), name.size());
-    const std::string_view word = name.substr(from, end - from);
-    if (word == "us" || word == "ns") return true;
-    from = end + 1;
-  }
-  return false;
-}
-
 /// The most of its datasheet bandwidth that a memory gives, whatever reads it.
 constexpr double kMemoryGives = 0.93;
 
@@ -52,31 +39,38 @@ double share_of_memory(double share, const Ratios& r) {
   const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives), longer = r.memory / r.l2 - 1.0;
   return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
-bool is_share_of_memory(std::string_view name) {
-  return name.ends_with("bandwidth_fraction") || name == "bandwidth_efficiency" || name == "quantization_memory_ratio";
-}
 
-double factor_of(std::string_view name, const Ratios& r) {
-  if (is_of_host(name)) return in_cycles(name) ? r.host : 1.0;
-  if (name == "score_ns") return r.exponential;
-  if (name == "memory_step_us") return 1.0;  // waits for the memory
-  if (in_cycles(name)) return r.time;
-  if (name == "l2_bandwidth_tb_per_s") return r.l2;
-  if (name == "l2_bandwidth_ratio" || name == "quantization_l2_ratio") return r.l2 / r.memory;  // held over DRAM's
-  if (name == "tile_intensity") return r.intensity;
-  return 1.0;
+/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs'
+/// clock.
+double transferred(double value, Transfer transfer, const Ratios& r) {
+  switch (transfer) {
+    case Transfer::kKept:
+      return value;
+    case Transfer::kCycles:
+      return value > 0.0 ? value * r.time : value;  // a loss that stands as a negative gain stays
+    case Transfer::kLaunch: {
+      const double stays = std::min(value, attention::kLoneGraphGap.in(kMicrosecond));
+      return stays + (value - stays) * r.time;
+    }
+    case Transfer::kHost:
+      return value * r.host;
+    case Transfer::kMemoryShare:
+      return share_of_memory(value, r);
+    case Transfer::kExponential:
+      return value * r.exponential;
+    case Transfer::kL2Rate:
+      return value * r.l2;
+    case Transfer::kL2OverMemory:
+      return value * (r.l2 / r.memory);
+    case Transfer::kTileIntensity:
+      return value * r.intensity;
+  }
+  fail_check("transfer", __FILE__, __LINE__, "no such transfer");
 }
 
 template <class P>
 constexpr bool kIsAttention = std::is_same_v<P, PrefillParameters> || std::is_same_v<P, DecodeParameters> ||
                               std::is_same_v<P, LatentPrefillParameters> || std::is_same_v<P, LatentDecodeParameters>;
-
-/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs'
-/// clock.
-template <class P>
-double staying_us(std::string_view name) {
-  return kIsAttention<P> && name.ends_with("launch_us") ? attention::kLoneGraphGap.in(kMicrosecond) : 0.0;
-}
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
@@ -216,10 +210,7 @@ void convert(ByDtype<P>& blocks, const GpuSpec& from, const GpuSpec& to, const C
     ratios.other_memory = how.another_generation && how.memory_ecc;
     for (const Parameter<P>& field : P::fields()) {
       double& value = fitted.value.*field.member;
-      const double stays = std::min(value, staying_us<P>(field.name));
-      const double carried = is_share_of_memory(field.name) ? share_of_memory(value, ratios)
-                                                            : stays + (value - stays) * factor_of(field.name, ratios);
-      value = std::clamp(carried, field.low, field.high);
+      value = std::clamp(transferred(value, field.transfer, ratios), field.low, field.high);
     }
     follow_instructions(fitted.value, ratios, from.exponentials_per_clock / to.exponentials_per_clock);
     follow_operations(fitted.value, ratios.operations);

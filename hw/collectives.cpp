@@ -159,40 +159,46 @@ std::string_view name_of(Collective collective) {
 
 std::span<const Parameter<CustomAllReduceParameters>> CustomAllReduceParameters::fields() {
   using P = CustomAllReduceParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 11> fields{{
-      {"launch_us", &P::launch_us, 0.5, 30.0, "launch and first barrier"},
-      {"peer_us", &P::peer_us, 0.0, 5.0, "each further rank of the barrier"},
-      {"one_shot_fraction", &P::one_shot_fraction, 0.02, 1.0, "share of the link that reading all peers reaches"},
-      {"two_shot_us", &P::two_shot_us, 0.0, 100.0, "second barrier of the two-shot kernel"},
-      {"two_shot_fraction", &P::two_shot_fraction, 0.02, 1.0, "share of the link that the two-shot kernel reaches"},
-      {"size_limit_mb", &P::size_limit_mb, 0.0, 1024.0,
+      {"launch_us", &P::launch_us, 0.5, 30.0, kCycles, "launch and first barrier"},
+      {"peer_us", &P::peer_us, 0.0, 5.0, kCycles, "each further rank of the barrier"},
+      {"one_shot_fraction", &P::one_shot_fraction, 0.02, 1.0, kKept,
+       "share of the link that reading all peers reaches"},
+      {"two_shot_us", &P::two_shot_us, 0.0, 100.0, kCycles, "second barrier of the two-shot kernel"},
+      {"two_shot_fraction", &P::two_shot_fraction, 0.02, 1.0, kKept,
+       "share of the link that the two-shot kernel reaches"},
+      {"size_limit_mb", &P::size_limit_mb, 0.0, 1024.0, kKept,
        "beyond it the engine calls NCCL, MB; 0: no limit, whichever is faster"},
-      {"switch_us", &P::switch_us, 0.0, 100.0, "launch of the kernel that adds in the NVLink switch"},
-      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, "share of the link that it reaches; 0: there is none"},
-      {"eager_us", &P::eager_us, 0.0, 100.0, "floor of a launch from the host, two ranks"},
-      {"eager_us_per_doubling", &P::eager_us_per_doubling, 0.0, 20.0, "more of it for each doubling of ranks"},
-      {"copy_fraction", &P::copy_fraction, 0.1, 1.0, "share of the memory bandwidth of the copy out of place"},
+      {"switch_us", &P::switch_us, 0.0, 100.0, kCycles, "launch of the kernel that adds in the NVLink switch"},
+      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, kKept, "share of the link that it reaches; 0: there is none"},
+      {"eager_us", &P::eager_us, 0.0, 100.0, kHost, "floor of a launch from the host, two ranks"},
+      {"eager_us_per_doubling", &P::eager_us_per_doubling, 0.0, 20.0, kHost, "more of it for each doubling of ranks"},
+      {"copy_fraction", &P::copy_fraction, 0.1, 1.0, kKept, "share of the memory bandwidth of the copy out of place"},
   }};
   return fields;
 }
 
 std::span<const Parameter<NcclParameters>> NcclParameters::fields() {
   using P = NcclParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 14> fields{{
-      {"launch_us", &P::launch_us, 0.5, 40.0, "launch, protocol LL"},
-      {"step_us", &P::step_us, 0.0, 10.0, "each step, protocol LL"},
-      {"ll_fraction", &P::ll_fraction, 0.005, 1.0, "share of the link, protocol LL"},
-      {"ll128_us", &P::ll128_us, 0.0, 40.0, "more to start LL128"},
-      {"ll128_step_us", &P::ll128_step_us, 0.0, 10.0, "more a step, LL128"},
-      {"ll128_fraction", &P::ll128_fraction, 0.02, 1.0, "share of the link, LL128"},
-      {"simple_us", &P::simple_us, 0.0, 60.0, "more to start Simple"},
-      {"simple_step_us", &P::simple_step_us, 0.0, 20.0, "more a step, Simple"},
-      {"simple_fraction", &P::simple_fraction, 0.05, 1.0, "share of the link, Simple"},
-      {"own_copy", &P::own_copy, 0.0, 3.0, "copies of one's own shard, in units of it, that the link's time bears"},
-      {"switch_us", &P::switch_us, 0.0, 200.0, "more to start a reduction in the NVLink switch"},
-      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, "share of the link there; 0: the switch does not reduce"},
-      {"network_us", &P::network_us, 0.0, 100.0, "each doubling of nodes, one way"},
-      {"network_fraction", &P::network_fraction, 0.1, 1.0, "share of the NICs' bandwidth"},
+      {"launch_us", &P::launch_us, 0.5, 40.0, kCycles, "launch, protocol LL"},
+      {"step_us", &P::step_us, 0.0, 10.0, kCycles, "each step, protocol LL"},
+      {"ll_fraction", &P::ll_fraction, 0.005, 1.0, kKept, "share of the link, protocol LL"},
+      {"ll128_us", &P::ll128_us, 0.0, 40.0, kCycles, "more to start LL128"},
+      {"ll128_step_us", &P::ll128_step_us, 0.0, 10.0, kCycles, "more a step, LL128"},
+      {"ll128_fraction", &P::ll128_fraction, 0.02, 1.0, kKept, "share of the link, LL128"},
+      {"simple_us", &P::simple_us, 0.0, 60.0, kCycles, "more to start Simple"},
+      {"simple_step_us", &P::simple_step_us, 0.0, 20.0, kCycles, "more a step, Simple"},
+      {"simple_fraction", &P::simple_fraction, 0.05, 1.0, kKept, "share of the link, Simple"},
+      {"own_copy", &P::own_copy, 0.0, 3.0, kKept,
+       "copies of one's own shard, in units of it, that the link's time bears"},
+      {"switch_us", &P::switch_us, 0.0, 200.0, kCycles, "more to start a reduction in the NVLink switch"},
+      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, kKept,
+       "share of the link there; 0: the switch does not reduce"},
+      {"network_us", &P::network_us, 0.0, 100.0, kKept, "each doubling of nodes, one way"},
+      {"network_fraction", &P::network_fraction, 0.1, 1.0, kKept, "share of the NICs' bandwidth"},
   }};
   return fields;
 }

@@ -15,12 +15,26 @@
 
 namespace roofcast {
 
+/// How a constant is transferred to a GPU that was not measured: docs/equations.md#gpus-without-measurements.
+enum class Transfer {
+  kKept,           ///< a share of a peak, a count, or a time of the network or the memory
+  kCycles,         ///< a time on the SMs: clock
+  kLaunch,         ///< the same, measured as a lone kernel: the gap between two graphs stays
+  kHost,           ///< a time on the host: its speed and its launches
+  kMemoryShare,    ///< a share of the memory bandwidth: what is lost, is lost on the SMs
+  kExponential,    ///< a time of the special function units
+  kL2Rate,         ///< a rate of L2: SMs x clock
+  kL2OverMemory,   ///< the same over the memory's
+  kTileIntensity,  ///< elements that feed the matrix units: operations per cycle and SM
+};
+
 /// One calibrated constant of P. The default of the member is its prior: what is assumed unmeasured.
 template <class P>
 struct Parameter {
   std::string_view name;  ///< the YAML key, unit at its end: launch_us, bandwidth_fraction
   double P::*member;
-  double low, high;          ///< physical bounds
+  double low, high;  ///< physical bounds
+  Transfer transfer;
   std::string_view meaning;  ///< one line
 };
 

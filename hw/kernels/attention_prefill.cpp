@@ -7,22 +7,27 @@ namespace roofcast {
 
 std::span<const Parameter<PrefillParameters>> PrefillParameters::fields() {
   using P = PrefillParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 15> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 60.0, "launch of the cache write, the attention kernel and its set-up"},
-      {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, "more of it for each 128 of head dimension"},
-      {"tile_us", &P::tile_us, 0.0, 12.0, "start and end of a tile: load the queries, store the output"},
-      {"score_ns", &P::score_ns, 0.0, 0.1, "exponential of one score on one SM"},
-      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, "of the datasheet peak, in the two products"},
-      {"wide_head_penalty", &P::wide_head_penalty, 0.0, 1.0, "more time a score at a head dimension of 256, fp8"},
-      {"imbalance", &P::imbalance, 1.0, 12.0, "1: the longest tile adds to the mean; large: the larger counts"},
-      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, "of a tile that is alone on its SM"},
-      {"window_blocks", &P::window_blocks, 0.0, 5.0, "key blocks a tile pays for the borders of a window"},
-      {"overlap", &P::overlap, 1.0, 8.0, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, "of the datasheet bandwidth, reading q, k and v"},
-      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, "the same, in the write to the cache"},
-      {"token_ns", &P::token_ns, 0.0, 6.0, "of the cache write, which starts a block of threads a token"},
-      {"token_threads_ns", &P::token_threads_ns, 0.0, 15.0, "more of it for a block of 512 threads (vLLM)"},
-      {"combine_us", &P::combine_us, 0.0, 10.0, "merging partial outputs where the keys were split"},
+      {"launch_us", &P::launch_us, 0.0, 60.0, kLaunch,
+       "launch of the cache write, the attention kernel and its set-up"},
+      {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles, "more of it for each 128 of head dimension"},
+      {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile: load the queries, store the output"},
+      {"score_ns", &P::score_ns, 0.0, 0.1, kExponential, "exponential of one score on one SM"},
+      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, in the two products"},
+      {"wide_head_penalty", &P::wide_head_penalty, 0.0, 1.0, kKept,
+       "more time a score at a head dimension of 256, fp8"},
+      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
+      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
+      {"window_blocks", &P::window_blocks, 0.0, 5.0, kKept, "key blocks a tile pays for the borders of a window"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "of the datasheet bandwidth, reading q, k and v"},
+      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "the same, in the write to the cache"},
+      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the cache write, which starts a block of threads a token"},
+      {"token_threads_ns", &P::token_threads_ns, 0.0, 15.0, kCycles, "more of it for a block of 512 threads (vLLM)"},
+      {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging partial outputs where the keys were split"},
   }};
   return kFields;
 }

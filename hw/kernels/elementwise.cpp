@@ -21,13 +21,15 @@ const ElementwiseParameters& parameters_of(const Machine& machine) {
 
 std::span<const Parameter<ElementwiseParameters>> ElementwiseParameters::fields() {
   using P = ElementwiseParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 6> fields{{
-      {"launch_us", &P::launch_us, 0.0, 20.0, "a kernel that moves nothing"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth"},
-      {"flops_fraction", &P::flops_fraction, 0.02, 1.0, "share of the fp32 peak"},
-      {"chained_read_us", &P::chained_read_us, 0.0, 5.0, "a read that a thread waits for, and a reduction in its warp"},
-      {"host_copy_us", &P::host_copy_us, 0.0, 200.0, "a copy over PCIe that moves nothing"},
-      {"host_copy_fraction", &P::host_copy_fraction, 0.1, 1.0, "share of the PCIe bandwidth"},
+      {"launch_us", &P::launch_us, 0.0, 20.0, kCycles, "a kernel that moves nothing"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare, "share of the memory bandwidth"},
+      {"flops_fraction", &P::flops_fraction, 0.02, 1.0, kKept, "share of the fp32 peak"},
+      {"chained_read_us", &P::chained_read_us, 0.0, 5.0, kCycles,
+       "a read that a thread waits for, and a reduction in its warp"},
+      {"host_copy_us", &P::host_copy_us, 0.0, 200.0, kHost, "a copy over PCIe that moves nothing"},
+      {"host_copy_fraction", &P::host_copy_fraction, 0.1, 1.0, kKept, "share of the PCIe bandwidth"},
   }};
   return fields;
 }

@@ -9,40 +9,51 @@ namespace roofcast {
 
 std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fields() {
   using P = LatentPrefillParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 11> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 30.0, "launch of the cache write, the attention kernel and its set-up"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, "host time of an eager call, a lower bound in benchmarks"},
-      {"tile_us", &P::tile_us, 0.0, 12.0, "start and end of a tile"},
-      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, "of the datasheet peak, softmax included"},
-      {"imbalance", &P::imbalance, 1.0, 12.0, "1: the longest tile adds to the mean; large: the larger counts"},
-      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, "of a tile that is alone on its SM"},
-      {"overlap", &P::overlap, 1.0, 8.0, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, "of the datasheet bandwidth, reading q, k and v"},
-      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, "the same, writing keys and values"},
-      {"token_ns", &P::token_ns, 0.0, 6.0, "of the write, a token"},
+      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch,
+       "launch of the cache write, the attention kernel and its set-up"},
+      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
+       "gaps between kernels when a benchmark runs them eagerly"},
+      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
+       "host time of an eager call, a lower bound in benchmarks"},
+      {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile"},
+      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, softmax included"},
+      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
+      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "of the datasheet bandwidth, reading q, k and v"},
+      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "the same, writing keys and values"},
+      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the write, a token"},
   }};
   return kFields;
 }
 
 std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::fields() {
   using P = LatentDecodeParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 15> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 30.0, "launch of the cache write and the attention kernel"},
-      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, "more of it for each 128 heads"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, "host time of an eager call, a lower bound in benchmarks"},
-      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, "of the tile scheduler's scan, a sequence"},
-      {"tile_us", &P::tile_us, 0.0, 15.0, "start and end of a tile"},
-      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, "more of it for each head of the tile"},
-      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, "of the datasheet peak, in the padded products"},
-      {"pairing", &P::pairing, 0.0, 1.0, "share of a second resident block's time that is not hidden (no split)"},
-      {"reread", &P::reread, 0.0, 1.0, "share of the cache that further tiles of heads read from memory again"},
-      {"overlap", &P::overlap, 1.0, 8.0, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, "of the datasheet memory bandwidth"},
-      {"l2_share", &P::l2_share, 0.05, 1.0, "of the L2 that a benchmark's loop finds its cache in; served: none"},
-      {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, "of the L2, in that loop"},
-      {"combine_us", &P::combine_us, 0.0, 10.0, "merging the partial outputs of a split context"},
+      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
+      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "more of it for each 128 heads"},
+      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
+       "gaps between kernels when a benchmark runs them eagerly"},
+      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
+       "host time of an eager call, a lower bound in benchmarks"},
+      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
+      {"tile_us", &P::tile_us, 0.0, 15.0, kCycles, "start and end of a tile"},
+      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "more of it for each head of the tile"},
+      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "of the datasheet peak, in the padded products"},
+      {"pairing", &P::pairing, 0.0, 1.0, kKept,
+       "share of a second resident block's time that is not hidden (no split)"},
+      {"reread", &P::reread, 0.0, 1.0, kKept, "share of the cache that further tiles of heads read from memory again"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare, "of the datasheet memory bandwidth"},
+      {"l2_share", &P::l2_share, 0.05, 1.0, kKept,
+       "of the L2 that a benchmark's loop finds its cache in; served: none"},
+      {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, kL2Rate, "of the L2, in that loop"},
+      {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
   }};
   return kFields;
 }

@@ -97,35 +97,42 @@ void check(double batch, const StateMixer& m) {
 
 std::span<const Parameter<ConvolutionParameters>> ConvolutionParameters::fields() {
   using P = ConvolutionParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 10> fields{{
-      {"launch_us", &P::launch_us, 0.5, 30.0, "launch over a prompt"},
-      {"ramp_us", &P::ramp_us, 0.0, 10.0, "filling the window, up to eight tokens"},
-      {"strip_start_us", &P::strip_start_us, 0.0, 10.0, "a block's start, one (sequence, channel) a block"},
-      {"strip_us", &P::strip_us, 0.0, 10.0, "512 tokens of a block, one strip after another"},
-      {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, "blocks that an SM runs at once"},
-      {"issue_ns_per_kb", &P::issue_ns_per_kb, 0.0, 500.0, "what an SM takes to load and store 1000 bytes"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth over a prompt"},
-      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, "launch in decode"},
-      {"decode_ns_per_channel", &P::decode_ns_per_channel, 0.0, 10.0, "what an SM takes for a channel in decode"},
-      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth in decode"},
+      {"launch_us", &P::launch_us, 0.5, 30.0, kCycles, "launch over a prompt"},
+      {"ramp_us", &P::ramp_us, 0.0, 10.0, kCycles, "filling the window, up to eight tokens"},
+      {"strip_start_us", &P::strip_start_us, 0.0, 10.0, kCycles, "a block's start, one (sequence, channel) a block"},
+      {"strip_us", &P::strip_us, 0.0, 10.0, kCycles, "512 tokens of a block, one strip after another"},
+      {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, kKept, "blocks that an SM runs at once"},
+      {"issue_ns_per_kb", &P::issue_ns_per_kb, 0.0, 500.0, kCycles, "what an SM takes to load and store 1000 bytes"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "share of the memory bandwidth over a prompt"},
+      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, kCycles, "launch in decode"},
+      {"decode_ns_per_channel", &P::decode_ns_per_channel, 0.0, 10.0, kCycles,
+       "what an SM takes for a channel in decode"},
+      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "share of the memory bandwidth in decode"},
   }};
   return fields;
 }
 
 std::span<const Parameter<StateParameters>> StateParameters::fields() {
   using P = StateParameters;
+  using enum Transfer;
   static constexpr std::array<Parameter<P>, 10> fields{{
-      {"prefill_launch_us", &P::prefill_launch_us, 0.5, 60.0, "launches over a prompt"},
-      {"serial_us", &P::serial_us, 0.0, 10.0, "a chunk of the pass that hands the state on"},
-      {"start_us", &P::start_us, 0.0, 60.0, "a block's start, one (sequence, head) a block"},
-      {"chunk_us", &P::chunk_us, 0.0, 20.0, "a chunk of 64 tokens of a block, one after another"},
-      {"chunk_sm_us", &P::chunk_sm_us, 0.0, 50.0, "what an SM takes for a chunk worked off in parallel"},
-      {"intermediate_passes", &P::intermediate_passes, 0.0, 20.0,
+      {"prefill_launch_us", &P::prefill_launch_us, 0.5, 60.0, kCycles, "launches over a prompt"},
+      {"serial_us", &P::serial_us, 0.0, 10.0, kCycles, "a chunk of the pass that hands the state on"},
+      {"start_us", &P::start_us, 0.0, 60.0, kCycles, "a block's start, one (sequence, head) a block"},
+      {"chunk_us", &P::chunk_us, 0.0, 20.0, kCycles, "a chunk of 64 tokens of a block, one after another"},
+      {"chunk_sm_us", &P::chunk_sm_us, 0.0, 50.0, kCycles, "what an SM takes for a chunk worked off in parallel"},
+      {"intermediate_passes", &P::intermediate_passes, 0.0, 20.0, kKept,
        "times keys and values go through memory between kernels"},
-      {"prefill_bandwidth_fraction", &P::prefill_bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth"},
-      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, "launch in decode"},
-      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, "share of the memory bandwidth in decode"},
-      {"decode_state_share", &P::decode_state_share, 0.5, 1.0,
+      {"prefill_bandwidth_fraction", &P::prefill_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "share of the memory bandwidth"},
+      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, kCycles, "launch in decode"},
+      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "share of the memory bandwidth in decode"},
+      {"decode_state_share", &P::decode_state_share, 0.5, 1.0, kKept,
        "share of the state's reads and writes that reach memory"},
   }};
   return fields;

@@ -21,9 +21,9 @@ struct StreamParameters {
   double idle = 0.5;  ///< plays no part
   static std::span<const Parameter<StreamParameters>> fields() {
     static constexpr std::array<Parameter<StreamParameters>, 3> kFields{{
-        {"launch_us", &StreamParameters::launch_us, 0.0, 100.0, "launch"},
-        {"bandwidth_fraction", &StreamParameters::bandwidth_fraction, 0.05, 1.0, "of the peak"},
-        {"idle", &StreamParameters::idle, 0.0, 1.0, "nothing"},
+        {"launch_us", &StreamParameters::launch_us, 0.0, 100.0, Transfer::kCycles, "launch"},
+        {"bandwidth_fraction", &StreamParameters::bandwidth_fraction, 0.05, 1.0, Transfer::kMemoryShare, "of the peak"},
+        {"idle", &StreamParameters::idle, 0.0, 1.0, Transfer::kKept, "nothing"},
     }};
     return kFields;
   }

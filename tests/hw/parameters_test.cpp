@@ -13,8 +13,9 @@ struct Toy {
   double bandwidth_fraction = 0.8;
   static std::span<const Parameter<Toy>> fields() {
     static constexpr Parameter<Toy> kFields[] = {
-        {"launch_us", &Toy::launch_us, 0.0, 100.0, "fixed cost of a launch"},
-        {"bandwidth_fraction", &Toy::bandwidth_fraction, 0.01, 1.0, "reached share of the memory bandwidth"},
+        {"launch_us", &Toy::launch_us, 0.0, 100.0, Transfer::kCycles, "fixed cost of a launch"},
+        {"bandwidth_fraction", &Toy::bandwidth_fraction, 0.01, 1.0, Transfer::kMemoryShare,
+         "reached share of the memory bandwidth"},
     };
     return kFields;
   }
