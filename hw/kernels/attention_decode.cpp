@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/gemm_tiles.h"
 
 namespace roofcast {
 
@@ -77,8 +78,11 @@ struct DecodeCall {
   double context, visible, longest, longest_visible;
   double dim, dims;  ///< mean of k and v; their sum
   bool has_window, fp8;
+  bool windowed;  ///< the layer has a window, reached or not
+  double query_len;
   double batch, kv_heads;
   bool shared_reads;
+  bool flash_infer;  ///< instead of FlashAttention-2
 };
 
 /// The path is the longest chain of tiles on one SM.
@@ -103,11 +107,12 @@ DecodeCall call_of(const DecodeShape& s, const AttentionHeads& h, bool fp8) {
           .longest_visible = attention::visible_keys(longest, s.query_len, h.window),
           .dim = (h.head_dim + h.value_dim) / 2,
           .dims = h.head_dim + h.value_dim,
-          .has_window = h.window > 0 && h.window < longest,
-          .fp8 = fp8,
+          .has_window = h.window > 0 && h.window<longest, .fp8 = fp8, .windowed = h.window> 0,
+          .query_len = s.query_len,
           .batch = s.batch,
           .kv_heads = h.kv_heads,
-          .shared_reads = h.shared_reads};
+          .shared_reads = h.shared_reads,
+          .flash_infer = h.kernel == AttentionKernel::kFlashInfer || element_bits(h.kv) <= 8};
 }
 
 /// Bytes at the bandwidth reached. A benchmark repeats one layer and finds part of its cache in the L2: all of what
@@ -177,31 +182,60 @@ DecodeTime fa3(const DecodeCall& c, const DecodeParameters& p, const Chip& chip)
           .filled = c.units * mean.splits >= sms};
 }
 
-/// trtllm-gen (Blackwell) and FlashAttention-2. The first pads rows to 8 and cuts the context in at most 16, by 512
-/// tokens (`split_keys`); the second pads to 64 and never cuts without grouped queries.
-DecodeTime padded_rows(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, double split_keys,
-                       bool is_fa2) {
-  const double d = c.dim, width = d / 128, sms = chip.sms;
-  const double border = c.has_window && !is_fa2 ? 64 : 0, seen = c.visible + border;
-  const double tiles = c.units * ceil_div(c.rows, 64);
-  double splits = 1;
-  if (!is_fa2) {
-    splits = std::clamp(std::min(ceil_div(c.longest_visible + border, split_keys), std::floor(sms / tiles)), 1.0, 16.0);
-  } else if (c.group > 1) {
-    splits = fa2_splits(tiles, 2 * sms, ceil_div(c.longest, 128));
-  }
-  const double waves = ceil_div(tiles * splits, sms);
-  const double padded = is_fa2 ? 64 : std::min(8 * ceil_div(c.rows, 8), 64.0);
-  Seconds row = Flops(2 * padded * c.dims) / (chip.per_sm() * p.compute_fraction);
-  if (is_fa2 && c.group == 1) row *= p.ungrouped_slowdown;
+/// One launch whose blocks compute `padded` query rows each.
+struct TileGrid {
+  double units;   ///< (sequence, head) pairs that a tile belongs to
+  double rows;    ///< query rows of a unit
+  double padded;  ///< rows that a tile computes
+  double splits;  ///< parts of a context, each with a tile of its own
+  double border;  ///< keys more that a window's border costs
+  double tiles() const { return units * ceil_div(rows, 64); }
+};
+
+/// path = max(waves x keys, longest) / splits x row + (waves - 1) tile.
+DecodeTime time_of(const TileGrid& grid, const DecodeCall& c, const DecodeParameters& p, const Chip& chip,
+                   double slowdown) {
+  const double d = c.dim, width = d / 128, sms = chip.sms, blocks = grid.tiles() * grid.splits;
+  const double waves = ceil_div(blocks, sms), seen = c.visible + grid.border;
+  const Seconds row = Flops(2 * grid.padded * c.dims) / (chip.per_sm() * p.compute_fraction) * slowdown;
   const Seconds tile =
-      (p.tile_us * (1 + p.tile_growth * (d - 64) / 64) + p.tile_row_us * c.rows * width) * kMicrosecond;
-  const double folds = is_fa2 && c.batch > 1 && c.kv_heads > 1 && c.group > 1 ? p.swap_us : 0.0;
-  return {.launch = launch_of(p, d) + folds * kMicrosecond + c.heads * width * p.head_ns * 1e-3 * kMicrosecond,
-          .path = std::max(waves * seen, c.longest_visible + border) / splits * row + (waves - 1) * tile,
-          .combine = (splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
+      (p.tile_us * (1 + p.tile_growth * (d - 64) / 64) + p.tile_row_us * grid.rows * width) * kMicrosecond;
+  return {.launch = launch_of(p, d) + c.heads * width * p.head_ns * 1e-3 * kMicrosecond,
+          .path = std::max(waves * seen, c.longest_visible + grid.border) / grid.splits * row + (waves - 1) * tile,
+          .combine = (grid.splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
           .overlap = 8,
-          .filled = tiles * splits >= sms};
+          .filled = blocks >= sms};
+}
+
+/// trtllm-gen: rows padded to 8, a context in at most 16 parts of `split_keys` tokens or more.
+DecodeTime trtllm_gen(const DecodeCall& c, const DecodeParameters& p, const Chip& chip, double split_keys) {
+  const double border = c.has_window ? 64 : 0;
+  TileGrid grid{c.units, c.rows, std::min(8 * ceil_div(c.rows, 8), 64.0), 1, border};
+  const double parts = ceil_div(c.longest_visible + border, split_keys);
+  grid.splits = std::clamp(std::min(parts, std::floor(chip.sms / grid.tiles())), 1.0, 16.0);
+  return time_of(grid, c, p, chip, 1.0);
+}
+
+/// FlashAttention-2. One new token of grouped heads without a window: the heads of a group are folded into the rows of
+/// a tile, and the context is split. Anything else runs one block per query head, which walks the whole context.
+/// Source: Dao-AILab/flash-attention (BSD-3), csrc/flash_attn/flash_api.cpp, mha_varlen_fwd: seqlenq_ngroups_swapped,
+/// and num_splits, which only that branch sets.
+DecodeTime flash_attention_2(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
+  const bool folded = c.group > 1 && c.query_len == 1 && !c.windowed;
+  TileGrid grid{folded ? c.units : c.heads, folded ? c.rows : c.query_len, 64, 1, 0};
+  if (folded) grid.splits = fa2_splits(grid.tiles(), 2 * chip.sms, ceil_div(c.longest, 128));
+  DecodeTime time = time_of(grid, c, p, chip, folded ? 1.0 : p.ungrouped_slowdown);
+  if (folded && c.batch > 1 && c.kv_heads > 1) time.launch += p.swap_us * kMicrosecond;
+  return time;
+}
+
+/// FlashInfer where wgmma and tcgen05 are missing, and what AMD GPUs run: rows of a group are packed and contexts split
+/// whatever the shape, by the keys that are visible. Its constants are those of FlashAttention-2.
+/// Source: flashinfer-ai/flashinfer (Apache-2.0), include/flashinfer/attention/scheduler.cuh.
+DecodeTime flash_infer(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
+  TileGrid grid{c.units, c.rows, 64, 1, 0};
+  grid.splits = fa2_splits(grid.tiles(), 2 * chip.sms, ceil_div(c.longest_visible, 128));
+  return time_of(grid, c, p, chip, 1.0);
 }
 
 /// XQA: tensor cores, cut by the whole context even under a window: cuts outside it start and exit.
@@ -303,10 +337,11 @@ DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& 
       return c.shared_reads ? fa3(c, p, chip) : paged(c, p, chip);
     case Library::kFa2:
       if (!c.shared_reads) return paged(c, p, chip);
-      return padded_rows(c, p, chip, 512, true);
+      if (c.flash_infer || !has_mma_sync_only(gpu)) return flash_infer(c, p, chip);
+      return flash_attention_2(c, p, chip);
     case Library::kTrtllmGen:
       if (trtllm && c.group > 32) return mmha(c, p, chip, true);
-      return padded_rows(c, p, chip, c.fp8 && !trtllm ? 256 : 512, false);
+      return trtllm_gen(c, p, chip, c.fp8 && !trtllm ? 256 : 512);
     case Library::kXqa:
       break;
   }

@@ -52,6 +52,7 @@ Bytes copied_weights(const Deployment& d) {
 
 AttentionKernel kernel_named(const std::string& name) {
   if (name == "naive") return AttentionKernel::kNaive;
+  if (name == "flash_infer") return AttentionKernel::kFlashInfer;
   return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
 }
 

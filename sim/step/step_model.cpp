@@ -30,7 +30,8 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
 /// vLLM runs FlashAttention-2 where a GPU has the kernels of an Ampere one, but over caches of 8 bits FlashInfer, which
 /// decodes in a launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
-  return element_bits(d.precision.kv_cache) > 8 && d.engine.kernels == KernelFamily::kVllm &&
+  return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
+         d.engine.kernels == KernelFamily::kVllm &&
          (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
 }
 

@@ -378,3 +378,31 @@ TEST_CASE("attention: masked multi-head attention runs in waves of blocks as lar
   p.scalar_combine_us = 5.0;
   CHECK(time(1, 512) - time(1, 511) == doctest::Approx(5.0).epsilon(0.05));
 }
+
+TEST_CASE("attention: FlashAttention-2 folds and splits for one new token of grouped heads without a window") {
+  const GpuSpec gpu = round_gpu(Architecture::kAmpere);
+  const Machine machine{.gpu = &gpu};
+  const auto time = [&](const DecodeShape& shape, const AttentionHeads& heads) {
+    return us(attention_decode(shape, heads, machine));
+  };
+  // 64 sequences x 64 heads on 100 SMs: 41 waves of 128 keys, each of 2 x 64 x 256 / (10 T x 0.95) x 1.8 = 6.21 ns,
+  // and 40 starts of 3.7 x 1.3 + 0.012 us: 225.5 us; launch 12.4 + 0.1 + 4096 x 0.25 ns - 3 = 10.5 us
+  const DecodeShape many{.batch = 64, .mean_context = 4000, .max_context = 4000};
+  AttentionHeads windowed{.heads = 64, .kv_heads = 8, .window = 128};
+  CHECK(time(many, windowed) == doctest::Approx(236.0).epsilon(0.01));
+  windowed.kv_heads = 1;  // nothing is shared
+  CHECK(time(many, windowed) == doctest::Approx(236.0).epsilon(0.01));
+  // Five tokens to verify: 32 blocks walk 31,000 keys at 6.21 ns each, 192 us. One token is split over all SMs: 127 MB
+  // at 0.74 x 2 TB/s are 86 us.
+  DecodeShape verify{.batch = 1, .mean_context = 31000, .max_context = 31000, .query_len = 5};
+  CHECK(time(verify, kGrouped) > 192);
+  CHECK(time({.batch = 1, .mean_context = 31000, .max_context = 31000}, kGrouped) < 105);
+  // FlashInfer packs and splits in either case.
+  AttentionHeads by_flash_infer = kGrouped, narrow = kGrouped;
+  by_flash_infer.kernel = AttentionKernel::kFlashInfer;
+  CHECK(time(verify, by_flash_infer) < 105);
+  narrow.kv = Dtype::kFp8;  // whose caches vLLM leaves to FlashInfer
+  CHECK(time(verify, narrow) < 100);
+  windowed.kernel = AttentionKernel::kFlashInfer;
+  CHECK(time(many, windowed) < 50);
+}
