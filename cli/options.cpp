@@ -1,6 +1,5 @@
 #include "cli/options.h"
 
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
@@ -10,30 +9,11 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "sim/plan/deployment_flags.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 namespace {
-
-/// Flags that stand for one key of a scenario.
-struct KeyFlag {
-  const char* flag;
-  const char* key;
-  const char* help;
-};
-constexpr std::array kKeyFlags{
-    KeyFlag{"model", "model", "NAME|FILE: a name in configs/models, a YAML file or a Hugging Face config.json"},
-    KeyFlag{"gpu", "gpu", "NAME|FILE"},
-    KeyFlag{"engine", "engine", "NAME|FILE (default vllm)"},
-    KeyFlag{"tp", "parallelism.tp", "tensor-parallel GPUs (default 1)"},
-    KeyFlag{"pp", "parallelism.pp", "pipeline stages (default 1)"},
-    KeyFlag{"dp", "parallelism.replicas", "replicas behind a router (default 1)"},
-    KeyFlag{"ep", "parallelism.ep", "expert-parallel GPUs (default 1)"},
-    KeyFlag{"attention-dp", "parallelism.attention_dp", "copies of the attention over one set of experts (default 1)"},
-    KeyFlag{"weights", "precision.weights", "DTYPE or recipe of the weights (default: the checkpoint's)"},
-    KeyFlag{"activations", "precision.activations", "DTYPE of the products (default: the checkpoint's)"},
-    KeyFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE of the KV cache (default: the checkpoint's)"},
-};
 
 std::string first_line(std::string text) {
   const auto end = text.find('\n');
@@ -49,7 +29,7 @@ Options::Options(std::string usage, std::string help)
 
 void Options::add_deployment_flags() {
   auto add = description_.add_options();
-  for (const KeyFlag& f : kKeyFlags) add(f.flag, po::value<std::string>(), f.help);
+  for (const DeploymentFlag& f : deployment_flags()) add(f.name, po::value<std::string>(), f.help);
   add("fidelity", po::value<std::string>()->default_value("calibrated"),
       "ideal | calibrated: the datasheet roofline, or what a machine really does");
   add("set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE: any key of the scenario, repeatable");
@@ -118,10 +98,10 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
 }
 
 ConfigTree Options::scenario(ConfigTree tree) const {
-  for (const KeyFlag& f : kKeyFlags) {
-    if (!values_.count(f.flag)) continue;
-    const std::string origin = std::string("--") + f.flag;
-    tree = with_value(tree, f.key, make_scalar(values_[f.flag].as<std::string>(), Mark{origin, 0, 0}), origin);
+  for (const DeploymentFlag& f : deployment_flags()) {
+    if (!values_.count(f.name)) continue;
+    const std::string origin = std::string("--") + f.name;
+    tree = with_value(tree, f.key, make_scalar(values_[f.name].as<std::string>(), Mark{origin, 0, 0}), origin);
   }
   if (values_.count("set")) {
     for (const std::string& assignment : values_["set"].as<std::vector<std::string>>()) {

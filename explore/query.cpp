@@ -12,29 +12,12 @@
 #include "base/text.h"
 #include "explore/attention_variant.h"
 #include "reports/html_text.h"
+#include "sim/plan/deployment_flags.h"
 
 namespace roofcast {
 namespace {
 
 constexpr std::size_t kLongestValue = 64;
-
-/// Keys that are flags of `roofcast estimate`, and the key of a scenario that each stands for.
-struct FlagKey {
-  std::string_view name, scenario_key, help;
-};
-constexpr std::array kFlags{
-    FlagKey{"model", "model", "one of /api/v1/models"},
-    FlagKey{"gpu", "gpu", "one of /api/v1/gpus"},
-    FlagKey{"engine", "engine", "one of /api/v1/engines (vllm)"},
-    FlagKey{"tp", "parallelism.tp", "tensor-parallel GPUs (1)"},
-    FlagKey{"pp", "parallelism.pp", "pipeline stages (1)"},
-    FlagKey{"dp", "parallelism.replicas", "replicas (1)"},
-    FlagKey{"ep", "parallelism.ep", "expert-parallel GPUs (1)"},
-    FlagKey{"attention_dp", "parallelism.attention_dp", "copies of the attention over one set of experts (1)"},
-    FlagKey{"weights", "precision.weights", "format or recipe of the weights (the checkpoint's)"},
-    FlagKey{"activations", "precision.activations", "format of the products (the checkpoint's)"},
-    FlagKey{"kv_cache_dtype", "precision.kv_cache", "format of the KV cache (the checkpoint's)"},
-};
 
 std::string text_of(const Query& query, std::string_view key) {
   const auto it = query.find(key);
@@ -87,12 +70,12 @@ void assign(Setup& setup, const std::string& assignment, std::string_view origin
 
 void set_flags(const Query& query, Setup& setup) {
   const bool another_attention = query.contains("attention");
-  for (const FlagKey& flag : kFlags) {
-    const auto it = query.find(flag.name);
-    if (it == query.end() || (flag.name == "model" && another_attention)) continue;
-    const std::string origin(flag.name);
-    setup.tree = with_value(setup.tree, flag.scenario_key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
-    setup.command += fmt::format(" {} {}", flag_of(flag.name), shell_word(it->second));
+  for (const DeploymentFlag& flag : deployment_flags()) {
+    const std::string origin = query_name(flag);
+    const auto it = query.find(origin);
+    if (it == query.end() || (origin == "model" && another_attention)) continue;
+    setup.tree = with_value(setup.tree, flag.key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
+    setup.command += fmt::format(" --{} {}", flag.name, shell_word(it->second));
   }
   if (!another_attention) return;
   const std::string& name = query.at("model");
@@ -145,7 +128,11 @@ void set_request(const Query& query, Setup& setup) {
 const std::vector<QueryKey>& setup_keys() {
   static const std::vector<QueryKey> kKeys = [] {
     std::vector<QueryKey> keys;
-    for (const FlagKey& flag : kFlags) keys.push_back({flag.name, flag.help});
+    for (const DeploymentFlag& flag : deployment_flags()) {
+      const std::string name = query_name(flag);
+      const bool listed = name == "model" || name == "gpu" || name == "engine";  // the server opens no file of a user
+      keys.push_back({name, listed ? fmt::format("one of /api/v1/{}s", name) : flag.help});
+    }
     for (const QueryKey& key :
          {QueryKey{"fidelity", "calibrated | ideal (calibrated)"},
           QueryKey{"batch", "sequences at a time on one replica (1)"},

@@ -17,7 +17,7 @@ using Query = std::map<std::string, std::string, std::less<>>;
 /// A key that requests may carry. Every one is a flag of `roofcast estimate` under its own name with '_' for '-', or a
 /// choice that `Setup::command` spells out as --set.
 struct QueryKey {
-  std::string_view name, help;
+  std::string name, help;
 };
 /// The keys of a deployment and of the batch it serves.
 const std::vector<QueryKey>& setup_keys();
