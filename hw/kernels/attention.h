@@ -13,10 +13,10 @@ enum class KernelFamily;
 
 /// How softmax(Q K^T) V is computed.
 enum class AttentionKernel {
-  kFlash,       ///< tiles kept in SRAM, split over the context in decode (FlashDecoding)
-  kNaive,       ///< the N x N matrix written to and read from memory
-  kFlashInfer,  ///< kFlash by FlashInfer's kernels where FlashAttention-2's would run
-  kUnsplit,     ///< tiles without the split: in decode one thread block walks a sequence's whole context
+  kFlash,    ///< tiles kept in SRAM, split over the context in decode (FlashDecoding)
+  kNaive,    ///< the N x N matrix written to and read from memory
+  kSplit,    ///< kFlash, split in every decode where FlashAttention-2 would not (FlashInfer)
+  kUnsplit,  ///< tiles without the split: in decode one thread block walks a sequence's whole context
 };
 
 /// Heads of one GPU (after tensor parallelism).

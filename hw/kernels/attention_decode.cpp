@@ -82,7 +82,7 @@ struct DecodeCall {
   double query_len;
   double batch, kv_heads;
   bool shared_reads;
-  bool flash_infer;  ///< instead of FlashAttention-2
+  bool split;  ///< always_split() in place of FlashAttention-2
 };
 
 /// The path is the longest chain of tiles on one SM.
@@ -112,7 +112,7 @@ DecodeCall call_of(const DecodeShape& s, const AttentionHeads& h, bool fp8) {
           .batch = s.batch,
           .kv_heads = h.kv_heads,
           .shared_reads = h.shared_reads,
-          .flash_infer = h.kernel == AttentionKernel::kFlashInfer || element_bits(h.kv) <= 8};
+          .split = h.kernel == AttentionKernel::kSplit || element_bits(h.kv) <= 8};
 }
 
 /// Bytes at the bandwidth reached. A benchmark repeats one layer and finds part of its cache in the L2: all of what
@@ -229,10 +229,10 @@ DecodeTime flash_attention_2(const DecodeCall& c, const DecodeParameters& p, con
   return time;
 }
 
-/// FlashInfer where wgmma and tcgen05 are missing, and what AMD GPUs run: rows of a group are packed and contexts split
-/// whatever the shape, by the keys that are visible. Its constants are those of FlashAttention-2.
+/// FlashInfer where wgmma and tcgen05 are missing, flash_attn_with_kvcache, and what AMD GPUs run: rows of a group are
+/// packed and contexts split whatever the shape, by the keys that are visible. Constants are those of FlashAttention-2.
 /// Source: flashinfer-ai/flashinfer (Apache-2.0), include/flashinfer/attention/scheduler.cuh.
-DecodeTime flash_infer(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
+DecodeTime always_split(const DecodeCall& c, const DecodeParameters& p, const Chip& chip) {
   TileGrid grid{c.units, c.rows, 64, 1, 0};
   grid.splits = fa2_splits(grid.tiles(), 2 * chip.sms, ceil_div(c.longest_visible, 128));
   return time_of(grid, c, p, chip, 1.0);
@@ -337,7 +337,7 @@ DecodeTime dispatch(const DecodeCall& c, const DecodeParameters& p, const Chip& 
       return c.shared_reads ? fa3(c, p, chip) : paged(c, p, chip);
     case Library::kFa2:
       if (!c.shared_reads) return paged(c, p, chip);
-      if (c.flash_infer || !has_mma_sync_only(gpu)) return flash_infer(c, p, chip);
+      if (c.split || !has_mma_sync_only(gpu)) return always_split(c, p, chip);
       return flash_attention_2(c, p, chip);
     case Library::kTrtllmGen:
       if (trtllm && c.group > 32) return mmha(c, p, chip, true);

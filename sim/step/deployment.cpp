@@ -52,7 +52,7 @@ Bytes copied_weights(const Deployment& d) {
 
 AttentionKernel kernel_named(const std::string& name) {
   if (name == "naive") return AttentionKernel::kNaive;
-  if (name == "flash_infer") return AttentionKernel::kFlashInfer;
+  if (name == "flash_split") return AttentionKernel::kSplit;
   return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
 }
 

@@ -151,7 +151,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
 }
 
 void parse_kernels(ConfigReader& in, EngineSpec& e) {
-  static constexpr std::array<std::string_view, 4> kAttention{"flash", "flash_infer", "naive", "flash_unsplit"};
+  static constexpr std::array<std::string_view, 4> kAttention{"flash", "flash_split", "naive", "flash_unsplit"};
   static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};
   static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};

@@ -116,7 +116,7 @@ struct EngineSpec {
   Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
-  std::string attention_kernel = "flash";  ///< flash | flash_infer | naive | flash_unsplit: no FlashDecoding
+  std::string attention_kernel = "flash";  ///< flash | flash_split | naive | flash_unsplit: no FlashDecoding
   /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
   /// decoded head by head.
   int shared_query_heads = 0;

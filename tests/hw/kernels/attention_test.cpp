@@ -398,11 +398,11 @@ TEST_CASE("attention: FlashAttention-2 folds and splits for one new token of gro
   CHECK(time(verify, kGrouped) > 192);
   CHECK(time({.batch = 1, .mean_context = 31000, .max_context = 31000}, kGrouped) < 105);
   // FlashInfer packs and splits in either case.
-  AttentionHeads by_flash_infer = kGrouped, narrow = kGrouped;
-  by_flash_infer.kernel = AttentionKernel::kFlashInfer;
-  CHECK(time(verify, by_flash_infer) < 105);
+  AttentionHeads split = kGrouped, narrow = kGrouped;
+  split.kernel = AttentionKernel::kSplit;
+  CHECK(time(verify, split) < 105);
   narrow.kv = Dtype::kFp8;  // whose caches vLLM leaves to FlashInfer
   CHECK(time(verify, narrow) < 100);
-  windowed.kernel = AttentionKernel::kFlashInfer;
+  windowed.kernel = AttentionKernel::kSplit;
   CHECK(time(many, windowed) < 50);
 }
