@@ -37,7 +37,19 @@ static_assert(in_order());
 std::span<const ArchitectureTraits> architectures() { return kArchitectures; }
 
 const ArchitectureTraits& traits_of(Architecture architecture) {
-  return kArchitectures[static_cast<std::size_t>(architecture)];
+  switch (architecture) {  // a new one needs a row
+    case A::kGeneric:
+    case A::kAmpere:
+    case A::kAda:
+    case A::kHopper:
+    case A::kBlackwell:
+    case A::kBlackwellGeforce:
+    case A::kCdna3:
+    case A::kCdna4:
+    case A::kCdna3Untuned:
+      return kArchitectures[static_cast<std::size_t>(architecture)];
+  }
+  fail_check("architecture", __FILE__, __LINE__, "no such architecture");
 }
 
 Architecture parse_architecture(std::string_view name, const Mark& mark) {

@@ -47,7 +47,7 @@ double transferred(double value, Transfer transfer, const Ratios& r) {
     case Transfer::kKept:
       return value;
     case Transfer::kCycles:
-      return value > 0.0 ? value * r.time : value;  // a loss that stands as a negative gain stays
+      return value > 0.0 ? value * r.time : value;  // gemv_us may be negative: it stays as it is
     case Transfer::kLaunch: {
       const double stays = std::min(value, attention::kLoneGraphGap.in(kMicrosecond));
       return stays + (value - stays) * r.time;

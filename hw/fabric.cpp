@@ -31,7 +31,18 @@ static_assert(in_order());
 
 std::span<const FabricTraits> fabrics() { return kFabrics; }
 
-const FabricTraits& traits_of(Fabric fabric) { return kFabrics[static_cast<std::size_t>(fabric)]; }
+const FabricTraits& traits_of(Fabric fabric) {
+  switch (fabric) {  // a new one needs a row
+    case Fabric::kPcie:
+    case Fabric::kNvlinkMesh:
+    case Fabric::kNvSwitch:
+    case Fabric::kNvlDomain:
+    case Fabric::kXgmiMesh:
+    case Fabric::kMesh:
+      return kFabrics[static_cast<std::size_t>(fabric)];
+  }
+  fail_check("fabric", __FILE__, __LINE__, "no such fabric");
+}
 
 Fabric parse_fabric(std::string_view name, const Mark& mark) {
   std::vector<std::string> names;

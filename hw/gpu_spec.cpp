@@ -33,6 +33,10 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   const bool by_nvlink = given ? is_nvlink(node.fabric) : in.has("nvlink_bandwidth") || in.has("nvlink_domain");
   const char* bandwidth = by_nvlink ? "nvlink_bandwidth" : "fabric_bandwidth";
   const char* domain = by_nvlink ? "nvlink_domain" : "fabric_domain";
+  for (const char* key : {"nvlink_bandwidth", "nvlink_domain"}) {
+    if (given && !by_nvlink && in.has(key))
+      in.fail(key, fmt::format("does not go with the fabric '{}'", name_of(node.fabric)));
+  }
   node.fabric_bandwidth = in.bandwidth(bandwidth, BytesPerSecond{});
   const bool linked = node.fabric_bandwidth.base() > 0.0;
   node.fabric_domain = static_cast<int>(in.integer(domain, linked ? node.gpus_per_node : 1, Range{1, 1 << 20}));
@@ -42,8 +46,11 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
     node.fabric = units == MatrixUnits::kMfma               ? Fabric::kXgmiMesh
                   : !nvidia                                 ? Fabric::kMesh
                   : node.fabric_domain > node.gpus_per_node ? Fabric::kNvlDomain
+                  : node.fabric_domain < node.gpus_per_node ? Fabric::kNvlinkMesh  // bridges over a few cards
                                                             : Fabric::kNvSwitch;
   }
+  if (given && node.fabric != Fabric::kPcie && !linked)
+    in.fail("fabric", fmt::format("'{}' needs '{}'", name_of(node.fabric), bandwidth));
   if (!linked) node.fabric = Fabric::kPcie;
   const bool adds = units == MatrixUnits::kWgmma || units == MatrixUnits::kTcgen05;  // NVLink SHARP came with Hopper
   const bool switched = traits_of(node.fabric).switched;

@@ -67,6 +67,8 @@ Json gpu_json(const GpuSpec& gpu) {
           {"board_power_w", gpu.board_power.value},
           {"usd_per_hour", gpu.price.value},
           {"gpus_per_node", gpu.node.gpus_per_node},
+          {"fabric", name_of(gpu.node.fabric)},
+          {"switch_reduces", gpu.node.switch_reduces},
           {"nvlink_domain", gpu.node.fabric_domain},
           {"nvlink_gb_per_s", gpu.node.fabric_bandwidth.in(kGigabytePerSecond)},
           {"pcie_gb_per_s", gpu.node.pcie_bandwidth.in(kGigabytePerSecond)},

@@ -1,6 +1,6 @@
 #pragma once
 // What a kind of mixer says about itself. Each kind has one class, in a file of its own under sim/model/mixers/.
-// Nothing here has a default: a kind that leaves something out does not compile. See docs/extending/attention-kind.md.
+// No function and no fact has a default: a kind that leaves something out does not compile. See docs/extending/attention-kind.md.
 
 #include <memory>
 #include <optional>

@@ -21,6 +21,7 @@ void StepPlan::plan(SimTime now) {
 }
 
 void StepPlan::decode() {
+  SIM_CHECK(chunks_.empty(), "decode() comes before prompts are planned");
   decodes_ = true;
   make_room_for_decodes();
 }

@@ -48,7 +48,7 @@ Cost cost_of(const Work& work, const Machine& m) {
     if (const Launches launches = launches_of(work, m); !launches.collective) {
       Machine ideal = m;
       ideal.fidelity = Fidelity::kIdeal;
-      return generic_cost(cost_of(work, ideal), launches.eager);
+      return generic_cost(cost_of(work, ideal), std::min(launches.eager, 1.0));
     }
   }
   return std::visit(

@@ -1,5 +1,5 @@
 #pragma once
-// What a StepModel keeps, and the one place where the parts of a step are added up.
+// What a StepModel keeps, and which parts a step has.
 
 #include <memory>
 #include <vector>

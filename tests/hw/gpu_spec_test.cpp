@@ -218,4 +218,12 @@ TEST_CASE("gpu: the fabric says whether a switch reduces") {
   CHECK(error_of(node("fabric: mesh, fabric_bandwidth: 1 GB/s, switch_reduces: true, ")).find("switch_reduces") !=
         std::string::npos);
   CHECK(error_of(node("fabric: pcie, fabric_bandwidth: 1 GB/s, ")).find("pcie_bandwidth") != std::string::npos);
+  CHECK(error_of(node("fabric: nvswitch, ")).find("'nvswitch' needs 'nvlink_bandwidth'") != std::string::npos);
+  CHECK(error_of(node("fabric: pcie, nvlink_bandwidth: 1 GB/s, ")).find("does not go with the fabric 'pcie'") !=
+        std::string::npos);
+  // Two bridged cards of two: the switch of a node; of eight: a mesh.
+  std::string bridged = node("nvlink_bandwidth: 300 GB/s, nvlink_domain: 2, ");
+  CHECK(parse(bridged).node.fabric == Fabric::kNvSwitch);
+  bridged.replace(bridged.find("gpus_per_node: 2"), 16, "gpus_per_node: 8");
+  CHECK(parse(bridged).node.fabric == Fabric::kNvlinkMesh);
 }

@@ -149,7 +149,9 @@ AttentionHeads GroupedModel::heads_on_gpu(const OperatorContext& c, double conte
           .value_dim = a_.value_dim,
           .window = visible_window(context),
           .kv = c.precision.kv_cache,
-          .kernel = c.attention_kernel,
+          // Attention to chosen tokens runs a sparse kernel, which splits in any case.
+          .kernel = a_.sparse_tokens > 0 && c.attention_kernel == AttentionKernel::kFlash ? AttentionKernel::kSplit
+                                                                                          : c.attention_kernel,
           .shared_reads = c.shared_query_heads == 0 || a_.heads == c.shared_query_heads * a_.kv_heads};
 }
 

@@ -158,6 +158,8 @@ constexpr std::array kChanges{
              NodeSpec& node = c.deployment.gpu.node;
              if (c.deployment.sharding.gpus() == 1 || node.fabric_bandwidth <= node.pcie_bandwidth) return "";
              node.fabric_bandwidth = node.pcie_bandwidth;
+             node.fabric = Fabric::kPcie;
+             node.switch_reduces = false;
              return "links at PCIe speed";
            }},
 };
