@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -62,9 +63,16 @@ Shard shard_of_rank() {
       {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
   for (const auto& [rank_variable, size_variable] : kVariables) {
     const char *rank = std::getenv(rank_variable), *size = std::getenv(size_variable);
-    if (rank == nullptr || size == nullptr) continue;
-    return parse_shard(fmt::format("{}/{}", std::atoi(rank) + 1, size),  // ranks count from 0, shards from 1
-                       fmt::format("{} and {}", rank_variable, size_variable));
+    // A batch script of Slurm has these variables, too: only srun starts steps.
+    const bool slurm = std::string_view(rank_variable).starts_with("SLURM_");
+    if (rank == nullptr || size == nullptr || (slurm && std::getenv("SLURM_STEP_ID") == nullptr)) continue;
+    const std::string given = fmt::format("{}={}, {}={}", rank_variable, rank, size_variable, size);
+    int number = -1;
+    const std::string_view digits(rank);
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (end.ec != std::errc() || end.ptr != digits.data() + digits.size() || number < 0)
+      throw ConfigError(given + ": the rank must be a whole number from 0 on");
+    return parse_shard(fmt::format("{}/{}", number + 1, size), given);  // ranks count from 0, shards from 1
   }
   return {};
 }

@@ -26,12 +26,14 @@ void write_svg(const Chart& chart, const fs::path& path) {
 }
 
 void write_png(const Chart& chart, const fs::path& path) {
-  const fs::path svg = fs::temp_directory_path() / fmt::format("roofcast-{}.svg", getpid());
+  fs::path svg = path;
+  svg.replace_extension(fmt::format(".{}.svg", getpid()));  // beside the picture
   write_svg(chart, svg);
   const int status = std::system(
       fmt::format("rsvg-convert --zoom {} --output {} {}", kZoom, shell_word(path.string()), shell_word(svg.string()))
           .c_str());
-  fs::remove(svg);
+  std::error_code ignored;
+  fs::remove(svg, ignored);
   if (status != 0) throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
@@ -40,7 +42,7 @@ void write_png(const Chart& chart, const fs::path& path) {
 std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat format, const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error || !fs::is_directory(directory))
+  if (error || !fs::is_directory(directory, error))
     throw ConfigError(Mark{directory, 0, 0}, "is no folder and cannot be made one");
   const bool png = format == PlotFormat::kPng;
   if (png && std::system("command -v rsvg-convert >/dev/null 2>&1") != 0)

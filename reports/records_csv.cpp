@@ -1,6 +1,7 @@
 #include "reports/records_csv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,9 +15,10 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::pair<std::string, std::string>>;
 
 std::string cell(const Json& value) {
-  if (value.is_null()) return "";
+  const bool number = value.is_number_float();
+  if (value.is_null() || (number && !std::isfinite(value.get<double>()))) return "";
   if (value.is_string()) return value.get<std::string>();
-  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
+  return number ? fmt::format("{}", value.get<double>()) : value.dump();
 }
 
 void flatten(const Json& record, const std::string& prefix, Row& row) {

@@ -94,7 +94,7 @@ ResultKind read_kind(const Json& json, const std::string& path) {
   if (!json.is_object() || !json.contains("kind") || !json.contains("schema"))
     throw ConfigError(mark,
                       "not a result of roofcast: no 'kind' and 'schema', which 'roofcast ... --format json' "
-                      "writes (results of versions before 0.1 had none: run the command again)");
+                      "writes (older builds wrote none: run the command again)");
   std::vector<std::string> names;
   for (const ResultSchema& schema : kResultSchemas) {
     names.emplace_back(schema.name);

@@ -149,7 +149,9 @@ Lines points_summary(const Result& r) {
 
 Lines comparison_summary(const Json& j) {
   Lines out{deployment_of(j) + fmt::format(", beside {} ({}).", text_at(j, "bench.file"), text_at(j, "bench.tool"))};
-  for (const Json& finding : j["findings"]) out.push_back(finding.get<std::string>());
+  for (const Json& finding : j["findings"]) {
+    if (finding.is_string()) out.push_back(finding.get<std::string>());
+  }
   return out;
 }
 

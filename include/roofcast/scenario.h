@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ class Scenario {
   /// scenario is used.
   Scenario& set(std::string_view key, std::string_view value);
   Scenario& set(std::string_view key, double value);
+  Scenario& set(std::string_view key, std::same_as<bool> auto value) { return set(key, value ? "true" : "false"); }
 
   /// The whole as YAML text, which from_text() reads.
   std::string yaml() const;

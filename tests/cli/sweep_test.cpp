@@ -68,9 +68,12 @@ TEST_CASE("a launcher's rank is a shard with a store of its own") {
   // 5 points by 2: 3 and 2
   CHECK(say("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2").find("shard 1/2: 3 points: 3 run") == 0);
   CHECK(say("PMI_RANK=1 PMI_SIZE=2").find("shard 2/2: 2 points: 2 run") == 0);
-  CHECK(say("SLURM_PROCID=1 SLURM_NTASKS=2").find("shard 2/2: 2 points: 0 run") == 0);
-  CHECK(say("SLURM_PROCID=0 SLURM_NTASKS=1").find("5 points: 5 run") == 0);
-  CHECK(say("SLURM_PROCID=2 SLURM_NTASKS=2").find("i from 1 to 2") != std::string::npos);
+  CHECK(say("SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2").find("shard 2/2: 2 points: 0 run") == 0);
+  CHECK(say("SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1").find("5 points: 5 run") == 0);
+  CHECK(say("SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_NTASKS=2").find("i from 1 to 2") != std::string::npos);
+  CHECK(say("SLURM_PROCID=0 SLURM_NTASKS=4").find("5 points: 0 run") == 0);  // a batch script is no rank
+  CHECK(say("PMI_RANK=abc PMI_SIZE=2").find("PMI_RANK=abc, PMI_SIZE=2: the rank must be a whole number") !=
+        std::string::npos);
   CHECK(say("PMI_RANK=0 PMI_SIZE=2", "--out table").find("--out: 2 ranks cannot write one file") != std::string::npos);
   const std::string shards = folder.path() + "/r.1-of-2.sqlite " + folder.path() + "/r.2-of-2.sqlite";
   CHECK(
