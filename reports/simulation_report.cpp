@@ -301,7 +301,14 @@ std::string simulation_report(const ServingMetrics& m, const Scenario& s, const 
                               const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
   if (format == "table") return to_text(m, s) + uncertain_text(uncertain);
   const bool csv = format == "csv";
-  Json out = csv ? record_json(m, s) : to_json(m, s);
+  Json out = to_json(m, s);
+  if (csv) {  // the deployment and the metrics as a sweep's row has them, then the other numbers of the JSON
+    Json row = record_json(m, s);
+    for (const auto& [key, value] : out.items()) {
+      if (value.is_number() && key != "schema" && !row.contains(key)) row[key] = value;
+    }
+    out = std::move(row);
+  }
   for (const MetricInterval& i : uncertain) {
     out[i.metric + "_low"] = i.low;
     out[i.metric + "_high"] = i.high;

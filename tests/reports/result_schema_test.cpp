@@ -95,8 +95,7 @@ std::string error_of(const Json& json) {
 TEST_CASE("schema: an estimate and a simulation hold every declared key") {
   CHECK(absent_of(estimate_text(scenario(", speculation: {method: eagle, num_speculative_tokens: 2}}")),
                   ResultKind::kEstimate) == Groups{});
-  const char* scaled =
-      ", autoscaling: {min: 1, max: 2, policy: concurrency, target: 8}}";
+  const char* scaled = ", autoscaling: {min: 1, max: 2, policy: concurrency, target: 8}}";
   CHECK(absent_of(simulation_text(scenario(scaled)), ResultKind::kSimulation) == Groups{});
 }
 
@@ -148,6 +147,8 @@ TEST_CASE("csv of results: one row a point, numbers in full, units in the header
       CsvTable::parse(simulation_report(simulate(s.deployment, *s.workload, s.serving), s, "csv"), "s.csv");
   REQUIRE(run.rows() == 1);
   CHECK(run.number(0, run.column("completed")) == 60);
+  CHECK(run.number(0, run.column("energy_joules")) > 0);
+  CHECK(run.number(0, run.column("total_output_tokens")) > 60);
   const Ladder ladder = climb(tree(), Fidelity::kCalibrated, {.concurrency = 8, .requests = 16});
   const CsvTable rungs = CsvTable::parse(ladder_report(ladder, "csv"), "l.csv");
   REQUIRE(rungs.rows() == ladder.rungs.size());
