@@ -60,6 +60,11 @@ void read_points(Result& result) {
   const std::string name(schema_of(result.kind).points);
   Json list = std::move(result.json[name]);
   result.json.erase(name);
+  // A plan without an answer has the nearest deployment instead.
+  if (list.empty() && result.kind == ResultKind::kPlan && result.json.contains("nearest")) {
+    list.push_back(result.json["nearest"]);
+    result.notes.push_back("no deployment meets the objectives: this is the nearest");
+  }
   std::size_t failed = 0;
   for (Json& entry : list) {
     ResultPoint point;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/read_file.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
@@ -58,4 +59,16 @@ TEST_CASE("results: a sweep's table becomes points, its metrics results") {
   REQUIRE(r.points.size() == 2);
   CHECK(r.points[1].keys.size() == 2);
   CHECK(number_at(r.points[1].result, "tpot_ms") == 11);
+}
+
+TEST_CASE("results: a plan without an answer shows the nearest deployment, and says so") {
+  Json plan = Json::parse(read_file(ROOFCAST_SOURCE_DIR "/tests/reports/fixtures/plan.json", 1 << 24));
+  plan["nearest"] = plan["deployments"][0];
+  plan["deployments"] = Json::array();
+  const TemporaryFolder folder;
+  const Result r = read_result(folder.write("plan.json", plan.dump()));
+  REQUIRE(r.points.size() == 1);
+  CHECK(r.points[0].result["gpu"] == plan["nearest"]["gpu"]);
+  REQUIRE(r.notes.size() == 1);
+  CHECK(r.notes[0] == "no deployment meets the objectives: this is the nearest");
 }
