@@ -96,7 +96,10 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
     std::string path = fmt::format("{}/{}.yaml", folder, name_or_path);
     if (!name_or_path.empty() && is_readable_file(path)) return path;
   }
-  throw ConfigError(origin, unknown_name(word_for(kind), name_or_path, names_of(kind)));
+  const std::vector<std::string> names = names_of(kind);
+  std::string message = unknown_name(word_for(kind), name_or_path, names);
+  if (names.empty()) message += fmt::format(" in '{}'; ROOFCAST_CONFIGS names the folder of specs", config_root());
+  throw ConfigError(origin, message);
 }
 
 NameAndVersion split_version(const std::string& name) {

@@ -16,11 +16,6 @@ std::shared_ptr<const ScenarioTree> shared(ConfigTree tree) {
   return std::make_shared<const ScenarioTree>(ScenarioTree{std::move(tree)});
 }
 
-bool listed(const char* folder, const std::string& name) {
-  const std::vector<std::string> names = names_of(folder);
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
 const char* version() { return ROOFCAST_VERSION; }
@@ -30,8 +25,13 @@ Scenario::Scenario(std::shared_ptr<const ScenarioTree> tree) : tree_(std::move(t
 
 Scenario Scenario::from_file(const std::string& path_or_name) {
   return with_public_errors([&] {
-    const bool plan = !listed("scenarios", path_or_name) && listed("plans", path_or_name);
-    return Scenario(shared(load_named(plan ? "plans" : "scenarios", path_or_name, Mark{"from_file", 0, 0})));
+    return Scenario(shared(load_named("scenarios", path_or_name, Mark{"from_file", 0, 0})));
+  });
+}
+
+Scenario Scenario::from_plan(const std::string& path_or_name) {
+  return with_public_errors([&] {
+    return Scenario(shared(load_named("plans", path_or_name, Mark{"from_plan", 0, 0})));
   });
 }
 

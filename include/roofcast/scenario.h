@@ -15,8 +15,10 @@ class Scenario {
  public:
   /// Empty: every key is set below.
   Scenario();
-  /// A YAML file, or the name of one in configs/scenarios or configs/plans.
+  /// A YAML file, or the name of one in configs/scenarios.
   static Scenario from_file(const std::string& path_or_name);
+  /// The same for a plan: configs/plans.
+  static Scenario from_plan(const std::string& path_or_name);
   /// YAML text; `name` stands for its path in messages.
   static Scenario from_text(std::string_view yaml, const std::string& name = "scenario");
 

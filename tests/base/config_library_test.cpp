@@ -61,13 +61,13 @@ TEST_CASE("library: what is not there") {
   CHECK(refused("hardware", "h100") ==
         "s.yaml:2:6: unknown gpu 'h100'; nearest is 'h100-sxm' (valid: a100-sxm, h100-sxm)");
   CHECK(refused("hardware", "") == "s.yaml:2:6: unknown gpu '' (valid: a100-sxm, h100-sxm)");
-  CHECK(refused("engines", "vllm") == "s.yaml:2:6: unknown engine 'vllm' (there are none)");
+  CHECK(refused("engines", "vllm").starts_with("s.yaml:2:6: unknown engine 'vllm' (there are none) in \'"));
   CHECK(refused("models", "no/such.json") == "s.yaml:2:6: no such model file 'no/such.json'");
   CHECK(refused("models", library.folder.path() + "/") ==
         "s.yaml:2:6: '" + library.folder.path() + "/' is a directory, not a model file");
   CHECK(refused("workloads", "x.yml") == "s.yaml:2:6: no such workload file 'x.yml'");
-  CHECK(refused("scenarios", "x") == "s.yaml:2:6: unknown scenario 'x' (there are none)");
-  CHECK(refused("sweeps", "x") == "s.yaml:2:6: unknown sweep 'x' (there are none)");
+  CHECK(refused("scenarios", "x").starts_with("s.yaml:2:6: unknown scenario 'x' (there are none) in \'"));
+  CHECK(refused("sweeps", "x").starts_with("s.yaml:2:6: unknown sweep 'x' (there are none) in \'"));
   for (int i = 0; i < 2; ++i)
     CHECK(refused("models", "broken").find("broken.yaml:2:1: malformed YAML") != std::string::npos);
 }

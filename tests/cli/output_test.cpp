@@ -72,3 +72,12 @@ TEST_CASE("validate takes what it wrote, and replaces its predictions") {
       "' validate serving --data \"$b\" --out \"$a\" >&2; cmp \"$a\" \"$b\" && head -1 \"$a\"; rm \"$a\" \"$b\"");
   CHECK(result.out == "model,gpu,engine,isl,osl,concurrency,tp,predicted_ttft_ms,predicted_tpot_ms,note\n");
 }
+
+TEST_CASE("specs that are nowhere are told by their folder") {
+  const auto result =
+      run_shell("ROOFCAST_CONFIGS=no-such-folder '" ROOFCAST_PROGRAM "' estimate --model llama-3.1-8b --gpu h100-sxm",
+                Stream::kErr);
+  CHECK(result.status == 2);
+  CHECK(result.out.find("(there are none) in 'no-such-folder'; ROOFCAST_CONFIGS names the folder of specs") !=
+        std::string::npos);
+}

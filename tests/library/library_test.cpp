@@ -85,11 +85,17 @@ TEST_CASE("library: what does not fit is a value") {
   CHECK(error_of([&] { (void)run.number("completed"); }).find("completed: the simulation has no answer: ") == 0);
 }
 
+TEST_CASE("library: a plan and a scenario may have one name") {
+  CHECK(Scenario::from_plan("offline-70b-2xh100").yaml().find("search:") != std::string::npos);
+  CHECK(Scenario::from_file("offline-70b-2xh100").yaml().find("search:") == std::string::npos);
+}
+
 TEST_CASE("library: errors say where") {
   CHECK(error_of([] { (void)Scenario::from_text("model: [", "mine.yaml"); }).find("mine.yaml:1:") == 0);
   const Scenario typo = Scenario::from_text("{model: llama-3.1-8b, gpu: h100-sxm}\n").set("parallelism.tpp", 2);
   CHECK(error_of([&] { (void)roofcast::estimate(typo); }).find("parallelism.tpp: unknown key 'tpp'") == 0);
   CHECK(error_of([] { (void)Scenario::from_file("no-such"); }).find("from_file: unknown scenario 'no-such'") == 0);
+  CHECK(error_of([] { (void)Scenario::from_plan("no-such"); }).find("from_plan: unknown plan 'no-such'") == 0);
   CHECK(error_of([] { (void)roofcast::estimate(small(), {.batch = 0}); }) == "batch: must be from 1 to 1000000, got 0");
 }
 
