@@ -73,7 +73,9 @@ Seconds Result::time(std::string_view key) const {
 }
 
 Bytes Result::bytes(std::string_view key) const {
-  if (last_part(key).find("bytes") == std::string::npos) throw Error(fmt::format("{}: is not in bytes", key));
+  const std::string name = last_part(key);
+  if (name.find("bytes") == std::string::npos || name.ends_with("_per_s"))
+    throw Error(fmt::format("{}: is not in bytes", key));
   return {number(key)};
 }
 
