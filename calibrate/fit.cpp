@@ -251,6 +251,26 @@ std::optional<std::size_t> least_identified(Objective& objective, const std::vec
 
 }  // namespace
 
+bool is_fixed(const FitOptions& options, std::string_view field) {
+  return std::find(options.fixed.begin(), options.fixed.end(), field) != options.fixed.end();
+}
+
+std::vector<Field> fields_of(const KernelConstants& prior, const FitOptions& options) {
+  const std::vector<double> values = values_of(prior);
+  std::vector<Field> fields;
+  for (const FieldFacts& field : prior.kernel->fields()) {
+    fields.push_back(
+        {field.name, field.low, field.high, values[fields.size()], field.held || is_fixed(options, field.name)});
+  }
+  return fields;
+}
+
+KernelConstants from_values(std::span<const double> values, const KernelConstants& start) {
+  return {start.kernel, start.kernel->from_numbers(values)};
+}
+
+std::vector<double> values_of(const KernelConstants& constants) { return constants.kernel->numbers(constants.block); }
+
 double log_ratio(Seconds predicted, Seconds measured) {
   const double ratio = std::log(predicted / measured);
   return std::isfinite(ratio) ? ratio : 10.0;

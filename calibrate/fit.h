@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/error_summary.h"
 #include "base/units.h"
+#include "hw/kernel.h"
 #include "hw/parameters.h"
 
 namespace roofcast {
@@ -36,6 +37,12 @@ struct FitOptions {
   /// The efficiency map of a family. Where it is set, its constants, their standard errors, standing and source stay;
   /// rows, mape and discrepancy are those of the rows given, the latter as of a fit, from folds that did not see them.
   ConfigTree kept;
+};
+
+/// Constants of a kernel that is known at run time only: the P of a fit.
+struct KernelConstants {
+  const Kernel* kernel = nullptr;
+  ConstantsBlock block;
 };
 
 enum class FieldState { kFitted, kFixed, kAtBound, kNotIdentified };
@@ -79,16 +86,21 @@ std::string few_rows(std::size_t rows, const FitOptions& options);
 std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
 
+bool is_fixed(const FitOptions& options, std::string_view field);
+
 template <class P>
 std::vector<Field> fields_of(const P& prior, const FitOptions& options) {
   std::vector<Field> fields;
   for (const Parameter<P>& field : P::fields()) {
-    bool fixed = false;
-    for (const std::string& name : options.fixed) fixed = fixed || name == field.name;
+    const bool fixed = field.held || is_fixed(options, field.name);
     fields.push_back({field.name, field.low, field.high, prior.*field.member, fixed});
   }
   return fields;
 }
+
+std::vector<Field> fields_of(const KernelConstants& prior, const FitOptions& options);
+KernelConstants from_values(std::span<const double> values, const KernelConstants& start);
+std::vector<double> values_of(const KernelConstants& constants);
 
 template <class P>
 P from_values(std::span<const double> values, P start) {

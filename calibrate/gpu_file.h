@@ -2,6 +2,7 @@
 // Fitted constants as YAML: the `efficiency` files of configs/hardware, and whole GPU files.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,17 +54,49 @@ FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predi
   return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior, &kept));
 }
 
-/// What the constants of a block leave unexplained of rows of other kernels.
-template <class P, class Row, class Predict>
-void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
+/// The same for a kernel that is known at run time only; `predict` takes (row, ConstantsBlock).
+template <class Row, class Predict, class Group>
+FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
+                           Predict predict, const FitOptions& options, Group group) {
+  const std::string name = std::string(kernel.name()) + "." + std::string(name_of(dtype));
+  const auto time = [&](const Row& row, const KernelConstants& p) { return predict(row, p.block); };
+  const KernelConstants start{&kernel, prior};
+  std::optional<Fitted<KernelConstants>> kept;
+  if (options.kept) {
+    const ConstantsBlock block = kernel.read(ConfigReader(fit_detail::kept_block(options, name), name));
+    kept = Fitted<KernelConstants>{{&kernel, block}, *block.record};
+  }
+  const FitResult<KernelConstants> result =
+      fit<KernelConstants>(rows, time, options, group, start, kept ? &*kept : nullptr);
+  FittedConstants out{name, {}, result.record, result.fields, result.on_rows, result.left_out};
+  const std::vector<double> values = kernel.numbers(result.value.block);
+  for (const FieldFacts& field : kernel.fields()) out.values.emplace_back(field.name, values[out.values.size()]);
+  return out;
+}
+
+/// The constants of a block as its kernel holds them.
+inline ConstantsBlock held_by(const Kernel& kernel, const FittedConstants& block) {
+  std::vector<double> values;
+  for (const auto& [name, value] : block.values) values.push_back(value);
+  return kernel.from_numbers(values);
+}
+
+/// What the constants of a block leave unexplained of rows of other kernels: `predict` takes (row) under them.
+template <class Row, class Predict>
+void score_others(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
   if (others.empty()) return;
-  const P constants = held_by<P>(block);
   std::vector<double> predicted, measured;
   for (const Row& row : others) {
-    predicted.push_back(predict(row, constants).base());
+    predicted.push_back(predict(row).base());
     measured.push_back(row.header.latency.base());
   }
   block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
+}
+template <class P, class Row, class Predict>
+void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
+  const P constants = held_by<P>(block);
+  score_others(
+      others, [&](const Row& row) { return predict(row, constants); }, block);
 }
 
 /// The constants of one family that a GPU file holds inline, or names as a file beside it; null when it has neither.

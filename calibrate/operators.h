@@ -13,7 +13,6 @@
 #include "hw/cost.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
-#include "hw/unexplained.h"
 
 namespace roofcast {
 
@@ -40,9 +39,8 @@ struct Prediction {
 };
 /// What the constants of `dtype` leave unexplained, else those of bf16, else what is assumed of priors; of shapes of
 /// their own kernel or of another.
-template <class P>
-double discrepancy_of(const ByDtype<P>& blocks, Dtype dtype, bool other_kernel = false) {
-  return evidence_of(blocks, dtype).discrepancy(other_kernel);
+inline double discrepancy_of(const Efficiency& e, const Kernel& kernel, Dtype dtype, bool other_kernel = false) {
+  return evidence_of(e, kernel, dtype).discrepancy(other_kernel);
 }
 
 /// One operator with measurements.

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "hw/kernels/latent/latent_kernel.h"
+
 namespace roofcast {
 namespace {
 
@@ -13,13 +15,13 @@ struct Shared {
 };
 constexpr KernelFamily kTrt = KernelFamily::kTrtllm, kVllm = KernelFamily::kVllm;
 constexpr std::array<Shared, 7> kSharedOnBlackwell{{
-    {kTrt, kVllm, "latent_prefill.bf16", "latent_prefill.bf16"},
-    {kTrt, kVllm, "latent_prefill.fp8", "latent_prefill.fp8"},
-    {kTrt, kVllm, "latent_decode.bf16", "latent_decode.bf16"},
-    {kTrt, kVllm, "latent_decode.fp8", "latent_decode.fp8"},
+    {kTrt, kVllm, "trtllm_gen_mla_prefill.bf16", "trtllm_gen_mla_vllm_prefill.bf16"},
+    {kTrt, kVllm, "trtllm_gen_mla_prefill.fp8", "trtllm_gen_mla_vllm_prefill.fp8"},
+    {kTrt, kVllm, "trtllm_gen_mla_decode.bf16", "trtllm_gen_mla_vllm_decode.bf16"},
+    {kTrt, kVllm, "trtllm_gen_mla_decode.fp8", "trtllm_gen_mla_vllm_decode.fp8"},
     {kTrt, kVllm, "custom_all_reduce.bf16", "fused_all_reduce.bf16"},
     {kVllm, kTrt, "gemm.nvfp4", "gemm_tuned.nvfp4"},
-    {kVllm, kTrt, "moe.fp8_block", "moe_variants.low_latency.fp8_block"},
+    {kVllm, kTrt, "trtllm_gen_block_experts.fp8_block", "trtllm_gen_block_experts.fp8_block"},
 }};
 
 const FittedConstants* find(const std::vector<FamilyConstants>& fitted, KernelFamily family, std::string_view block) {
@@ -35,13 +37,16 @@ const FittedConstants* find(const std::vector<FamilyConstants>& fitted, KernelFa
 /// vLLM's latent attention is timed eagerly wherever it was, TensorRT-LLM's from graphs: of what that adds, the other's
 /// rows tell nothing.
 void expect_eager_timing(FittedConstants& block, const GpuSpec& gpu) {
+  const Dtype format = block.block.ends_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
+  const bool decodes = block.block.find("_decode.") != std::string::npos;
+  const Kernel& kernel = decodes ? static_cast<const Kernel&>(attention::trtllm_gen_mla_vllm_decode())
+                                 : attention::trtllm_gen_mla_vllm_prefill();
+  const std::vector<double> assumed = kernel.numbers(kernel.assumed(gpu, format));
+  const std::vector<FieldFacts> fields = kernel.fields();
   double device = 0.0, host = 0.0;
-  const auto take = [&](const auto& prior) { device = prior.eager_device_us, host = prior.eager_host_us; };
-  const Dtype kv = block.block.ends_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
-  if (block.block.starts_with("latent_decode")) {
-    take(latent_decode_prior(gpu, kVllm, kv));
-  } else {
-    take(latent_prefill_prior(gpu, kVllm, kv));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].name == "eager_device_us") device = assumed[i];
+    if (fields[i].name == "eager_host_us") host = assumed[i];
   }
   for (auto& [name, value] : block.values) {
     if (name == "eager_device_us") value = device;
@@ -67,7 +72,7 @@ std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>
     FittedConstants copy = *source;
     copy.block = shared.as;
     copy.record.standing = Standing::kCarriedOver;
-    if (shared.as.starts_with("latent_")) expect_eager_timing(copy, gpu);
+    if (shared.as.starts_with("trtllm_gen_mla")) expect_eager_timing(copy, gpu);
     if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
     out.push_back({shared.to, {std::move(copy)}});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
@@ -95,7 +96,8 @@ Json costs_json(const Setup& setup, const Query& query) {
     const bool usable = v.estimate && v.estimate->memory.fits;
     Json row{{"gpu", name}};
     row.update(variation_json(v));
-    const double rank = !v.estimate ? 2e300 : usable ? v.estimate->cost.usd_per_million_output_tokens : 1e300;
+    const double usd = v.estimate ? v.estimate->cost.usd_per_million_output_tokens : 0;
+    const double rank = !v.estimate ? 2e300 : usable && std::isfinite(usd) ? usd : 1e300;
     rows.emplace_back(rank, std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

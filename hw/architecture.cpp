@@ -52,6 +52,14 @@ const ArchitectureTraits& traits_of(Architecture architecture) {
   fail_check("architecture", __FILE__, __LINE__, "no such architecture");
 }
 
+MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark) {
+  static const std::vector<std::string> kNames{"none", "mma_sync", "wgmma", "tcgen05", "mfma"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<MatrixUnits>(i);
+  }
+  throw ConfigError(mark, unknown_name("kind of matrix units", name, kNames));
+}
+
 Architecture parse_architecture(std::string_view name, const Mark& mark) {
   std::vector<std::string> names;
   for (const ArchitectureTraits& traits : kArchitectures) {

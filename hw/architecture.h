@@ -40,6 +40,8 @@ struct ArchitectureTraits {
 std::span<const ArchitectureTraits> architectures();
 const ArchitectureTraits& traits_of(Architecture architecture);
 inline std::string_view name_of(Architecture architecture) { return traits_of(architecture).name; }
+/// "mma_sync", "wgmma", "tcgen05", "mfma", "none". Throws ConfigError at `mark`.
+MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark);
 /// Throws ConfigError at `mark` that names the nearest architecture.
 Architecture parse_architecture(std::string_view name, const Mark& mark);
 

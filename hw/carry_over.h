@@ -1,10 +1,14 @@
 #pragma once
-// What constants measured on one GPU are worth on another.
+// What constants measured on one GPU are worth on another. Source: docs/equations.md#gpus-without-measurements.
 
-#include "hw/efficiency.h"
+#include "hw/dtype.h"
 #include "hw/gpu_spec.h"
+#include "hw/parameters.h"
 
 namespace roofcast {
+
+class Efficiency;
+enum class KernelFamily;
 
 /// How far a GPU stands from the one whose constants it takes.
 struct CarryOver {
@@ -13,6 +17,40 @@ struct CarryOver {
   bool memory_ecc = true;           ///< may cost bandwidth, where the memory is of another kind
 };
 
+/// New GPU over old.
+struct Ratios {
+  double time = 1.0;          ///< of a cycle
+  double l2 = 1.0;            ///< L2 bandwidth, SMs x clock
+  double memory = 1.0;        ///< DRAM bandwidth
+  double operations = 1.0;    ///< of the matrix units, a cycle and SM, in the format of the block
+  double intensity = 1.0;     ///< `operations` where the tile that feeds these units grows with them, else 1
+  double instructions = 1.0;  ///< `operations` where both GPUs run the same kernels of attention, else 1
+  double exponential = 1.0;   ///< time of one on an SM
+  double host = 1.0;          ///< time of a launch from the host
+  double power = 1.0;         ///< watts an operation a second, in the format of the block
+  bool other_memory = false;  ///< of another kind maybe, whose own share is not known
+};
+
+/// One block on its way from the GPU that was measured to another.
+struct CarryOverCase {
+  const GpuSpec& from;
+  const GpuSpec& to;
+  const CarryOver& how;
+  KernelFamily family;
+  Dtype dtype;
+  Ratios ratios;
+};
+
+/// A constant by its own rule.
+double transferred(double value, Transfer transfer, const Ratios& ratios);
+/// The fit leaves so much more unexplained, as independent of what it did.
+void widen(FitRecord& record, double added);
+/// What the products of attention lose of the peak they lose to the SM's other work, so many cycles a product whatever
+/// the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations a cycle and SM, new over old.
+/// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
+/// units have a quarter of that rate (arXiv:2410.02367).
+double share_beside_instructions(double share, double longer);
+
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel
 /// pays in time on the GPU was measured in cycles: it goes with the ratio of the boost clocks where both are known.
 /// An SM draws as many bytes a cycle from L2 as before: rates of L2 go with SMs x clock, whatever the memory does, and
@@ -20,8 +58,7 @@ struct CarryOver {
 /// one has mma.sync alone. What a kernel loses of the memory's bandwidth it loses on the SMs, matrix units under load
 /// follow the watts of the board an operation, tiles of experts the architecture. Exponentials go with the special
 /// function units, times of the host with its launches; the network stays. What the constants leave unexplained grows
-/// by what blind transfers between measured GPUs show, as independent of it. Source and what it is worth:
-/// docs/equations.md#gpus-without-measurements.
-Efficiency carry_over(Efficiency measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how);
+/// by what blind transfers between measured GPUs show, as independent of it.
+Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how);
 
 }  // namespace roofcast

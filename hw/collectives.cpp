@@ -119,7 +119,7 @@ NcclParameters nccl_parameters(Collective kind, const Machine& machine) {
   const Collective like = kind == Collective::kSend ? Collective::kAllGather : kind;
   for (const Collective measured : {kind, like}) {
     if (!machine.efficiency) break;
-    const auto* fitted = machine.efficiency->nccl[static_cast<std::size_t>(measured)].find(Dtype::kBf16);
+    const auto* fitted = machine.efficiency->find(nccl_kernel(measured), Dtype::kBf16);
     if (fitted) return fitted->value;
   }
   return nccl_prior(like, *machine.gpu);
@@ -127,13 +127,13 @@ NcclParameters nccl_parameters(Collective kind, const Machine& machine) {
 
 const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency) {
   static const CustomAllReduceParameters priors;
-  const auto* fitted = efficiency ? efficiency->custom_all_reduce.find(Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency ? efficiency->find(custom_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : priors;
 }
 
 /// Of the kernel that norms, too: an engine that borrows it has its constants apart.
 const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
-  const auto* fitted = efficiency ? efficiency->fused_all_reduce.find(Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : custom_parameters(efficiency);
 }
 
@@ -155,6 +155,31 @@ std::string_view name_of(Collective collective) {
       return "send";
   }
   fail_check("collective", __FILE__, __LINE__, "no such collective");
+}
+
+const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel() {
+  static const KernelOf<CustomAllReduceParameters> kernel({"custom_all_reduce",
+                                                           "the engines' own all-reduce, one shot and two",
+                                                           "equations-collectives.md",
+                                                           {0.05, 0.33, 0.0}});
+  return kernel;
+}
+const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel() {
+  static const KernelOf<CustomAllReduceParameters> kernel({"fused_all_reduce",
+                                                           "the same of another engine, which also norms",
+                                                           "equations-collectives.md",
+                                                           {0.05, 0.33, 0.0}});
+  return kernel;
+}
+const KernelOf<NcclParameters>& nccl_kernel(Collective kind) {
+  static const std::array<KernelOf<NcclParameters>, 5> kernels{{
+      KernelOf<NcclParameters>({"nccl_all_reduce", "NCCL's all-reduce", "equations-collectives.md"}),
+      KernelOf<NcclParameters>({"nccl_all_gather", "NCCL's all-gather", "equations-collectives.md"}),
+      KernelOf<NcclParameters>({"nccl_reduce_scatter", "NCCL's reduce-scatter", "equations-collectives.md"}),
+      KernelOf<NcclParameters>({"nccl_all_to_all", "NCCL's all-to-all", "equations-collectives.md"}),
+      KernelOf<NcclParameters>({"nccl_send", "NCCL from one GPU to another", "equations-collectives.md"}),
+  }};
+  return kernels[static_cast<std::size_t>(kind)];
 }
 
 std::span<const Parameter<CustomAllReduceParameters>> CustomAllReduceParameters::fields() {

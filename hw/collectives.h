@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "hw/cost.h"
-#include "hw/parameters.h"
+#include "hw/kernel_of.h"
 
 namespace roofcast {
 
@@ -51,6 +51,11 @@ struct NcclParameters {
   double network_fraction = 0.85;
   static std::span<const Parameter<NcclParameters>> fields();
 };
+
+const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel();
+/// The one that norms, too, where it is another engine's.
+const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel();
+const KernelOf<NcclParameters>& nccl_kernel(Collective kind);
 
 /// What is assumed of NCCL's `kind` on a generation of GPUs before it is measured.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu);

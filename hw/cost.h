@@ -6,7 +6,7 @@
 namespace roofcast {
 
 struct GpuSpec;
-struct Efficiency;
+class Efficiency;
 
 /// What keeps an operator from being faster.
 enum class Bound { kCompute, kMemory, kLatency, kNetwork, kHost };

@@ -1,6 +1,7 @@
 #include "hw/efficiency.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -8,37 +9,27 @@
 #include "base/config_library.h"
 #include "base/text.h"
 #include "hw/carry_over.h"
+#include "hw/kernel_rules.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/gemm.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kCollectiveCount = 5;
 constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
 
-/// No constants: every kernel falls back on the priors of its parameters.
-Efficiency priors(KernelFamily family) {
-  Efficiency efficiency;
-  efficiency.family = family;
-  return efficiency;
-}
-
 /// {bf16: {...}, fp8: {...}}, over what is there
-template <class P>
-void read_by_dtype(ConfigReader in, ByDtype<P>& families) {
+void read_formats(ConfigReader in, const Kernel& kernel, Efficiency& efficiency) {
   std::array<bool, kDtypeCount> read{};
   for (const ConfigNode::Entry& entry : in.whole()->entries) {
     const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
     bool& again = read[static_cast<std::size_t>(dtype)];
     if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
     again = true;
-    families.put(dtype, read_fitted<P>(in.child(entry.key)));
+    efficiency.put_block(kernel, dtype, kernel.read(in.child(entry.key)));
   }
   in.finish();
-}
-
-template <class P>
-void read_family(ConfigReader& in, std::string_view key, ByDtype<P>& families) {
-  if (std::optional<ConfigReader> child = in.optional_child(key)) read_by_dtype<P>(std::move(*child), families);
 }
 
 CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain);
@@ -49,30 +40,22 @@ CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamil
   return load(load_named("hardware", name, mark), family, chain + 1);
 }
 
-/// Experts in 16 bit run by mma.sync there, too: Triton's and CUTLASS's, with a gate or without.
-void take_ampere_experts(Efficiency& mine, const Efficiency& ampere) {
-  const auto* fitted = ampere.moe.find(Dtype::kBf16);
-  if (fitted == nullptr) return;
-  mine.moe.put(Dtype::kBf16, *fitted);
-  auto& without_gate = mine.moe_variants[static_cast<std::size_t>(MoeVariant::kTwoMatrices)];
-  if (without_gate.find(Dtype::kBf16) != nullptr) without_gate.put(Dtype::kBf16, *fitted);
-}
-
 /// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
 /// fmha_v2_flash_attention_*_sm89, where Hopper's are *_tma_ws_sm90): Ampere's constants for 16 bit stand for it. An
 /// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own.
 void lend_to_fp8(Efficiency& ampere) {
-  if (const auto* wide = ampere.gemm.find(Dtype::kBf16)) ampere.gemm.put(Dtype::kFp8, *wide);
-  const auto* prompts = ampere.attention_prefill.find(Dtype::kBf16);
-  if (prompts != nullptr && ampere.family == KernelFamily::kTrtllm) {
-    ampere.attention_prefill.put(Dtype::kFp8, *prompts);
-  }
+  const auto lend = [&](const Kernel& kernel) {
+    const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
+    if (wide) ampere.put_block(kernel, Dtype::kFp8, wide);
+  };
+  lend(gemm_kernel());
+  lend(attention::fmha_v2_prefill());
 }
 
 /// What a benchmark times beside a product in fp8 stays with the other source.
-void take_ampere_fp8(ByDtype<GemmParameters>& mine, const ByDtype<GemmParameters>& ampere) {
-  const auto* old = mine.find(Dtype::kFp8);
-  const auto* lent = ampere.find(Dtype::kFp8);
+void take_ampere_fp8(Efficiency& mine, const Efficiency& ampere) {
+  const auto* old = mine.find(gemm_kernel(), Dtype::kFp8);
+  const auto* lent = ampere.find(gemm_kernel(), Dtype::kFp8);
   if (old == nullptr || lent == nullptr) return;
   Fitted<GemmParameters> fitted = *lent;
   for (const Parameter<GemmParameters>& field : GemmParameters::fields()) {
@@ -80,48 +63,54 @@ void take_ampere_fp8(ByDtype<GemmParameters>& mine, const ByDtype<GemmParameters
         field.name.starts_with("quantization_") || field.name == "benchmark_us" || field.name == "gemv_us";
     if (beside) fitted.value.*field.member = old->value.*field.member;
   }
-  mine.put(Dtype::kFp8, std::move(fitted));
+  mine.put(gemm_kernel(), Dtype::kFp8, std::move(fitted));
 }
 
-/// XQA multiplies fp8 caches by wgmma on Hopper alone, where it also rotates and writes what is new; elsewhere they run
-/// in its 16-bit kernel (TensorRT-LLM, decoderXQAImplJIT/kernelUtils.cpp: supportConfigQGMMA demands SM 90). MMHA is
-/// the same.
-void take_wide_decode(ByDtype<DecodeParameters>& decode) {
-  const auto* wide = decode.find(Dtype::kBf16);
-  const auto* narrow = decode.find(Dtype::kFp8);
-  if (wide == nullptr || narrow == nullptr) return;
-  Fitted<DecodeParameters> fitted = *narrow;
-  for (const Parameter<DecodeParameters>& field : DecodeParameters::fields()) {
-    if (!field.name.starts_with("scalar_")) fitted.value.*field.member = wide->value.*field.member;
+/// MMHA's constants for fp8 caches were fitted beside those of XQA by wgmma. Where that does not run, MMHA reads memory
+/// as it reads 16-bit caches.
+void take_wide_reads(Efficiency& mine) {
+  const Kernel& mmha = attention::mmha_decode();
+  const ConstantsBlock wide = mine.block(mmha, Dtype::kBf16), narrow = mine.block(mmha, Dtype::kFp8);
+  if (!wide || !narrow) return;
+  const std::vector<FieldFacts> fields = mmha.fields();
+  const std::vector<double> from = mmha.numbers(wide);
+  std::vector<double> values = mmha.numbers(narrow);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (const char* shared : {"launch_head_dim_us", "bandwidth_fraction", "l2_share", "l2_cliff",
+                               "l2_bandwidth_tb_per_s", "benchmark_reuse"}) {
+      if (fields[i].name == shared) values[i] = from[i];
+    }
   }
-  decode.put(Dtype::kFp8, std::move(fitted));
+  mine.put_block(mmha, Dtype::kFp8, mmha.from_numbers(values, *narrow.record));
+}
+
+/// Kernels of attention and experts that the other source does not have. XQA runs fp8 caches in its 16-bit kernel:
+/// those constants hold.
+void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
+  const Kernel& xqa = attention::xqa_decode();
+  for (const Kernel* kernel : kernels()) {
+    if (kernel->kind() == KernelKind::kOther || mine.has(*kernel)) continue;
+    if (kernel == &xqa) {
+      mine.put_block(xqa, Dtype::kBf16, ampere.block(xqa, Dtype::kBf16));
+    } else {
+      mine.take(*kernel, ampere);
+    }
+  }
 }
 
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
 /// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
-/// source, a GPU of architecture `from`.
-void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere, Architecture from) {
-  for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
-    if (const auto* fitted = ampere.gemm.find(dtype)) mine.gemm.put(dtype, *fitted);
-  }
-  take_ampere_fp8(mine.gemm, ampere.gemm);
+/// source.
+void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
+  const auto take_format = [&](const Kernel& kernel, Dtype dtype) {
+    const ConstantsBlock fitted = ampere.block(kernel, dtype);
+    if (fitted) mine.put_block(kernel, dtype, fitted);
+  };
+  for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) take_format(gemm_kernel(), dtype);
+  take_ampere_fp8(mine, ampere);
   mine.ampere_kernels = true;
-  mine.latent_prefill = ampere.latent_prefill;
-  mine.latent_decode = ampere.latent_decode;
-  take_ampere_experts(mine, ampere);
-  if (mine.family == KernelFamily::kTrtllm) {
-    // Its decode kernels (XQA, MMHA) are one source for every architecture but Blackwell's data centre parts, which
-    // decode by tcgen05: of a GPU that has them, the nearer in clock, which the others are carried over from, says
-    // more.
-    if (from == Architecture::kBlackwell) mine.attention_decode = ampere.attention_decode;
-    take_wide_decode(mine.attention_decode);
-    for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp8}) {
-      if (const auto* fitted = ampere.attention_prefill.find(dtype)) mine.attention_prefill.put(dtype, *fitted);
-    }
-    return;
-  }
-  mine.attention_prefill = ampere.attention_prefill;
-  mine.attention_decode = ampere.attention_decode;
+  take_missing_kernels(mine, ampere);
+  take_wide_reads(mine);
 }
 
 /// A map as it is, or the file beside the document that names it.
@@ -163,23 +152,23 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     if (!ampere.empty()) {
       CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
       lend_to_fp8(second.efficiency);
-      if (second.efficiency.family == mine.family) {
-        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how), measured.spec.architecture);
+      if (second.efficiency.family() == mine.family()) {
+        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
         mine.carried_over_from += ", " + second.spec.name;
       }
     }
-    if (own) mine.family = family;  // whose kernels its own constants are of
+    if (own) mine.become(family);  // whose kernels its own constants are of
     return own ? read_constants(own, std::move(mine)) : mine;
   }
   for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation"}) {
     if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
-  if (own) return read_constants(own, priors(family));
-  return others ? read_constants(others, priors(other)) : priors(family);
+  if (own) return read_constants(own, Efficiency(family));
+  return others ? read_constants(others, Efficiency(other)) : Efficiency(family);
 }
 
 CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain) {
-  CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = priors(family)};
+  CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(family)};
   const ConfigTree* efficiency = tree->find("efficiency");
   if (efficiency && (*efficiency)->kind != ConfigNode::Kind::kNull) {
     gpu.efficiency = read_efficiency(*efficiency, gpu.spec, family, chain);
@@ -199,40 +188,73 @@ std::string_view name_of(KernelFamily family) {
   fail_check("family", __FILE__, __LINE__, "no such kernel family");
 }
 
+Efficiency::Efficiency(KernelFamily whose)
+    : family_(whose),
+      rules_(kernel_rules(std::string(name_of(whose)))),
+      blocks_(std::make_shared<const Blocks>(kernels().size())) {}
+
+void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
+  auto changed = std::make_shared<Blocks>(*blocks_);
+  changed->at(kernel.id())[static_cast<std::size_t>(dtype)] = std::move(block);
+  blocks_ = std::move(changed);
+}
+
+void Efficiency::take(const Kernel& kernel, const Efficiency& from) {
+  auto changed = std::make_shared<Blocks>(*blocks_);
+  changed->at(kernel.id()) = from.blocks_->at(kernel.id());
+  blocks_ = std::move(changed);
+}
+
+void Efficiency::become(KernelFamily whose) {
+  family_ = whose;
+  rules_ = kernel_rules(std::string(name_of(whose)));
+}
+
+void Efficiency::borrow() {
+  for (const Kernel* kernel : kernels()) {  // a lender stands before those that borrow
+    if (has(*kernel)) continue;
+    for (const Kernel* lender : kernel->facts().lenders) {
+      for (std::size_t i = 0; lender != nullptr && i < kDtypeCount; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        const ConstantsBlock lent = block(*lender, dtype);
+        if (lent && !block(*kernel, dtype)) put_block(*kernel, dtype, kernel->borrowed(*lender, lent));
+      }
+    }
+  }
+}
+
+bool Efficiency::has(const Kernel& kernel) const {
+  const auto& formats = blocks_->at(kernel.id());
+  return std::any_of(formats.begin(), formats.end(), [](const ConstantsBlock& block) { return bool(block); });
+}
+
+double Evidence::discrepancy(bool other_kernel) const {
+  return fit != nullptr ? std::hypot(fit->discrepancy_of(other_kernel), lent) : kDiscrepancyOfPriors;
+}
+
+Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype dtype) {
+  if (const ConstantsBlock& own = efficiency.block(kernel, dtype)) return {own.record, 0.0};
+  const ConstantsBlock& wide = efficiency.block(kernel, Dtype::kBf16);
+  return wide ? Evidence{wide.record, kernel.facts().unexplained.lent} : Evidence{};
+}
+
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family) {
-  return parse_efficiency(std::move(in), priors(family));
+  return parse_efficiency(std::move(in), Efficiency(family));
 }
 
 Efficiency parse_efficiency(ConfigReader in, Efficiency efficiency) {
-  read_family(in, "gemm", efficiency.gemm);
-  read_family(in, "gemm_tuned", efficiency.gemm_tuned);
-  read_family(in, "attention_prefill", efficiency.attention_prefill);
-  read_family(in, "attention_decode", efficiency.attention_decode);
-  read_family(in, "latent_prefill", efficiency.latent_prefill);
-  read_family(in, "latent_decode", efficiency.latent_decode);
-  read_family(in, "moe", efficiency.moe);
-  if (std::optional<ConfigReader> variants = in.optional_child("moe_variants")) {
-    for (std::size_t i = 1; i < kMoeVariantCount; ++i) {
-      read_family(*variants, name_of(static_cast<MoeVariant>(i)), efficiency.moe_variants[i]);
-    }
-    variants->finish();
-  }
-  read_family(in, "state", efficiency.state);
-  read_family(in, "convolution", efficiency.convolution);
-  read_family(in, "mamba_convolution", efficiency.mamba_convolution);
-  read_family(in, "elementwise", efficiency.elementwise);
-  read_family(in, "custom_all_reduce", efficiency.custom_all_reduce);
-  read_family(in, "fused_all_reduce", efficiency.fused_all_reduce);
-  if (std::optional<ConfigReader> nccl = in.optional_child("nccl")) {
-    for (std::size_t i = 0; i < kCollectiveCount; ++i) {
-      read_family(*nccl, name_of(static_cast<Collective>(i)), efficiency.nccl[i]);
-    }
-    nccl->finish();
+  for (const Kernel* kernel : kernels()) {
+    if (std::optional<ConfigReader> formats = in.optional_child(kernel->name()))
+      read_formats(std::move(*formats), *kernel, efficiency);
   }
   in.finish();
   return efficiency;
 }
 
-CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family) { return load(tree, family, 0); }
+CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family) {
+  CalibratedGpu gpu = load(tree, family, 0);
+  gpu.efficiency.borrow();
+  return gpu;
+}
 
 }  // namespace roofcast

@@ -1,19 +1,17 @@
 #pragma once
-// The calibrated constants of one GPU under one engine family.
+// The calibrated constants of one GPU under one engine family: those of every kernel that was measured, by format.
 
 #include <array>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "base/config_reader.h"
-#include "hw/collectives.h"
+#include "hw/dtype.h"
 #include "hw/gpu_spec.h"
-#include "hw/kernels/attention.h"
-#include "hw/kernels/elementwise.h"
-#include "hw/kernels/gemm.h"
-#include "hw/kernels/latent_attention.h"
-#include "hw/kernels/moe.h"
-#include "hw/kernels/state.h"
-#include "hw/parameters.h"
+#include "hw/kernel_of.h"
 
 namespace roofcast {
 
@@ -21,51 +19,64 @@ namespace roofcast {
 enum class KernelFamily { kTrtllm, kVllm };
 std::string_view name_of(KernelFamily family);
 
-struct Efficiency {
-  KernelFamily family = KernelFamily::kVllm;
-  std::string carried_over_from;                 ///< the GPU that was measured, empty when this one was
-  bool ampere_kernels = false;                   ///< products and attention are those of an Ampere GPU
-  ByDtype<GemmParameters> gemm;                  ///< by format of the weights
-  ByDtype<GemmParameters> gemm_tuned;            ///< of served steps, where an engine tunes what the tables ran untuned
-  ByDtype<PrefillParameters> attention_prefill;  ///< by format of the products
-  ByDtype<DecodeParameters> attention_decode;    ///< by format of the cache
-  ByDtype<LatentPrefillParameters> latent_prefill;
-  ByDtype<LatentDecodeParameters> latent_decode;
-  ByDtype<MoeParameters> moe;                                         ///< by format of the weights
-  std::array<ByDtype<MoeParameters>, kMoeVariantCount> moe_variants;  ///< by MoeVariant; the default one stands above
-  ByDtype<StateParameters> state;                                     ///< bf16
-  ByDtype<ConvolutionParameters> convolution;                         ///< bf16; before a state mixer
-  ByDtype<ConvolutionParameters> mamba_convolution;                   ///< bf16; Mamba's, where it was measured apart
-  ByDtype<ElementwiseParameters> elementwise;                         ///< bf16
-  ByDtype<CustomAllReduceParameters> custom_all_reduce;               ///< bf16
-  ByDtype<CustomAllReduceParameters> fused_all_reduce;  ///< bf16; that norms, too, where it is another engine's kernel
-  std::array<ByDtype<NcclParameters>, 5> nccl;          ///< by Collective; bf16
+class KernelRules;
+
+class Efficiency {
+ public:
+  explicit Efficiency(KernelFamily whose = KernelFamily::kVllm);
+
+  KernelFamily family() const { return family_; }
+  std::string carried_over_from;  ///< the GPU that was measured, empty when this one was
+  bool ampere_kernels = false;    ///< products and attention are those of an Ampere GPU
+
+  /// Null where the kernel was not measured in this format: its prior holds.
+  template <class P, class Base>
+  const Fitted<P>* find(const KernelOf<P, Base>& kernel, Dtype dtype) const {
+    return KernelOf<P, Base>::in(block(kernel, dtype));
+  }
+  template <class P, class Base>
+  void put(const KernelOf<P, Base>& kernel, Dtype dtype, std::type_identity_t<Fitted<P>> fitted) {
+    put_block(kernel, dtype, KernelOf<P, Base>::block_of(std::move(fitted)));
+  }
+  /// Formats that 8 bits or fewer store count as fp8, and bf16 stands in for what was not measured.
+  template <class P, class Base>
+  const Fitted<P>* find_by_width(const KernelOf<P, Base>& kernel, Dtype dtype) const {
+    const Fitted<P>* found = element_bits(dtype) <= 8 ? find(kernel, Dtype::kFp8) : nullptr;
+    return found != nullptr ? found : find(kernel, Dtype::kBf16);
+  }
+
+  const ConstantsBlock& block(const Kernel& kernel, Dtype dtype) const {
+    return (*blocks_)[kernel.id()][static_cast<std::size_t>(dtype)];
+  }
+  /// Formats that 8 bits or fewer store count as fp8, and bf16 stands in for what was not measured. Null: neither was.
+  const ConstantsBlock* block_by_width(const Kernel& kernel, Dtype dtype) const {
+    const ConstantsBlock& narrow = block(kernel, Dtype::kFp8);
+    if (element_bits(dtype) <= 8 && narrow) return &narrow;
+    const ConstantsBlock& wide = block(kernel, Dtype::kBf16);
+    return wide ? &wide : nullptr;
+  }
+  void put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block);
+  /// All formats of a kernel, from another set.
+  void take(const Kernel& kernel, const Efficiency& from);
+  bool has(const Kernel& kernel) const;
+  /// Another family's constants and rules from here on.
+  void become(KernelFamily whose);
+  /// Kernels that were not measured take what their lenders have.
+  void borrow();
+
+  /// Which kernel runs what.
+  const KernelRules& rules() const { return *rules_; }
+
+ private:
+  using Blocks = std::vector<std::array<ConstantsBlock, kDtypeCount>>;  ///< by Kernel::id()
+  KernelFamily family_;
+  std::shared_ptr<const KernelRules> rules_;
+  std::shared_ptr<const Blocks> blocks_;  ///< shared by copies until one changes
 };
 
-/// Calls `change` with every set of constants, a ByDtype each.
-template <class F>
-void for_each_family(Efficiency& efficiency, F&& change) {
-  change(efficiency.gemm);
-  change(efficiency.gemm_tuned);
-  change(efficiency.attention_prefill);
-  change(efficiency.attention_decode);
-  change(efficiency.latent_prefill);
-  change(efficiency.latent_decode);
-  change(efficiency.moe);
-  for (ByDtype<MoeParameters>& of_variant : efficiency.moe_variants) change(of_variant);
-  change(efficiency.state);
-  change(efficiency.convolution);
-  change(efficiency.mamba_convolution);
-  change(efficiency.elementwise);
-  change(efficiency.custom_all_reduce);
-  change(efficiency.fused_all_reduce);
-  for (ByDtype<NcclParameters>& of_collective : efficiency.nccl) change(of_collective);
-}
-
-/// {gemm: {bf16: {...}}, ..., nccl: {all_reduce: {...}}}; families that are absent keep nothing, and their
-/// kernels fall back on the priors of the parameter structs.
+/// {KERNEL: {FORMAT: {...}}}. What is absent keeps nothing: its kernels fall back on their priors.
 Efficiency parse_efficiency(ConfigReader in, KernelFamily family);
-/// The same over `beneath`: families and formats that are absent keep what it has.
+/// The same over `beneath`: kernels and formats that are absent keep what it has.
 Efficiency parse_efficiency(ConfigReader in, Efficiency beneath);
 
 /// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
@@ -78,5 +89,15 @@ struct CalibratedGpu {
   Efficiency efficiency;
 };
 CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family);
+
+/// The fit whose constants price a format's work, and whether they are another format's or kernel's. Null: priors.
+struct Evidence {
+  const FitRecord* fit = nullptr;
+  double lent = 0.0;  ///< Unexplained::lent where they are, else 0
+  /// Relative standard deviation; of shapes that the constants' own kernel runs, or another one.
+  double discrepancy(bool other_kernel) const;
+};
+/// The constants of `dtype`, else those of bf16.
+Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype dtype);
 
 }  // namespace roofcast

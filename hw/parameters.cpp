@@ -31,6 +31,30 @@ std::vector<double> read_standard_errors(ConfigReader& fit, std::span<const std:
 
 }  // namespace
 
+std::string_view name_of(Transfer transfer) {
+  switch (transfer) {
+    case Transfer::kKept:
+      return "kept";
+    case Transfer::kCycles:
+      return "cycles";
+    case Transfer::kLaunch:
+      return "cycles beside a gap between graphs";
+    case Transfer::kHost:
+      return "host";
+    case Transfer::kMemoryShare:
+      return "memory share";
+    case Transfer::kExponential:
+      return "exponentials";
+    case Transfer::kL2Rate:
+      return "L2 rate";
+    case Transfer::kL2OverMemory:
+      return "L2 over memory";
+    case Transfer::kTileIntensity:
+      return "matrix units";
+  }
+  fail_check("transfer", __FILE__, __LINE__, "no such transfer");
+}
+
 std::string_view name_of(Standing standing) {
   const auto index = static_cast<std::size_t>(standing);
   SIM_CHECK(index < kStandings.size(), "no such standing");

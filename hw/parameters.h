@@ -1,17 +1,15 @@
 #pragma once
-// Calibrated constants: named, bounded, with their standing. One mechanism for every kernel family:
-// a parameter struct P lists its fields once, and reading, writing, fitting and printing use the list.
+// Calibrated constants: named, bounded, with their standing. One mechanism for every kernel: a parameter struct P lists
+// its fields once, and reading, writing, fitting, printing and carrying over use the list.
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/config_reader.h"
-#include "hw/dtype.h"
 
 namespace roofcast {
 
@@ -28,15 +26,30 @@ enum class Transfer {
   kTileIntensity,  ///< elements that feed the matrix units: operations per cycle and SM
 };
 
+std::string_view name_of(Transfer transfer);
+
 /// One calibrated constant of P. The default of the member is its prior: what is assumed unmeasured.
 template <class P>
 struct Parameter {
   std::string_view name;  ///< the YAML key, unit at its end: launch_us, bandwidth_fraction
-  double P::*member;
-  double low, high;  ///< physical bounds
-  Transfer transfer;
+  double P::*member = nullptr;
+  double low = 0, high = 0;  ///< physical bounds
+  Transfer transfer = Transfer::kKept;
   std::string_view meaning;  ///< one line
+  bool held = false;         ///< a fact of the kernel: fits leave it at its prior
 };
+
+/// One list of several.
+template <class T, std::size_t... N>
+constexpr auto joined(const std::array<T, N>&... lists) {
+  std::array<T, (N + ...)> all{};
+  std::size_t at = 0;
+  const auto append = [&](const auto& list) {
+    for (const T& item : list) all[at++] = item;
+  };
+  (append(lists), ...);
+  return all;
+}
 
 /// Where a set of constants comes from.
 enum class Standing { kMeasured, kCarriedOver, kDatasheet };
@@ -63,26 +76,6 @@ template <class P>
 struct Fitted {
   P value;
   FitRecord record;
-};
-
-/// The constants of one kernel family by the format that it computes or stores in.
-template <class P>
-class ByDtype {
- public:
-  const Fitted<P>* find(Dtype dtype) const {
-    const auto& slot = slots_[static_cast<std::size_t>(dtype)];
-    return slot ? &*slot : nullptr;
-  }
-  void put(Dtype dtype, Fitted<P> fitted) { slots_[static_cast<std::size_t>(dtype)] = std::move(fitted); }
-  bool empty() const {
-    for (const auto& slot : slots_) {
-      if (slot) return false;
-    }
-    return true;
-  }
-
- private:
-  std::array<std::optional<Fitted<P>>, kDtypeCount> slots_;
 };
 
 FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> parameter_names);

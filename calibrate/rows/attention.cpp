@@ -4,6 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "hw/kernel_rules.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -42,17 +49,23 @@ std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(((h.heads * 1009 + h.kv_heads) * 1013 + h.head_dim) * 100003 + h.window);
 }
 
+double discrepancy(const Efficiency& e, const Kernel& kernel, Dtype format) {
+  return discrepancy_of(e, kernel, format, kernel.facts().scored_apart);
+}
+
+double discrepancy_of_prompt(const Efficiency& e, const PrefillRow& row, const GpuSpec& gpu) {
+  if (runs_as_decode(row.shape, row.heads, e.rules()))
+    return discrepancy(e, decode_kernel(as_decode(row.shape), row.heads, gpu, e.rules()), row.heads.kv);
+  const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, e.rules());
+  return discrepancy(e, kernel, prefill_products(row.heads, kernel, gpu));
+}
+
 std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    const Efficiency& e = *machine.efficiency;
-    const bool other = is_other_kernel(row.heads, gpu.spec, e.family);
-    const double discrepancy =
-        runs_as_decode(row.shape, row.heads, e.family)
-            ? discrepancy_of(e.attention_decode, row.heads.kv, other)
-            : discrepancy_of(e.attention_prefill, prefill_products(row.heads, gpu.spec, e.family), other);
-    times.push_back({attention_prefill(row.shape, row.heads, machine).time, discrepancy});
+    times.push_back({attention_prefill(row.shape, row.heads, machine).time,
+                     discrepancy_of_prompt(*machine.efficiency, row, gpu.spec)});
   }
   return times;
 }
@@ -61,20 +74,20 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   std::vector<Prediction> times;
   for (const DecodeRow& row : read_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({attention_decode(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->attention_decode, row.heads.kv,
-                                    is_other_kernel(row.heads, gpu.spec, machine.efficiency->family))});
+    times.push_back(
+        {attention_decode(row.shape, row.heads, machine).time,
+         discrepancy(*machine.efficiency, decode_kernel(row.shape, row.heads, gpu.spec, machine.efficiency->rules()),
+                     row.heads.kv)});
   }
   return times;
 }
 
 /// Rows of one head dimension cannot tell a cost from its growth with the dimension, nor exponentials from products.
 template <class Row>
-FitOptions options_for(const FitOptions& options, const std::string& block, const GpuSpec& gpu, KernelFamily family,
-                       const std::vector<std::string_view>& unused, const std::vector<Row>& rows) {
+FitOptions options_for(const FitOptions& options, const Kernel& kernel, Dtype format, const GpuSpec& gpu,
+                       const std::vector<Row>& rows) {
   FitOptions mine = options;
-  mine.what = fmt::format("{} of {} under {}", block, gpu.name, name_of(family));
-  for (const std::string_view field : unused) mine.fixed.emplace_back(field);
+  mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(format), gpu.name);
   for (const Row& row : rows) {
     if (row.heads.head_dim != rows.front().heads.head_dim) return mine;
   }
@@ -83,56 +96,72 @@ FitOptions options_for(const FitOptions& options, const std::string& block, cons
   return mine;
 }
 
-/// Blocks by the format of the products. Prompts of one token tell nothing of the tiles.
-std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
-                                         const FitOptions& options) {
+/// Rows of one kernel in one format, and those of kernels that borrow its constants.
+template <class Row>
+struct KernelRows {
+  std::vector<Row> rows, others;
+};
+template <class Row>
+using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, KernelRows<Row>>;
+
+template <class Row>
+void put(RowsByKernel<Row>& by_kernel, const Kernel* kernel, Dtype format, const Row& row) {
+  const bool apart = kernel->facts().scored_apart || !is_main(row.header.kernel);
+  while (kernel->facts().scored_apart) kernel = kernel->facts().lenders[0];
+  KernelRows<Row>& of = by_kernel[{kernel->id(), format}];
+  (apart ? of.others : of.rows).push_back(row);
+}
+
+/// A block for each kernel and format. `price` takes (row, kernel, constants).
+template <class Row, class Price>
+std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
+                                         const FitOptions& options, Price price) {
   std::vector<FittedConstants> blocks;
-  const std::vector<PrefillRow> all = read_prefill_rows(table);
-  for (const Dtype products : {Dtype::kBf16, Dtype::kFp8}) {
-    std::vector<PrefillRow> rows, others;
-    for (const PrefillRow& row : all) {
-      const bool mine = row.header.belongs_to(family) && row.shape.query_len > 1;
-      if (!mine || prefill_products(row.heads, gpu, family) != products) continue;
-      (is_main(row.header.kernel) ? rows : others).push_back(row);
-    }
-    if (rows.empty()) continue;
-    const std::string block = "attention_prefill." + std::string(name_of(products));
-    const auto predict = [&](const PrefillRow& row, const PrefillParameters& p) {
-      return attention_prefill_with(row.shape, row.heads, p, gpu, family, row.header.timing).time;
-    };
-    const FitOptions mine =
-        options_for(options, block, gpu, family, unused_prefill_fields(gpu, family, products), rows);
-    const PrefillParameters prior = attention_prefill_prior(gpu, family, products);
-    if (!enough_rows(rows.size(), mine)) continue;
-    blocks.push_back(fit_block_of(block, std::span<const PrefillRow>(rows), predict, mine, layer<PrefillRow>, prior));
-    score_elsewhere<PrefillParameters>(others, predict, blocks.back());
+  for (const auto& [key, of] : by_kernel) {
+    const Kernel& kernel = *kernels()[key.first];
+    const FitOptions mine = options_for(options, kernel, key.second, gpu, of.rows);
+    if (of.rows.empty() || !enough_rows(of.rows.size(), mine)) continue;
+    const auto predict = [&](const Row& row, const ConstantsBlock& constants) { return price(row, kernel, constants); };
+    blocks.push_back(fit_kernel(kernel, key.second, kernel.assumed(gpu, key.second), std::span<const Row>(of.rows),
+                                predict, mine, layer<Row>));
+    const ConstantsBlock fitted = held_by(kernel, blocks.back());
+    score_others(
+        of.others, [&](const Row& row) { return predict(row, fitted); }, blocks.back());
   }
   return blocks;
 }
 
-/// Blocks by the format of the cache.
+/// By the format of the products. Prompts of one token tell nothing of the tiles.
+std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+                                         const FitOptions& options) {
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
+  RowsByKernel<PrefillRow> by_kernel;
+  for (const PrefillRow& row : read_prefill_rows(table)) {
+    if (!row.header.belongs_to(family) || row.shape.query_len <= 1) continue;
+    const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, *rules);
+    put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
+  }
+  return fit_kernels(
+      by_kernel, gpu, options, [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+        const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
+        return attention_prefill_with(row.shape, row.heads, prefill, constants, gpu, row.header.timing).time;
+      });
+}
+
+/// By the format of the cache.
 std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                         const FitOptions& options) {
-  std::vector<FittedConstants> blocks;
-  const std::vector<DecodeRow> all = read_decode_rows(table);
-  for (const Dtype kv : {Dtype::kBf16, Dtype::kFp8}) {
-    std::vector<DecodeRow> rows, others;
-    for (const DecodeRow& row : all) {
-      if (!row.header.belongs_to(family) || row.heads.kv != kv) continue;
-      (is_main(row.header.kernel) ? rows : others).push_back(row);
-    }
-    if (rows.empty()) continue;
-    const std::string block = "attention_decode." + std::string(name_of(kv));
-    const auto predict = [&](const DecodeRow& row, const DecodeParameters& p) {
-      return attention_decode_with(row.shape, row.heads, p, gpu, family, row.header.timing).time;
-    };
-    const FitOptions mine = options_for(options, block, gpu, family, unused_decode_fields(gpu, family, kv), rows);
-    const DecodeParameters prior = attention_decode_prior(gpu, family, kv);
-    if (!enough_rows(rows.size(), mine)) continue;
-    blocks.push_back(fit_block_of(block, std::span<const DecodeRow>(rows), predict, mine, layer<DecodeRow>, prior));
-    score_elsewhere<DecodeParameters>(others, predict, blocks.back());
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
+  RowsByKernel<DecodeRow> by_kernel;
+  for (const DecodeRow& row : read_decode_rows(table)) {
+    if (row.header.belongs_to(family))
+      put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, *rules), row.heads.kv, row);
   }
-  return blocks;
+  return fit_kernels(
+      by_kernel, gpu, options, [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+        const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
+        return attention_decode_with(row.shape, row.heads, decode, constants, gpu, row.header.timing).time;
+      });
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedG
   for (const CollectiveRow& row : read_all_reduce_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     times.push_back({collective(row.kind, row.bytes, row.group, machine).time,
-                     discrepancy_of(machine.efficiency->custom_all_reduce, Dtype::kBf16)});
+                     discrepancy_of(*machine.efficiency, custom_all_reduce_kernel(), Dtype::kBf16)});
   }
   return times;
 }
@@ -61,7 +61,7 @@ std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gp
   for (const CollectiveRow& row : read_nccl_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     times.push_back({nccl(row.kind, row.bytes, row.group, machine).time,
-                     discrepancy_of(machine.efficiency->nccl[static_cast<std::size_t>(row.kind)], Dtype::kBf16)});
+                     discrepancy_of(*machine.efficiency, nccl_kernel(row.kind), Dtype::kBf16)});
   }
   return times;
 }
@@ -118,8 +118,8 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
     const auto predict = [&](const CollectiveRow& row, const NcclParameters& p) {
       return nccl_time(row.kind, row.bytes, row.group, p, gpu);
     };
-    blocks.push_back(fit_block_of(fmt::format("nccl.{}.bf16", name_of(kind)), std::span<const CollectiveRow>(rows),
-                                  predict, mine, size_of, prior));
+    blocks.push_back(fit_block_of(fmt::format("{}.bf16", nccl_kernel(kind).name()),
+                                  std::span<const CollectiveRow>(rows), predict, mine, size_of, prior));
   }
   return blocks;
 }

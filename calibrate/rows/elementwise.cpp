@@ -21,7 +21,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const ElementwiseRow& row : read_elementwise_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({price(row, machine), discrepancy_of(machine.efficiency->elementwise, Dtype::kBf16)});
+    times.push_back({price(row, machine), discrepancy_of(*machine.efficiency, elementwise_kernel(), Dtype::kBf16)});
   }
   return times;
 }
@@ -47,7 +47,7 @@ std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu
   if (!enough_rows(rows.size(), mine)) return {};
   Efficiency efficiency;
   const auto with = [&](const ElementwiseRow& row, const ElementwiseParameters& p) {
-    efficiency.elementwise.put(Dtype::kBf16, {p, {}});
+    efficiency.put(elementwise_kernel(), Dtype::kBf16, {p, {}});
     return price(row, {.gpu = &gpu, .efficiency = &efficiency});
   };
   return {fit_block_of<ElementwiseParameters>("elementwise.bf16", std::span<const ElementwiseRow>(rows), with, mine,

@@ -46,7 +46,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
     const Machine machine = gpu.machine(row.header);
-    times.push_back({gemm(row.shape, machine).time, discrepancy_of(machine.efficiency->gemm, row.block)});
+    times.push_back({gemm(row.shape, machine).time, discrepancy_of(*machine.efficiency, gemm_kernel(), row.block)});
   }
   return times;
 }

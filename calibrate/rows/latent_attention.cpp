@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <utility>
 
-#include "hw/kernels/attention_math.h"
+#include "hw/kernel_rules.h"
+#include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -39,11 +43,12 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     const Efficiency& e = *machine.efficiency;
-    const bool decodes = runs_as_decode(row.shape, row.heads, gpu.spec, e.family);
-    const Dtype products = latent_prompt_products(row.heads, gpu.spec, e.family);
+    const bool decodes = runs_as_decode(row.shape, row.heads, gpu.spec, e.rules());
+    const attention::LatentPrefillKernel& prefill = latent_prefill_kernel(row.heads, gpu.spec, e.rules());
     times.push_back({latent_prefill(row.shape, row.heads, machine).time,
-                     decodes ? discrepancy_of(e.latent_decode, block_of(row.heads, gpu.spec))
-                             : discrepancy_of(e.latent_prefill, products)});
+                     decodes ? discrepancy_of(e, latent_decode_kernel(row.heads, gpu.spec, e.rules()),
+                                              block_of(row.heads, gpu.spec))
+                             : discrepancy_of(e, prefill, prefill.format(row.heads, gpu.spec))});
   }
   return times;
 }
@@ -51,56 +56,66 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   std::vector<Prediction> times;
   for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({latent_decode(row.shape, row.heads, machine).time,
-                     discrepancy_of(machine.efficiency->latent_decode, block_of(row.heads, gpu.spec))});
+    const Efficiency& e = *machine.efficiency;
+    times.push_back(
+        {latent_decode(row.shape, row.heads, machine).time,
+         discrepancy_of(e, latent_decode_kernel(row.heads, gpu.spec, e.rules()), block_of(row.heads, gpu.spec))});
   }
   return times;
 }
 
-/// A block a format: of the cache in decode, of the products in prefill.
-template <class P, class Row, class FormatOf, class Price, class Prior, class Unused>
-std::vector<FittedConstants> fit_blocks(const std::string& name, const std::vector<Row>& all, const GpuSpec& gpu,
-                                        KernelFamily family, const FitOptions& options, FormatOf format_of, Price price,
-                                        Prior prior, Unused unused) {
+template <class Row>
+using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, std::vector<Row>>;
+
+/// A block for each kernel and format: of the cache in decode, of the products in prefill. `price` takes (row, kernel,
+/// constants).
+template <class Row, class Price>
+std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
+                                         const FitOptions& options, Price price) {
   std::vector<FittedConstants> blocks;
-  for (const Dtype format : {Dtype::kBf16, Dtype::kFp8}) {
-    std::vector<Row> rows;
-    for (const Row& row : all) {
-      if (row.header.belongs_to(family) && format_of(row.heads) == format) rows.push_back(row);
-    }
-    if (rows.empty()) continue;
-    const std::string block = name + "." + std::string(name_of(format));
+  for (const auto& [key, rows] : by_kernel) {
+    const Kernel& kernel = *kernels()[key.first];
     FitOptions mine = options;
-    mine.what = fmt::format("{} of {} under {}", block, gpu.name, name_of(family));
-    for (const std::string_view field : unused(gpu, family, format)) mine.fixed.emplace_back(field);
-    const auto predict_row = [&](const Row& row, const P& constants) {
-      return price(row.shape, row.heads, constants, gpu, family, Timing::kBenchmark).time;
-    };
+    mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(key.second), gpu.name);
     if (!enough_rows(rows.size(), mine)) continue;
-    blocks.push_back(
-        fit_block_of<P>(block, std::span<const Row>(rows), predict_row, mine, layer<Row>, prior(gpu, family, format)));
+    const auto predict = [&](const Row& row, const ConstantsBlock& constants) { return price(row, kernel, constants); };
+    blocks.push_back(fit_kernel(kernel, key.second, kernel.assumed(gpu, key.second), std::span<const Row>(rows),
+                                predict, mine, layer<Row>));
   }
   return blocks;
 }
 
+/// Rows that the engine decodes tell nothing of prompts.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                          const FitOptions& options) {
-  std::vector<LatentPrefillRow> rows = read_latent_prefill_rows(table);
-  std::erase_if(rows, [&](const LatentPrefillRow& row) {
-    const double absorbed = attention::absorbed_queries(gpu, family, block_of(row.heads, gpu));
-    return row.shape.query_len <= std::max(1.0, absorbed);
-  });
-  const auto format_of = [&](const LatentHeads& heads) { return latent_prompt_products(heads, gpu, family); };
-  return fit_blocks<LatentPrefillParameters>("latent_prefill", rows, gpu, family, options, format_of,
-                                             latent_prefill_with, latent_prefill_prior, unused_latent_prefill_fields);
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
+  RowsByKernel<LatentPrefillRow> by_kernel;
+  for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
+    const double absorbed = latent_decode_kernel(row.heads, gpu, *rules).absorbed_queries();
+    if (!row.header.belongs_to(family) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
+    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, *rules);
+    by_kernel[{kernel.id(), kernel.format(row.heads, gpu)}].push_back(row);
+  }
+  return fit_kernels(
+      by_kernel, gpu, options, [&](const LatentPrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+        const auto& prefill = static_cast<const attention::LatentPrefillKernel&>(kernel);
+        return latent_prefill_with(row.shape, row.heads, prefill, constants, gpu, Timing::kBenchmark).time;
+      });
 }
 
 std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                         const FitOptions& options) {
-  const auto format_of = [&](const LatentHeads& heads) { return block_of(heads, gpu); };
-  return fit_blocks<LatentDecodeParameters>("latent_decode", read_latent_decode_rows(table), gpu, family, options,
-                                            format_of, latent_decode_with, latent_decode_prior,
-                                            unused_latent_decode_fields);
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
+  RowsByKernel<LatentDecodeRow> by_kernel;
+  for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
+    if (!row.header.belongs_to(family)) continue;
+    by_kernel[{latent_decode_kernel(row.heads, gpu, *rules).id(), block_of(row.heads, gpu)}].push_back(row);
+  }
+  return fit_kernels(by_kernel, gpu, options,
+                     [&](const LatentDecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+                       const auto& decode = static_cast<const attention::LatentDecodeKernel&>(kernel);
+                       return latent_decode_with(row.shape, row.heads, decode, constants, gpu, Timing::kBenchmark).time;
+                     });
 }
 
 }  // namespace

@@ -7,18 +7,17 @@
 
 #include "calibrate/kernel_rows.h"
 #include "calibrate/operators.h"
-#include "hw/kernels/moe.h"
+#include "hw/kernels/experts/experts_kernel.h"
 
 namespace roofcast {
 
 struct MoeRow {
   RowHeader header;
   MoeShape shape;
-  MoeVariant block = MoeVariant::kDefault;  ///< whose constants it is fitted to
 };
 
 /// The table's dtype: bfloat16, fp8, fp8_block, nvfp4, w4a16_mxfp4, w4a8_mxfp4_mxfp8, int4_wo; distribution: balanced,
-/// uniform or power_law_<exponent>. The kernel's name chooses the variant.
+/// uniform or power_law_<exponent>. The kernel's name says what the engine was asked for.
 std::vector<MoeRow> read_moe_rows(const CsvTable& table);
 
 KernelOperator moe_operator();

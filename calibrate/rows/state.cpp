@@ -55,15 +55,15 @@ std::vector<Prediction> predict(const std::vector<StateRow>& rows, const Benched
   for (const StateRow& row : rows) {
     const Machine machine = gpu.machine(row.header);
     const Efficiency& e = *machine.efficiency;
-    const bool mamba = row.mixer.kind == StateMixer::Kind::kMamba2 && !e.mamba_convolution.empty();
+    const bool mamba = row.mixer.kind == StateMixer::Kind::kMamba2 && e.has(mamba_convolution_kernel());
     if (machine.fidelity == Fidelity::kIdeal) {
       times.push_back({ideal_of(row, machine), 0.0});
     } else if (row.convolution) {
       times.push_back({time_of(row, convolution_parameters(row.mixer.kind, &e), gpu.spec),
-                       discrepancy_of(mamba ? e.mamba_convolution : e.convolution, Dtype::kBf16)});
+                       discrepancy_of(e, mamba ? mamba_convolution_kernel() : convolution_kernel(), Dtype::kBf16)});
     } else {
       times.push_back(
-          {time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e.state, Dtype::kBf16, !row.prompt)});
+          {time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e, state_kernel(), Dtype::kBf16, !row.prompt)});
     }
   }
   return times;

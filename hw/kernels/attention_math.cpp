@@ -4,28 +4,17 @@
 
 namespace roofcast::attention {
 
-KernelFamily family_of(const Machine& machine) {
-  return machine.efficiency != nullptr ? machine.efficiency->family : KernelFamily::kVllm;
-}
-
-Library library_of(const GpuSpec& gpu, KernelFamily family) {
-  if (gpu.architecture == Architecture::kBlackwell) return Library::kTrtllmGen;
-  if (family == KernelFamily::kTrtllm) return Library::kXqa;
-  return gpu.architecture == Architecture::kHopper ? Library::kFa3 : Library::kFa2;
-}
-
 Chip chip_of(const GpuSpec& gpu, Dtype compute) {
   FlopsPerSecond peak = gpu.peak(compute);
   if (peak <= FlopsPerSecond{}) peak = gpu.peak(Dtype::kBf16);
   if (peak <= FlopsPerSecond{}) peak = gpu.peak(Dtype::kFp16);
   SIM_CHECK(peak > FlopsPerSecond{}, "a GPU without a 16 bit peak");
-  return {static_cast<double>(gpu.sm_count), peak, gpu.memory_bandwidth, gpu.l2_cache};
+  return {static_cast<double>(gpu.sm_count), peak, gpu.memory_bandwidth, gpu.l2_cache, gpu.architecture};
 }
 
-Dtype product_dtype(const GpuSpec& gpu, KernelFamily family, Dtype compute, Dtype kv) {
-  if (library_of(gpu, family) == Library::kFa2) return Dtype::kBf16;
+bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv) {
   const bool narrow = element_bits(compute) <= 8 || kv == Dtype::kFp8 || kv == Dtype::kFp8Block;
-  return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? Dtype::kFp8 : Dtype::kBf16;
+  return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
 }
 
 double cached_row_bytes(const AttentionHeads& h) {

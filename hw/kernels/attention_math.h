@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "hw/cost.h"
-#include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/l2.h"
@@ -34,28 +33,7 @@ inline double visible_keys(double context, double queries, double window) {
   return window > 0 ? std::min(context, window + queries - 1) : context;
 }
 
-/// Whose kernels run, which decides tiles and split rules.
-enum class Library {
-  kFa2,        ///< FlashAttention-2 (vLLM where neither of the next two exists)
-  kFa3,        ///< FlashAttention-3 (vLLM on Hopper)
-  kXqa,        ///< TensorRT-LLM's XQA and masked MHA in decode, its fused MHA in prefill
-  kTrtllmGen,  ///< the generated kernels of TensorRT-LLM on Blackwell, also used by vLLM there
-};
-Library library_of(const GpuSpec& gpu, KernelFamily family);
-/// vLLM's where no efficiency is given.
-KernelFamily family_of(const Machine& machine);
-
-/// Up to so many new tokens a sequence vLLM takes a prompt or chunk of latent attention for a decode, absorbed: 512
-/// with FlashAttention-3, 128 with FlashMLA (fp8 caches), else 1. TensorRT-LLM: none. Source: vllm-project/vllm
-/// (Apache-2.0), vllm/v1/attention/backends/mla, reorder_batch_threshold of each.
-double absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtype kv);
-
-/// trtllm-gen has kernels for these head dimensions only; elsewhere vLLM falls back on Triton, which reaches about
-/// 3 % of the 16-bit peak in prefill and 20 % of the bandwidth in decode there (head dimension 192 on B200).
-inline bool falls_back_on_triton(const GpuSpec& gpu, KernelFamily family, double head_dim) {
-  const bool generated = head_dim == 64 || head_dim == 128 || head_dim == 256 || head_dim == 512;
-  return !generated && family == KernelFamily::kVllm && library_of(gpu, family) == Library::kTrtllmGen;
-}
+/// What Triton reaches of the 16-bit peak in prefill, and of the bandwidth in decode (head dimension 192 on B200).
 inline constexpr double kTritonCompute = 0.03, kTritonBandwidth = 0.2;
 
 /// Datasheet figures that the attention kernels use.
@@ -64,6 +42,7 @@ struct Chip {
   FlopsPerSecond peak;  ///< of the products
   BytesPerSecond bandwidth;
   Bytes l2;
+  Architecture architecture = Architecture::kGeneric;
   FlopsPerSecond per_sm() const { return peak / sms; }
 };
 Chip chip_of(const GpuSpec& gpu, Dtype compute);
@@ -73,9 +52,11 @@ inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fract
   return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
 }
 
-/// fp8 caches are multiplied in fp8 where the GPU can, the query quantized to match; not by what vLLM runs without
-/// wgmma and tcgen05: FlashInfer's form of FlashAttention-2 and Triton unpack such caches to 16 bit.
-Dtype product_dtype(const GpuSpec& gpu, KernelFamily family, Dtype compute, Dtype kv);
+/// Can products over this cache run in fp8? Where the GPU has it, and the query is quantized to match.
+bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv);
+inline bool computes_fp8(const GpuSpec& gpu, Dtype dtype) {
+  return element_bits(dtype) <= 8 && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
+}
 
 /// Keys and values of one cached token, all heads of the GPU, with their scales.
 double cached_row_bytes(const AttentionHeads& heads);
@@ -90,16 +71,6 @@ Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu);
 /// in hardware where the GPU has fp8, else by `operations` on single values (mask, shift, add to the exponent; by way
 /// of fp32 and back where a kernel's library does it so).
 Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu);
-
-/// The measured constants of the width that `dtype` has: 8 bits or less counts as fp8, and bf16 stands in for it.
-template <class P>
-const P* measured(const Efficiency* efficiency, ByDtype<P> Efficiency::*family, Dtype dtype) {
-  if (efficiency == nullptr) return nullptr;
-  const ByDtype<P>& blocks = efficiency->*family;
-  const Fitted<P>* found = element_bits(dtype) <= 8 ? blocks.find(Dtype::kFp8) : nullptr;
-  if (found == nullptr) found = blocks.find(Dtype::kBf16);
-  return found ? &found->value : nullptr;
-}
 
 /// A lone kernel replayed in its own CUDA graph, as benchmarks time it, pays the gap between two graph launches;
 /// inside the graph of a whole model the next kernel is already queued. Of a measured launch cost at least

@@ -1,43 +1,18 @@
 #include <array>
 
 #include "base/error.h"
+#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
-
-std::span<const Parameter<PrefillParameters>> PrefillParameters::fields() {
-  using P = PrefillParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 15> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 60.0, kLaunch,
-       "launch of the cache write, the attention kernel and its set-up"},
-      {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles, "more of it for each 128 of head dimension"},
-      {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile: load the queries, store the output"},
-      {"score_ns", &P::score_ns, 0.0, 0.1, kExponential, "exponential of one score on one SM"},
-      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, in the two products"},
-      {"wide_head_penalty", &P::wide_head_penalty, 0.0, 1.0, kKept,
-       "more time a score at a head dimension of 256, fp8"},
-      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
-      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
-      {"window_blocks", &P::window_blocks, 0.0, 5.0, kKept, "key blocks a tile pays for the borders of a window"},
-      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "of the datasheet bandwidth, reading q, k and v"},
-      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "the same, in the write to the cache"},
-      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the cache write, which starts a block of threads a token"},
-      {"token_threads_ns", &P::token_threads_ns, 0.0, 15.0, kCycles, "more of it for a block of 512 threads (vLLM)"},
-      {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging partial outputs where the keys were split"},
-  }};
-  return kFields;
-}
-
 namespace {
 
 using attention::Chip;
-using attention::Library;
-
-constexpr double kDecodeRows = 64;  ///< of a tile of the decode kernel
+using attention::PrefillKernel;
+using attention::PrefillParameters;
+using attention::PrefillTraits;
 
 /// Work and traffic of any implementation; the naive one computes the whole N x N matrix and moves it four times
 /// (scores written, read by the softmax, written, read by the second product; Dao et al., 2022, arXiv:2205.14135).
@@ -65,31 +40,13 @@ Seconds naive_time(const PrefillShape& s, const AttentionHeads& h, const Cost& w
   return 3 * attention::kQueuedLaunch + 2 * std::max(product, (operands + matrix) / bandwidth) + 2 * matrix / bandwidth;
 }
 
-/// Tiles of each library, on Hopper others in fp8. FlashAttention-3 packs the query heads of a group into the rows of a
-/// tile.
-attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& h, Library library, bool hopper_fp8) {
-  const double d = h.head_dim;
+attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& h, const PrefillTraits& traits) {
   attention::PrefillTiling t;
-  t.before = s.context_before, t.queries = s.query_len, t.window = h.window, t.head_dim = d;
-  t.units = s.batch * h.heads;
-  switch (library) {
-    case Library::kFa3:
-      t.tile_rows = d <= 64 ? 192 : 128;
-      t.tile_keys = hopper_fp8 ? (d > 192 ? 128 : 160) : d <= 128 ? 128 : d <= 192 ? 96 : 64;
-      t.units = s.batch * h.kv_heads;
-      t.splits_keys = t.persistent = true;
-      break;
-    case Library::kXqa:
-      t.tile_rows = 64, t.tile_keys = hopper_fp8 ? 256 : 64;
-      break;
-    case Library::kFa2:
-      t.tile_rows = 128, t.tile_keys = 64;
-      break;
-    case Library::kTrtllmGen:
-      t.tile_rows = d <= 128 ? 256 : 128, t.tile_keys = 128;
-      break;
-  }
-  const double packed = library == Library::kFa3 ? h.heads / h.kv_heads : 1.0;
+  t.before = s.context_before, t.queries = s.query_len, t.window = h.window, t.head_dim = h.head_dim;
+  t.units = s.batch * (traits.packs_groups ? h.kv_heads : h.heads);
+  t.tile_rows = traits.tile_rows, t.tile_keys = traits.tile_keys;
+  t.splits_keys = traits.splits_keys, t.persistent = traits.persistent;
+  const double packed = traits.packs_groups ? h.heads / h.kv_heads : 1.0;
   t.positions = t.tile_rows / packed;
   t.tiles = attention::ceil_div(s.query_len * packed, t.tile_rows);
   return t;
@@ -111,31 +68,44 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
 
 }  // namespace
 
-bool is_other_kernel(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) return true;
-  if (family == KernelFamily::kVllm) return gpu.architecture == Architecture::kHopper && heads.head_dim > 256;
-  return gpu.architecture == Architecture::kBlackwell &&
-         (heads.head_dim > 256 || (heads.head_dim == 256 && heads.window > 0));
+const PrefillKernel& prefill_kernel(const PrefillShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
+                                    const KernelRules& rules) {
+  Traits traits(gpu);
+  traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
+  traits[Trait::kCacheBits] = element_bits(heads.kv);
+  traits[Trait::kHeadDim] = heads.head_dim;
+  traits[Trait::kWindow] = heads.window > 0;
+  traits[Trait::kGroup] = heads.heads / heads.kv_heads;
+  traits[Trait::kQueryLen] = shape.query_len;
+  traits[Trait::kAlwaysSplit] = heads.kernel == AttentionKernel::kSplit;
+  return static_cast<const PrefillKernel&>(rules.pick(KernelKind::kAttentionPrefill, traits));
 }
 
-bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, KernelFamily family) {
-  if (family != KernelFamily::kVllm) return false;
+bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, const KernelRules& rules) {
+  if (rules.decode_rows() <= 0) return false;
   const double rows = shape.query_len * heads.heads / heads.kv_heads;
-  return shape.query_len == 1 || (rows <= kDecodeRows && shape.context_before > 0);
+  return shape.query_len == 1 || (rows <= rules.decode_rows() && shape.context_before > 0);
 }
 
-Dtype prefill_products(const AttentionHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  return attention::product_dtype(gpu, family, heads.compute, heads.kv);
+DecodeShape as_decode(const PrefillShape& shape) {
+  const double context = shape.context_before + shape.query_len;
+  return {shape.batch, context, context, shape.query_len};
+}
+
+Dtype prefill_products(const AttentionHeads& heads, const PrefillKernel& kernel, const GpuSpec& gpu) {
+  const bool fp8 = kernel.multiplies_fp8() && attention::multiplies_fp8(gpu, heads.compute, heads.kv);
+  return fp8 ? Dtype::kFp8 : Dtype::kBf16;
 }
 
 /// e = score_ns + 2 (d_k + d_v) / (compute_fraction F / SMs): the exponential unit (16 a clock and SM) is not hidden
 /// behind the products. T = launch + (tiles^p + memory^p)^(1/p) + cache write.
-Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads, const PrefillParameters& p,
-                            const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const Library library = attention::library_of(gpu, family);
-  const Dtype products = prefill_products(heads, gpu, family);
+Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads, const PrefillKernel& kernel,
+                            const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+  const PrefillParameters& p = kernel.parameters(constants);
+  const Dtype products = prefill_products(heads, kernel, gpu);
   const Chip chip = attention::chip_of(gpu, products);
   const bool fp8 = products == Dtype::kFp8;
+  const PrefillTraits traits = kernel.traits(heads.head_dim, fp8);
   const double dims = heads.head_dim + heads.value_dim, wide = fp8 && heads.head_dim >= 256 ? p.wide_head_penalty : 0.0;
   attention::PrefillTileCosts costs;
   costs.score =
@@ -143,17 +113,16 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown, costs.window_blocks = p.window_blocks;
   costs.combine = p.combine_us * kMicrosecond;
-  const Seconds tiles = attention::prefill_makespan(
-      tiling_of(shape, heads, library, fp8 && gpu.architecture == Architecture::kHopper), costs, chip.sms);
+  const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, traits), costs, chip.sms);
   Cost cost = work_of(shape, heads);
   const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
   const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);
   const Seconds launch =
       attention::launch_in(timing, (p.launch_us + p.launch_head_dim_us * heads.head_dim / 128) * kMicrosecond);
-  const Seconds write = write_time(shape, heads, p, chip, family == KernelFamily::kTrtllm);
+  const Seconds write = write_time(shape, heads, p, chip, traits.rewrites_queries);
   cost.time = launch + attention::overlapped(tiles, memory, p.overlap) + write;
-  if (attention::falls_back_on_triton(gpu, family, heads.head_dim)) {
-    const FlopsPerSecond slow = attention::chip_of(gpu, Dtype::kBf16).peak * attention::kTritonCompute;
+  if (traits.most_compute < 1.0) {
+    const FlopsPerSecond slow = attention::chip_of(gpu, Dtype::kBf16).peak * traits.most_compute;
     cost.time = std::max(cost.time, launch + cost.flops / slow);
   }
   cost.bound = launch > tiles + memory ? Bound::kLatency : tiles > memory + write ? Bound::kCompute : Bound::kMemory;
@@ -171,17 +140,14 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
     cost.time = naive_time(shape, heads, cost, chip);
     return cost;
   }
-  const KernelFamily family = attention::family_of(machine);
-  if (runs_as_decode(shape, heads, family)) {
-    const double context = shape.context_before + shape.query_len;
-    return attention_decode({shape.batch, context, context, shape.query_len}, heads, machine);
-  }
-  const Dtype products = prefill_products(heads, gpu, family);
-  if (const auto* p = attention::measured(machine.efficiency, &Efficiency::attention_prefill, products)) {
-    return attention_prefill_with(shape, heads, *p, gpu, family, machine.timing);
-  }
-  const PrefillParameters p = attention_prefill_prior(gpu, family, products);
-  return attention_prefill_with(shape, heads, p, gpu, family, machine.timing);
+  static const Efficiency kNothingMeasured;
+  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  if (runs_as_decode(shape, heads, efficiency.rules())) return attention_decode(as_decode(shape), heads, machine);
+  const PrefillKernel& kernel = prefill_kernel(shape, heads, gpu, efficiency.rules());
+  const Dtype products = prefill_products(heads, kernel, gpu);
+  const ConstantsBlock* measured = efficiency.block_by_width(kernel, products);
+  return attention_prefill_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, products),
+                                gpu, machine.timing);
 }
 
 }  // namespace roofcast

@@ -13,11 +13,17 @@ namespace {
 
 const ElementwiseParameters& parameters_of(const Machine& machine) {
   static const ElementwiseParameters priors;
-  const auto* fitted = machine.efficiency ? machine.efficiency->elementwise.find(Dtype::kBf16) : nullptr;
+  const auto* fitted = machine.efficiency ? machine.efficiency->find(elementwise_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : priors;
 }
 
 }  // namespace
+
+const KernelOf<ElementwiseParameters>& elementwise_kernel() {
+  static const KernelOf<ElementwiseParameters> kernel(
+      {"elementwise", "norms, activations, copies: all that streams", "equations-state.md"});
+  return kernel;
+}
 
 std::span<const Parameter<ElementwiseParameters>> ElementwiseParameters::fields() {
   using P = ElementwiseParameters;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "hw/cost.h"
-#include "hw/parameters.h"
+#include "hw/kernel_of.h"
 
 namespace roofcast {
 
@@ -18,6 +18,8 @@ struct ElementwiseParameters {
   double host_copy_fraction = 0.85;  ///< of PCIe: 24 of 28 GB/s on Gen4 x16, as bandwidthTest shows
   static std::span<const Parameter<ElementwiseParameters>> fields();
 };
+
+const KernelOf<ElementwiseParameters>& elementwise_kernel();
 
 /// `launches` kernels that together move `bytes` (read and written) and do `flops` on the CUDA cores.
 /// `chain`: reads of the longest thread that wait for one another, with the little it does between them.

@@ -4,7 +4,7 @@
 
 #include "hw/cost.h"
 #include "hw/dtype.h"
-#include "hw/parameters.h"
+#include "hw/kernel_of.h"
 
 namespace roofcast {
 
@@ -57,6 +57,11 @@ struct GemmParameters {
 
   static std::span<const Parameter<GemmParameters>> fields();
 };
+
+/// By format of the weights.
+const KernelOf<GemmParameters>& gemm_kernel();
+/// Of served steps, where an engine tunes what the tables ran untuned.
+const KernelOf<GemmParameters>& gemm_tuned_kernel();
 
 /// Whose constants a product takes: those of the weights' format, or those of the weight-only kernels (block
 /// int4) where the weights are unpacked to 16-bit activations.

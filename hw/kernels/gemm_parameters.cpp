@@ -1,6 +1,8 @@
 // The constants of a GEMM: their bounds, their priors by format, and which of them a kernel has at all.
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "hw/efficiency.h"
 #include "hw/kernels/gemm.h"
@@ -58,11 +60,74 @@ struct Names {
 
 bool quantizes(Dtype block) { return block == Dtype::kFp8 || block == Dtype::kFp8Block || block == Dtype::kNvfp4; }
 
+constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
+
+/// Matrix units so much slower than their peak want operands from L2 so much later, which feeds them as before.
+void slow_matrix_units(GemmParameters& p, double factor) {
+  p.compute_efficiency *= factor;
+  p.tile_intensity *= factor;
+}
+
+/// A chip at the limit of its power gives up half of what it lacks in watts an operation in rate (clock and voltage
+/// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
+void follow_power(GemmParameters& p, double watts) {
+  const double root = std::sqrt(watts);
+  if (root > 1.0) {
+    p.sustained_clock = std::min(1.0, p.sustained_clock * root);
+    return;
+  }
+  const double sustained = std::max(kLeastClock, p.sustained_clock * root);
+  slow_matrix_units(p, p.sustained_clock * root / sustained);
+  p.sustained_clock = sustained;
+}
+
+/// Blackwell's DeepGEMM wants scales packed to their exponents. Of fp32 ones the host launches five kernels more a call
+/// (the weights': arange, divide, select, pack; the activations': pack), and where rows are no multiple of four, five
+/// of PyTorch's for the activations' one, where Hopper's copies once: the unit of what a launch takes the host.
+/// Benchmarks alone. Source: deepseek-ai/DeepGEMM, csrc/apis/layout.hpp and csrc/jit_kernels/impls/smxx_layout.hpp.
+constexpr double kPackingLaunches = 5.0, kOddLaunches = 4.0;
+void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
+  if (from.architecture == Architecture::kHopper && to.architecture == Architecture::kBlackwell) {
+    p.host_floor_deep_gemm_us += kPackingLaunches * p.host_odd_rows_us;
+    p.host_odd_rows_us *= kOddLaunches;
+  } else if (from.architecture == Architecture::kBlackwell && to.architecture == Architecture::kHopper) {
+    p.host_odd_rows_us /= kOddLaunches;
+    p.host_floor_deep_gemm_us = std::max(0.0, p.host_floor_deep_gemm_us - kPackingLaunches * p.host_odd_rows_us);
+  }
+}
+
+/// Matrix units at the limit of the board's power run no faster, cool or under load, whatever a kernel reached
+/// elsewhere.
+void limit(GemmParameters& p, double most) {
+  const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
+  p.compute_efficiency = std::min(most, p.compute_efficiency);
+  p.sustained_clock = under_load / p.compute_efficiency;
+}
+
+class Gemm final : public KernelOf<GemmParameters> {
+  using KernelOf::KernelOf;
+  void follow(GemmParameters& p, const CarryOverCase& to) const override {
+    follow_power(p, to.ratios.power);
+    follow_scales(p, to.from, to.to);
+    limit(p, to.how.matrix_limit);
+  }
+};
+constexpr Unexplained kUnexplained{0.05, 0.2, 0.2};
+
 bool is_wide(Dtype dtype) { return element_bits(dtype) >= 16.0; }
 
 }  // namespace
 
 std::span<const Parameter<GemmParameters>> GemmParameters::fields() { return kFields; }
+
+const KernelOf<GemmParameters>& gemm_kernel() {
+  static const Gemm kernel({"gemm", "matrix products", "equations-gemm.md", kUnexplained});
+  return kernel;
+}
+const KernelOf<GemmParameters>& gemm_tuned_kernel() {
+  static const Gemm kernel({"gemm_tuned", "matrix products, tuned at warm-up", "equations-gemm.md", kUnexplained});
+  return kernel;
+}
 
 /// 16-bit and wider operands share the constants of bf16. Weights that are unpacked to wide activations go
 /// through one kind of kernel whatever their width: block int4.

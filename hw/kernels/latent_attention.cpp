@@ -1,69 +1,21 @@
 #include "hw/kernels/latent_attention.h"
 
-#include <array>
-
 #include "base/error.h"
+#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
-
-std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fields() {
-  using P = LatentPrefillParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 11> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch,
-       "launch of the cache write, the attention kernel and its set-up"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
-       "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
-       "host time of an eager call, a lower bound in benchmarks"},
-      {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile"},
-      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, softmax included"},
-      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
-      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
-      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "of the datasheet bandwidth, reading q, k and v"},
-      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "the same, writing keys and values"},
-      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the write, a token"},
-  }};
-  return kFields;
-}
-
-std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::fields() {
-  using P = LatentDecodeParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 15> kFields{{
-      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
-      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "more of it for each 128 heads"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
-       "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
-       "host time of an eager call, a lower bound in benchmarks"},
-      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
-      {"tile_us", &P::tile_us, 0.0, 15.0, kCycles, "start and end of a tile"},
-      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "more of it for each head of the tile"},
-      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "of the datasheet peak, in the padded products"},
-      {"pairing", &P::pairing, 0.0, 1.0, kKept,
-       "share of a second resident block's time that is not hidden (no split)"},
-      {"reread", &P::reread, 0.0, 1.0, kKept, "share of the cache that further tiles of heads read from memory again"},
-      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare, "of the datasheet memory bandwidth"},
-      {"l2_share", &P::l2_share, 0.05, 1.0, kKept,
-       "of the L2 that a benchmark's loop finds its cache in; served: none"},
-      {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, kL2Rate, "of the L2, in that loop"},
-      {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
-  }};
-  return kFields;
-}
-
 namespace {
 
 using attention::ceil_div;
 using attention::Chip;
-
-constexpr double kHeadTile = 64;  ///< heads are padded to the 64 rows of a tensor core tile
+using attention::LatentDecodeKernel;
+using attention::LatentDecodeParameters;
+using attention::LatentPath;
+using attention::LatentPrefillKernel;
+using attention::LatentPrefillParameters;
 
 /// An eager benchmark is bound by whichever is longer, the host or the device; sharp, hence the 8th power.
 Seconds in_benchmark(Seconds device, double eager_device_us, double eager_host_us, Timing timing) {
@@ -71,105 +23,10 @@ Seconds in_benchmark(Seconds device, double eager_device_us, double eager_host_u
   return attention::overlapped(device + eager_device_us * kMicrosecond, eager_host_us * kMicrosecond, 8);
 }
 
-/// FlashMLA and its like on Hopper, FlashAttention-3 for vLLM's 16-bit caches there, trtllm-gen on Blackwell; elsewhere
-/// unsplit (TensorRT-LLM) or Triton (vLLM).
-enum class LatentKernel { kBalanced, kPaired, kGenerated, kResident, kTriton };
-LatentKernel kernel_of(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
-  if (gpu.architecture == Architecture::kBlackwell) return LatentKernel::kGenerated;
-  const bool fa3 = family == KernelFamily::kVllm && element_bits(kv) > 8;
-  if (gpu.architecture == Architecture::kHopper) return fa3 ? LatentKernel::kPaired : LatentKernel::kBalanced;
-  return family == KernelFamily::kTrtllm ? LatentKernel::kResident : LatentKernel::kTriton;
-}
-
 /// GPUs without fp8 units keep 16-bit latents whatever was asked for: their kernels have no other form.
 double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
   const Dtype kv = gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? h.kv : Dtype::kBf16;
   return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : cached_bytes(kv, h.latent_dim + h.rope_dim);
-}
-
-/// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
-/// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
-/// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts as if every tile had a second one
-/// (`in_pairs`): up to 64 heads half of the SMs stay idle.
-struct LatentPath {
-  Seconds path, combine;
-};
-LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
-                         double grain, double most_splits, bool in_pairs) {
-  const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, kHeadTile);
-  const double longest = std::max(s.max_context, s.mean_context);
-  const double slots = in_pairs ? s.batch * 2 * ceil_div(rows, 2 * kHeadTile) : units;
-  const double wanted = std::min(std::floor(longest / grain), std::floor(chip.sms / slots));
-  const double splits = std::clamp(wanted, 1.0, most_splits);
-  const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, kHeadTile)) * kMicrosecond;
-  const Seconds row = Flops(2 * (2 * h.latent_dim + h.rope_dim) * kHeadTile) / (chip.per_sm() * p.compute_fraction);
-  const double keys = std::max(64 * units * ceil_div(s.mean_context, 64) / chip.sms, longest / splits);
-  return {(ceil_div(units * splits, chip.sms) - 1) * tile + keys * row,
-          (splits > 1 ? p.combine_us : 0.0) * kMicrosecond};
-}
-
-/// Without a split (TensorRT-LLM on Ampere): two blocks a tile of heads, two resident on an SM at 1 + pairing the
-/// time of one.
-LatentPath resident_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p,
-                         const Chip& chip) {
-  const double rows = h.heads * s.query_len, units = 2 * s.batch * ceil_div(rows, kHeadTile);
-  const double deep = ceil_div(units, chip.sms);
-  const double turns = std::floor(deep / 2) * (1 + p.pairing) + std::fmod(deep, 2.0);
-  const double mean = std::max(0.0, s.mean_context - 64), longest = std::max(0.0, s.max_context - 64);
-  const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, kHeadTile)) * kMicrosecond;
-  const Seconds row = Flops((2 * h.latent_dim + h.rope_dim) * kHeadTile) / (chip.per_sm() * p.compute_fraction);
-  return {(turns - 1) * tile + std::max(turns * mean, longest) * row, Seconds{}};
-}
-
-/// Triton (vLLM on Ampere): tiles of 16 heads, always four splits, each of whole blocks of 32 keys. A single head is no
-/// group to it (`decode_attention_fwd` of vllm/v1/attention/ops/triton_decode_attention.py): its kernel for multi-head
-/// attention runs, whose products are sums of the CUDA cores, a key as long as 4.6 of the tile's.
-LatentPath triton_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip) {
-  constexpr double kSplits = 4, kBlock = 32, kPlainKey = 4.6;
-  const auto keys_of = [&](double context) { return kBlock * ceil_div(ceil_div(context, kSplits), kBlock); };
-  const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, 16);
-  const double longest = std::max(s.max_context, s.mean_context);
-  const bool plain = rows == 1;
-  const double splits = std::min(kSplits, std::ceil(longest)), blocks = units * splits;
-  const double waves = plain ? std::max(1.0, blocks / chip.sms) : ceil_div(blocks, chip.sms);
-  const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, 16.0)) * kMicrosecond;
-  const Seconds tile_row = Flops(2 * (2 * h.latent_dim + h.rope_dim) * 16) / (chip.per_sm() * p.compute_fraction);
-  const Seconds row = tile_row * (plain ? kPlainKey : 1.0);
-  const double keys = std::max(waves * keys_of(s.mean_context), keys_of(longest));
-  return {(waves - 1) * tile + keys * row, p.combine_us * kMicrosecond};
-}
-
-LatentPath path_of(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
-                   LatentKernel kernel) {
-  switch (kernel) {
-    case LatentKernel::kResident:
-      return resident_path(s, h, p, chip);
-    case LatentKernel::kTriton:
-      return triton_path(s, h, p, chip);
-    case LatentKernel::kGenerated:
-      return balanced_path(s, h, p, chip, 256, 16, false);
-    case LatentKernel::kBalanced:
-    case LatentKernel::kPaired:
-      break;
-  }
-  const bool fp8 = element_bits(h.kv) <= 8;
-  return balanced_path(s, h, p, chip, fp8 ? 128 : 64, 1e9, kernel == LatentKernel::kPaired);
-}
-
-/// Share of the cache that is read again by further tiles of heads: the L2 misses `reread` of each.
-double read_again(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, LatentKernel kernel) {
-  const double rows = h.heads * s.query_len;
-  switch (kernel) {
-    case LatentKernel::kGenerated:
-      return h.heads > 16 && h.heads <= 32 ? p.reread : 0.0;  // two passes, by its times
-    case LatentKernel::kTriton:
-      return p.reread * (ceil_div(rows, 16) - 1);
-    case LatentKernel::kResident:
-    case LatentKernel::kBalanced:
-    case LatentKernel::kPaired:
-      break;
-  }
-  return p.reread * (ceil_div(rows, kHeadTile) - 1);
 }
 
 /// As in decode attention: a benchmark's loop finds part of the cache in the L2.
@@ -200,10 +57,9 @@ Cost prefill_work(const PrefillShape& s, const LatentHeads& h) {
   return cost;
 }
 
-attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads& h, LatentKernel kernel) {
+attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads& h, const LatentPrefillKernel& kernel) {
   attention::PrefillTiling t;
-  t.tile_rows = kernel == LatentKernel::kResident ? 64 : 128;
-  t.tile_keys = kernel == LatentKernel::kTriton ? 64 : 128;
+  t.tile_rows = kernel.tile_rows(), t.tile_keys = kernel.tile_keys();
   t.units = s.batch * h.heads;
   t.tiles = ceil_div(s.query_len, t.tile_rows);
   t.positions = t.tile_rows;
@@ -211,37 +67,46 @@ attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads&
   return t;
 }
 
+Traits traits_of(const LatentHeads& heads, const GpuSpec& gpu) {
+  Traits traits(gpu);
+  traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
+  traits[Trait::kCacheBits] = element_bits(heads.kv);
+  return traits;
+}
+
+const Efficiency& efficiency_of(const Machine& machine) {
+  static const Efficiency kNothingMeasured;
+  return machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+}
+
 }  // namespace
 
-double attention::absorbed_queries(const GpuSpec& gpu, KernelFamily family, Dtype kv) {
-  if (family == KernelFamily::kTrtllm) return 0;
-  if (gpu.architecture != Architecture::kHopper) return 1;
-  return element_bits(kv) <= 8 ? 128 : 512;
+const LatentPrefillKernel& latent_prefill_kernel(const LatentHeads& heads, const GpuSpec& gpu,
+                                                 const KernelRules& rules) {
+  return static_cast<const LatentPrefillKernel&>(rules.pick(KernelKind::kLatentPrefill, traits_of(heads, gpu)));
 }
 
-Dtype latent_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  if (gpu.architecture == Architecture::kAda) return Dtype::kBf16;
-  return attention::product_dtype(gpu, family, heads.compute, heads.kv);
+const LatentDecodeKernel& latent_decode_kernel(const LatentHeads& heads, const GpuSpec& gpu, const KernelRules& rules) {
+  return static_cast<const LatentDecodeKernel&>(rules.pick(KernelKind::kLatentDecode, traits_of(heads, gpu)));
 }
 
-Dtype latent_prompt_products(const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  const bool wide = family == KernelFamily::kVllm && gpu.architecture == Architecture::kBlackwell && !heads.fp8_prompts;
-  return wide ? Dtype::kBf16 : latent_products(heads, gpu, family);
+double absorbed_queries(const GpuSpec& gpu, Dtype kv, const KernelRules& rules) {
+  return latent_decode_kernel({.kv = kv}, gpu, rules).absorbed_queries();
 }
 
-bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, KernelFamily family) {
-  const Dtype narrow = latent_products(heads, gpu, family);
-  return shape.query_len <= attention::absorbed_queries(gpu, family, narrow);
+bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, const KernelRules& rules) {
+  return shape.query_len <= latent_decode_kernel(heads, gpu, rules).absorbed_queries();
 }
 
-Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
-                        const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const LatentKernel kernel = kernel_of(gpu, family, heads.kv);
-  const Chip chip = attention::chip_of(gpu, latent_products(heads, gpu, family));
+Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeKernel& kernel,
+                        const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+  const LatentDecodeParameters& p = LatentDecodeKernel::in(constants)->value;
+  const Dtype products = kernel.multiplies_fp8() ? attention::narrow_products(heads, gpu) : Dtype::kBf16;
+  const Chip chip = attention::chip_of(gpu, products);
   const double token = row_bytes(heads, gpu);
   Cost cost = decode_work(shape, heads, token);
-  const LatentPath path = path_of(shape, heads, p, chip, kernel);
-  const Bytes again(shape.batch * shape.mean_context * token * read_again(shape, heads, p, kernel));
+  const LatentPath path = kernel.path(shape, heads, p, chip);
+  const Bytes again(shape.batch * shape.mean_context * token * kernel.read_again(shape, heads, p));
   const Seconds memory = memory_time(cost.bytes + again, p, chip, timing);
   const double launch_us = p.launch_us + p.launch_heads_us * heads.heads / 128 + shape.batch * p.sequence_ns * 1e-3;
   const Seconds launch = attention::launch_in(timing, launch_us * kMicrosecond);
@@ -262,27 +127,25 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
     const Cost work = decode_work(shape, heads, row_bytes(heads, gpu));
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
-  const KernelFamily family = attention::family_of(machine);
-  if (const auto* p = attention::measured(machine.efficiency, &Efficiency::latent_decode, heads.kv)) {
-    return latent_decode_with(shape, heads, *p, gpu, family, machine.timing);
-  }
-  return latent_decode_with(shape, heads, latent_decode_prior(gpu, family, heads.kv), gpu, family, machine.timing);
+  const Efficiency& efficiency = efficiency_of(machine);
+  const LatentDecodeKernel& kernel = latent_decode_kernel(heads, gpu, efficiency.rules());
+  const ConstantsBlock* measured = efficiency.block_by_width(kernel, heads.kv);
+  return latent_decode_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, heads.kv), gpu,
+                            machine.timing);
 }
 
-/// attention_prefill's form without grouping. trtllm-gen's kernels multiply the heads expanded from an fp8 cache in
-/// fp8, vLLM's own on Hopper in 16 bit.
-Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillParameters& p,
-                         const GpuSpec& gpu, KernelFamily family, Timing timing) {
-  const bool trtllm_gen = family == KernelFamily::kTrtllm || gpu.architecture == Architecture::kBlackwell;
-  const Dtype narrow = latent_prompt_products(heads, gpu, family);
-  const Chip chip = attention::chip_of(gpu, trtllm_gen ? narrow : Dtype::kBf16);
+/// attention_prefill's form without grouping.
+Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillKernel& kernel,
+                         const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+  const LatentPrefillParameters& p = LatentPrefillKernel::in(constants)->value;
+  const Dtype narrow = kernel.format(heads, gpu);
+  const Chip chip = attention::chip_of(gpu, kernel.products(heads, gpu));
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
   attention::PrefillTileCosts costs;
   costs.score = Flops(2 * dims) / (chip.per_sm() * p.compute_fraction);
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown;
-  const Seconds tiles =
-      attention::prefill_makespan(latent_tiling(shape, heads, kernel_of(gpu, family, heads.kv)), costs, chip.sms);
+  const Seconds tiles = attention::prefill_makespan(latent_tiling(shape, heads, kernel), costs, chip.sms);
   Cost cost = prefill_work(shape, heads);
   const Seconds memory = cost.bytes / attention::reading_rate(cost.bytes, chip, p.bandwidth_fraction);
   const Bytes written(tokens * heads.heads * dims * (2 + (narrow == Dtype::kFp8 ? 1 : 2)));
@@ -321,16 +184,13 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
     const Cost work = prefill_work(shape, heads);
     return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
   }
-  const KernelFamily family = attention::family_of(machine);
-  const Dtype narrow = latent_prompt_products(heads, gpu, family);
-  if (runs_as_decode(shape, heads, gpu, family)) {
-    const double context = shape.context_before + shape.query_len;
-    return latent_decode({shape.batch, context, context, shape.query_len}, heads, machine);
-  }
-  if (const auto* p = attention::measured(machine.efficiency, &Efficiency::latent_prefill, narrow)) {
-    return latent_prefill_with(shape, heads, *p, gpu, family, machine.timing);
-  }
-  return latent_prefill_with(shape, heads, latent_prefill_prior(gpu, family, narrow), gpu, family, machine.timing);
+  const Efficiency& efficiency = efficiency_of(machine);
+  if (runs_as_decode(shape, heads, gpu, efficiency.rules())) return latent_decode(as_decode(shape), heads, machine);
+  const LatentPrefillKernel& kernel = latent_prefill_kernel(heads, gpu, efficiency.rules());
+  const Dtype format = kernel.format(heads, gpu);
+  const ConstantsBlock* measured = efficiency.block_by_width(kernel, format);
+  return latent_prefill_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, format), gpu,
+                             machine.timing);
 }
 
 }  // namespace roofcast

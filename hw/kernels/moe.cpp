@@ -6,10 +6,13 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/expert_load.h"
+#include "hw/kernels/experts/experts_kernel.h"
 #include "hw/kernels/l2.h"
 
 namespace roofcast {
@@ -93,30 +96,30 @@ struct TileChoice {
   double columns = kTileColumns;
   double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
 };
-TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p, const GpuSpec& gpu) {
+TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t, const GpuSpec& gpu) {
   const double assignments = shape.tokens * shape.top_k, local = part.experts;
-  const TileChoice any{tile_index(p.tile_rows_low), tile_index(p.tile_rows_high)};
-  double rows = p.tile_rows_high, columns = kTileColumns, step = 0.0;
-  switch (static_cast<TileRule>(std::lround(p.tile_rule))) {
+  const TileChoice any{tile_index(t.rows_low), tile_index(t.rows_high)};
+  double rows = t.rows_high, columns = kTileColumns, step = 0.0;
+  switch (t.rule) {
     case TileRule::kTuned:
       return any;
     case TileRule::kLocalMean:
-      rows = power_of_two_at_least(p.tile_fill * assignments / local);
+      rows = power_of_two_at_least(t.fill * assignments / local);
       break;
     case TileRule::kGlobalMean:
-      rows = power_of_two_at_least(p.tile_fill * assignments / shape.experts);
+      rows = power_of_two_at_least(t.fill * assignments / shape.experts);
       break;
     case TileRule::kShipped:
       if (gpu.architecture == Architecture::kAmpere && has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
-      rows = shape.tokens <= local ? p.tile_rows_low : 4.0 * p.tile_rows_low;
+      rows = shape.tokens <= local ? t.rows_low : 4.0 * t.rows_low;
       step = shape.tokens <= local ? kSmallTileStep : kLargeTileStep;
       break;
     case TileRule::kTwoSizes:
-      rows = shape.tokens <= local ? p.tile_rows_low : p.tile_rows_high;
+      rows = shape.tokens <= local ? t.rows_low : t.rows_high;
       break;
   }
-  const std::size_t index = tile_index(std::clamp(rows, p.tile_rows_low, p.tile_rows_high));
+  const std::size_t index = tile_index(std::clamp(rows, t.rows_low, t.rows_high));
   return {index, index, columns, step};
 }
 
@@ -200,23 +203,23 @@ double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeP
 
 /// Gather to the experts (and quantize), activate, and sum the experts' outputs back: bytes of `rows` rows, and of
 /// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that
-/// work on all rows may have to write zeros first, in both products, for those of other ranks (all_rows = 2).
-double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
-  const double all = shape.tokens * shape.top_k, rows = p.all_rows > 0.5 ? all : part.load.assignments;
-  const double zeroed = p.all_rows > 1.5 ? std::max(0.0, all - part.load.assignments) : 0.0;
+/// work on all rows may have to write zeros first, in both products, for those of other ranks (ExpertRows::kZeroed).
+double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t) {
+  const double all = shape.tokens * shape.top_k, rows = t.rows != ExpertRows::kLocal ? all : part.load.assignments;
+  const double zeroed = t.rows == ExpertRows::kZeroed ? std::max(0.0, all - part.load.assignments) : 0.0;
   const double element = part.activation_element;
-  const double moved = p.gathers > 0.5 ? 0.0 : part.hidden * (2.0 + element);
+  const double moved = t.gathers ? 0.0 : part.hidden * (2.0 + element);
   return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
          zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * shape.tokens * part.hidden;
 }
 
 /// The first product. Rows that it gathers where the tokens lie come from memory once and, for a token's other experts,
 /// from the L2, as far as the tokens fit it; what does not fit also comes late, which the tiles wait for.
-GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p,
-                             const GpuSpec& gpu) {
+GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t,
+                             const MoeParameters& p, const GpuSpec& gpu) {
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
   GroupedProduct up{part.gates * part.inter, part.hidden, all};
-  if (p.gathers < 0.5) return up;
+  if (!t.gathers) return up;
   const double once = std::min(shape.tokens * row, all);
   const double missed = 1.0 - std::min(1.0, kL2Usable * gpu.l2_cache.base() / once);
   up.a_bytes = once + (all - once) * missed;
@@ -226,8 +229,8 @@ GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, co
 
 /// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next: the weights of
 /// an expert come again for each as far as the L2 did not keep them. The others walk several tiles of rows at a time.
-double kept_bytes(const MoeParameters& p, const GpuSpec& gpu) {
-  const bool one_by_one = p.tile_rule == static_cast<double>(TileRule::kLocalMean) && p.gathers < 0.5;
+double kept_bytes(const ExpertTraits& t, const GpuSpec& gpu) {
+  const bool one_by_one = t.rule == TileRule::kLocalMean && !t.gathers;
   return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
 }
 
@@ -239,7 +242,7 @@ FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
 
 /// Weights found in L2 come as fast as it gives them, with its latency; from memory, rows of 64 bytes come slower.
 ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
-                           const MoeParameters& p, const GpuSpec& gpu, Timing timing) {
+                           const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, Timing timing) {
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
   const double cached = timing == Timing::kBenchmark ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth) : bandwidth;
   const bool short_rows = tiles.step == kLargeTileStep;
@@ -247,7 +250,7 @@ ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, cons
           .sms = static_cast<double>(gpu.sm_count),
           .weights_per_second = cached > bandwidth || !short_rows ? cached : bandwidth * p.short_row_bandwidth,
           .operands_per_second = bandwidth,
-          .kept_bytes = kept_bytes(p, gpu),
+          .kept_bytes = kept_bytes(t, gpu),
           .step_seconds = p.memory_step_us * 1e-6 * bandwidth / cached};
 }
 
@@ -261,86 +264,79 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
   return cost;
 }
 
-const Fitted<MoeParameters>* find(const Efficiency& efficiency, MoeVariant variant, Dtype dtype) {
-  const ByDtype<MoeParameters>& of =
-      variant == MoeVariant::kDefault ? efficiency.moe : efficiency.moe_variants[static_cast<std::size_t>(variant)];
-  return of.find(dtype);
+Traits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
+  Traits traits(gpu);
+  traits[Trait::kWeights] = static_cast<double>(shape.weights);
+  traits[Trait::kActivationBits] = element_bits(shape.activations);
+  traits[Trait::kGated] = shape.gated;
+  traits[Trait::kExpertRanks] = shape.ep;
+  traits[Trait::kAsked] = static_cast<double>(shape.asked);
+  return traits;
 }
 
-}  // namespace
+/// Does a rule name the kernel because the engine was told so?
+bool is_asked(const KernelRule& rule) {
+  return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.trait == Trait::kAsked; });
+}
 
-MoeConstants moe_constants(const MoeShape& shape, const Machine& machine) {
-  if (!machine.efficiency) return {};
-  const Efficiency& efficiency = *machine.efficiency;
-  const bool asked = shape.variant != MoeVariant::kDefault, four_bit = element_bits(shape.weights) <= 4.5;
-  // What was timed untuned is CUTLASS; on Blackwell vLLM's default is trtllm-gen.
-  const bool untuned = machine.timing == Timing::kBenchmark && machine.gpu->architecture != Architecture::kBlackwell;
-  const std::array<std::pair<bool, MoeVariant>, 6> order{
-      {{asked, shape.variant},
-       {untuned, MoeVariant::kUntuned},
-       {!shape.gated, MoeVariant::kTwoMatrices},
-       {shape.ep > 1.0, MoeVariant::kExpertParallel},
-       {four_bit && element_bits(shape.activations) == 8.0, MoeVariant::kEightBitActivations},
-       {true, MoeVariant::kDefault}}};
-  for (const auto& [applies, variant] : order) {
-    if (!applies) continue;
-    const Fitted<MoeParameters>* found = find(efficiency, variant, shape.weights);
-    if (found != nullptr) return {found, asked && variant != shape.variant};
-  }
-  for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
-    const double gap = element_bits(near) - element_bits(shape.weights);
-    if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
-    if (const Fitted<MoeParameters>* found = find(efficiency, MoeVariant::kDefault, near)) return {found, true};
+ExpertsChoice first_measured(const Traits& traits, Dtype weights, const Efficiency& efficiency) {
+  for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
+    if (!rule.applies(traits)) continue;
+    const auto& kernel = static_cast<const ExpertsKernel&>(*rule.kernel);
+    if (const Fitted<MoeParameters>* fitted = efficiency.find(kernel, weights))
+      return {&kernel, fitted, !is_asked(rule)};
   }
   return {};
 }
 
-std::string_view name_of(MoeVariant variant) {
-  static constexpr std::array<std::string_view, kMoeVariantCount> names{
-      "default", "two_matrices", "expert_parallel", "eight_bit_activations", "untuned", "low_latency",
-      "modular", "cutlass",      "marlin"};
-  return names[static_cast<std::size_t>(variant)];
+}  // namespace
+
+const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules) {
+  return static_cast<const ExpertsKernel&>(rules.pick(KernelKind::kExperts, traits_of(shape, gpu)));
 }
 
-std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
-  using P = MoeParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 21> fields{{
-      {"launch_us", &P::launch_us, 0.0, 120.0, kCycles, "launches, routing and sorting of one layer"},
-      {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, kCycles,
-       "pointers and offsets of each local expert"},
-      {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, kCycles,
-       "sorting and permuting one (token, expert) pair"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.04, 1.0, kMemoryShare,
-       "share of the memory bandwidth that the products reach"},
-      {"compute_fraction", &P::compute_fraction, 0.03, 1.0, kKept, "share of the peak that endless tiles reach"},
-      {"activation_passes", &P::activation_passes, 0.2, 6.0, kKept,
-       "times the activations' traffic goes through memory"},
-      {"tile_overhead_rows", &P::tile_overhead_rows, 0.0, 200.0, kKept, "rows whose time every tile loses"},
-      {"tile_us", &P::tile_us, 0.0, 20.0, kCycles, "prologue and epilogue of a tile"},
-      {"expert_map_us", &P::expert_map_us, 0.0, 60.0, kCycles,
-       "mapping experts to ranks, under expert parallelism alone"},
-      {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, kCycles, "the router, for each of the top k"},
-      {"gather_loss", &P::gather_loss, 0.0, 2.0, kKept,
-       "more of tiles that wait for rows which they gather from no L2 (Triton)"},
-      {"empty_row_loss", &P::empty_row_loss, 0.0, 2.0, kKept,
-       "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
-      {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0, kKept,
-       "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
-      {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0, kKept,
-       "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
-      {"memory_step_us", &P::memory_step_us, 0.0, 4.0, kKept,
-       "latency of one step of the inner dimension (the same tiles)"},
-      {"tile_rule", &P::tile_rule, 0.0, 4.0, kKept,
-       "0 tuned, 1 by local mean, 2 by global mean, 3 two sizes, 4 shipped tables"},
-      {"tile_rows_low", &P::tile_rows_low, 8.0, 256.0, kKept, "smallest tile, rows"},
-      {"tile_rows_high", &P::tile_rows_high, 8.0, 256.0, kKept, "largest tile, rows"},
-      {"tile_fill", &P::tile_fill, 0.25, 1.0, kKept, "share of the mean load that the tile rule sizes for"},
-      {"all_rows", &P::all_rows, 0.0, 2.0, kKept,
-       "1: every assignment is activated and summed, local or not; 2: and zeros are written for those that are not"},
-      {"gathers", &P::gathers, 0.0, 1.0, kKept, "1: the first product gathers its rows itself, where the tokens lie"},
-  }};
-  return fields;
+ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
+  static const Efficiency kNothingMeasured;
+  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  Traits traits = traits_of(shape, *machine.gpu);
+  const bool asked = shape.asked != AskedExperts::kDefault && shape.asked != AskedExperts::kUntuned;
+  if (ExpertsChoice own = first_measured(traits, shape.weights, efficiency); own.kernel != nullptr) {
+    own.lent = own.lent && asked;
+    return own;
+  }
+  MoeShape plain = shape;  // of other formats the kernel that needs no asking
+  plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
+  for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
+    const double gap = element_bits(near) - element_bits(shape.weights);
+    if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
+    plain.weights = near;
+    if (ExpertsChoice other = first_measured(traits_of(plain, *machine.gpu), near, efficiency);
+        other.kernel != nullptr) {
+      other.lent = true;
+      return other;
+    }
+  }
+  return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
+}
+
+Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
+  const ExpertsChoice choice = choose_experts(shape, machine);
+  if (choice.fitted == nullptr) return {};
+  return {&choice.fitted->record, choice.lent ? choice.kernel->facts().unexplained.lent : 0.0};
+}
+
+std::span<const std::string_view> asked_experts_names() {
+  static constexpr std::array<std::string_view, 6> kNames{"default", "low_latency", "modular",
+                                                          "cutlass", "marlin",      "untuned"};
+  return kNames;
+}
+
+AskedExperts parse_asked_experts(std::string_view name, const Mark& mark) {
+  const std::span<const std::string_view> names = asked_experts_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<AskedExperts>(found - names.begin());
+  throw ConfigError(mark,
+                    unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
@@ -361,9 +357,10 @@ Cost expansion(const MoeShape& shape, const Machine& machine) {
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
-    static const MoeParameters priors;
-    const Fitted<MoeParameters>* fitted = moe_constants(shape, machine).fitted;
-    Cost cost = moe_experts(shape, fitted ? fitted->value : priors, *machine.gpu, machine.timing);
+    const ExpertsChoice choice = choose_experts(shape, machine);
+    const MoeParameters p =
+        choice.fitted != nullptr ? choice.fitted->value : choice.kernel->prior(*machine.gpu, shape.weights);
+    Cost cost = moe_experts_with(shape, choice.kernel->traits(), p, *machine.gpu, machine.timing);
     if (expands_choices(shape, *machine.gpu)) {
       const Cost copies = expansion(shape, machine);
       cost.time += copies.time;
@@ -379,14 +376,15 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
 /// A benchmark that repeats one layer finds weights in L2 when they fit (hw/kernels/l2.h); a served layer does not,
 /// for the other layers' weights pass in between. What the layer has just written is in L2 in either case.
 /// Source: docs/equations-moe.md. Wrong by up to 2x where a library took a bad tactic for some (tp, ep).
-Cost moe_experts(const MoeShape& shape, const MoeParameters& p, const GpuSpec& gpu, Timing timing) {
+Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& p, const GpuSpec& gpu,
+                      Timing timing) {
   if (shape.tokens <= 0.0) return {};
   const LocalExperts part = local_part(shape);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
-  const double shuffled = shuffle_bytes(shape, part, p);
-  const TileChoice tiles = tiles_allowed(shape, part, p, gpu);
-  const ProductRates rates = product_rates(shape, part, tiles, p, gpu, timing);
-  const ProductTime products = fastest_tile(tiles, first_product(shape, part, p, gpu), part, rates, p);
+  const double shuffled = shuffle_bytes(shape, part, traits);
+  const TileChoice tiles = tiles_allowed(shape, part, traits, gpu);
+  const ProductRates rates = product_rates(shape, part, tiles, traits, p, gpu, timing);
+  const ProductTime products = fastest_tile(tiles, first_product(shape, part, traits, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);
   const double memory = products.memory + shuffle;

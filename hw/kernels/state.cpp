@@ -211,20 +211,36 @@ ConvolutionParameters convolution_prior(KernelFamily family) {
   return prior;
 }
 
+const KernelOf<StateParameters>& state_kernel() {
+  static const KernelOf<StateParameters> kernel(
+      {"state", "the recurrence of state-space and linear mixers", "equations-state.md", {0.1, 0.33, 0.0}});
+  return kernel;
+}
+const KernelOf<ConvolutionParameters>& convolution_kernel() {
+  static const KernelOf<ConvolutionParameters> kernel(
+      {"convolution", "the causal convolution before a mixer", "equations-state.md", {0.1, 0.27, 0.0}});
+  return kernel;
+}
+const KernelOf<ConvolutionParameters>& mamba_convolution_kernel() {
+  static const KernelOf<ConvolutionParameters> kernel(
+      {"mamba_convolution", "the same of Mamba-2", "equations-state.md", {0.1, 0.27, 0.0}});
+  return kernel;
+}
+
 const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const Efficiency* efficiency) {
   static const ConvolutionParameters none, trtllm = convolution_prior(KernelFamily::kTrtllm),
                                            vllm = convolution_prior(KernelFamily::kVllm);
   if (!efficiency) return none;
   const bool mamba = kind == StateMixer::Kind::kMamba1 || kind == StateMixer::Kind::kMamba2;
-  if (const auto* own = mamba ? efficiency->mamba_convolution.find(Dtype::kBf16) : nullptr) return own->value;
-  const auto* fitted = efficiency->convolution.find(Dtype::kBf16);
+  if (const auto* own = mamba ? efficiency->find(mamba_convolution_kernel(), Dtype::kBf16) : nullptr) return own->value;
+  const auto* fitted = efficiency->find(convolution_kernel(), Dtype::kBf16);
   if (fitted) return fitted->value;
-  return efficiency->family == KernelFamily::kVllm ? vllm : trtllm;
+  return efficiency->family() == KernelFamily::kVllm ? vllm : trtllm;
 }
 
 const StateParameters& state_parameters(const Efficiency* efficiency) {
   static const StateParameters priors;
-  const auto* fitted = efficiency ? efficiency->state.find(Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency ? efficiency->find(state_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : priors;
 }
 

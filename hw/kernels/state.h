@@ -5,7 +5,7 @@
 
 #include "hw/cost.h"
 #include "hw/dtype.h"
-#include "hw/parameters.h"
+#include "hw/kernel_of.h"
 
 namespace roofcast {
 
@@ -69,6 +69,11 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& mixe
                           const GpuSpec& gpu);
 Seconds recurrence_decode_time(double batch, const StateMixer& mixer, const StateParameters& p, const GpuSpec& gpu,
                                Timing timing);
+
+const KernelOf<StateParameters>& state_kernel();
+/// The convolution before a mixer; Mamba's, where it was measured apart.
+const KernelOf<ConvolutionParameters>& convolution_kernel();
+const KernelOf<ConvolutionParameters>& mamba_convolution_kernel();
 
 /// What is assumed of an engine's convolution: TensorRT-LLM walks strips of a channel, vLLM's many short blocks are
 /// bound by what an SM issues. What an engine does not do is 0.

@@ -79,7 +79,7 @@ struct OperatorContext {
   Precision precision;
   Sharding sharding;
   Routing routing;
-  MoeVariant moe_kernel = MoeVariant::kDefault;
+  AskedExperts moe_kernel = AskedExperts::kDefault;
   GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
   int rows_quantized_at_once = 0;                    ///< of block fp8's inputs: EngineSpec's on Blackwell, else 0
   bool expanded_experts = false;                     ///< EngineSpec's

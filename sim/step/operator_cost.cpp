@@ -17,12 +17,12 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
   // Python.
   if (expands_choices(shape, *m.gpu)) return 12.0;
-  const bool named = shape.variant == MoeVariant::kLowLatency || shape.variant == MoeVariant::kCutlass;
-  const bool trtllm = m.efficiency != nullptr && m.efficiency->family == KernelFamily::kTrtllm;
+  const bool named = shape.asked == AskedExperts::kLowLatency || shape.asked == AskedExperts::kCutlass;
+  const bool trtllm = m.efficiency != nullptr && m.efficiency->family() == KernelFamily::kTrtllm;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
-  const bool apart = shape.weights == Dtype::kFp8Block && shape.variant != MoeVariant::kLowLatency;
+  const bool apart = shape.weights == Dtype::kFp8Block && shape.asked != AskedExperts::kLowLatency;
   if (trtllm) return named && !apart ? 4.0 : 30.0;
-  const bool own = shape.variant == MoeVariant::kDefault && m.gpu->architecture == Architecture::kBlackwell;
+  const bool own = shape.asked == AskedExperts::kDefault && m.gpu->architecture == Architecture::kBlackwell;
   return named || own ? 4.0 : 30.0;
 }
 
@@ -37,8 +37,8 @@ double state_prefill_launches(StateMixer::Kind kind) {
 
 /// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
 double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
-  const KernelFamily family = m.efficiency != nullptr ? m.efficiency->family : KernelFamily::kVllm;
-  return runs_as_decode(w.shape, w.heads, *m.gpu, family) ? 2.0 : 12.0;
+  const bool decodes = m.efficiency != nullptr && runs_as_decode(w.shape, w.heads, *m.gpu, m.efficiency->rules());
+  return decodes ? 2.0 : 12.0;
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "sim/step/operator_error.h"
 
-#include "hw/unexplained.h"
+#include "hw/collectives.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/elementwise.h"
+#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -15,32 +19,36 @@ Dtype cache(const Heads& heads) {
 struct EvidenceOf {
   const Efficiency& e;
   const GpuSpec& gpu;
-  Evidence operator()(const GemmShape& w) const { return evidence_of(e.gemm, gemm_block(w.weights, w.activations)); }
-  Evidence operator()(const MoeShape& w) const {
-    return evidence_of(moe_constants(w, {.gpu = &gpu, .efficiency = &e}));
+  Evidence operator()(const GemmShape& w) const {
+    return evidence_of(e, gemm_kernel(), gemm_block(w.weights, w.activations));
   }
-  Evidence operator()(const ElementwiseWork&) const { return evidence_of(e.elementwise, Dtype::kBf16); }
+  Evidence operator()(const MoeShape& w) const { return experts_evidence(w, {.gpu = &gpu, .efficiency = &e}); }
+  Evidence operator()(const ElementwiseWork&) const { return evidence_of(e, elementwise_kernel(), Dtype::kBf16); }
   Evidence operator()(const PrefillWork& w) const {
-    if (runs_as_decode(w.shape, w.heads, e.family)) return evidence_of(e.attention_decode, cache(w.heads));
-    return evidence_of(e.attention_prefill, prefill_products(w.heads, gpu, e.family));
+    if (runs_as_decode(w.shape, w.heads, e.rules())) return (*this)(DecodeWork{as_decode(w.shape), w.heads});
+    const attention::PrefillKernel& kernel = prefill_kernel(w.shape, w.heads, gpu, e.rules());
+    return evidence_of(e, kernel, prefill_products(w.heads, kernel, gpu));
   }
-  Evidence operator()(const DecodeWork& w) const { return evidence_of(e.attention_decode, cache(w.heads)); }
+  Evidence operator()(const DecodeWork& w) const {
+    return evidence_of(e, decode_kernel(w.shape, w.heads, gpu, e.rules()), cache(w.heads));
+  }
   Evidence operator()(const LatentPrefillWork& w) const {
-    const bool decodes = runs_as_decode(w.shape, w.heads, gpu, e.family);
-    return decodes ? evidence_of(e.latent_decode, cache(w.heads))
-                   : evidence_of(e.latent_prefill, latent_prompt_products(w.heads, gpu, e.family));
+    if (runs_as_decode(w.shape, w.heads, gpu, e.rules())) return latent_decode_of(w.heads);
+    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(w.heads, gpu, e.rules());
+    return evidence_of(e, kernel, kernel.format(w.heads, gpu));
   }
-  Evidence operator()(const LatentDecodeWork& w) const { return evidence_of(e.latent_decode, cache(w.heads)); }
+  Evidence operator()(const LatentDecodeWork& w) const { return latent_decode_of(w.heads); }
   Evidence operator()(const StatePrefillWork& w) const { return state(w.mixer); }
   Evidence operator()(const StateDecodeWork& w) const { return state(w.mixer); }
-  Evidence operator()(const CollectiveWork& w) const {
-    return evidence_of(e.nccl[static_cast<std::size_t>(w.kind)], Dtype::kBf16);
-  }
+  Evidence operator()(const CollectiveWork& w) const { return evidence_of(e, nccl_kernel(w.kind), Dtype::kBf16); }
 
+  Evidence latent_decode_of(const LatentHeads& heads) const {
+    return evidence_of(e, latent_decode_kernel(heads, gpu, e.rules()), cache(heads));
+  }
   /// A short convolution has no recurrence.
   Evidence state(const StateMixer& mixer) const {
-    if (mixer.kind == StateMixer::Kind::kConvolution) return evidence_of(e.convolution, Dtype::kBf16);
-    return evidence_of(e.state, Dtype::kBf16);
+    if (mixer.kind == StateMixer::Kind::kConvolution) return evidence_of(e, convolution_kernel(), Dtype::kBf16);
+    return evidence_of(e, state_kernel(), Dtype::kBf16);
   }
 };
 
@@ -51,8 +59,12 @@ struct RunsOtherKernel {
   bool operator()(const GemmShape&) const { return false; }
   bool operator()(const MoeShape&) const { return false; }
   bool operator()(const ElementwiseWork&) const { return false; }
-  bool operator()(const PrefillWork& w) const { return is_other_kernel(w.heads, gpu, e.family); }
-  bool operator()(const DecodeWork& w) const { return is_other_kernel(w.heads, gpu, e.family); }
+  bool operator()(const PrefillWork& w) const {
+    return prefill_kernel(w.shape, w.heads, gpu, e.rules()).facts().scored_apart;
+  }
+  bool operator()(const DecodeWork& w) const {
+    return decode_kernel(w.shape, w.heads, gpu, e.rules()).facts().scored_apart;
+  }
   bool operator()(const LatentPrefillWork&) const { return false; }
   bool operator()(const LatentDecodeWork&) const { return false; }
   bool operator()(const StatePrefillWork&) const { return false; }

@@ -7,6 +7,10 @@
 
 #include "base/config_library.h"
 
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/gemm.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
+
 using namespace roofcast;
 
 namespace {
@@ -32,7 +36,7 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
   const std::string path = scratch("roofcast_efficiency_test.yaml");
   std::filesystem::remove(path);
   write_efficiency_file(path, "x100 under vllm", {block("gemm.bf16", 2.5), block("gemm.fp8", 3.5)});
-  write_efficiency_file(path, "x100 under vllm", {block("nccl.all_reduce.bf16", 9.0), block("gemm.fp8", 4.5)});
+  write_efficiency_file(path, "x100 under vllm", {block("nccl_all_reduce.bf16", 9.0), block("gemm.fp8", 4.5)});
   const ConfigTree tree = parse_config_file(path);
   REQUIRE(tree->find("gemm") != nullptr);
   const auto value = [&](const char* family, const char* format) {
@@ -40,7 +44,7 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
   };
   CHECK(value("gemm", "bf16") == "2.5");
   CHECK(value("gemm", "fp8") == "4.5");
-  CHECK(tree->find("nccl") != nullptr);
+  CHECK(tree->find("nccl_all_reduce") != nullptr);
   ConfigReader constants(ConfigReader(*tree->find("gemm")).tree("bf16"));
   const std::vector<std::string_view> names{"launch_us", "bandwidth_efficiency"};
   const FitRecord record = read_fit_record(constants, names);
@@ -75,17 +79,20 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
     CAPTURE(name);
     const ConfigTree gpu = load_named("hardware", name, Mark{"--gpu", 0, 0});
     const Efficiency before = load_gpu(gpu, KernelFamily::kVllm).efficiency;
-    GemmParameters anew = before.gemm.find(Dtype::kBf16)->value;
+    GemmParameters anew = before.find(gemm_kernel(), Dtype::kBf16)->value;
     anew.launch_us = 2.5;
-    FittedConstants fitted{"gemm.bf16", {}, before.gemm.find(Dtype::kBf16)->record, {}, {}, {}};
+    FittedConstants fitted{"gemm.bf16", {}, before.find(gemm_kernel(), Dtype::kBf16)->record, {}, {}, {}};
     for (const Parameter<GemmParameters>& field : GemmParameters::fields())
       fitted.values.emplace_back(field.name, anew.*field.member);
     write_gpu_file(path, gpu, KernelFamily::kVllm, {fitted});
     const ConfigTree written = parse_config_file(path);
     const Efficiency after = load_gpu(written, KernelFamily::kVllm).efficiency;
-    CHECK(after.gemm.find(Dtype::kBf16)->value.launch_us == 2.5);
-    CHECK(after.attention_decode.find(Dtype::kBf16)->value.launch_us ==
-          doctest::Approx(before.attention_decode.find(Dtype::kBf16)->value.launch_us));
+    CHECK(after.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 2.5);
+    const Kernel& xqa = attention::xqa_decode();
+    CHECK(after.has(xqa) == before.has(xqa));
+    const Kernel& prompts = attention::flash_attention_3_prefill();
+    CHECK(prompts.numbers(after.block(prompts, Dtype::kBf16))[0] ==
+          doctest::Approx(prompts.numbers(before.block(prompts, Dtype::kBf16))[0]));
     CHECK_NOTHROW(load_gpu(written, KernelFamily::kTrtllm));
   }
   std::filesystem::remove(path);

@@ -11,6 +11,8 @@
 #include "hw/kernels/gemm.h"
 #include "tests/calibrate/made_up_backend.h"
 
+#include "hw/kernels/elementwise.h"
+
 using namespace roofcast;
 
 namespace {
@@ -97,9 +99,8 @@ TEST_CASE("measure to fit: the constants of made-up streams and copies come back
   // 4 us and 70 % of 3.35 TB/s (of L2 where the traffic stays there), 12 us and 80 % of 64 GB/s
   const GpuSpec gpu = made_up_gpu();
   Efficiency truth;
-  truth.elementwise.put(
-      Dtype::kBf16,
-      {{.launch_us = 4.0, .bandwidth_fraction = 0.7, .host_copy_us = 12.0, .host_copy_fraction = 0.8}, {}});
+  truth.put(elementwise_kernel(), Dtype::kBf16,
+            {{.launch_us = 4.0, .bandwidth_fraction = 0.7, .host_copy_us = 12.0, .host_copy_fraction = 0.8}, {}});
   const Machine machine{.gpu = &gpu, .efficiency = &truth};
   std::string text = "operation,bytes,engine,latency_us\n";
   for (double bytes = 4096; bytes < 1e9; bytes *= 2) {

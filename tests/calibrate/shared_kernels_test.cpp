@@ -15,14 +15,15 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   };
   const std::vector<FamilyConstants> fitted{
       {KernelFamily::kTrtllm,
-       {block("latent_prefill.bf16", 1), block("latent_decode.fp8", 2), block("custom_all_reduce.bf16", 5)}},
-      {KernelFamily::kVllm, {block("latent_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
+       {block("trtllm_gen_mla_prefill.bf16", 1), block("trtllm_gen_mla_decode.fp8", 2),
+        block("custom_all_reduce.bf16", 5)}},
+      {KernelFamily::kVllm, {block("trtllm_gen_mla_vllm_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
   GpuSpec gpu;
   gpu.architecture = Architecture::kBlackwell;
   const std::vector<FamilyConstants> shared = shared_constants(fitted, gpu);
   REQUIRE(shared.size() == 3);
   CHECK(shared[0].family == KernelFamily::kVllm);
-  CHECK(shared[0].blocks[0].block == "latent_prefill.bf16");
+  CHECK(shared[0].blocks[0].block == "trtllm_gen_mla_vllm_prefill.bf16");
   CHECK(shared[0].blocks[0].record.standing == Standing::kCarriedOver);
   CHECK(shared[0].blocks[0].record.rows == 1);
   CHECK(shared[0].blocks[0].values[0].second == 5.0);

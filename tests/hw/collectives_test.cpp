@@ -4,6 +4,7 @@
 
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernels/elementwise.h"
 
 using namespace roofcast;
 
@@ -153,16 +154,16 @@ TEST_CASE("collectives: an all-reduce that norms has the residual's two passes m
   GpuSpec gpu = round_gpu();
   gpu.l2_cache = 0.0 * kMebibyte;
   Efficiency efficiency;
-  efficiency.custom_all_reduce.put(Dtype::kBf16, {.value = {.launch_us = 4, .peer_us = 0}, .record = {}});
+  efficiency.put(custom_all_reduce_kernel(), Dtype::kBf16, {.value = {.launch_us = 4, .peer_us = 0}, .record = {}});
   ElementwiseParameters half;
   half.bandwidth_fraction = 0.5;  // 1000 GB/s
-  efficiency.elementwise.put(Dtype::kBf16, {.value = half, .record = {}});
+  efficiency.put(elementwise_kernel(), Dtype::kBf16, {.value = half, .record = {}});
   const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
   const Group four{.gpus = 4, .gpus_per_node = 4};
   const Seconds apart = collective(Collective::kAllReduce, Bytes{1e6}, four, machine).time;
   const auto joined = [&] { return (all_reduce_norm(Bytes{1e6}, four, machine).time - apart).in(kMicrosecond); };
   CHECK(joined() == doctest::Approx(2.0));  // 2 MB
-  efficiency.fused_all_reduce.put(Dtype::kBf16, {.value = {.launch_us = 3, .peer_us = 0}, .record = {}});
+  efficiency.put(fused_all_reduce_kernel(), Dtype::kBf16, {.value = {.launch_us = 3, .peer_us = 0}, .record = {}});
   CHECK(joined() == doctest::Approx(1.0));  // another engine's kernel, 1 us faster
   CHECK(fuses_all_reduce(four, gpu));
   CHECK_FALSE(fuses_all_reduce({.gpus = 16, .gpus_per_node = 8}, gpu));

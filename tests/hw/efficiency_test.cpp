@@ -10,8 +10,17 @@
 
 #include "base/config_library.h"
 #include "hw/carry_over.h"
+#include "hw/collectives.h"
+#include "hw/kernels/attention.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/experts/experts_kernel.h"
+#include "hw/kernels/gemm.h"
+#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
+#include "tests/kernel_constants.h"
 
 using namespace roofcast;
+using roofcast::testing::value_of;
 
 namespace {
 
@@ -55,7 +64,7 @@ CalibratedGpu load_text(const std::string& efficiency, KernelFamily family) {
 }
 
 std::string source_of(const CalibratedGpu& gpu) {
-  const auto* gemm = gpu.efficiency.gemm.find(Dtype::kBf16);
+  const auto* gemm = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
   return gemm ? gemm->record.source : "";
 }
 
@@ -70,12 +79,25 @@ std::string error_of(const std::string& efficiency, KernelFamily family = Kernel
 
 }  // namespace
 
+TEST_CASE("efficiency: a set holds constants by kernel and format, and copies do not share what changes") {
+  Efficiency set;
+  CHECK_FALSE(set.has(gemm_kernel()));
+  set.put(gemm_kernel(), Dtype::kBf16, {.value = {.launch_us = 7.0}, .record = {}});
+  Efficiency copy = set;
+  copy.put(gemm_kernel(), Dtype::kBf16, {.value = {.launch_us = 8.0}, .record = {}});
+  CHECK(set.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 7.0);
+  CHECK(copy.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 8.0);
+  CHECK(set.find(gemm_kernel(), Dtype::kFp8) == nullptr);
+  CHECK_FALSE(set.has(gemm_tuned_kernel()));
+  for (std::size_t i = 0; i < kernels().size(); ++i) CHECK(kernels()[i]->id() == i);
+}
+
 TEST_CASE("efficiency: a GPU without constants has none, so kernels use their priors") {
   for (const std::string text : {"", "efficiency:\n", "efficiency: {}\n"}) {
     const CalibratedGpu gpu = load_text(text, KernelFamily::kTrtllm);
     CHECK(gpu.spec.name == "x");
-    CHECK(gpu.efficiency.gemm.empty());
-    CHECK(gpu.efficiency.family == KernelFamily::kTrtllm);
+    CHECK(!gpu.efficiency.has(gemm_kernel()));
+    CHECK(gpu.efficiency.family() == KernelFamily::kTrtllm);
     CHECK(gpu.efficiency.carried_over_from.empty());
   }
 }
@@ -84,13 +106,13 @@ TEST_CASE("efficiency: each engine family has its own constants") {
   const std::string both = "efficiency: {vllm: " + constants("v") + ", trtllm: " + constants("t") + "}\n";
   CHECK(source_of(load_text(both, KernelFamily::kVllm)) == "v");
   CHECK(source_of(load_text(both, KernelFamily::kTrtllm)) == "t");
-  CHECK(load_text(both, KernelFamily::kTrtllm).efficiency.family == KernelFamily::kTrtllm);
+  CHECK(load_text(both, KernelFamily::kTrtllm).efficiency.family() == KernelFamily::kTrtllm);
 }
 
 TEST_CASE("efficiency: an absent family takes the other one's and says whose kernels they are") {
   const CalibratedGpu gpu = load_text("efficiency: {vllm: " + constants("v") + "}\n", KernelFamily::kTrtllm);
   CHECK(source_of(gpu) == "v");
-  CHECK(gpu.efficiency.family == KernelFamily::kVllm);
+  CHECK(gpu.efficiency.family() == KernelFamily::kVllm);
 }
 
 TEST_CASE("efficiency: a file stands beside the GPU file, and only the family asked for is opened") {
@@ -109,7 +131,7 @@ TEST_CASE("efficiency: constants carried over say so and leave more unexplained"
   const CalibratedGpu gpu = load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm);
   CHECK(gpu.spec.name == "x");
   CHECK(gpu.efficiency.carried_over_from == "a");
-  const auto* gemm = gpu.efficiency.gemm.find(Dtype::kBf16);
+  const auto* gemm = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
   REQUIRE(gemm != nullptr);
   CHECK(gemm->record.source == "v");
   CHECK(gemm->record.standing == Standing::kCarriedOver);
@@ -122,7 +144,7 @@ TEST_CASE("efficiency: constants of another generation leave far more unexplaine
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const CalibratedGpu gpu =
       load_text("efficiency: {carried_over_from: " + measured + ", another_generation: true}\n", KernelFamily::kVllm);
-  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy ==
+  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.2)).epsilon(1e-12));
   CHECK(error_of("efficiency: {another_generation: true}\n").find("needs 'carried_over_from'") != std::string::npos);
 }
@@ -141,7 +163,7 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
   const std::string text = "efficiency: {carried_over_from: " + measured + ", trtllm: " + constants("own") + "}\n";
   CHECK(source_of(load_text(text, KernelFamily::kTrtllm)) == "own");
   CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.carried_over_from == "a");  // the families it lacks
-  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.family == KernelFamily::kTrtllm);
+  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.family() == KernelFamily::kTrtllm);
   CHECK(source_of(load_text(text, KernelFamily::kVllm)) == "v");
 }
 
@@ -149,13 +171,13 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   const Folder folder;
   const std::string constants =
       "efficiency: {vllm: {gemm: {bf16: {launch_us: 4, l2_bandwidth_ratio: 1.2, tile_intensity: 40, host_floor_us: 90, "
-      "compute_efficiency: 0.9, sustained_clock: 0.9}}, nccl: {all_gather: {bf16: {step_us: 1, network_us: 8}}}}}\n";
+      "compute_efficiency: 0.9, sustained_clock: 0.9}}, nccl_all_gather: {bf16: {step_us: 1, network_us: 8}}}}\n";
   const std::string measured = folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + constants);
   // twice the clock, SMs and peak as before: cycles half as long, L2 twice as fast, half the operations a cycle
   const std::string text =
       "boost_clock: 2000 MHz\nefficiency: {carried_over_from: " + measured + ", matrix_limit: 0.63}\n";
   const Efficiency e = load_text(text, KernelFamily::kVllm).efficiency;
-  const GemmParameters& p = e.gemm.find(Dtype::kBf16)->value;
+  const GemmParameters& p = e.find(gemm_kernel(), Dtype::kBf16)->value;
   CHECK(p.launch_us == doctest::Approx(2.0));
   CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
   CHECK(p.tile_intensity == doctest::Approx(20.0));
@@ -167,15 +189,15 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   CHECK(p.sustained_clock == doctest::Approx(1.0));  // 0.9 x 0.9 is more than the board sustains, 0.63 is not
   const std::string higher = text.substr(0, text.find(", matrix_limit")) + ", matrix_limit: 0.85}\n";
   const Efficiency cool = load_text(higher, KernelFamily::kVllm).efficiency;
-  CHECK(cool.gemm.find(Dtype::kBf16)->value.compute_efficiency == doctest::Approx(0.85));
-  CHECK(cool.gemm.find(Dtype::kBf16)->value.sustained_clock == doctest::Approx(0.81 / 0.85));
-  const NcclParameters& n = e.nccl[static_cast<std::size_t>(Collective::kAllGather)].find(Dtype::kBf16)->value;
+  CHECK(cool.find(gemm_kernel(), Dtype::kBf16)->value.compute_efficiency == doctest::Approx(0.85));
+  CHECK(cool.find(gemm_kernel(), Dtype::kBf16)->value.sustained_clock == doctest::Approx(0.81 / 0.85));
+  const NcclParameters& n = e.find(nccl_kernel(Collective::kAllGather), Dtype::kBf16)->value;
   CHECK(n.step_us == doctest::Approx(0.5));
   CHECK(n.network_us == doctest::Approx(8.0));
   // without a clock nothing is known of cycles
   const Efficiency same =
       load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
-  CHECK(same.gemm.find(Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
+  CHECK(same.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
 }
 
 TEST_CASE("efficiency: another generation's memory gives no larger share than before, unless it runs without ECC") {
@@ -184,7 +206,9 @@ TEST_CASE("efficiency: another generation's memory gives no larger share than be
       "a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + "efficiency: {vllm: {gemm: {bf16: {launch_us: 4}}}}\n");
   const auto share = [&](const std::string& more) {
     const std::string text = "boost_clock: 2 GHz\nefficiency: {carried_over_from: " + measured + more + "}\n";
-    return load_text(text, KernelFamily::kVllm).efficiency.gemm.find(Dtype::kBf16)->value.bandwidth_efficiency;
+    return load_text(text, KernelFamily::kVllm)
+        .efficiency.find(gemm_kernel(), Dtype::kBf16)
+        ->value.bandwidth_efficiency;
   };
   CHECK(share(", another_generation: true") == doctest::Approx(GemmParameters{}.bandwidth_efficiency));
   CHECK(share(", another_generation: true, memory_ecc: false") == doctest::Approx(share("")));
@@ -204,7 +228,9 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
     spec.replace(spec.find("500 GB/s"), 8, bandwidth);
     const std::string text = "name: x\nidle_power: 40 W\nboard_power: " + watts + "\n" + clock + spec +
                              "efficiency: {carried_over_from: " + measured + other + "}\n";
-    return load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency.gemm.find(Dtype::kBf16)->value;
+    return load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm)
+        .efficiency.find(gemm_kernel(), Dtype::kBf16)
+        ->value;
   };
   CHECK(with("400 W", "500 GB/s").sustained_clock == doctest::Approx(0.9));
   const GemmParameters less = with("324 W", "500 GB/s");  // sqrt(0.81) = 0.9
@@ -224,26 +250,30 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
 }
 
 TEST_CASE("efficiency: grouped products of another architecture have its tiles") {
-  const auto carried = [](const char* from, const char* to) {
-    CalibratedGpu source = load_gpu(load_named("hardware", from, {}), KernelFamily::kTrtllm);
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
+  const MoeShape shape{.tokens = 100,
+                       .hidden = 512,
+                       .inter = 512,
+                       .top_k = 2,
+                       .experts = 8,
+                       .weights = Dtype::kFp8Block,
+                       .activations = Dtype::kFp8Block,
+                       .routing = {}};
+  const auto kernel = [&](const char* to) {
     const GpuSpec target = load_gpu(load_named("hardware", to, {}), KernelFamily::kTrtllm).spec;
-    return carry_over(source.efficiency, source.spec, target, {.another_generation = true})
-        .moe.find(Dtype::kFp8Block)
-        ->value;
+    Efficiency e = carry_over(h100.efficiency, h100.spec, target, {.another_generation = true});
+    e.borrow();
+    return choose_experts(shape, {.gpu = &target, .efficiency = &e}).kernel->name();
   };
-  const MoeParameters own = load_gpu(load_named("hardware", "b200-sxm", {}), KernelFamily::kTrtllm)
-                                .efficiency.moe.find(Dtype::kFp8Block)
-                                ->value;
-  const MoeParameters there = carried("h100-sxm", "b200-sxm");
-  CHECK(there.tile_rule == own.tile_rule);
-  CHECK(there.tile_rows_high == own.tile_rows_high);
-  CHECK(carried("h100-sxm", "l40s").tile_rows_high == carried("h100-sxm", "h200-sxm").tile_rows_high);  // not known
+  CHECK(kernel("h200-sxm") == "cutlass_block_experts");
+  CHECK(kernel("b200-sxm") == "deep_gemm_experts");
+  CHECK(kernel("l40s") == "cutlass_block_experts");  // what runs there is not known
 }
 
 TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller tiles, within an architecture") {
   const auto intensity = [](const char* gpu) {
     return load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), KernelFamily::kVllm)
-        .efficiency.gemm.find(Dtype::kBf16)
+        .efficiency.find(gemm_kernel(), Dtype::kBf16)
         ->value.tile_intensity;
   };
   const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock
@@ -254,8 +284,9 @@ TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller 
 TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials follow their units, the host its speed") {
   const Folder folder;
   const std::string constants =
-      "efficiency: {vllm: {attention_prefill: {bf16: {launch_us: 11, score_ns: 0.032, fit: {discrepancy: 0.1, "
-      "discrepancy_elsewhere: 0.3}}}, latent_prefill: {bf16: {launch_us: 2, compute_fraction: 0.5, eager_host_us: "
+      "efficiency: {vllm: {flash_attention_2_prefill: {bf16: {launch_us: 11, score_ns: 0.032, fit: {discrepancy: 0.1, "
+      "discrepancy_elsewhere: 0.3}}}, flash_attention_2_mla_prefill: {bf16: {launch_us: 2, compute_fraction: 0.5, "
+      "eager_host_us: "
       "200}}}}\n";
   const std::string measured = folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + constants);
   std::string spec = kSpec;
@@ -263,15 +294,15 @@ TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials fol
   const std::string text = "name: x\nboost_clock: 2 GHz\nexponentials_per_clock: 32\n" + spec +
                            "efficiency: {carried_over_from: " + measured + "}\n";
   const Efficiency e = load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency;
-  const auto& prefill = *e.attention_prefill.find(Dtype::kBf16);
-  CHECK(prefill.value.launch_us == doctest::Approx(3.0 + 8.0 / 2));
-  CHECK(prefill.value.score_ns == doctest::Approx(0.008));  // half the cycles, each half as long
-  CHECK(prefill.record.discrepancy_of(false) == doctest::Approx(std::hypot(0.1, 0.05)));
-  CHECK(prefill.record.discrepancy_of(true) == doctest::Approx(std::hypot(0.3, 0.05)));
-  const LatentPrefillParameters& latent = e.latent_prefill.find(Dtype::kBf16)->value;
-  CHECK(latent.launch_us == doctest::Approx(2.0));                // less than the gap
-  CHECK(latent.compute_fraction == doctest::Approx(1.0 / 1.25));  // products 1, exponentials 1 -> 0.25
-  CHECK(latent.eager_host_us == doctest::Approx(500.0));
+  const Kernel &prompts = attention::flash_attention_2_prefill(), &latents = attention::flash_attention_2_mla_prefill();
+  const ConstantsBlock &prefill = e.block(prompts, Dtype::kBf16), &latent = e.block(latents, Dtype::kBf16);
+  CHECK(value_of(prompts, prefill, "launch_us") == doctest::Approx(3.0 + 8.0 / 2));
+  CHECK(value_of(prompts, prefill, "score_ns") == doctest::Approx(0.008));  // half the cycles, each half as long
+  CHECK(prefill.record->discrepancy_of(false) == doctest::Approx(std::hypot(0.1, 0.05)));
+  CHECK(prefill.record->discrepancy_of(true) == doctest::Approx(std::hypot(0.3, 0.05)));
+  CHECK(value_of(latents, latent, "launch_us") == doctest::Approx(2.0));                // less than the gap
+  CHECK(value_of(latents, latent, "compute_fraction") == doctest::Approx(1.0 / 1.25));  // products 1, exponentials 1/4
+  CHECK(value_of(latents, latent, "eager_host_us") == doctest::Approx(500.0));
 }
 
 TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it lacks from the first") {
@@ -286,14 +317,16 @@ TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it 
                                  KernelFamily::kVllm)
                            .efficiency;
   CHECK(e.carried_over_from == "newer, older");
-  CHECK(e.gemm.find(Dtype::kBf16)->value.launch_us == 5.0);
-  CHECK(e.gemm.find(Dtype::kInt8)->value.launch_us == 5.0);
-  CHECK(e.gemm.find(Dtype::kFp8)->value.launch_us == 5.0);  // its pipeline is that of 16 bit
+  CHECK(e.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 5.0);
+  CHECK(e.find(gemm_kernel(), Dtype::kInt8)->value.launch_us == 5.0);
+  CHECK(e.find(gemm_kernel(), Dtype::kFp8)->value.launch_us == 5.0);  // its pipeline is that of 16 bit
 }
 
 TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their own rate, with their own quantization") {
   const auto gemm = [](const char* gpu, Dtype dtype) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm).efficiency.gemm.find(dtype)->value;
+    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
+        .efficiency.find(gemm_kernel(), dtype)
+        ->value;
   };
   const GemmParameters wide = gemm("l40s", Dtype::kBf16), narrow = gemm("l40s", Dtype::kFp8);
   CHECK(narrow.k_step_us == wide.k_step_us);
@@ -304,38 +337,34 @@ TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their o
 }
 
 TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 bit, and by MMHA's own") {
-  const auto decode = [](const char* gpu, Dtype dtype) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
-        .efficiency.attention_decode.find(dtype)
-        ->value;
-  };
-  const DecodeParameters wide = decode("l40s", Dtype::kBf16), narrow = decode("l40s", Dtype::kFp8);
-  CHECK(narrow.launch_us == wide.launch_us);
-  CHECK(narrow.row_ns == wide.row_ns);
-  CHECK(decode("h100-sxm", Dtype::kFp8).row_ns > 2 * decode("h100-sxm", Dtype::kBf16).row_ns);  // another kernel
-  CHECK(narrow.scalar_lone == decode("h100-sxm", Dtype::kFp8).scalar_lone);
+  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kTrtllm).efficiency;
+  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm).efficiency;
+  const Kernel &xqa = attention::xqa_decode(), &wgmma = attention::xqa_wgmma_decode(), &mmha = attention::mmha_decode();
+  CHECK(l40s.block_by_width(xqa, Dtype::kFp8) == &l40s.block(xqa, Dtype::kBf16));
+  CHECK(value_of(wgmma, h100.block(wgmma, Dtype::kFp8), "row_ns") >
+        2 * value_of(xqa, h100.block(xqa, Dtype::kBf16), "row_ns"));  // another kernel
+  CHECK(value_of(mmha, l40s.block(mmha, Dtype::kFp8), "lone") == value_of(mmha, h100.block(mmha, Dtype::kFp8), "lone"));
 }
 
 TEST_CASE("efficiency: off Hopper, XQA's time a cut is a time for each of its 16 keys") {
-  const auto decode = [](const char* gpu) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
-        .efficiency.attention_decode.find(Dtype::kBf16)
-        ->value;
+  const Kernel& xqa = attention::xqa_decode();
+  const auto decode = [&](const char* gpu, const char* name) {
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm).efficiency;
+    return value_of(xqa, e.block(xqa, Dtype::kBf16), name);
   };
-  const DecodeParameters there = decode("h100-sxm"), here = decode("l40s");
-  const double clock = 1980.0 / 2520;
-  CHECK(here.split_ns == 0.0);
-  CHECK(here.row_ns == doctest::Approx(clock * (there.row_ns + there.split_ns / 16)));
-  CHECK(here.row_ns * here.row_growth ==
-        doctest::Approx(clock * there.row_ns * there.row_growth));  // a head dimension's
-  CHECK(decode("h20").split_ns == decode("h200-sxm").split_ns);     // Hopper's own
+  const double clock = 1980.0 / 2520, row_ns = decode("h100-sxm", "row_ns");
+  CHECK(decode("l40s", "split_ns") == 0.0);
+  CHECK(decode("l40s", "row_ns") == doctest::Approx(clock * (row_ns + decode("h100-sxm", "split_ns") / 16)));
+  CHECK(decode("l40s", "row_ns") * decode("l40s", "row_growth") ==
+        doctest::Approx(clock * row_ns * decode("h100-sxm", "row_growth")));  // a head dimension's
+  CHECK(decode("h20", "split_ns") == decode("h200-sxm", "split_ns"));         // Hopper's own
 }
 
 TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instructions, of the same kernels") {
   const auto share = [](const char* gpu) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm)
-        .efficiency.attention_prefill.find(Dtype::kBf16)
-        ->value.compute_fraction;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm).efficiency;
+    const Kernel& kernel = attention::flash_attention_2_prefill();
+    return value_of(kernel, e.block(kernel, Dtype::kBf16), "compute_fraction");
   };
   const double lost = 1 / share("a100-sxm") - 1;
   // FLOP a cycle and SM: 312 T / (108 x 1.41 GHz) = 2049 of an A100, 165.2 T / (128 x 2.52 GHz) = 512 of an RTX 4090
@@ -344,9 +373,9 @@ TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instruc
   CHECK(share("rtx-4090") > 0.85);
   CHECK(share("l40s") == doctest::Approx(0.64));  // of which 350 W sustain no more
   const auto latent = [](const char* gpu) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
-        .efficiency.latent_decode.find(Dtype::kBf16)
-        ->value.compute_fraction;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm).efficiency;
+    const Kernel& kernel = attention::fmha_mla_decode();
+    return value_of(kernel, e.block(kernel, Dtype::kBf16), "compute_fraction");
   };
   CHECK(latent("rtx-4090") == doctest::Approx(1 / (1 + (1 / latent("a100-sxm") - 1) * fewer)));
 }
@@ -355,46 +384,67 @@ TEST_CASE("efficiency: TensorRT-LLM takes Ampere's prompts, and keeps decode") {
   const Folder folder;
   const auto file = [&](const std::string& name, const std::string& launch) {
     const std::string both = "{bf16: {launch_us: " + launch + "}, fp8: {launch_us: " + launch + "}}";
-    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec + "efficiency: {trtllm: {attention_prefill: " +
-                                            both + ", attention_decode: " + both + "}}\n");
+    const std::string prefill = name == "newer" ? "fmha_v2_wgmma_prefill: " : "fmha_v2_prefill: ";
+    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec + "efficiency: {trtllm: {" + prefill + both +
+                                            ", mmha_decode: " + both + "}}\n");
   };
   const std::string newer = file("newer", "5"), older = file("older", "7");
   const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
                                  KernelFamily::kTrtllm)
                            .efficiency;
-  CHECK(e.attention_prefill.find(Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(e.attention_prefill.find(Dtype::kFp8)->value.launch_us == 7.0);
-  CHECK(e.attention_decode.find(Dtype::kBf16)->value.launch_us == 5.0);
+  const Kernel& fmha = attention::fmha_v2_prefill();
+  CHECK(value_of(fmha, e.block(fmha, Dtype::kBf16), "launch_us") == 7.0);
+  CHECK(value_of(fmha, e.block(fmha, Dtype::kFp8), "launch_us") == 7.0);
+  const Kernel& mmha = attention::mmha_decode();
+  CHECK(value_of(mmha, e.block(mmha, Dtype::kBf16), "launch_us") == 5.0);
 }
 
 TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 16-bit experts") {
   const Folder folder;
-  const auto file = [&](const std::string& name, const std::string& spec, const std::string& launch) {
+  const auto file = [&](const std::string& name, const std::string& spec, const std::string& decode,
+                        const std::string& launch) {
     const std::string both = "{bf16: {launch_us: " + launch + "}, fp8: {launch_us: " + launch + "}}";
-    return folder.write(name + ".yaml", "name: " + name + "\n" + spec +
-                                            "efficiency: {trtllm: {attention_decode: " + both + ", moe: " + both +
-                                            ", moe_variants: {two_matrices: " + both + "}}}\n");
+    const std::string experts = name == "newer" ? "cutlass_experts" : "cutlass_mma_sync_experts";
+    return folder.write(name + ".yaml", "name: " + name + "\n" + spec + "efficiency: {trtllm: {" + decode + ": " +
+                                            both + ", " + experts + ": " + both + ", cutlass_ungated_experts: " + both +
+                                            "}}\n");
   };
   std::string blackwell = kSpec;
   blackwell.replace(blackwell.find("architecture: "),
                     blackwell.find('\n', blackwell.find("architecture: ")) - blackwell.find("architecture: "),
                     "architecture: blackwell");
-  const std::string newer = file("newer", blackwell, "5"), older = file("older", kSpec, "7");
+  const std::string newer = file("newer", blackwell, "trtllm_gen_decode", "5");
+  const std::string older = file("older", kSpec, "xqa_decode", "7");
   const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
                                  KernelFamily::kTrtllm)
                            .efficiency;
-  CHECK(e.attention_decode.find(Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(e.moe.find(Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(e.moe.find(Dtype::kFp8)->value.launch_us == 5.0);
-  const auto& without_gate = e.moe_variants[static_cast<std::size_t>(MoeVariant::kTwoMatrices)];
-  CHECK(without_gate.find(Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(without_gate.find(Dtype::kFp8)->value.launch_us == 5.0);
+  const Kernel& xqa = attention::xqa_decode();
+  CHECK(value_of(xqa, e.block(xqa, Dtype::kBf16), "launch_us") == 7.0);
+  const DecodeShape one{.batch = 64, .mean_context = 500, .max_context = 500};
+  const GpuSpec spec = load_text("", KernelFamily::kTrtllm).spec;
+  CHECK(&decode_kernel(one, {.heads = 8, .kv_heads = 1}, spec, e.rules()) == &xqa);
+  const auto launch = [&](Dtype weights, bool gated) {
+    const MoeShape shape{.tokens = 1,
+                         .hidden = 64,
+                         .inter = 64,
+                         .top_k = 1,
+                         .experts = 8,
+                         .gated = gated,
+                         .weights = weights,
+                         .routing = {}};
+    return choose_experts(shape, {.gpu = &spec, .efficiency = &e}).fitted->value.launch_us;
+  };
+  CHECK(launch(Dtype::kBf16, true) == 7.0);
+  CHECK(launch(Dtype::kFp8, true) == 5.0);
+  CHECK(launch(Dtype::kBf16, false) == 7.0);
+  CHECK(launch(Dtype::kFp8, false) == 5.0);
 }
 
 TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads follow the matrix units") {
   const Folder folder;
   const std::string moe = "{bf16: {memory_step_us: 0.5, unaligned_slowdown: 2.5, launch_us: 10}, fp8: {launch_us: 10}}";
-  folder.write("a.yaml", "name: a\nboost_clock: 1000 MHz\n" + kSpec + "efficiency: {vllm: {moe: " + moe + "}}\n");
+  folder.write("a.yaml",
+               "name: a\nboost_clock: 1000 MHz\n" + kSpec + "efficiency: {vllm: {triton_experts: " + moe + "}}\n");
   std::string faster = kSpec;
   faster.replace(faster.find("100 TFLOP/s"), 3, "400");
   const Efficiency e = load_gpu(parse_config_text("name: x\nboost_clock: 2000 MHz\n" + faster +
@@ -402,11 +452,11 @@ TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads 
                                                   "gpu.yaml"),
                                 KernelFamily::kVllm)
                            .efficiency;
-  const MoeParameters& bf16 = e.moe.find(Dtype::kBf16)->value;
+  const MoeParameters& bf16 = e.find(experts_kernel("triton_experts"), Dtype::kBf16)->value;
   CHECK(bf16.launch_us == doctest::Approx(5.0));
   CHECK(bf16.memory_step_us == doctest::Approx(0.5));
   CHECK(bf16.unaligned_slowdown == doctest::Approx(5.0));  // four times the rate at twice the clock
-  CHECK(e.moe.find(Dtype::kFp8)->value.unaligned_slowdown == 1.0);
+  CHECK(e.find(experts_kernel("triton_experts"), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
@@ -416,7 +466,7 @@ TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const CalibratedGpu gpu =
       load_text("efficiency: {carried_over_from: " + folder.at("b.yaml") + "}\n", KernelFamily::kVllm);
   CHECK(gpu.efficiency.carried_over_from == "a");
-  CHECK(gpu.efficiency.gemm.find(Dtype::kBf16)->record.discrepancy ==
+  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.05, 0.05)).epsilon(1e-12));
 }
 
@@ -434,14 +484,14 @@ TEST_CASE("efficiency: mistakes are named with path, line and column") {
   CHECK(error_of("efficiency: {vllm: {gem: {}}}\n").starts_with("gpu.yaml:10:21: "));
   CHECK(error_of("efficiency: {vllm: {gemm: {bf15: {}}}}\n").starts_with("gpu.yaml:10:28: "));
   CHECK(error_of("efficiency: {vllm: {gemm: {bf16: {}, bfloat16: {}}}}\n").starts_with("gpu.yaml:10:38: "));
-  CHECK(error_of("efficiency: {vllm: {nccl: {all_reduced: {}}}}\n").find("all_reduce") != std::string::npos);
+  CHECK(error_of("efficiency: {vllm: {nccl_all_reduced: {}}}\n").find("all_reduce") != std::string::npos);
 }
 
 TEST_CASE("efficiency: collectives are read one by one") {
   const std::string fit = "{bf16: {fit: {standing: measured, source: n}}}";
-  const CalibratedGpu gpu = load_text("efficiency: {vllm: {nccl: {all_gather: " + fit + "}}}\n", KernelFamily::kVllm);
-  CHECK(gpu.efficiency.nccl[static_cast<std::size_t>(Collective::kAllGather)].find(Dtype::kBf16) != nullptr);
-  CHECK(gpu.efficiency.nccl[static_cast<std::size_t>(Collective::kAllReduce)].empty());
+  const CalibratedGpu gpu = load_text("efficiency: {vllm: {nccl_all_gather: " + fit + "}}\n", KernelFamily::kVllm);
+  CHECK(gpu.efficiency.find(nccl_kernel(Collective::kAllGather), Dtype::kBf16) != nullptr);
+  CHECK(!gpu.efficiency.has(nccl_kernel(Collective::kAllReduce)));
 }
 
 TEST_CASE("efficiency: every shipped GPU loads for both families; those not measured say from whom they carry over") {

@@ -82,17 +82,6 @@ TEST_CASE("parameters: values that physics forbids are refused at their place") 
   CHECK(error_of("fit: {standard_errors: {launch: 0.1}}\n").find("launch_us") != std::string::npos);
 }
 
-TEST_CASE("parameters: a table holds one set a format") {
-  ByDtype<Toy> table;
-  CHECK(table.empty());
-  CHECK(table.find(Dtype::kBf16) == nullptr);
-  table.put(Dtype::kBf16, read("{launch_us: 7}"));
-  REQUIRE(table.find(Dtype::kBf16) != nullptr);
-  CHECK(table.find(Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(table.find(Dtype::kFp8) == nullptr);
-  CHECK_FALSE(table.empty());
-}
-
 TEST_CASE("parameters: standings have the names of the provenance") {
   CHECK(name_of(Standing::kMeasured) == "measured");
   CHECK(name_of(Standing::kCarriedOver) == "carried_over");

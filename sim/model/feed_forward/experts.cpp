@@ -112,7 +112,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const
   const Sharding& sharding = context.sharding;
   MoeShape shape;
   shape.tokens = tokens;
-  shape.variant = context.moe_kernel;
+  shape.asked = context.moe_kernel;
   shape.hidden = width(context.model->hidden);
   shape.inter = f_.inter;
   shape.top_k = f_.top_k;
@@ -124,7 +124,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const
   shape.activations = activations_for(WeightRole::kExpert, p);
   if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
   shape.routing = context.routing;
-  shape.expanded = context.expanded_experts && context.moe_kernel == MoeVariant::kDefault;
+  shape.expanded = context.expanded_experts && context.moe_kernel == AskedExperts::kDefault;
   return shape;
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("moe rows: whole cells that ran untuned are no evidence, but count in 
   const CsvTable table = CsvTable::parse(rows, "moe.csv");
   const std::vector<FittedConstants> fitted = moe_operator().fit(table, gpu.spec, KernelFamily::kTrtllm, options);
   REQUIRE(fitted.size() == 1);
-  CHECK(fitted[0].block == "moe.nvfp4");
+  CHECK(fitted[0].block == "cutlass_nvfp4_experts.nvfp4");
   CHECK(fitted[0].record.rows == 36);
   CHECK(fitted[0].on_rows.mape < 0.05);
   CHECK(fitted[0].record.discrepancy_elsewhere > 1.5 * fitted[0].on_rows.mape);

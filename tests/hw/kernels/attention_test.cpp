@@ -3,13 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
+#include <set>
+#include <string>
 
 #include "base/config_library.h"
 #include "base/error.h"
 #include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
+#include "tests/kernel_constants.h"
 
 using namespace roofcast;
+using roofcast::attention::DecodeKernel;
+using roofcast::testing::constants_of;
 
 namespace {
 
@@ -157,38 +166,50 @@ TEST_CASE("attention: FlashAttention-3's decode by hand") {
   // 64 sequences x 8 kv heads, context 2048, d 128: 16 blocks of 128 keys; share = ceil(1.1 x 512 x 16 / 100) = 91
   // blocks, so no cut; waves = ceil(512 / 100) = 6; row = 2 x 128 x 256 FLOP / 10 TFLOP/s = 6.5536 ns.
   const GpuSpec gpu = round_gpu();
-  DecodeParameters p;
-  p.launch_us = 10, p.launch_head_dim_us = 1, p.sequence_ns = 10;
-  p.tile_us = 2, p.tile_growth = 0.5, p.tile_row_us = 0.01, p.compute_fraction = 1, p.bandwidth_fraction = 0.8;
+  const DecodeKernel& kernel = attention::flash_attention_3_decode();
+  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 10},
+                                                 {"launch_head_dim_us", 1},
+                                                 {"sequence_ns", 10},
+                                                 {"tile_us", 2},
+                                                 {"tile_growth", 0.5},
+                                                 {"tile_row_us", 0.01},
+                                                 {"bandwidth_fraction", 0.8}});
   // tile   = 2 x 1.5 + 0.01 x 4 rows = 3.04 us; path = 6 x 2048 x 6.5536 ns + 5 x 3.04 = 80.5306 + 15.2 us
   // memory = (512 x 2048 x 512 + 64 x 32 x 512) B / 1.6 TB/s = 336.19968 us; launch = 11 + 64 x 2 x 0.01 = 12.28 us
   const double path = 6 * 2048 * 6.5536e-3 + 5 * 3.04, memory = (512.0 * 2048 * 512 + 64 * 32 * 512) / 1.6e6;
   const double expected = 12.28 + std::cbrt(path * path * path + memory * memory * memory);
   const DecodeShape shape{.batch = 64, .mean_context = 2048, .max_context = 2048};
-  const Cost cost = attention_decode_with(shape, kGrouped, p, gpu, KernelFamily::kVllm, Timing::kBenchmark);
+  const Cost cost = attention_decode_with(shape, kGrouped, kernel, p, gpu, Timing::kBenchmark);
   CHECK(us(cost) == doctest::Approx(expected).epsilon(1e-9));
   CHECK(cost.bound == Bound::kMemory);
   // In the graph of a model the launch is queued behind the kernel before: 3 us of it are not paid.
-  const Cost served = attention_decode_with(shape, kGrouped, p, gpu, KernelFamily::kVllm, Timing::kServed);
+  const Cost served = attention_decode_with(shape, kGrouped, kernel, p, gpu, Timing::kServed);
   CHECK(us(cost) - us(served) == doctest::Approx(3).epsilon(1e-9));
 }
 
 TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a graph, keys or not") {
   const GpuSpec gpu = round_gpu();
-  DecodeParameters p;
-  p.launch_us = 10, p.launch_head_dim_us = 0, p.sequence_ns = 0;
-  p.tile_us = 2, p.tile_growth = 0, p.tile_row_us = 0, p.compute_fraction = 1, p.bandwidth_fraction = 0.8;
+  const DecodeKernel& kernel = attention::flash_attention_4_decode();
+  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 10},
+                                                 {"launch_head_dim_us", 0},
+                                                 {"sequence_ns", 0},
+                                                 {"tile_us", 2},
+                                                 {"tile_growth", 0},
+                                                 {"tile_row_us", 0},
+                                                 {"bandwidth_fraction", 0.8}});
   const AttentionHeads wide{.heads = 1, .kv_heads = 1, .head_dim = 512, .value_dim = 512};
   const auto time = [&](double sequences) {
     const DecodeShape shape{.batch = sequences, .mean_context = 1, .max_context = 1};
-    return us(attention_decode_with(shape, wide, p, gpu, KernelFamily::kVllm, Timing::kBenchmark));
+    return us(attention_decode_with(shape, wide, kernel, p, gpu, Timing::kBenchmark));
   };
   // 100 SMs: 2048 blocks are 21 turns, one more than 20 turns of 2 us; 16384 are 164
   CHECK(time(64) == doctest::Approx(10 + 20 * 2).epsilon(0.02));
   CHECK(time(512) == doctest::Approx(10 + 163 * 2).epsilon(0.02));
   CHECK(time(513) < 30);  // beyond the graphs nothing is cut
-  CHECK(is_other_kernel(wide, gpu, KernelFamily::kVllm));
-  CHECK_FALSE(is_other_kernel(kGrouped, gpu, KernelFamily::kVllm));
+  const auto rules = kernel_rules("vllm");
+  const DecodeShape one{.batch = 1, .mean_context = 1, .max_context = 1};
+  CHECK(&decode_kernel(one, wide, gpu, *rules) == &kernel);
+  CHECK(&decode_kernel(one, kGrouped, gpu, *rules) == &attention::flash_attention_3_decode());
 }
 
 TEST_CASE("attention: without a kernel that shares reads, a group's heads are decoded one by one") {
@@ -204,12 +225,13 @@ TEST_CASE("attention: without a kernel that shares reads, a group's heads are de
 
 TEST_CASE("attention: a benchmark's loop finds a small cache in the L2, serving does not") {
   const GpuSpec gpu = round_gpu();
-  const DecodeParameters p = attention_decode_prior(gpu, KernelFamily::kVllm, Dtype::kBf16);
+  const DecodeKernel& kernel = attention::flash_attention_3_decode();
+  const ConstantsBlock p = kernel.assumed(gpu, Dtype::kBf16);
   const AttentionHeads heads{.heads = 8, .kv_heads = 8};
   const auto gap = [&](double context) {
     const DecodeShape shape{.batch = 16, .mean_context = context, .max_context = context};
-    return us(attention_decode_with(shape, heads, p, gpu, KernelFamily::kVllm, Timing::kServed)) -
-           us(attention_decode_with(shape, heads, p, gpu, KernelFamily::kVllm, Timing::kBenchmark));
+    return us(attention_decode_with(shape, heads, kernel, p, gpu, Timing::kServed)) -
+           us(attention_decode_with(shape, heads, kernel, p, gpu, Timing::kBenchmark));
   };
   CHECK(gap(8192) == doctest::Approx(-3).epsilon(1e-6));  // 0.5 GB: nothing is left of it in either
   CHECK(gap(350) > -3);                                   // 23 MB of 50: only the benchmark is spared the memory
@@ -220,7 +242,7 @@ TEST_CASE("attention: one long sequence among short ones costs less than all of 
     const GpuSpec gpu = round_gpu(architecture);
     Efficiency efficiency;
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
-      efficiency.family = family;
+      efficiency.become(family);
       const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
       const auto time = [&](double mean, double longest) {
         return attention_decode({.batch = 64, .mean_context = mean, .max_context = longest}, kGrouped, machine).time;
@@ -240,7 +262,7 @@ TEST_CASE("attention: more bandwidth or compute is never slower, more work never
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
       Efficiency efficiency;
-      efficiency.family = family;
+      efficiency.become(family);
       const GpuSpec gpu = round_gpu(architecture);
       GpuSpec wide = gpu, strong = gpu;
       wide.memory_bandwidth *= 2;
@@ -291,34 +313,45 @@ TEST_CASE("attention: empty shapes are our bug") {
   CHECK_THROWS_AS(attention_decode({.batch = 0, .mean_context = 5}, kGrouped, ideal(gpu)), InternalError);
 }
 
-TEST_CASE("attention: constants are within their bounds, and every field is listed once") {
-  const DecodeParameters decode;
-  for (const auto& field : DecodeParameters::fields()) {
-    CAPTURE(field.name);
-    CHECK(decode.*field.member >= field.low);
-    CHECK(decode.*field.member <= field.high);
+TEST_CASE("kernels: names are unique, and defaults and priors lie within their bounds") {
+  std::set<std::string_view> names;
+  for (const Kernel* kernel : kernels()) {
+    CAPTURE(kernel->name());
+    CHECK(names.insert(kernel->name()).second);
+    std::set<std::string_view> constants;
+    const std::vector<FieldFacts> fields = kernel->fields();
+    for (const ConstantsBlock& block : {kernel->defaults(), kernel->assumed(round_gpu(), Dtype::kBf16),
+                                        kernel->assumed(round_gpu(Architecture::kAmpere), Dtype::kFp8)}) {
+      const std::vector<double> values = kernel->numbers(block);
+      REQUIRE(values.size() == fields.size());
+      for (std::size_t i = 0; i < fields.size(); ++i) {
+        CAPTURE(fields[i].name);
+        CHECK(values[i] >= fields[i].low);
+        CHECK(values[i] <= fields[i].high);
+        constants.insert(fields[i].name);
+      }
+    }
+    CHECK(constants.size() == fields.size());
   }
-  CHECK(DecodeParameters::fields().size() * sizeof(double) == sizeof(DecodeParameters));
-  CHECK(PrefillParameters::fields().size() * sizeof(double) == sizeof(PrefillParameters));
 }
 
 TEST_CASE("attention: paged attention reads the cache a head, and cuts it for few heads only") {
   const GpuSpec gpu = round_gpu(Architecture::kCdna3);
-  DecodeParameters p;
-  p.launch_us = p.launch_head_dim_us = 0;
-  p.scalar_row_ns = 10, p.scalar_lone = 0, p.scalar_combine_us = 0, p.uncut_slowdown = 3, p.scalar_overlap = 8;
+  const DecodeKernel& kernel = attention::paged_attention_decode();
+  std::map<std::string, double> p{{"launch_us", 0}, {"launch_head_dim_us", 0}, {"key_ns", 10}, {"lone", 0},
+                                  {"merge_us", 0},  {"uncut_slowdown", 3},     {"overlap", 8}};
   AttentionHeads heads = kGrouped;
   heads.shared_reads = false;
   const auto time = [&](double batch) {
-    return us(attention_decode_with({.batch = batch, .mean_context = 2048, .max_context = 2048}, heads, p, gpu,
-                                    KernelFamily::kVllm, Timing::kServed));
+    return us(attention_decode_with({.batch = batch, .mean_context = 2048, .max_context = 2048}, heads, kernel,
+                                    constants_of(kernel, p), gpu, Timing::kServed));
   };
   // 16 x 32 heads are cut, 32 x 32 are not: twice the keys, three times as long each.
   CHECK(time(32) / time(16) == doctest::Approx(6).epsilon(0.02));
   const double alone = 512.0 * 2048 / 100 * 10 * std::pow(2, 0.7) * 1e-3;
   CHECK(time(16) == doctest::Approx(alone).epsilon(0.02));
   // Not cut, every query head reads the cache from memory: 32 x 2048 tokens x 8 heads x 512 B, 4 times.
-  p.scalar_row_ns = 0, p.bandwidth_fraction = 0.5;
+  p["key_ns"] = 0, p["bandwidth_fraction"] = 0.5;
   const double read = 32 * 2048.0 * 8 * 512 / (gpu.memory_bandwidth.base() * 0.5) * 1e6;
   CHECK(time(32) == doctest::Approx(4 * read).epsilon(0.02));
   CHECK(time(16) == doctest::Approx(read / 2).epsilon(0.02));
@@ -328,7 +361,9 @@ TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where t
   AttentionHeads narrow = kGrouped;
   narrow.kv = Dtype::kFp8;
   const auto products = [&](const char* gpu, KernelFamily family) {
-    return prefill_products(narrow, load_gpu(load_named("hardware", gpu, {}), family).spec, family);
+    const CalibratedGpu on = load_gpu(load_named("hardware", gpu, {}), family);
+    return prefill_products(narrow, prefill_kernel({.query_len = 100}, narrow, on.spec, on.efficiency.rules()),
+                            on.spec);
   };
   for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kFp8);
   for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"})
@@ -360,12 +395,13 @@ TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by
 TEST_CASE("attention: masked multi-head attention runs in waves of blocks as large as still fill the GPU") {
   const GpuSpec gpu = round_gpu();
   const AttentionHeads heads{.heads = 4, .kv_heads = 4};
-  DecodeParameters p;
-  p.launch_head_dim_us = p.scalar_context_us = p.scalar_busy_us = p.scalar_row_ns = 0.0;
-  p.scalar_launch_us = 10.0, p.scalar_wave_us = 6.0, p.scalar_overlap = 8.0;
+  const DecodeKernel& kernel = attention::mmha_decode();
+  std::map<std::string, double> p{
+      {"launch_us", 10}, {"launch_head_dim_us", 0}, {"context_us", 0}, {"busy_us", 0}, {"key_ns", 0}, {"wave_us", 6},
+      {"overlap", 8}};
   const auto time = [&](double sequences, double context) {
     const DecodeShape shape{.batch = sequences, .mean_context = context, .max_context = context};
-    return us(attention_decode_with(shape, heads, p, gpu, KernelFamily::kTrtllm, Timing::kBenchmark));
+    return us(attention_decode_with(shape, heads, kernel, constants_of(kernel, p), gpu, Timing::kBenchmark));
   };
   // 100 SMs. Up to 133 blocks have 1024 threads and an SM to themselves: 100 run at once, 108 in two waves.
   CHECK(time(25, 2) == doctest::Approx(10.0).epsilon(0.02));
@@ -375,7 +411,7 @@ TEST_CASE("attention: masked multi-head attention runs in waves of blocks as lar
   CHECK(time(100, 2) == doctest::Approx(10.0).epsilon(0.02));
   CHECK(time(101, 2) == doctest::Approx(16.0).epsilon(0.02));
   // One head of dimension 128 is cut each 65536 / 128 = 512 keys, the new one counted: 511 in one block, 512 in two.
-  p.scalar_combine_us = 5.0;
+  p["combine_us"] = 5.0;
   CHECK(time(1, 512) - time(1, 511) == doctest::Approx(5.0).epsilon(0.05));
 }
 

@@ -21,7 +21,7 @@ GpuSpec round_gpu() {
 
 Efficiency with(const ElementwiseParameters& p) {
   Efficiency efficiency;
-  efficiency.elementwise.put(Dtype::kBf16, {.value = p, .record = {}});
+  efficiency.put(elementwise_kernel(), Dtype::kBf16, {.value = p, .record = {}});
   return efficiency;
 }
 

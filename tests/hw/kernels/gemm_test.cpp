@@ -199,7 +199,7 @@ TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row"
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kBlackwell;
   Efficiency efficiency;
-  efficiency.family = KernelFamily::kVllm;
+  efficiency.become(KernelFamily::kVllm);
   const auto time = [&](double rows, GemmKernel kernel, Timing timing = Timing::kServed) {
     const GemmShape shape{.m = rows,
                           .n = 4096,
@@ -270,12 +270,12 @@ TEST_CASE("gemm: constants by format; one that was not measured borrows those of
   const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
   GemmParameters slow;
   slow.launch_us = 15.0;
-  efficiency.gemm.put(Dtype::kBf16, {slow, {}});
+  efficiency.put(gemm_kernel(), Dtype::kBf16, {slow, {}});
   const GemmShape shape{.m = 1, .n = 128, .k = 128, .weights = Dtype::kInt4};
   CHECK(gemm(shape, machine).time.in(kMicrosecond) > 15.0);
   GemmParameters quick;
   quick.launch_us = 1.0;
-  efficiency.gemm.put(Dtype::kInt4, {quick, {}});
+  efficiency.put(gemm_kernel(), Dtype::kInt4, {quick, {}});
   CHECK(gemm(shape, machine).time.in(kMicrosecond) < 5.0);
 }
 
@@ -285,8 +285,8 @@ TEST_CASE("gemm: what an engine tunes at start-up counts for served steps, not f
   untuned.bandwidth_efficiency = 0.25;
   tuned.bandwidth_efficiency = 0.5;
   Efficiency efficiency;
-  efficiency.gemm.put(Dtype::kBf16, {.value = untuned, .record = {}});
-  efficiency.gemm_tuned.put(Dtype::kBf16, {.value = tuned, .record = {}});
+  efficiency.put(gemm_kernel(), Dtype::kBf16, {.value = untuned, .record = {}});
+  efficiency.put(gemm_tuned_kernel(), Dtype::kBf16, {.value = tuned, .record = {}});
   Machine machine{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
   // 2 (8192 + 8192^2 + 8192) = 134 250 496 B at half of 2 TB/s = 134.25 us, and at a quarter twice as long
   const GemmShape shape{.m = 1, .n = 8192, .k = 8192};

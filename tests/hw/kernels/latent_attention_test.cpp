@@ -4,9 +4,12 @@
 
 #include "base/error.h"
 #include "hw/efficiency.h"
-#include "hw/kernels/attention_math.h"
+#include "hw/kernel_rules.h"
+#include "hw/kernels/latent/latent_kernel.h"
+#include "tests/kernel_constants.h"
 
 using namespace roofcast;
+using roofcast::testing::constants_of;
 
 namespace {
 
@@ -57,13 +60,16 @@ TEST_CASE("latent attention: prefill over expanded heads") {
 TEST_CASE("latent attention: prompts over an fp8 cache on Blackwell, by engine") {
   const GpuSpec gpu = round_gpu(Architecture::kBlackwell);
   LatentHeads heads{.heads = 16, .kv = Dtype::kFp8};
-  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kTrtllm) == Dtype::kFp8);
-  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kVllm) == Dtype::kBf16);
+  const auto products = [&](const char* engine) {
+    return latent_prefill_kernel(heads, gpu, *kernel_rules(engine)).products(heads, gpu);
+  };
+  CHECK(products("trtllm") == Dtype::kFp8);
+  CHECK(products("vllm") == Dtype::kBf16);
   const PrefillShape prompt{.batch = 1, .query_len = 16000};
   const Machine machine{.gpu = &gpu};
   const Seconds wide = latent_prefill(prompt, heads, machine).time;
   heads.fp8_prompts = true;
-  CHECK(latent_prompt_products(heads, gpu, KernelFamily::kVllm) == Dtype::kFp8);
+  CHECK(products("vllm") == Dtype::kFp8);
   CHECK(latent_prefill(prompt, heads, machine).time < wide);
   heads.kv = Dtype::kBf16;
   CHECK(latent_prefill(prompt, heads, machine).time == wide);
@@ -89,11 +95,13 @@ TEST_CASE("latent attention: FlashMLA's sparse kernels compute for padded heads"
 
 TEST_CASE("latent attention: what eager benchmarks add is not served") {
   const GpuSpec gpu = round_gpu();
-  LatentDecodeParameters p;
-  p.launch_us = 12, p.launch_heads_us = 0, p.sequence_ns = 0, p.eager_device_us = 60, p.eager_host_us = 160;
+  const attention::LatentDecodeKernel& kernel = attention::flash_attention_3_mla_decode();
+  const ConstantsBlock p = constants_of(
+      kernel,
+      {{"launch_us", 12}, {"launch_heads_us", 0}, {"sequence_ns", 0}, {"eager_device_us", 60}, {"eager_host_us", 160}});
   const DecodeShape shape{.batch = 1, .mean_context = 64, .max_context = 64};
   const auto time = [&](Timing timing) {
-    return latent_decode_with(shape, {.heads = 16}, p, gpu, KernelFamily::kVllm, timing).time.in(kMicrosecond);
+    return latent_decode_with(shape, {.heads = 16}, kernel, p, gpu, timing).time.in(kMicrosecond);
   };
   CHECK(time(Timing::kBenchmark) == doctest::Approx(160).epsilon(0.01));  // the host's pace
   CHECK(time(Timing::kServed) < 12);                                      // 12 - 3 us of launch and a short path
@@ -101,12 +109,13 @@ TEST_CASE("latent attention: what eager benchmarks add is not served") {
 
 TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
   const GpuSpec gpu = round_gpu(Architecture::kAmpere);
-  LatentDecodeParameters p;
-  p.launch_us = 2, p.launch_heads_us = 0, p.sequence_ns = 0, p.combine_us = 0, p.compute_fraction = 0.1;
+  const attention::LatentDecodeKernel& kernel = attention::triton_mla_decode();
+  const ConstantsBlock p = constants_of(
+      kernel,
+      {{"launch_us", 2}, {"launch_heads_us", 0}, {"sequence_ns", 0}, {"combine_us", 0}, {"compute_fraction", 0.1}});
   const auto time = [&](double heads) {
     const DecodeShape shape{.batch = 1, .mean_context = 65536, .max_context = 65536};
-    return latent_decode_with(shape, {.heads = heads}, p, gpu, KernelFamily::kVllm, Timing::kServed)
-        .time.in(kMicrosecond);
+    return latent_decode_with(shape, {.heads = heads}, kernel, p, gpu, Timing::kServed).time.in(kMicrosecond);
   };
   CHECK((time(1) - 2) / (time(2) - 2) == doctest::Approx(4.6).epsilon(0.02));
 }
@@ -114,8 +123,7 @@ TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
 TEST_CASE("latent attention: more bandwidth or compute is never slower, more work never faster") {
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
-      Efficiency efficiency;
-      efficiency.family = family;
+      const Efficiency efficiency(family);
       const GpuSpec gpu = round_gpu(architecture);
       GpuSpec wide = gpu, strong = gpu;
       wide.memory_bandwidth *= 2;
@@ -164,8 +172,7 @@ TEST_CASE("latent attention: empty shapes are our bug") {
 
 TEST_CASE("latent attention: vLLM takes short prompts on Hopper for decodes") {
   const GpuSpec gpu = round_gpu();
-  Efficiency efficiency;
-  efficiency.family = KernelFamily::kVllm;
+  const Efficiency efficiency(KernelFamily::kVllm);
   const Machine vllm{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
   const LatentHeads heads{.heads = 16};
   const auto absorbed = [&](double tokens) {
@@ -174,18 +181,25 @@ TEST_CASE("latent attention: vLLM takes short prompts on Hopper for decodes") {
   const auto prompt = [&](double tokens) { return latent_prefill({.batch = 4, .query_len = tokens}, heads, vllm); };
   CHECK(prompt(512).time == absorbed(512).time);
   CHECK(prompt(513).time != absorbed(513).time);
-  CHECK(attention::absorbed_queries(gpu, KernelFamily::kVllm, Dtype::kFp8) == 128);
-  CHECK(attention::absorbed_queries(gpu, KernelFamily::kTrtllm, Dtype::kBf16) == 0);
+  CHECK(absorbed_queries(gpu, Dtype::kFp8, *kernel_rules("vllm")) == 128);
+  CHECK(absorbed_queries(gpu, Dtype::kBf16, *kernel_rules("trtllm")) == 0);
 }
 
 TEST_CASE("latent attention: Triton's four splits walk whole blocks of 32 keys") {
   const GpuSpec gpu = round_gpu(Architecture::kAmpere);
-  LatentDecodeParameters p;
-  p.launch_us = p.launch_heads_us = p.sequence_ns = p.tile_us = p.tile_head_us = p.combine_us = p.reread = 0.0;
-  p.compute_fraction = 0.1, p.overlap = 8.0;  // the path, and hardly anything else
+  const attention::LatentDecodeKernel& kernel = attention::triton_mla_decode();
+  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 0},
+                                                 {"launch_heads_us", 0},
+                                                 {"sequence_ns", 0},
+                                                 {"tile_us", 0},
+                                                 {"tile_head_us", 0},
+                                                 {"combine_us", 0},
+                                                 {"reread", 0},
+                                                 {"compute_fraction", 0.1},
+                                                 {"overlap", 8}});  // the path, and hardly anything else
   const auto time = [&](double context) {
-    return latent_decode_with({.batch = 64, .mean_context = context, .max_context = context}, {.heads = 128}, p, gpu,
-                              KernelFamily::kVllm, Timing::kServed)
+    return latent_decode_with({.batch = 64, .mean_context = context, .max_context = context}, {.heads = 128}, kernel, p,
+                              gpu, Timing::kServed)
         .time.base();
   };
   CHECK(time(16) == doctest::Approx(time(8)).epsilon(1e-3));

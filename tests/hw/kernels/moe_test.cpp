@@ -1,4 +1,4 @@
-#include "hw/kernels/moe.h"
+#include "hw/kernels/experts/experts_kernel.h"
 
 #include <doctest/doctest.h>
 
@@ -155,13 +155,8 @@ TEST_CASE("moe: worked time with plain constants") {
        .tile_overhead_rows = 0,
        .tile_us = 0,
        .expert_map_us = 0,
-       .router_us_per_choice = 1,
-       .tile_rule = 1,
-       .tile_rows_low = 64,
-       .tile_rows_high = 64,
-       .tile_fill = 1,
-       .all_rows = 0};
-  const Cost cost = moe_experts(mixtral(4), p, gpu, Timing::kServed);
+       .router_us_per_choice = 1};
+  const Cost cost = moe_experts_with(mixtral(4), {TileRule::kLocalMean, 64, 64}, p, gpu, Timing::kServed);
   // fixed   = 10 + 8 experts x 1 + 8 assignments x 1 + 2 choices x 1                            = 28 us
   // shuffle = 8 x (4096 x 4 + 14336 x 6 + 2 x 4096) + 4 x 4 x 4096 B = 950 272 B in L2 at 100 x 48 GB/s = 0.19797 us
   // gate,up : 8 tiles x 224 columns = 1792 blocks, 18 waves of 2 x 128 x 4096 x 64 FLOP / 10 TFLOP/s  = 120.796 us
@@ -213,27 +208,30 @@ TEST_CASE("moe: narrower weights help where weights bound the time") {
   CHECK(moe_experts(shape, machine).time < 0.4 * bf16);
 }
 
-TEST_CASE("moe: the engine's variant is taken where it has one") {
-  const GpuSpec gpu = round_gpu();
-  Efficiency efficiency;
+TEST_CASE("moe: of the kernels that the rules name, the first that was measured runs") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = Architecture::kHopper;
+  Efficiency efficiency(KernelFamily::kTrtllm);
   MoeParameters slow;
   slow.launch_us = 100;
-  efficiency.moe.put(Dtype::kBf16, {});
-  efficiency.moe_variants[static_cast<std::size_t>(MoeVariant::kTwoMatrices)].put(Dtype::kBf16,
-                                                                                  {.value = slow, .record = {}});
-  efficiency.moe_variants[static_cast<std::size_t>(MoeVariant::kUntuned)].put(Dtype::kFp8,
-                                                                              {.value = slow, .record = {}});
-  const auto time = [&](MoeShape shape, Timing timing) {
-    return moe_experts(shape, {.gpu = &gpu, .efficiency = &efficiency, .timing = timing}).time.in(kMicrosecond);
+  efficiency.put(experts_kernel("cutlass_experts"), Dtype::kBf16, {});
+  efficiency.put(experts_kernel("cutlass_ungated_experts"), Dtype::kBf16, {.value = slow, .record = {}});
+  const auto choice = [&](const MoeShape& shape) {
+    return choose_experts(shape, {.gpu = &gpu, .efficiency = &efficiency});
   };
   MoeShape shape{.tokens = 1, .hidden = 256, .inter = 256, .top_k = 1, .experts = 8, .routing = kEven};
-  CHECK(time(shape, Timing::kServed) < 50);
+  CHECK(choice(shape).kernel->name() == "cutlass_experts");
+  CHECK_FALSE(choice(shape).lent);
   shape.gated = false;
-  CHECK(time(shape, Timing::kServed) > 100);
+  CHECK(choice(shape).fitted->value.launch_us == 100);
   shape.gated = true;
-  shape.weights = shape.activations = Dtype::kFp8;  // no constants: bf16's; a benchmark finds the untuned ones
-  CHECK(time(shape, Timing::kServed) < 50);
-  CHECK(time(shape, Timing::kBenchmark) > 100);
+  shape.weights = shape.activations = Dtype::kFp8;  // not measured: the 16-bit kernel's constants
+  CHECK(choice(shape).fitted->value.launch_us < 50);
+  CHECK(choice(shape).lent);
+  shape.asked = AskedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
+  shape.weights = shape.activations = Dtype::kBf16;
+  CHECK(choice(shape).kernel->name() == "cutlass_experts");
+  CHECK(choice(shape).lent);
 }
 
 TEST_CASE("moe: no tokens, no time") {
@@ -255,47 +253,48 @@ TEST_CASE("moe: the older benchmark's few tokens crowd on the first rank") {
 TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default's narrow ones") {
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kAmpere;
-  MoeParameters p;
-  p.tile_rule = static_cast<double>(TileRule::kShipped);
+  const MoeParameters p;
+  const ExpertTraits shipped{.rule = TileRule::kShipped};
   MoeShape shape = mixtral(8192);
   shape.tp = 4;  // 8 experts of 3584: vLLM ships a table
-  const double tuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  const double tuned = moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base();
   shape.inter += 4 * 128;  // 3712: none
-  const double untuned = moe_experts(shape, p, gpu, Timing::kServed).time.base();
+  const double untuned = moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base();
   CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
   gpu.architecture = Architecture::kBlackwellGeforce;  // the tables are of the A100
-  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() == doctest::Approx(untuned));
+  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() == doctest::Approx(untuned));
   shape.inter -= 4 * 128;
-  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() > 1.1 * tuned);
+  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() > 1.1 * tuned);
 }
 
 TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 holds them") {
   const GpuSpec gpu = round_gpu();
-  MoeParameters copied, gathered;
-  gathered.gathers = 1.0;
+  MoeParameters p;
+  const auto time = [&](const MoeShape& shape, bool gathers) {
+    return moe_experts_with(shape, {.gathers = gathers}, p, gpu, Timing::kServed).time;
+  };
   MoeShape shape = mixtral(4096);  // 32 MB of 35 MB
   shape.inter = 128;
-  const Seconds before = moe_experts(shape, copied, gpu, Timing::kServed).time;
-  CHECK(moe_experts(shape, gathered, gpu, Timing::kServed).time < before);
-  gathered.gather_loss = 1.0;  // nothing missed, nothing lost
-  CHECK(moe_experts(shape, gathered, gpu, Timing::kServed).time < before);
+  CHECK(time(shape, true) < time(shape, false));
+  p.gather_loss = 1.0;  // nothing missed, nothing lost
+  CHECK(time(shape, true) < time(shape, false));
   shape = mixtral(16384);
-  const Seconds waiting = moe_experts(shape, gathered, gpu, Timing::kServed).time;
-  gathered.gather_loss = 0.0;
-  CHECK(waiting > 1.2 * moe_experts(shape, gathered, gpu, Timing::kServed).time);
+  const Seconds waiting = time(shape, true);
+  p.gather_loss = 0.0;
+  CHECK(waiting > 1.2 * time(shape, true));
 }
 
 TEST_CASE("moe: empty rows of a tile take as much longer than full ones as empty_row_loss says") {
   const GpuSpec gpu = round_gpu();
-  MoeParameters p;
-  p.tile_rule = static_cast<double>(TileRule::kLocalMean);
-  p.tile_rows_high = 256.0;
+  const MoeParameters p;
+  const ExpertTraits large{TileRule::kLocalMean, 16, 256};
   MoeParameters losing = p;
   losing.empty_row_loss = 1.0;
   const auto slower = [&](double tokens) {
     MoeShape shape = mixtral(tokens);
     shape.ep = 8.0;  // one expert a GPU, whose tiles are sized by the tokens of all
-    return moe_experts(shape, losing, gpu, Timing::kServed).time / moe_experts(shape, p, gpu, Timing::kServed).time;
+    return moe_experts_with(shape, large, losing, gpu, Timing::kServed).time /
+           moe_experts_with(shape, large, p, gpu, Timing::kServed).time;
   };
   CHECK(slower(128) > 1.2);                     // 32 of 256 rows are full
   CHECK(slower(1024) == doctest::Approx(1.0));  // all of them
@@ -303,13 +302,11 @@ TEST_CASE("moe: empty rows of a tile take as much longer than full ones as empty
 
 TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles of rows") {
   const GpuSpec gpu = round_gpu();
-  MoeParameters one_by_one, together;
-  one_by_one.tile_rows_low = one_by_one.tile_rows_high = together.tile_rows_low = together.tile_rows_high = 64.0;
-  one_by_one.tile_rule = static_cast<double>(TileRule::kLocalMean);
-  together.tile_rule = static_cast<double>(TileRule::kGlobalMean);
+  const MoeParameters p;
+  const ExpertTraits one_by_one{TileRule::kLocalMean, 64, 64}, together{TileRule::kGlobalMean, 64, 64};
   const auto slower = [&](const MoeShape& shape) {
-    return moe_experts(shape, one_by_one, gpu, Timing::kServed).time /
-           moe_experts(shape, together, gpu, Timing::kServed).time;
+    return moe_experts_with(shape, one_by_one, p, gpu, Timing::kServed).time /
+           moe_experts_with(shape, together, p, gpu, Timing::kServed).time;
   };
   // 512 tokens x 2 over 8 experts: two tiles of 64 rows each; 235 and 117 MB against the 35 MB that the L2 keeps.
   CHECK(slower(mixtral(512)) > 1.3);
@@ -326,7 +323,7 @@ TEST_CASE("moe: Triton's second product is slow where its inner dimension is no 
   const auto time = [&](double inter) {
     MoeShape shape = mixtral(64);
     shape.inter = inter;
-    return moe_experts(shape, p, gpu, Timing::kServed).time.base();
+    return moe_experts_with(shape, {}, p, gpu, Timing::kServed).time.base();
   };
   // Of three matrices one is multiplied four times as slowly: (2 + 4) / 3 of the products' time.
   const double aligned = time(14336), unaligned = time(14344);
@@ -339,10 +336,9 @@ TEST_CASE("moe: Triton's second product is slow where its inner dimension is no 
 TEST_CASE("moe: default tiles on Ampere read short rows and wait for each step") {
   const GpuSpec gpu = round_gpu();
   MoeParameters p;
-  p.tile_rule = static_cast<double>(TileRule::kShipped);
   p.bandwidth_fraction = 1.0;
   const auto micros = [&](const MoeShape& shape) {
-    return moe_experts(shape, p, gpu, Timing::kServed).time.in(kMicrosecond);
+    return moe_experts_with(shape, {.rule = TileRule::kShipped}, p, gpu, Timing::kServed).time.in(kMicrosecond);
   };
   MoeShape shape = mixtral(8);  // as many tokens as experts: tiles of 16 rows, whole rows of weights
   const double whole = micros(shape);
@@ -368,17 +364,17 @@ TEST_CASE("moe: zeros are written for the rows of other ranks") {
   MoeParameters p;
   p.activation_passes = 1.0;
   p.bandwidth_fraction = 1.0;
-  p.all_rows = 1.0;
+  ExpertTraits traits{.rows = ExpertRows::kAll};
   MoeShape shape = mixtral(65536);
   shape.ep = 8;
   shape.routing = kEven;
-  const double summed = moe_experts(shape, p, gpu, Timing::kServed).time.base();
-  p.all_rows = 2.0;
+  const double summed = moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base();
+  traits.rows = ExpertRows::kZeroed;
   // 7/8 of 131072 rows, 2 B of 28672 and of 4096 columns each, at 2 TB/s.
   const double zeros = 131072.0 * 7 / 8 * 2 * (28672 + 4096) / 2e12;
-  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() - summed == doctest::Approx(zeros));
+  CHECK(moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base() - summed == doctest::Approx(zeros));
   shape.ep = 1;
-  const double alone = moe_experts(shape, p, gpu, Timing::kServed).time.base();
-  p.all_rows = 1.0;
-  CHECK(moe_experts(shape, p, gpu, Timing::kServed).time.base() == doctest::Approx(alone));
+  const double alone = moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base();
+  traits.rows = ExpertRows::kAll;
+  CHECK(moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base() == doctest::Approx(alone));
 }

@@ -213,7 +213,7 @@ TEST_CASE("which all-reduces norm, too, is the engine's choice by GPU, ranks and
   // a limit of 0 is none
   auto d = shipped::deploy("llama-3.1-70b", "h200-sxm", "trtllm");
   d->sharding.tp = 8;
-  d->efficiency.custom_all_reduce.put(Dtype::kBf16, {.value = {.size_limit_mb = 0.0}, .record = {}});
+  d->efficiency.put(custom_all_reduce_kernel(), Dtype::kBf16, {.value = {.size_limit_mb = 0.0}, .record = {}});
   CHECK(d->operator_context().fused_all_reduce > Bytes(1e12));
 }
 

@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/experts/experts_kernel.h"
+#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 #include "sim/step/operator_cost.h"
 
 using namespace roofcast;
@@ -18,13 +22,15 @@ TEST_CASE("operator error: a prompt that runs as decode is as uncertain as decod
   const Efficiency& e = h100.efficiency;
   const AttentionHeads heads{.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128};
   const PrefillShape one{.batch = 1, .query_len = 1, .context_before = 100}, prompt{.batch = 1, .query_len = 1000};
-  CHECK(record_of(PrefillWork{one, heads}, e, h100.spec) == &e.attention_decode.find(Dtype::kBf16)->record);
-  CHECK(record_of(PrefillWork{prompt, heads}, e, h100.spec) == &e.attention_prefill.find(Dtype::kBf16)->record);
+  CHECK(record_of(PrefillWork{one, heads}, e, h100.spec) ==
+        e.block(attention::flash_attention_3_decode(), Dtype::kBf16).record);
+  CHECK(record_of(PrefillWork{prompt, heads}, e, h100.spec) ==
+        e.block(attention::flash_attention_3_prefill(), Dtype::kBf16).record);
 
   const LatentHeads latents{.heads = 16};
   const PrefillShape chunk{.batch = 1, .query_len = 512}, longer{.batch = 1, .query_len = 513};
-  const FitRecord* decode = &e.latent_decode.find(Dtype::kBf16)->record;
-  const FitRecord* prefill = &e.latent_prefill.find(Dtype::kBf16)->record;
+  const FitRecord* decode = e.block(attention::flash_attention_3_mla_decode(), Dtype::kBf16).record;
+  const FitRecord* prefill = e.block(attention::flash_attention_3_mla_prefill(), Dtype::kBf16).record;
   CHECK(record_of(LatentPrefillWork{chunk, latents}, e, h100.spec) == decode);
   CHECK(record_of(LatentPrefillWork{longer, latents}, e, h100.spec) == prefill);
 }
@@ -36,13 +42,15 @@ TEST_CASE("operator error: the record is that of the constants which price the o
     CAPTURE(name);
     const CalibratedGpu gpu = vllm_on(name);
     const Dtype products = gpu.spec.architecture == Architecture::kHopper ? Dtype::kFp8 : Dtype::kBf16;
-    const ByDtype<PrefillParameters>& blocks = gpu.efficiency.attention_prefill;
-    CHECK(record_of(prompt, gpu.efficiency, gpu.spec) == &blocks.find(products)->record);
+    const Kernel& kernel = products == Dtype::kFp8 ? static_cast<const Kernel&>(attention::flash_attention_3_prefill())
+                                                   : attention::flash_attention_2_prefill();
+    CHECK(record_of(prompt, gpu.efficiency, gpu.spec) == gpu.efficiency.block(kernel, products).record);
   }
   const CalibratedGpu h100 = vllm_on("h100-sxm");
   const StateMixer convolution{.kind = StateMixer::Kind::kConvolution, .heads = 1024};
   const StateDecodeWork step{1, convolution};
-  CHECK(record_of(step, h100.efficiency, h100.spec) == &h100.efficiency.convolution.find(Dtype::kBf16)->record);
+  CHECK(record_of(step, h100.efficiency, h100.spec) ==
+        &h100.efficiency.find(convolution_kernel(), Dtype::kBf16)->record);
 }
 
 TEST_CASE("operator error: constants lent by another format leave more unexplained") {
@@ -50,15 +58,15 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   const Efficiency& e = h100.efficiency;
   const auto sd = [&](const Work& work) { return discrepancy_of(work, e, h100.spec); };
   GemmShape product{.m = 1, .n = 64, .k = 64};
-  CHECK(sd(product) == e.gemm.find(Dtype::kBf16)->record.discrepancy);
+  CHECK(sd(product) == e.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy);
   product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
   CHECK(sd(product) > 0.2);
   MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8, .routing = {}};
-  CHECK(sd(experts) == e.moe.find(Dtype::kBf16)->record.discrepancy);
+  CHECK(sd(experts) == e.find(experts_kernel("triton_experts"), Dtype::kBf16)->record.discrepancy);
   experts.weights = experts.activations = Dtype::kFp8Block;
   experts.ep = 8;  // a kernel of its own
-  const auto& parallel = e.moe_variants[static_cast<std::size_t>(MoeVariant::kExpertParallel)];
-  CHECK(sd(experts) == parallel.find(Dtype::kFp8Block)->record.discrepancy);
+  const auto* parallel = e.find(experts_kernel("flashinfer_cutlass_block_experts"), Dtype::kFp8Block);
+  CHECK(sd(experts) == parallel->record.discrepancy);
   experts.weights = experts.activations = Dtype::kInt8;
   CHECK(sd(experts) > 0.5);
 }

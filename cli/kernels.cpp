@@ -1,0 +1,51 @@
+// roofcast kernels [NAME] [--gpu GPU] [--engine vllm|trtllm]
+
+#include "base/config_library.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "reports/kernel_report.h"
+
+namespace roofcast {
+namespace {
+
+const Kernel& find_kernel(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Kernel* kernel : kernels()) {
+    if (kernel->name() == name) return *kernel;
+    names.emplace_back(kernel->name());
+  }
+  throw ConfigError(Mark{"kernels", 0, 0}, unknown_name("kernel", name, names));
+}
+
+}  // namespace
+
+int run_kernels(std::span<const std::string> arguments) {
+  Options options("roofcast kernels [NAME] [--gpu GPU] [--engine vllm|trtllm] [--format table|json|csv]",
+                  "The kernels that operators are priced by, and their constants on a GPU.");
+  options.add().add_options()("gpu", boost::program_options::value<std::string>(), "show the constants on this GPU")(
+      "engine", boost::program_options::value<std::string>()->default_value("vllm"),
+      "whose measurements: vllm or trtllm");
+  options.add_output_flags();
+  options.positional("name", 1);
+  if (!options.parse(arguments)) return kDone;
+  if (!options.has("name")) {
+    if (options.has("gpu")) throw ConfigError("--gpu: needs the name of a kernel before it");
+    options.write(kernels_report(options.format()));
+    return kDone;
+  }
+  const Kernel& kernel = find_kernel(options.value<std::vector<std::string>>("name").front());
+  if (!options.has("gpu")) {
+    options.write(kernel_report(kernel, nullptr, options.format()));
+    return kDone;
+  }
+  const std::string engine = options.text("engine");
+  if (engine != "vllm" && engine != "trtllm")
+    throw ConfigError("--engine: " + unknown_name("engine", engine, std::vector<std::string>{"vllm", "trtllm"}));
+  const KernelFamily family = engine == "vllm" ? KernelFamily::kVllm : KernelFamily::kTrtllm;
+  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), family);
+  options.write(kernel_report(kernel, &gpu, options.format()));
+  return kDone;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,37 @@
+#include "hw/kernel.h"
+
+#include "base/error.h"
+
+namespace roofcast {
+
+std::string_view name_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kOther:
+      return "other";
+    case KernelKind::kAttentionPrefill:
+      return "attention_prefill";
+    case KernelKind::kAttentionDecode:
+      return "attention_decode";
+    case KernelKind::kLatentPrefill:
+      return "latent_prefill";
+    case KernelKind::kLatentDecode:
+      return "latent_decode";
+    case KernelKind::kExperts:
+      return "experts";
+  }
+  fail_check("kind", __FILE__, __LINE__, "no such kind of kernel");
+}
+
+ConstantsBlock Kernel::borrowed(const Kernel& lender, const ConstantsBlock& lent) const {
+  const std::vector<FieldFacts> mine = fields(), theirs = lender.fields();
+  const std::vector<double> values = lender.numbers(lent);
+  std::vector<double> out = numbers(defaults());
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    for (std::size_t j = 0; j < theirs.size(); ++j) {
+      if (mine[i].name == theirs[j].name) out[i] = values[j];
+    }
+  }
+  return from_numbers(out, *lent.record);
+}
+
+}  // namespace roofcast

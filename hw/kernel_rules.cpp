@@ -1,0 +1,126 @@
+#include "hw/kernel_rules.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/config_library.h"
+#include "base/config_reader.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "hw/kernels/moe.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::array<std::string_view, kTraitCount> kTraitNames{
+    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim", "window",
+    "group",        "query_len",    "shared_reads",  "always_split", "weights",  "activation_bits",
+    "gated",        "expert_ranks", "asked",         "blocks_per_sm"};
+
+Trait parse_trait(const std::string& name, const Mark& mark) {
+  const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
+  if (found != kTraitNames.end()) return static_cast<Trait>(found - kTraitNames.begin());
+  throw ConfigError(mark,
+                    unknown_name("condition", name, std::vector<std::string>(kTraitNames.begin(), kTraitNames.end())));
+}
+
+/// A number, or the name that stands for one.
+double parse_value(Trait trait, const ConfigTree& node) {
+  if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
+  if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
+  if (trait == Trait::kWeights) return static_cast<double>(parse_dtype(node->scalar, node->mark));
+  if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
+  if (node->scalar == "true") return 1.0;
+  if (node->scalar == "false") return 0.0;
+  return ConfigReader(make_map({{std::string("value"), node->mark, node}})).number("value");
+}
+
+Condition parse_condition(const ConfigNode::Entry& entry) {
+  Condition out{.trait = parse_trait(entry.key, entry.key_mark), .values = {}, .except = {}};
+  if (entry.value->kind == ConfigNode::Kind::kList) {
+    for (const ConfigTree& item : entry.value->items) out.values.push_back(parse_value(out.trait, item));
+  } else if (entry.value->kind == ConfigNode::Kind::kMap) {
+    ConfigReader in(entry.value, "the bounds of a condition");
+    out.at_least = in.number("at_least", out.at_least);
+    out.at_most = in.number("at_most", out.at_most);
+    out.except = in.numbers("except");
+    in.finish();
+  } else {
+    out.values.push_back(parse_value(out.trait, entry.value));
+  }
+  return out;
+}
+
+const Kernel& parse_kernel(KernelKind kind, const std::string& name, const Mark& mark) {
+  std::vector<std::string> names;
+  for (const Kernel* kernel : kernels()) {
+    if (kernel->kind() != kind) continue;
+    if (kernel->name() == name) return *kernel;
+    names.emplace_back(kernel->name());
+  }
+  throw ConfigError(mark, unknown_name("kernel of " + std::string(name_of(kind)), name, names));
+}
+
+KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
+  ConfigReader in(node, "a rule");
+  KernelRule rule;
+  rule.kernel = &parse_kernel(kind, in.text("kernel"), in.mark_of("kernel"));
+  rule.source = in.text("source");
+  if (std::optional<ConfigReader> when = in.optional_child("when")) {
+    for (const ConfigNode::Entry& entry : when->whole()->entries) rule.when.push_back(parse_condition(entry));
+    when->ignore_rest();
+  }
+  in.finish();
+  return rule;
+}
+
+}  // namespace
+
+Traits::Traits(const GpuSpec& gpu) {
+  (*this)[Trait::kArchitecture] = static_cast<double>(gpu.architecture);
+  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(gpu.architecture).matrix_units);
+}
+
+bool Condition::holds(const Traits& call) const {
+  const double value = call[trait];
+  if (std::find(except.begin(), except.end(), value) != except.end()) return false;
+  if (values.empty()) return value >= at_least && value <= at_most;
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool KernelRule::applies(const Traits& call) const {
+  return std::all_of(when.begin(), when.end(), [&](const Condition& condition) { return condition.holds(call); });
+}
+
+KernelRules::KernelRules(const ConfigTree& document) {
+  ConfigReader in(document, "rules of kernels");
+  in.ignore("name");
+  decode_rows_ = in.number("decode_rows", 0.0, kAtLeastZero);
+  for (std::size_t i = 1; i < kKernelKindCount; ++i) {  // without kOther
+    const auto kind = static_cast<KernelKind>(i);
+    const std::string_view key = name_of(kind);
+    for (const ConfigTree& node : in.list(key)) rules_[i].push_back(parse_rule(kind, node));
+    if (rules_[i].empty()) in.fail(key, "needs at least one rule");
+    if (!rules_[i].back().when.empty()) in.fail(key, "must end with a rule without 'when'");
+  }
+  in.finish();
+}
+
+const Kernel& KernelRules::pick(KernelKind kind, const Traits& call) const {
+  for (const KernelRule& rule : of(kind)) {
+    if (rule.applies(call)) return *rule.kernel;
+  }
+  fail_check("rule", __FILE__, __LINE__, "the last rule has no conditions");
+}
+
+std::shared_ptr<const KernelRules> kernel_rules(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const KernelRules>, std::less<>> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const KernelRules>& rules = known[name];
+  if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, Mark{"kernels", 0, 0}));
+  return rules;
+}
+
+}  // namespace roofcast

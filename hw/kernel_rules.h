@@ -1,0 +1,87 @@
+#pragma once
+// Which kernel an engine runs for a call. The rules are data: configs/kernels/*.yaml.
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config_node.h"
+#include "hw/gpu_spec.h"
+#include "hw/kernel.h"
+
+namespace roofcast {
+
+/// What a rule may ask of a call. Names in the file: hw/kernel_rules.cpp.
+enum class Trait {
+  kArchitecture,
+  kMatrixUnits,
+  kProductsBits,  ///< of the format that the matrix units multiply: 8 or 16
+  kCacheBits,     ///< of a stored key or value
+  kHeadDim,
+  kWindow,       ///< 1: the layer sees the last tokens alone
+  kGroup,        ///< query heads per key-value head
+  kQueryLen,     ///< new tokens per sequence
+  kSharedReads,  ///< 1: kernels that read the cache once for all heads of a group exist
+  kAlwaysSplit,  ///< 1: the engine asked for kernels that split every context
+  kWeights,      ///< format of the weights
+  kActivationBits,
+  kGated,        ///< 1: experts have a gate
+  kExpertRanks,  ///< GPUs that share the experts
+  kAsked,        ///< the kernel that the engine was told to take
+  kBlocksPerSm,  ///< thread blocks per SM if every context is cut into parts of 128 tokens
+};
+inline constexpr std::size_t kTraitCount = 16;
+
+/// The traits of one call; those that its operator does not have stay 0.
+class Traits {
+ public:
+  explicit Traits(const GpuSpec& gpu);
+  double& operator[](Trait trait) { return values_[static_cast<std::size_t>(trait)]; }
+  double operator[](Trait trait) const { return values_[static_cast<std::size_t>(trait)]; }
+
+ private:
+  std::array<double, kTraitCount> values_{};
+};
+
+/// One line of `when`: the trait has one of the values or, where none are listed, lies within the bounds; none of
+/// `except`.
+struct Condition {
+  Trait trait{};
+  std::vector<double> values, except;
+  double at_least = -std::numeric_limits<double>::infinity(), at_most = std::numeric_limits<double>::infinity();
+  bool holds(const Traits& call) const;
+};
+
+struct KernelRule {
+  const Kernel* kernel = nullptr;
+  std::vector<Condition> when;
+  std::string source;
+  bool applies(const Traits& call) const;
+};
+
+/// The rules of one file, operator by operator.
+class KernelRules {
+ public:
+  /// {decode_rows: 64, attention_decode: [{kernel, when: {TRAIT: value | [values] | {at_least, at_most, except}},
+  /// source}, ...]}. Throws ConfigError at what is unknown, at a rule without a source and at a list whose last rule
+  /// has conditions.
+  explicit KernelRules(const ConfigTree& document);
+
+  /// The kernel of the first rule that applies. The result is of that kind.
+  const Kernel& pick(KernelKind kind, const Traits& call) const;
+  /// Query rows up to which a chunk after a prefix, or a prompt of one token, runs as decode; 0: none does.
+  double decode_rows() const { return decode_rows_; }
+  const std::vector<KernelRule>& of(KernelKind kind) const { return rules_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::array<std::vector<KernelRule>, kKernelKindCount> rules_;
+  double decode_rows_ = 0;
+};
+
+/// configs/kernels/NAME.yaml, read once.
+std::shared_ptr<const KernelRules> kernel_rules(const std::string& name);
+
+}  // namespace roofcast

@@ -1,0 +1,117 @@
+// TensorRT-LLM's masked multi-head attention on CUDA cores.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "hw/kernels/decode/decode_kernel.h"
+
+namespace roofcast::attention {
+namespace {
+
+struct Constants : CacheReads {
+  double launch_us = 7.5, launch_head_dim_us = 0.0, context_us = 2.0, busy_us = 2.0, wave_us = 6.0;
+  double key_ns = 5.8, lone = 0.4, overlap = 3.0, combine_us = 6.0, benchmark_reuse = 0.0;
+  static std::span<const Parameter<Constants>> fields();
+};
+
+std::span<const Parameter<Constants>> Constants::fields() {
+  using P = Constants;
+  using enum Transfer;
+  static constexpr auto kFields = joined(
+      std::array<Parameter<P>, 10>{{
+          {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
+          {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
+           "more of it for each 128 of head dimension"},
+          {"context_us", &P::context_us, 0.0, 5.0, kCycles, "more of it once every group of threads has a key to read"},
+          {"busy_us", &P::busy_us, 0.0, 5.0, kCycles, "the same, of each further wave"},
+          {"wave_us", &P::wave_us, 0.0, 15.0, kCycles, "of each further wave of blocks"},
+          {"key_ns", &P::key_ns, 0.0, 100.0, kCycles, "of a cached token of one head at head dimension 64"},
+          {"lone", &P::lone, 0.0, 4.0, kKept, "that time of a block alone on its SM, in its units"},
+          {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
+          {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
+          {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, kKept,
+           "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
+      }},
+      kCacheReadFields<P>);
+  return kFields;
+}
+
+/// How it is launched: `threads` a block, a block a query head and cut of its context.
+struct Grid {
+  double threads, splits;
+  double resident() const { return 1024 / threads; }  ///< blocks on an SM, by registers
+};
+
+/// Blocks have 256 threads, and 512 or 1024 where there are too few of them to give every SM four. The largest are cut
+/// while one wave holds them, each to at least one round of its loop, eight keys a group of d / 8 threads.
+/// Source: TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0), facts of its launch rule.
+Grid grid_of(const DecodeCall& c, double sms) {
+  const double factor = ceil_div(4 * sms, c.heads);
+  const double threads = c.heads >= 4 * sms || factor < 2 ? 256 : factor < 4 ? 512 : 1024;
+  if (threads < 1024) return {threads, 1};
+  const double round = 8 * threads / (c.dim / 8);
+  return {threads, std::max(1.0, std::min(ceil_div(c.longest + 1, round), ceil_div(sms, c.heads)))};
+}
+
+/// Blocks run in waves; a wave takes as long as its threads' latency or the keys its SMs walk, nearly the longer. Below
+/// a key for each group of d / 8 threads most of the latency is not paid. A benchmark whose keys and values are the
+/// same pages finds the values in the L2 while the resident blocks' keys fit.
+class Mmha final : public DecodeKernelOf<Constants> {
+ public:
+  using DecodeKernelOf::DecodeKernelOf;
+  Constants prior(const GpuSpec& gpu, Dtype kv) const override {
+    const bool fp8 = computes_fp8(gpu, kv);
+    Constants p;
+    if (traits_of(gpu.architecture).matrix_units == MatrixUnits::kTcgen05) {
+      p.launch_us = 10, p.combine_us = 10, p.bandwidth_fraction = 0.9, p.l2_bandwidth_tb_per_s = fp8 ? 10 : 16;
+      return p;
+    }
+    p.launch_us = fp8 ? 9.0 : 7.1, p.launch_head_dim_us = fp8 ? 0.2 : 1.2, p.combine_us = 5.5;
+    p.l2_bandwidth_tb_per_s = fp8 ? 3.3 : 17.0, p.benchmark_reuse = reuse_before_hopper(gpu);
+    return p;
+  }
+
+ private:
+  DecodeTime time_with(const DecodeCall& c, const Constants& p, const Chip& chip) const override {
+    const double sms = chip.sms;
+    const Grid grid = grid_of(c, sms);
+    const double blocks = c.heads * grid.splits, slots = sms * grid.resident(), waves = ceil_div(blocks, slots);
+    const double cut = c.visible / grid.splits, longest = c.longest_visible / grid.splits;
+    const double busy = std::min(1.0, cut * c.dim / (8 * grid.threads));
+    const Seconds row = p.key_ns * std::pow(c.dim / 64, 0.7) * 1e-3 * kMicrosecond;
+    const double rows = std::max(std::max(waves * p.lone, blocks / sms) * cut, p.lone * longest);
+    double launch = p.launch_us + p.context_us * busy;
+    launch += p.launch_head_dim_us * c.dim / 128;
+    const Seconds further = (waves - 1) * (p.wave_us + p.busy_us * busy) * kMicrosecond;
+    const Bytes keys(std::min(blocks, slots) * c.kv_heads * c.batch / c.heads * cut * c.dim * (c.fp8 ? 1 : 2));
+    return {.launch = launch * kMicrosecond,
+            .path = overlapped(further, rows * row, 2),
+            .combine = (grid.splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
+            .overlap = p.overlap,
+            .filled = blocks >= sms,
+            .reused = keys < chip.l2 ? p.benchmark_reuse : 0.0,
+            .fp8_operations = kMmhaConversion};
+  }
+};
+
+}  // namespace
+
+const DecodeKernel& mmha_decode() {
+  static const Mmha kernel({.name = "mmha_decode",
+                            .help = "TensorRT-LLM's masked attention on CUDA cores, new tokens",
+                            .form = "equations-attention.md#decode",
+                            .unexplained = kDecodeUnexplained,
+                            .lenders = {&mmha_blackwell_decode()}});
+  return kernel;
+}
+/// The build beside trtllm-gen is measured apart: its times tell nothing of those with mma.sync.
+const DecodeKernel& mmha_blackwell_decode() {
+  static const Mmha kernel({.name = "mmha_blackwell_decode",
+                            .help = "the same on data-center Blackwell",
+                            .form = "equations-attention.md#decode",
+                            .unexplained = kDecodeUnexplained});
+  return kernel;
+}
+
+}  // namespace roofcast::attention

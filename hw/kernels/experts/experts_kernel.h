@@ -1,0 +1,95 @@
+#pragma once
+// Kernels of routed experts: one form, docs/equations-moe.md, and what differs. hw/kernels/experts/table.cpp has a row
+// for each.
+
+#include <span>
+#include <vector>
+
+#include "hw/kernel_of.h"
+#include "hw/kernels/moe.h"
+
+namespace roofcast {
+
+class KernelRules;
+
+/// How a grouped GEMM picks the rows of its tiles.
+enum class TileRule {
+  kTuned,       ///< the fastest of those allowed
+  kLocalMean,   ///< tokens of the whole group over the experts of one rank: too tall under expert parallelism
+  kGlobalMean,  ///< tokens of an expert on average
+  kTwoSizes,    ///< the smaller up to as many tokens as local experts, then the larger
+  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its default: the two sizes, 64 columns
+};
+
+/// Rows that a kernel activates and sums.
+enum class ExpertRows {
+  kLocal,   ///< those of the rank's experts
+  kAll,     ///< every choice of the group, local or not
+  kZeroed,  ///< the same, and zeros are written for those that are not local
+};
+
+/// What is a fact of a kernel and not fitted. From the engines' sources; where they do not say, the best of the rules
+/// on shapes left out.
+struct ExpertTraits {
+  TileRule rule = TileRule::kTuned;
+  double rows_low = 16.0, rows_high = 128.0;  ///< smallest and largest tile
+  double fill = 1.0;                          ///< share of the mean load that the rule sizes for
+  ExpertRows rows = ExpertRows::kLocal;
+  bool gathers = false;  ///< the first product reads its rows where the tokens lie
+};
+
+struct MoeParameters {
+  double launch_us = 20.0;
+  double launch_us_per_expert = 0.02;
+  double ns_per_assignment = 0.5;
+  double bandwidth_fraction = 0.88;
+  double compute_fraction = 0.9;
+  double activation_passes = 1.0;
+  double tile_overhead_rows = 15.0;
+  double tile_us = 1.2;
+  double expert_map_us = 0.0;
+  double router_us_per_choice = 0.0;
+  double gather_loss = 0.0;
+  double empty_row_loss = 0.0;
+  double unaligned_slowdown = 1.0;
+  double short_row_bandwidth = 1.0;
+  double memory_step_us = 0.0;
+  static std::span<const Parameter<MoeParameters>> fields();
+};
+
+class ExpertsKernel final : public KernelOf<MoeParameters> {
+ public:
+  ExpertsKernel(const KernelFacts& facts, const ExpertTraits& traits)
+      : KernelOf(KernelKind::kExperts, facts), traits_(traits) {}
+  const ExpertTraits& traits() const { return traits_; }
+  /// Constants of what the kernel does not do are held.
+  std::vector<FieldFacts> fields() const override;
+  MoeParameters prior(const GpuSpec& gpu, Dtype weights) const override;
+
+ private:
+  void follow(MoeParameters& p, const CarryOverCase& to) const override;
+
+  ExpertTraits traits_;
+};
+
+/// In the order of their table: a lender stands before its borrowers.
+std::vector<const ExpertsKernel*> expert_kernels();
+/// SIM_CHECK on a name that is none.
+const ExpertsKernel& experts_kernel(std::string_view name);
+
+/// The kernel of a layer and its constants: the first that the rules name and that was measured in the format of the
+/// weights, else that of the nearest format.
+struct ExpertsChoice {
+  const ExpertsKernel* kernel = nullptr;
+  const Fitted<MoeParameters>* fitted = nullptr;  ///< null: nothing was measured, the prior holds
+  bool lent = false;                              ///< of another kernel or format than asked for
+};
+ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
+/// The kernel that the rules name, measured or not.
+const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules);
+
+/// With constants of the caller's choice: what the fit calls.
+Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& parameters,
+                      const GpuSpec& gpu, Timing timing);
+
+}  // namespace roofcast

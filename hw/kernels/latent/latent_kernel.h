@@ -1,0 +1,97 @@
+#pragma once
+// What the kernels of latent attention share. Each is in a file beside this one.
+// Source of their forms: docs/equations-attention.md#latent-prefill and #latent-decode.
+
+#include "hw/kernel_of.h"
+#include "hw/kernels/attention_math.h"
+#include "hw/kernels/latent_attention.h"
+
+namespace roofcast::attention {
+
+struct LatentPrefillParameters {
+  double launch_us = 14.0, eager_device_us = 0.0, eager_host_us = 0.0;
+  double tile_us = 1.0, compute_fraction = 0.64;
+  double imbalance = 1.45, lone_slowdown = 1.0, overlap = 4.0;
+  double bandwidth_fraction = 0.9, write_bandwidth_fraction = 0.9, token_ns = 0.5;
+  static std::span<const Parameter<LatentPrefillParameters>> fields();
+};
+
+struct LatentDecodeParameters {
+  double launch_us = 12.0, launch_heads_us = 2.5, eager_device_us = 0.0, eager_host_us = 0.0;
+  double sequence_ns = 5.0, tile_us = 4.0, tile_head_us = 0.15, compute_fraction = 0.9, pairing = 0.4;
+  double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, l2_share = 1.0, l2_bandwidth_tb_per_s = 2.6;
+  double combine_us = 0.5;
+  static std::span<const Parameter<LatentDecodeParameters>> fields();
+};
+
+/// Heads are padded to the 64 rows of a tensor core tile.
+inline constexpr double kHeadTile = 64;
+
+/// A kernel of prompts, over expanded heads.
+class LatentPrefillKernel : public KernelOf<LatentPrefillParameters> {
+ public:
+  explicit LatentPrefillKernel(const KernelFacts& facts) : KernelOf(KernelKind::kLatentPrefill, facts) {}
+  std::vector<FieldFacts> fields() const override;
+  virtual double tile_rows() const { return 128; }
+  virtual double tile_keys() const { return 128; }
+  /// The format of the block that prices it: of the products, or of the cache that they are expanded from.
+  virtual Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const = 0;
+  /// The format that the products run in.
+  virtual Dtype products(const LatentHeads& heads, const GpuSpec& gpu) const { return format(heads, gpu); }
+  /// Was it timed eagerly? Such rows do not see the launch inside a CUDA graph.
+  virtual bool timed_eagerly() const { return false; }
+
+ protected:
+  /// One head dimension: the share of the peak stands for exponentials, too.
+  void follow(LatentPrefillParameters& p, const CarryOverCase& to) const override;
+};
+
+/// Longest chain of tiles on one SM.
+struct LatentPath {
+  Seconds path, combine;
+};
+
+/// A kernel of new tokens: every head attends to the latent itself.
+class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
+ public:
+  explicit LatentDecodeKernel(const KernelFacts& facts) : KernelOf(KernelKind::kLatentDecode, facts) {}
+  std::vector<FieldFacts> fields() const override;
+  virtual LatentPath path(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
+                          const Chip& chip) const = 0;
+  /// Share of the cache that is read again by further tiles of heads: the L2 misses `reread` of each.
+  virtual double read_again(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p) const {
+    return p.reread * (ceil_div(heads.heads * shape.query_len, kHeadTile) - 1);
+  }
+  /// The engine takes prompts and chunks of up to so many tokens for a decode.
+  virtual double absorbed_queries() const { return 0; }
+  virtual bool multiplies_fp8() const { return true; }
+  virtual bool timed_eagerly() const { return false; }
+  /// Two blocks of a tile share an SM, and no context is cut.
+  virtual bool is_resident() const { return false; }
+
+ protected:
+  void follow(LatentDecodeParameters& p, const CarryOverCase& to) const override;
+};
+
+/// Can an engine multiply this cache in fp8? Ada has the units, but TensorRT-LLM's latent kernels there keep 16 bit
+/// (mFP8ContextMLA of its attention op).
+Dtype narrow_products(const LatentHeads& heads, const GpuSpec& gpu);
+
+inline constexpr Unexplained kLatentPrefillUnexplained{0.1, 0.27, 0.35}, kLatentDecodeUnexplained{0.1, 0.75, 0.35};
+
+const LatentPrefillKernel& fmha_v2_mla_wgmma_prefill();
+const LatentPrefillKernel& fmha_v2_mla_prefill();
+const LatentPrefillKernel& trtllm_gen_mla_prefill();
+const LatentPrefillKernel& trtllm_gen_mla_vllm_prefill();
+const LatentPrefillKernel& flash_attention_3_mla_prefill();
+const LatentPrefillKernel& flash_attention_2_mla_prefill();
+
+const LatentDecodeKernel& flash_mla_decode();
+const LatentDecodeKernel& fmha_mla_decode();
+const LatentDecodeKernel& trtllm_gen_mla_decode();
+const LatentDecodeKernel& trtllm_gen_mla_vllm_decode();
+const LatentDecodeKernel& flash_mla_vllm_decode();
+const LatentDecodeKernel& flash_attention_3_mla_decode();
+const LatentDecodeKernel& triton_mla_decode();
+
+}  // namespace roofcast::attention

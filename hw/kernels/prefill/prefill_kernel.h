@@ -1,0 +1,103 @@
+#pragma once
+// What the attention kernels of prompts share. Each is a file of its own beside this one.
+// Source of their form: docs/equations-attention.md#prefill.
+
+#include <array>
+
+#include "hw/kernel_of.h"
+#include "hw/kernels/attention_math.h"
+
+namespace roofcast::attention {
+
+/// Constants of a kernel of prompts. A kernel without one of them has its default, which changes nothing.
+struct PrefillParameters {
+  double launch_us = 12.0, launch_head_dim_us = 0.5;
+  double tile_us = 1.8;
+  double score_ns = 0.031, compute_fraction = 0.8, wide_head_penalty = 0.0;
+  double imbalance = 1.4, lone_slowdown = 1.2, window_blocks = 1.0, overlap = 1.5;
+  double bandwidth_fraction = 0.8, write_bandwidth_fraction = 0.8, token_ns = 0.4;
+  double token_threads_ns = 0.0, combine_us = 0.0;
+};
+
+template <class P>
+inline constexpr std::array<Parameter<P>, 12> kPrefillFields{{
+    {"launch_us", &P::launch_us, 0.0, 60.0, Transfer::kLaunch,
+     "launch of the cache write, the attention kernel and its set-up"},
+    {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, Transfer::kCycles,
+     "more of it for each 128 of head dimension"},
+    {"tile_us", &P::tile_us, 0.0, 12.0, Transfer::kCycles,
+     "start and end of a tile: load the queries, store the output"},
+    {"score_ns", &P::score_ns, 0.0, 0.1, Transfer::kExponential, "exponential of one score on one SM"},
+    {"compute_fraction", &P::compute_fraction, 0.1, 1.0, Transfer::kKept, "of the datasheet peak, in the two products"},
+    {"imbalance", &P::imbalance, 1.0, 12.0, Transfer::kKept,
+     "1: the longest tile adds to the mean; large: the larger counts"},
+    {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, Transfer::kKept, "of a tile that is alone on its SM"},
+    {"window_blocks", &P::window_blocks, 0.0, 5.0, Transfer::kKept,
+     "key blocks a tile pays for the borders of a window"},
+    {"overlap", &P::overlap, 1.0, 8.0, Transfer::kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+    {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, Transfer::kMemoryShare,
+     "of the datasheet bandwidth, reading q, k and v"},
+    {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, Transfer::kMemoryShare,
+     "the same, in the write to the cache"},
+    {"token_ns", &P::token_ns, 0.0, 6.0, Transfer::kCycles,
+     "of the cache write, which starts a block of threads a token"},
+}};
+template <class P>
+inline constexpr std::array<Parameter<P>, 1> kWideHeadField{{
+    {"wide_head_penalty", &P::wide_head_penalty, 0.0, 1.0, Transfer::kKept,
+     "more time a score at a head dimension of 256, fp8"},
+}};
+/// Of vLLM's cache write.
+template <class P>
+inline constexpr std::array<Parameter<P>, 1> kTokenThreadsField{{
+    {"token_threads_ns", &P::token_threads_ns, 0.0, 15.0, Transfer::kCycles, "more of it for a block of 512 threads"},
+}};
+
+/// What is the kernel's own beside its constants.
+struct PrefillTraits {
+  double tile_rows = 128, tile_keys = 64;
+  bool packs_groups = false;      ///< the query heads of a group share a tile
+  bool splits_keys = false;       ///< few tiles are split over the keys
+  bool persistent = false;        ///< tiles are handed out longest first, even when all fit at once
+  bool rewrites_queries = false;  ///< the write to the cache rotates and rewrites the queries, too
+  double most_compute = 1.0;      ///< share of the 16-bit peak that no call exceeds
+};
+
+class PrefillKernel : public Kernel {
+ public:
+  explicit PrefillKernel(const KernelFacts& facts) : Kernel(KernelKind::kAttentionPrefill, facts) {}
+  virtual const PrefillParameters& parameters(const ConstantsBlock& constants) const = 0;
+  virtual PrefillTraits traits(double head_dim, bool fp8) const = 0;
+  /// Does it multiply fp8 caches in fp8 where the GPU can?
+  virtual bool multiplies_fp8() const { return true; }
+};
+
+/// A kernel of prompts whose constants are a P, which is a PrefillParameters.
+template <class P>
+class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
+ public:
+  using KernelOf<P, PrefillKernel>::KernelOf;
+  const PrefillParameters& parameters(const ConstantsBlock& constants) const final {
+    return this->in(constants)->value;
+  }
+
+ protected:
+  void follow(P& p, const CarryOverCase& to) const override {
+    p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
+    p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
+  }
+};
+
+inline constexpr Unexplained kPrefillUnexplained{0.05, 0.28, 0.3};
+
+const PrefillKernel& flash_attention_3_prefill();
+const PrefillKernel& flash_attention_4_prefill();
+const PrefillKernel& flash_attention_2_prefill();
+const PrefillKernel& fmha_v2_wgmma_prefill();
+const PrefillKernel& fmha_v2_prefill();
+const PrefillKernel& trtllm_gen_prefill();
+const PrefillKernel& trtllm_gen_vllm_prefill();
+const PrefillKernel& triton_prefill();
+const PrefillKernel& flashinfer_prefill();
+
+}  // namespace roofcast::attention

@@ -1,0 +1,148 @@
+// TensorRT-LLM's fused attention of prompts (fmha_v2), and trtllm-gen, its generated kernels for data-center Blackwell.
+
+#include "hw/kernels/prefill/prefill_kernel.h"
+
+namespace roofcast::attention {
+namespace {
+
+constexpr std::string_view kForm = "equations-attention.md#prefill";
+
+struct Constants : PrefillParameters {
+  static std::span<const Parameter<Constants>> fields();
+};
+std::span<const Parameter<Constants>> Constants::fields() {
+  static constexpr auto kFields = joined(kPrefillFields<Constants>, kWideHeadField<Constants>);
+  return kFields;
+}
+
+/// Hopper's build (*_tma_ws_sm90) walks longer blocks of keys in fp8.
+class FmhaV2 final : public PrefillKernelOf<Constants> {
+ public:
+  FmhaV2(const KernelFacts& facts, double fp8_keys) : PrefillKernelOf(facts), fp8_keys_(fp8_keys) {}
+  PrefillTraits traits(double, bool fp8) const override {
+    return {.tile_rows = 64, .tile_keys = fp8 ? fp8_keys_ : 64.0, .rewrites_queries = true};
+  }
+  Constants prior(const GpuSpec& gpu, Dtype products) const override {
+    const bool fp8 = computes_fp8(gpu, products);
+    Constants p;
+    p.launch_us = 15, p.tile_us = 2.5, p.score_ns = fp8 ? 0.033 : 0.013, p.compute_fraction = fp8 ? 0.7 : 0.64;
+    p.imbalance = 1.25, p.lone_slowdown = 1.6, p.window_blocks = 2.6, p.overlap = 2.5, p.token_ns = 0.01;
+    p.launch_head_dim_us = 0.1, p.wide_head_penalty = fp8 ? 0.2 : 0.0;
+    return p;
+  }
+
+ private:
+  double fp8_keys_;
+};
+
+PrefillTraits generated(double d) { return {.tile_rows = d <= 128 ? 256.0 : 128.0, .tile_keys = 128}; }
+
+template <class P>
+P generated_prior(bool fp8) {
+  P p;
+  p.tile_us = 1.2, p.score_ns = 0.032, p.compute_fraction = 0.95, p.imbalance = 1.4, p.lone_slowdown = 1;
+  p.window_blocks = 1.5, p.overlap = 1.05, p.bandwidth_fraction = 0.5, p.launch_head_dim_us = 0.1;
+  p.wide_head_penalty = fp8 ? 0.3 : 0.0;
+  return p;
+}
+
+class TrtllmGen final : public PrefillKernelOf<Constants> {
+ public:
+  using PrefillKernelOf::PrefillKernelOf;
+  PrefillTraits traits(double d, bool) const override {
+    PrefillTraits t = generated(d);
+    t.rewrites_queries = true;
+    return t;
+  }
+  Constants prior(const GpuSpec& gpu, Dtype products) const override {
+    auto p = generated_prior<Constants>(computes_fp8(gpu, products));
+    p.launch_us = 13.4, p.token_ns = 0.01;
+    return p;
+  }
+};
+
+struct VllmConstants : PrefillParameters {
+  static std::span<const Parameter<VllmConstants>> fields();
+};
+std::span<const Parameter<VllmConstants>> VllmConstants::fields() {
+  using P = VllmConstants;
+  static constexpr auto kFields = joined(kPrefillFields<P>, kWideHeadField<P>, kTokenThreadsField<P>);
+  return kFields;
+}
+
+class TrtllmGenVllm final : public PrefillKernelOf<VllmConstants> {
+ public:
+  TrtllmGenVllm(const KernelFacts& facts, double most_compute) : PrefillKernelOf(facts), most_compute_(most_compute) {}
+  PrefillTraits traits(double d, bool) const override {
+    PrefillTraits t = generated(d);
+    t.most_compute = most_compute_;
+    return t;
+  }
+  VllmConstants prior(const GpuSpec& gpu, Dtype products) const override {
+    auto p = generated_prior<VllmConstants>(computes_fp8(gpu, products));
+    p.launch_us = 9.4, p.token_ns = 0.4, p.token_threads_ns = 4.0;
+    return p;
+  }
+
+ private:
+  double most_compute_;
+};
+
+}  // namespace
+
+const PrefillKernel& fmha_v2_wgmma_prefill() {
+  static const FmhaV2 kernel({.name = "fmha_v2_wgmma_prefill",
+                              .help = "TensorRT-LLM's fused attention on Hopper, prompts",
+                              .form = kForm,
+                              .unexplained = kPrefillUnexplained},
+                             256);
+  return kernel;
+}
+const PrefillKernel& fmha_v2_prefill() {
+  static const FmhaV2 kernel({.name = "fmha_v2_prefill",
+                              .help = "TensorRT-LLM's fused attention by mma.sync, prompts",
+                              .form = kForm,
+                              .unexplained = kPrefillUnexplained,
+                              .lenders = {&fmha_v2_wgmma_prefill(), &trtllm_gen_prefill()}},
+                             64);
+  return kernel;
+}
+const PrefillKernel& trtllm_gen_prefill() {
+  static const TrtllmGen kernel({.name = "trtllm_gen_prefill",
+                                 .help = "trtllm-gen as TensorRT-LLM calls it, prompts",
+                                 .form = kForm,
+                                 .unexplained = kPrefillUnexplained});
+  return kernel;
+}
+/// TensorRT-LLM's wide heads on Blackwell.
+const PrefillKernel& flashinfer_prefill() {
+  static const TrtllmGen kernel({.name = "flashinfer_prefill",
+                                 .help = "FlashInfer under TensorRT-LLM on Blackwell, prompts",
+                                 .form = kForm,
+                                 .unexplained = kPrefillUnexplained,
+                                 .lenders = {&trtllm_gen_prefill()},
+                                 .scored_apart = true});
+  return kernel;
+}
+const PrefillKernel& trtllm_gen_vllm_prefill() {
+  static const TrtllmGenVllm kernel({.name = "trtllm_gen_vllm_prefill",
+                                     .help = "trtllm-gen as FlashInfer calls it for vLLM, prompts",
+                                     .form = kForm,
+                                     .unexplained = kPrefillUnexplained,
+                                     .lenders = {&trtllm_gen_prefill()}},
+                                    1.0);
+  return kernel;
+}
+/// What vLLM runs where trtllm-gen has no kernel for the head dimension.
+const PrefillKernel& triton_prefill() {
+  static const TrtllmGenVllm kernel({.name = "triton_prefill",
+                                     .help = "vLLM's Triton kernel on Blackwell, prompts",
+                                     .form = kForm,
+                                     .unexplained = kPrefillUnexplained,
+                                     .lenders = {&trtllm_gen_vllm_prefill()},
+                                     .scored_apart = true},
+                                    kTritonCompute);
+  return kernel;
+}
+
+}  // namespace roofcast::attention

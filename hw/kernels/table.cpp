@@ -1,0 +1,77 @@
+// Every kernel that roofcast knows. A new one is a file of its own and a line here, after its lender.
+
+#include <vector>
+
+#include "hw/collectives.h"
+#include "hw/kernel.h"
+#include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/elementwise.h"
+#include "hw/kernels/experts/experts_kernel.h"
+#include "hw/kernels/gemm.h"
+#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/kernels/state.h"
+
+namespace roofcast {
+
+std::span<const Kernel* const> kernels() {
+  static const std::vector<const Kernel*> table = [] {
+    std::vector<const Kernel*> all{
+        &gemm_kernel(),
+        &gemm_tuned_kernel(),
+        &attention::trtllm_gen_prefill(),
+        &attention::flashinfer_prefill(),
+        &attention::trtllm_gen_vllm_prefill(),
+        &attention::triton_prefill(),
+        &attention::flash_attention_3_prefill(),
+        &attention::flash_attention_4_prefill(),
+        &attention::flash_attention_2_prefill(),
+        &attention::fmha_v2_wgmma_prefill(),
+        &attention::fmha_v2_prefill(),
+        &attention::flash_attention_3_decode(),
+        &attention::flash_attention_4_decode(),
+        &attention::trtllm_gen_decode(),
+        &attention::trtllm_gen_vllm_decode(),
+        &attention::triton_decode(),
+        &attention::flash_attention_2_decode(),
+        &attention::flash_split_decode(),
+        &attention::paged_attention_decode(),
+        &attention::flashinfer_decode(),
+        &attention::xqa_decode(),
+        &attention::xqa_uncut_decode(),
+        &attention::xqa_wgmma_decode(),
+        &attention::mmha_blackwell_decode(),
+        &attention::mmha_decode(),
+        &attention::trtllm_gen_mla_prefill(),
+        &attention::trtllm_gen_mla_vllm_prefill(),
+        &attention::fmha_v2_mla_wgmma_prefill(),
+        &attention::fmha_v2_mla_prefill(),
+        &attention::flash_attention_3_mla_prefill(),
+        &attention::flash_attention_2_mla_prefill(),
+        &attention::trtllm_gen_mla_decode(),
+        &attention::trtllm_gen_mla_vllm_decode(),
+        &attention::flash_mla_decode(),
+        &attention::fmha_mla_decode(),
+        &attention::flash_mla_vllm_decode(),
+        &attention::flash_attention_3_mla_decode(),
+        &attention::triton_mla_decode(),
+        &state_kernel(),
+        &convolution_kernel(),
+        &mamba_convolution_kernel(),
+        &elementwise_kernel(),
+        &custom_all_reduce_kernel(),
+        &fused_all_reduce_kernel(),
+        &nccl_kernel(Collective::kAllReduce),
+        &nccl_kernel(Collective::kAllGather),
+        &nccl_kernel(Collective::kReduceScatter),
+        &nccl_kernel(Collective::kAllToAll),
+        &nccl_kernel(Collective::kSend),
+    };
+    for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace roofcast
