@@ -12,6 +12,8 @@
 
 #include "base/config_release.h"
 #include "base/model_document.h"
+#include "base/program_path.h"
+#include "base/read_file.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -21,7 +23,7 @@ namespace fs = std::filesystem;
 
 /// What one spec of a folder is called in errors.
 std::string_view word_for(std::string_view kind) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kWords{{{"hardware", "gpu"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kWords{{{"hardware", "gpu"},
                                                                                   {"models", "model"},
                                                                                   {"engines", "engine"},
                                                                                   {"workloads", "workload"},
@@ -31,6 +33,8 @@ std::string_view word_for(std::string_view kind) {
                                                                                   {"recipes", "recipe"},
                                                                                   {"clients", "client"},
                                                                                   {"front-ends", "front end"},
+                                                                                  {"prices", "price list"},
+                                                                                  {"support", "support table"},
                                                                                   {"uncertainty", "uncertainty"}}};
   for (const auto& [folder, word] : kWords) {
     if (folder == kind) return word;
@@ -51,26 +55,102 @@ bool is_readable_file(const std::string& path) {
 
 std::string folder_of(std::string_view kind) { return fmt::format("{}/{}", config_root(), kind); }
 
+std::string& chosen_root() {
+  static std::string folder;
+  return folder;
+}
+
+std::string& program_name() {
+  static std::string argv0;
+  return argv0;
+}
+
 /// Beside the running program when it is installed, else in the source tree it was built from, else (a program that
 /// links the installed library) where the library was installed.
 std::string shipped_root() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
+  if (const fs::path program = program_path(program_name()); !program.empty()) {
     const fs::path installed = (program.parent_path() / "../share/roofcast/configs").lexically_normal();
     if (fs::is_directory(installed, error)) return installed.string();
   }
   return fs::is_directory(ROOFCAST_SOURCE_CONFIGS, error) ? ROOFCAST_SOURCE_CONFIGS : ROOFCAST_INSTALLED_CONFIGS;
 }
 
+/// When a file was written, and its size: another pair means other contents.
+using FileStamp = std::pair<fs::file_time_type, std::uintmax_t>;
+FileStamp stamp_of(const std::string& path) {
+  std::error_code ignored;
+  return {fs::last_write_time(path, ignored), fs::file_size(path, ignored)};
+}
+
 /// Documents read so far. Trees are immutable, so callers on other threads share them.
+struct Documents {
+  struct Read {
+    ConfigTree tree;
+    std::string path;
+    FileStamp stamp;
+  };
+  std::mutex mutex;
+  std::map<std::string, Read> read;          ///< by kind and path
+  std::map<std::string, ConfigTree> folded;  ///< releases, by kind, path and version
+};
+Documents& documents() {
+  static Documents all;
+  return all;
+}
+
 ConfigTree remembered(std::string_view kind, const std::string& path) {
-  static std::mutex mutex;
-  static std::map<std::string, ConfigTree> documents;
-  const std::lock_guard lock(mutex);
-  ConfigTree& tree = documents[fmt::format("{} {}", kind, path)];
-  if (!tree) tree = kind == "models" ? parse_model_file(path) : parse_config_file(path);
-  return tree;
+  const std::lock_guard lock(documents().mutex);
+  Documents::Read& document = documents().read[fmt::format("{} {}", kind, path)];
+  if (!document.tree) {
+    const FileStamp stamp = stamp_of(path);
+    document = {
+        .tree = kind == "models" ? parse_model_file(path) : parse_config_file(path), .path = path, .stamp = stamp};
+  }
+  return document.tree;
+}
+
+/// Whether a model's file names this Hugging Face repository as its source: `wanted` in lower case, with or without its
+/// owner.
+bool has_source(const std::string& path, const std::string& wanted) {
+  static constexpr std::string_view kHub = "huggingface.co/";
+  const std::string text = lower(read_file(path, std::size_t{1} << 26));
+  const std::size_t line = text.find("source:");
+  const std::size_t at = line == std::string::npos ? line : text.find(kHub, line);
+  if (at == std::string::npos || at > text.find('\n', line)) return false;
+  const std::size_t begin = at + kHub.size();
+  const std::string id = text.substr(begin, text.find_first_of(" \t\r\n\"'", begin) - begin);
+  return id == wanted || (wanted.find('/') == std::string::npos && id.ends_with("/" + wanted));
+}
+
+/// What else a name may be: in another case, a GPU without "-sxm", a model by its Hugging Face id. Empty: nothing.
+std::string path_by_other_name(std::string_view kind, const std::string& name) {
+  const std::string wanted = lower(name);
+  const std::vector<std::string> names = names_of(kind);
+  for (const std::string& other : {wanted, kind == "hardware" ? wanted + "-sxm" : wanted}) {
+    if (!other.empty() && std::count(names.begin(), names.end(), other) > 0)
+      return fmt::format("{}/{}.yaml", folder_of(kind), other);
+  }
+  if (kind != "models" || wanted.empty()) return "";
+  for (const std::string& model : names) {
+    std::string path = fmt::format("{}/{}.yaml", folder_of(kind), model);
+    if (has_source(path, wanted)) return path;
+  }
+  return "";
+}
+
+/// A path as it is written; the folder of a model stands for its config.json.
+std::string path_as_written(std::string_view kind, const std::string& path, const Mark& origin) {
+  std::error_code unknown;  // a folder that may not be searched: told as a file that is not there
+  if (fs::is_directory(path, unknown)) {
+    std::string config = (fs::path(path) / "config.json").string();
+    if (kind == "models" && is_readable_file(config)) return config;
+    throw ConfigError(origin, fmt::format("'{}' is a directory{}, not a {} file", path,
+                                          kind == "models" ? " without a config.json" : "", word_for(kind)));
+  }
+  if (is_readable_file(path)) return path;
+  if (std::string found = path_by_other_name(kind, path); !found.empty()) return found;
+  throw ConfigError(origin, fmt::format("no such {} file '{}'", word_for(kind), path));
 }
 
 }  // namespace
@@ -78,28 +158,39 @@ ConfigTree remembered(std::string_view kind, const std::string& path) {
 std::string config_root() {
   const char* chosen = std::getenv("ROOFCAST_CONFIGS");
   if (chosen != nullptr && *chosen != '\0') return chosen;
+  if (!chosen_root().empty()) return chosen_root();
   static const std::string shipped = shipped_root();
   return shipped;
 }
 
+void use_config_root(std::string folder) { chosen_root() = std::move(folder); }
+void set_program_name(std::string argv0) { program_name() = std::move(argv0); }
+
+bool forget_changed_documents() {
+  Documents& all = documents();
+  const std::lock_guard lock(all.mutex);
+  const std::size_t forgotten = std::erase_if(all.read, [](const auto& entry) {
+    return entry.second.tree && stamp_of(entry.second.path) != entry.second.stamp;
+  });
+  if (forgotten > 0) all.folded.clear();
+  return forgotten > 0;
+}
+
 std::string path_of_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
-  if (is_path(name_or_path)) {
-    if (std::filesystem::is_directory(name_or_path)) {
-      throw ConfigError(origin, fmt::format("'{}' is a directory, not a {} file", name_or_path, word_for(kind)));
-    }
-    if (!is_readable_file(name_or_path)) {
-      throw ConfigError(origin, fmt::format("no such {} file '{}'", word_for(kind), name_or_path));
-    }
-    return name_or_path;
-  }
+  if (is_path(name_or_path)) return path_as_written(kind, name_or_path, origin);
   for (const std::string& folder : {folder_of(kind), fmt::format("{}/archive/{}", config_root(), kind)}) {
     std::string path = fmt::format("{}/{}.yaml", folder, name_or_path);
     if (!name_or_path.empty() && is_readable_file(path)) return path;
   }
+  if (std::string path = path_by_other_name(kind, name_or_path); !path.empty()) return path;
   const std::vector<std::string> names = names_of(kind);
   std::string message = unknown_name(word_for(kind), name_or_path, names);
   if (names.empty()) message += fmt::format(" in '{}'; ROOFCAST_CONFIGS names the folder of specs", config_root());
   throw ConfigError(origin, message);
+}
+
+std::string shipped_name(std::string_view kind, const std::string& name) {
+  return fs::path(path_by_other_name(kind, name)).stem().string();
 }
 
 NameAndVersion split_version(const std::string& name) {
@@ -133,11 +224,9 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
                                             found.name, found.version));
     return document;
   }
-  static std::mutex mutex;
-  static std::map<std::string, ConfigTree> folded;
   const std::string key = fmt::format("{} {} {}", kind, document->mark.path, found.version);
-  const std::lock_guard lock(mutex);
-  ConfigTree& tree = folded[key];
+  const std::lock_guard lock(documents().mutex);
+  ConfigTree& tree = documents().folded[key];
   if (!tree) tree = settings_at(document, find_release(document, found.version, origin));
   return tree;
 }

@@ -20,7 +20,8 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kLimitBytes = 64'000'000;
+constexpr std::size_t kLimitBytes = 8'000'000;  // the scanner takes a hundred bytes for some of these
+constexpr std::size_t kLimitNodes = 1'000'000;
 constexpr std::size_t kLimitDepth = 200;  // what walks a tree does so by recursion
 
 /// Positions within one text. A flag's value has none.
@@ -86,7 +87,9 @@ class TreeBuilder final : public YAML::EventHandler {
     return !open_.empty() && open_.back().node->kind == ConfigNode::Kind::kMap && !open_.back().has_key;
   }
 
-  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, const YAML::Mark& mark) const {
+  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, const YAML::Mark& mark) {
+    if (++nodes_ > kLimitNodes)
+      throw ConfigError(origin_.at(mark), fmt::format("more than {} values in one document", kLimitNodes));
     auto node = std::make_shared<ConfigNode>();
     node->kind = kind;
     node->mark = origin_.at(mark);
@@ -159,6 +162,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   Origin origin_;
+  std::size_t nodes_ = 0;
   std::vector<Frame> open_;
   ConfigTree root_;
 };

@@ -12,7 +12,8 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kLimitBytes = 2'000'000'000;
+constexpr std::size_t kLimitBytes = 1'000'000'000;
+constexpr std::size_t kLimitFields = 100'000'000;
 
 /// Walks over the text field by field. Doubled quotes are undone in place: a field only shrinks.
 class Scanner {
@@ -100,6 +101,8 @@ CsvTable CsvTable::parse(std::string text, const std::string& path) {
     const int line = in.line();
     const std::size_t before = table.fields_.size();
     for (bool last = false; !last;) table.fields_.push_back(in.field(last));
+    if (table.fields_.size() > kLimitFields)
+      throw ConfigError(Mark{path, line}, fmt::format("more than {} fields in one table", kLimitFields));
     const std::size_t got = table.fields_.size() - before;
     if (got != width) {
       throw ConfigError(Mark{path, line},

@@ -12,6 +12,8 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
+constexpr std::size_t kMostValues = 40'000'000;
+constexpr int kMostDepth = 200;  // what walks a document does so by recursion
 
 Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
@@ -31,7 +33,13 @@ bool python_number(const std::string& text, std::size_t byte) {
 
 nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected) {
   try {
-    return nlohmann::ordered_json::parse(text);
+    std::size_t values = 0;
+    return nlohmann::ordered_json::parse(text, [&](int depth, auto, const auto&) {
+      if (depth > kMostDepth) throw ConfigError(Mark{path}, fmt::format("nested deeper than {} levels", kMostDepth));
+      if (++values > kMostValues)
+        throw ConfigError(Mark{path}, fmt::format("more than {} values in one document", kMostValues));
+      return true;
+    });
   } catch (const nlohmann::json::parse_error& e) {
     const Mark mark = mark_at(path, text, e.byte);
     if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written to its end?");

@@ -42,6 +42,8 @@ std::string read_file(const std::string& path, std::size_t limit_bytes) {
   if (file.number() < 0) fail_read(path, errno);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail_read(path, errno);
+  const bool device = S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && ::isatty(file.number()) == 0);
+  if (device && path != "/dev/null") throw ConfigError(Mark{path}, "is a device, not a file");
   if (S_ISDIR(status.st_mode)) throw ConfigError(Mark{path}, "is a directory, not a file");
 
   // The size is a hint only: pipes have none, and a file may grow while it is read.

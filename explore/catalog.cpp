@@ -7,6 +7,7 @@
 #include "explore/query.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/prices.h"
 
 namespace roofcast {
 namespace {
@@ -60,7 +61,7 @@ Json gpu_json(const std::string& name) {
           {"memory_bytes_per_s", gpu.memory_bandwidth.base()},
           {"dense_tflop_per_s", std::move(dense)},
           {"nvlink_domain", gpu.node.fabric_domain},
-          {"usd_per_hour", gpu.price.value}};
+          {"usd_per_hour", list_price(gpu).value}};
 }
 
 template <class Make>

@@ -1,31 +1,46 @@
 #include "explore/server.h"
 
+#include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include "base/error.h"
 #include "explore/api.h"
 #include "explore/assets.h"
+#include "explore/connection.h"
 #include "explore/guard.h"
+#include "explore/http.h"
 #include "reports/embedded.h"
 
 namespace roofcast {
 namespace {
 
-constexpr int kWorkers = 12;
-/// A longer body than the API takes is read and thrown away, so that the client sees the answer; beyond this it is not.
-constexpr std::uint64_t kMostDrained = 1 << 20;
+using Clock = Connection::Clock;
+using Stage = Connection::Stage;
 
-std::string too_long() { return fmt::format("a body holds at most {} bytes", kMostBody); }
+constexpr int kWorkers = 4;
+/// Of a new client beyond these, the one that has taken the longest to ask makes room.
+constexpr std::size_t kMostConnections = 512;
+/// For answers under way when the server is told to end.
+constexpr std::chrono::milliseconds kGrace{700};
 
 struct Asset {
   std::string_view path, type;
@@ -42,64 +57,63 @@ constexpr std::array kAssets{
 };
 
 /// Sent with everything. Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us.
-const httplib::Headers& security_headers() {
-  static const httplib::Headers kHeaders{
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-      {"X-Content-Type-Options", "nosniff"},
-      {"X-Frame-Options", "DENY"},
-      {"Referrer-Policy", "no-referrer"},
-      {"Cross-Origin-Resource-Policy", "same-origin"},
-      {"Cross-Origin-Opener-Policy", "same-origin"},
-      {"Cache-Control", "no-store"},
-  };
-  return kHeaders;
+constexpr std::string_view kSecurityHeaders =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "X-Frame-Options: DENY\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+    "Cache-Control: no-store\r\n"
+    "Connection: close\r\n";
+
+/// A header must not end early.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
 }
 
-/// As it is: compressing costs more than the way to this machine.
-void send(httplib::Response& response, int status, std::string text, std::string_view type) {
-  response.status = status;
-  if (text.empty()) return response.set_content("", std::string(type));
-  const std::size_t size = text.size();
-  response.set_content_provider(size, std::string(type),
-                                [text = std::move(text)](std::size_t at, std::size_t length, httplib::DataSink& sink) {
-                                  return sink.write(text.data() + at, std::min(length, text.size() - at));
-                                });
+std::string reply(const ApiAnswer& answer, bool head_alone) {
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}", answer.status,
+                                reason_phrase(answer.status), answer.type, answer.body.size(), kSecurityHeaders);
+  for (const auto& [name, value] : answer.headers) out += fmt::format("{}: {}\r\n", name, one_line(value));
+  out += "\r\n";
+  return head_alone ? out : out + answer.body;
 }
 
-void send(httplib::Response& response, ApiAnswer answer) {
-  for (const auto& [name, value] : answer.headers) response.set_header(name, value);
-  send(response, answer.status, std::move(answer.body), answer.type);
-}
-
-bool send_asset(const httplib::Request& request, httplib::Response& response) {
+std::optional<ApiAnswer> asset(const HttpRequest& request) {
   for (const Asset& asset : kAssets) {
     if (request.path != asset.path) continue;
-    if (request.method == "GET" || request.method == "HEAD") {
-      send(response, 200, std::string(*asset.text), asset.type);
-    } else {
-      response.set_header("Allow", "GET, HEAD");
-      send(response, refusal(405, "use GET"));
-    }
-    return true;
+    if (request.method == "GET" || request.method == "HEAD")
+      return ApiAnswer{.status = 200, .type = std::string(asset.type), .body = std::string(*asset.text)};
+    ApiAnswer no = refusal(405, "use GET");
+    no.headers.emplace_back("Allow", "GET, HEAD");
+    return no;
   }
-  return false;
+  return std::nullopt;
 }
 
-ApiRequest api_request(const httplib::Request& request) {
-  ApiRequest out{.method = request.method,
-                 .path = request.path,
-                 .content_type = request.get_header_value("Content-Type"),
-                 .body = request.body};
-  for (const auto& [key, value] : request.params) out.parameters.emplace_back(key, value);
-  return out;
+/// What never reaches the page or the API.
+std::optional<ApiAnswer> stranger(const HttpRequest& request) {
+  const std::string host = request.header("host"), origin = request.header("origin");
+  if (request.count("host") != 1 || !is_trusted_host(host))
+    return refusal(403, "this server answers to its address alone, such as 127.0.0.1 or localhost");
+  if (request.count("origin") > 1 || !is_same_origin(origin, host))
+    return refusal(403, "requests from pages of other origins are not answered");
+  return std::nullopt;
 }
 
-/// Without SO_REUSEPORT, with which two servers would share a port and none would notice.
-void socket_options(socket_t socket) {
-  const int yes = 1;
-  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+std::string reply_of(HttpRequest request) {
+  const bool head_alone = request.method == "HEAD";
+  if (const auto found = asset(request)) return reply(*found, head_alone);
+  return reply(answer({.method = request.method,
+                       .path = request.path,
+                       .parameters = std::move(request.parameters),
+                       .content_type = request.header("content-type"),
+                       .body = std::move(request.body)}),
+               head_alone);
 }
 
 std::string cannot_listen(const ServerOptions& options, int error) {
@@ -110,77 +124,203 @@ std::string cannot_listen(const ServerOptions& options, int error) {
                      options.address);
 }
 
+/// Without SO_REUSEPORT, with which two servers would share a port and none would notice.
+int listening_socket(const ServerOptions& options) {
+  if (options.address.empty()) throw ConfigError(cannot_listen(options, 0));  // it would mean every address
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(options.port);
+  if (getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
+    throw ConfigError(cannot_listen(options, 0));
+  int error = EADDRNOTAVAIL, fd = -1;
+  for (const addrinfo* at = found; at != nullptr && fd < 0; at = at->ai_next) {
+    fd = ::socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+    if (fd < 0) continue;
+    const int yes = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (::bind(fd, at->ai_addr, at->ai_addrlen) == 0 && ::listen(fd, 256) == 0) break;
+    error = errno;
+    ::close(fd);
+    fd = -1;
+  }
+  freeaddrinfo(found);
+  if (fd < 0) throw ConfigError(cannot_listen(options, error));
+  return fd;
+}
+
+int port_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                                             : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
 }  // namespace
 
+/// One thread talks to all clients and never waits for one; workers make the answers.
 struct ExploreServer::State {
   ServerOptions options;
-  httplib::Server server;
   RateLimit limit;
-  int port = 0;
-  std::atomic<bool> entered = false, stopping = false, ended = false;  ///< run() begun, stop() asked for, run() over
+  int listener = -1, port = 0;
+  int wake[2] = {-1, -1};  ///< a pipe: an answer is made, or the server is told to end
+  std::atomic<bool> stopping = false;
 
-  explicit State(const ServerOptions& o) : options(o), limit(o.requests_per_s, o.burst) {}
+  std::vector<std::unique_ptr<Connection>> connections;
+  struct Job {
+    Connection* connection;
+    HttpRequest request;
+  };
+  struct Made {
+    Connection* connection;
+    std::string bytes;
+  };
+  std::mutex mutex;
+  std::condition_variable work;
+  std::deque<Job> jobs;
+  std::vector<Made> made;
+  bool over = false;
 
-  /// What never reaches the API. The refusals come before the body is read.
-  bool refuse(const httplib::Request& request, httplib::Response& response) {
-    const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
-    if (request.get_header_value_count("Host") != 1 || !is_trusted_host(host)) {
-      send(response, refusal(403, "this server answers to its address alone, such as 127.0.0.1 or localhost"));
-    } else if (request.get_header_value_count("Origin") > 1 || !is_same_origin(origin, host)) {
-      send(response, refusal(403, "requests from pages of other origins are not answered"));
-    } else if (request.get_header_value<std::uint64_t>("Content-Length") > kMostDrained) {
-      send(response, refusal(413, too_long()));
-    } else if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) {
-      send(response, refusal(415, "a body comes whole and as it is, with its Content-Length"));
-    } else if (!limit.admit(RateLimit::Clock::now())) {
-      response.set_header("Retry-After", "1");
-      send(response, refusal(429, "too many requests; wait a second"));
-    } else {
-      return false;
+  explicit State(const ServerOptions& o) : options(o), limit(o.requests_per_s, o.burst) {
+    listener = listening_socket(options);
+    port = port_of(listener);
+    if (::pipe(wake) != 0) throw ConfigError("explore: no pipe can be had");
+    for (const int fd : wake) ::fcntl(fd, F_SETFL, O_NONBLOCK), ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  ~State() {
+    for (const int fd : {listener, wake[0], wake[1]}) {
+      if (fd >= 0) ::close(fd);
     }
+  }
+
+  void call() const { static_cast<void>(!::write(wake[1], "x", 1)); }
+
+  void make_answers() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      work.wait(lock, [&] { return over || !jobs.empty(); });
+      if (over) return;
+      Job job = std::move(jobs.front());
+      jobs.pop_front();
+      lock.unlock();
+      std::string bytes = reply_of(std::move(job.request));
+      lock.lock();
+      made.push_back({job.connection, std::move(bytes)});
+      call();
+    }
+  }
+
+  void welcome(Clock::time_point now) {
+    while (true) {
+      const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room()) continue;
+      if (fd < 0) return;
+      const int yes = 1;
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      if (connections.size() >= kMostConnections && !make_room()) {
+        ::close(fd);
+        continue;
+      }
+      connections.push_back(std::make_unique<Connection>(fd, now));
+    }
+  }
+
+  /// The first is the oldest.
+  bool make_room() {
+    const auto slow = std::find_if(connections.begin(), connections.end(), [](const auto& c) {
+      return c->stage() == Stage::kReading || c->stage() == Stage::kLeaving;
+    });
+    if (slow == connections.end()) return false;
+    connections.erase(slow);
     return true;
   }
 
-  void set_up() {
-    server.new_task_queue = [] { return new httplib::ThreadPool(kWorkers); };
-    server.set_socket_options(socket_options);
-    server.set_tcp_nodelay(true);
-    server.set_keep_alive_max_count(1);  // a browser's idle connections would each hold a worker
-    server.set_keep_alive_timeout(1);
-    server.set_read_timeout(5);
-    server.set_write_timeout(5);
-    server.set_payload_max_length(kMostBody);
-    server.set_default_headers(security_headers());
-    server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      using Next = httplib::Server::HandlerResponse;
-      if (refuse(request, response) || send_asset(request, response)) return Next::Handled;
-      if (request.method == "POST") return Next::Unhandled;  // its body comes first
-      send(response, answer(api_request(request)));
-      return Next::Handled;
-    });
-    server.Post("/api/v1/[a-z]*", [](const httplib::Request& request, httplib::Response& response) {
-      send(response, answer(api_request(request)));
-    });
-    server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.content_length_ > 0) return;
-      const int status = response.status;
-      send(response, refusal(status, status == 413   ? too_long()
-                                     : status == 404 ? "no such page; the API is under /api/v1/"
-                                                     : "this is not a request that can be read"));
-    });
+  /// A request that is whole goes to the workers; one that is refused is answered at once.
+  void look_at(Connection& c, Clock::time_point now) {
+    HttpRequest request;
+    const HttpProgress progress = read_http(c.received(), kMostBody, request);
+    const bool head_alone = request.method == "HEAD";
+    if (progress.state == HttpProgress::State::kRefused) {
+      const std::string why = progress.status == 413 ? fmt::format("a body holds at most {} bytes", kMostBody)
+                                                     : std::string(progress.reason);
+      return c.answer(reply(refusal(progress.status, why), head_alone), now);
+    }
+    if (progress.state == HttpProgress::State::kMore || progress.state == HttpProgress::State::kHead) {
+      if (c.hung_up()) c.end();
+      return;
+    }
+    if (const auto no = stranger(request)) return c.answer(reply(*no, head_alone), now);
+    if (!limit.admit(now)) {
+      ApiAnswer later = refusal(429, "too many requests; wait a second");
+      later.headers.emplace_back("Retry-After", "1");
+      return c.answer(reply(later, head_alone), now);
+    }
+    c.answering();
+    const std::lock_guard lock(mutex);
+    jobs.push_back({&c, std::move(request)});
+    work.notify_one();
+  }
+
+  void hand_out(Clock::time_point now) {
+    std::array<char, 256> drained;
+    while (::read(wake[0], drained.data(), drained.size()) > 0) {
+    }
+    std::vector<Made> ready;
+    {
+      const std::lock_guard lock(mutex);
+      ready.swap(made);
+    }
+    for (Made& m : ready) m.connection->answer(std::move(m.bytes), now);
+  }
+
+  void serve(Connection& c, short events, Clock::time_point now) {
+    if (events != 0 && c.stage() == Stage::kWriting) c.write(now);
+    if (events != 0 && (c.stage() == Stage::kReading || c.stage() == Stage::kLeaving) && c.read()) look_at(c, now);
+    if (c.stage() == Stage::kAnswering || now < c.deadline()) return;
+    if (c.stage() != Stage::kReading) return c.end();
+    c.answer(reply(refusal(408, "the request did not come to its end"), false), now);
+  }
+
+  bool answers_under_way() const {
+    return std::any_of(connections.begin(), connections.end(),
+                       [](const auto& c) { return c->stage() == Stage::kAnswering || c->stage() == Stage::kWriting; });
+  }
+
+  void talk() {
+    Clock::time_point last = Clock::time_point::max();
+    std::vector<pollfd> watched;
+    while (true) {
+      Clock::time_point now = Clock::now();
+      if (stopping && last == Clock::time_point::max()) last = now + kGrace;
+      if (stopping && (now >= last || !answers_under_way())) return;
+      watched.assign({{.fd = stopping ? -1 : listener, .events = POLLIN, .revents = 0},
+                      {.fd = wake[0], .events = POLLIN, .revents = 0}});
+      Clock::time_point next = last;
+      for (const auto& c : connections) {
+        const bool idle = c->stage() == Stage::kAnswering;
+        watched.push_back({.fd = idle ? -1 : c->fd(),
+                           .events = static_cast<short>(c->stage() == Stage::kWriting ? POLLOUT : POLLIN),
+                           .revents = 0});
+        if (!idle) next = std::min(next, c->deadline());
+      }
+      int wait = -1;
+      if (next != Clock::time_point::max())
+        wait = std::max(0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(next - now).count()));
+      if (::poll(watched.data(), watched.size(), wait) < 0 && errno != EINTR) return;
+      now = Clock::now();
+      for (std::size_t i = 0; i + 2 < watched.size(); ++i) serve(*connections[i], watched[i + 2].revents, now);
+      if (watched[1].revents != 0) hand_out(now);
+      std::erase_if(connections, [](const auto& c) { return c->stage() == Stage::kOver; });
+      if (watched[0].revents != 0) welcome(now);
+    }
   }
 };
 
-ExploreServer::ExploreServer(const ServerOptions& options) : state_(std::make_unique<State>(options)) {
-  state_->set_up();
-  errno = 0;
-  const std::string& address = options.address;
-  const int port = options.port == 0                                    ? state_->server.bind_to_any_port(address)
-                   : state_->server.bind_to_port(address, options.port) ? options.port
-                                                                        : -1;
-  if (port <= 0) throw ConfigError(cannot_listen(options, errno));
-  state_->port = port;
-}
+ExploreServer::ExploreServer(const ServerOptions& options) : state_(std::make_unique<State>(options)) {}
 
 ExploreServer::~ExploreServer() = default;
 
@@ -194,18 +334,30 @@ std::string ExploreServer::url() const {
 }
 
 void ExploreServer::run() {
-  state_->entered = true;
-  if (!state_->stopping) state_->server.listen_after_bind();
-  state_->ended = true;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < kWorkers; ++i) workers.emplace_back([this] { state_->make_answers(); });
+  state_->talk();
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->over = true;
+  }
+  state_->work.notify_all();
+  for (std::thread& worker : workers) worker.join();
+  state_->connections.clear();
 }
 
-/// httplib forgets a stop() that comes before it listens: that moment is waited for.
 void ExploreServer::stop() {
-  if (state_->stopping.exchange(true)) return;
-  while (state_->entered && !state_->ended) {
-    if (state_->server.is_running()) return state_->server.stop();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  state_->stopping = true;
+  state_->call();
+}
+
+std::string ExploreServer::reply_to(std::string_view bytes) {
+  HttpRequest request;
+  const HttpProgress progress = read_http(bytes, kMostBody, request);
+  if (progress.state == HttpProgress::State::kRefused) return reply(refusal(progress.status, progress.reason), false);
+  if (progress.state != HttpProgress::State::kDone) return "";
+  if (const auto no = stranger(request)) return reply(*no, false);
+  return reply_of(std::move(request));
 }
 
 }  // namespace roofcast

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace roofcast {
 
@@ -22,9 +23,13 @@ class ExploreServer {
 
   int port() const;
   std::string url() const;  ///< "http://127.0.0.1:8377/"
-  /// Serves until stop() is called, from another thread; answers under way are finished.
+  /// Serves until stop() is called, from another thread; answers under way are finished, unless a client does not take
+  /// them.
   void run();
   void stop();
+
+  /// What the server sends for these bytes, whole: for tests without a socket. Empty where more has to come.
+  static std::string reply_to(std::string_view bytes);
 
  private:
   struct State;

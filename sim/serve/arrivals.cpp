@@ -38,7 +38,7 @@ double gap_variation(ConfigReader& in) {
 
 void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
   arrivals.trace_file = beside(in.text("file"), in.mark_of("file"));
-  if (!std::filesystem::exists(arrivals.trace_file)) {
+  if (std::error_code unknown; !std::filesystem::exists(arrivals.trace_file, unknown)) {
     in.fail("file", fmt::format("no such file '{}'", arrivals.trace_file));
   }
   std::vector<std::string_view> formats;

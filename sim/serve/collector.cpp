@@ -16,6 +16,8 @@ void Collector::request(const RequestRecord& r) {
   m.e2el_ms.add(r.e2el.in(kMillisecond));
   m.queue_ms.add(r.queue.in(kMillisecond));
   if (r.output_tokens > 1) m.tpot_ms.add(r.tpot().in(kMillisecond));
+  const Seconds arrival = r.arrival - begin_.seconds();
+  watch_.served(arrival, r.queue, arrival + r.e2el);
   const bool good = (!objectives_.ttft || r.ttft <= *objectives_.ttft) &&
                     (!objectives_.tpot || r.tpot() <= *objectives_.tpot) &&
                     (!objectives_.e2el || r.e2el <= *objectives_.e2el);
@@ -62,6 +64,19 @@ void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill
   Work& later = later_[prefill];
   later.busy_seconds += rest * whole.busy_seconds, later.flops += rest * whole.flops;
   later.bytes += rest * whole.bytes;
+}
+
+void Collector::cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
+  ++metrics_.cancelled, failed();
+  metrics_.cancelled_tokens += tokens;
+  const Seconds came = (arrival - begin_).seconds();
+  const bool for_waiting = !waited || *waited * 2.0 > (end - arrival).seconds();
+  for_waiting ? watch_.dropped(came) : watch_.served(came, *waited, (end - begin_).seconds());
+}
+
+ServingMetrics Collector::finish(double burstiness, double slack) {
+  metrics_.load = watch_.verdict(burstiness, slack);
+  return finish();
 }
 
 ServingMetrics Collector::finish() {

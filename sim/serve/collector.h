@@ -1,6 +1,8 @@
 #pragma once
 // Gathers what clients see, and passes it on to an observer.
 
+#include <optional>
+
 #include "sim/serve/observer.h"
 #include "sim/serve/sim_time.h"
 
@@ -20,11 +22,12 @@ class Collector {
   void request(const RequestRecord& record);
   void failed() { ++metrics_.failed, --open_; }
   void lost() { ++metrics_.lost, failed(); }
-  void rejected() { ++metrics_.rejected, failed(); }
-  void cancelled(int tokens) {
-    ++metrics_.cancelled, failed();
-    metrics_.cancelled_tokens += tokens;
+  void rejected(SimTime arrival) {
+    ++metrics_.rejected, failed();
+    watch_.dropped((arrival - begin_).seconds());
   }
+  /// Given up by its client at `end`, with so many tokens; `waited` is empty where it never ran.
+  void cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end);
   void replied(SimTime at) { end_ = std::max(end_, at); }
   void step(const StepRecord& record);
   /// Work of a replica, all its GPUs together, over a run.
@@ -44,6 +47,8 @@ class Collector {
   SimTime end_time() const { return std::max(begin_, end_); }
   ServingMetrics& metrics() { return metrics_; }
   ServingMetrics finish();
+  /// The same for open arrivals, with what they did to the machine: LoadWatch::verdict.
+  ServingMetrics finish(double burstiness, double slack);
 
  private:
   void add(const Work& work, double share, bool prefill);
@@ -54,7 +59,8 @@ class Collector {
   SimTime begin_, end_;
   bool begun_ = false;
   std::int64_t open_ = 0;  ///< counted requests under way
-  Work later_[2];          ///< after the last of them ended, by `prefill`: counts if another is sent
+  LoadWatch watch_;
+  Work later_[2];  ///< after the last of them ended, by `prefill`: counts if another is sent
 };
 
 }  // namespace roofcast

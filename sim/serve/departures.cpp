@@ -56,8 +56,11 @@ bool Departures::due() const {
 
 void Departures::drop_cancelled(std::vector<EndedRequest>& ended) {
   if (cancelled_.empty()) return;
+  const auto with_step = static_cast<std::ptrdiff_t>(ended.size());
   const auto has_ended = [&](Slot slot) {
-    return std::any_of(ended.begin(), ended.end(), [slot](const EndedRequest& e) { return e.slot == slot; });
+    if (parts_.requests[slot].phase == Phase::kEnded) return true;
+    const auto handed_over = [slot](const EndedRequest& e) { return e.handed_over && e.slot == slot; };
+    return parts_.options.prefill_only && std::any_of(ended.begin(), ended.begin() + with_step, handed_over);
   };
   for (const Slot slot : std::exchange(cancelled_, {})) {
     if (landing(parts_.requests[slot])) {

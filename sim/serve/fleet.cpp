@@ -14,6 +14,7 @@ constexpr BytesPerSecond kWeightsBandwidth{2e9};
 FailureSpec parse_failures(ConfigReader in, int replicas) {
   static constexpr std::array<std::string_view, 2> kRequests{"requeue", "fail"};
   FailureSpec spec;
+  spec.mark = in.mark_of("mtbf");
   if (in.has("mtbf")) {
     spec.mtbf = in.time("mtbf");
     if (*spec.mtbf < Seconds(1)) in.fail("mtbf", "'mtbf' must be at least 1 s");
@@ -60,20 +61,18 @@ FleetStates::FleetStates(const FleetSpec& spec, int replicas, int begin, int pre
     members_.push_back({.state = i < begin ? ReplicaState::kActive : ReplicaState::kOff,
                         .ready = {},
                         .failures = Random(seed).fork(2000 + static_cast<std::uint64_t>(i))});
+    ++counts_[static_cast<std::size_t>(members_.back().state)];
   }
   note(SimTime());
-}
-
-int FleetStates::count(ReplicaState state) const {
-  return static_cast<int>(
-      std::count_if(members_.begin(), members_.end(), [state](const Member& m) { return m.state == state; }));
 }
 
 int FleetStates::paid() const {
   return count(ReplicaState::kStarting) + count(ReplicaState::kActive) + count(ReplicaState::kDraining);
 }
 
+/// What a fleet that is not scaled costs is known without.
 void FleetStates::note(SimTime now) {
+  if (!spec_.autoscaling) return;
   if (!changes_.empty() && changes_.back().at == now) {
     changes_.back().paid = paid();
   } else {
@@ -83,6 +82,8 @@ void FleetStates::note(SimTime now) {
 
 void FleetStates::set(int i, ReplicaState state, SimTime now) {
   Member& m = members_[static_cast<std::size_t>(i)];
+  --counts_[static_cast<std::size_t>(m.state)];
+  ++counts_[static_cast<std::size_t>(state)];
   m.state = state;
   const Seconds start = i < prefill_ ? spec_.prefill_cold_start.value_or(spec_.cold_start) : spec_.cold_start;
   if (state == ReplicaState::kStarting) m.ready = now + SimTime::of(start);

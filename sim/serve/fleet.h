@@ -1,6 +1,7 @@
 #pragma once
 // Replicas that come and go: started and stopped by an autoscaler, and lost when a GPU fails.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,6 +19,7 @@ struct FailureSpec {
   };
   std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponential
   Seconds repair{1800};         ///< until the replica can start again, cold
+  Mark mark{};                  ///< where they are asked for
   bool requeue = true;          ///< its requests go to other replicas, tokens so far kept; false: they fail
   std::vector<Event> events{};  ///< failures at known times
 };
@@ -40,7 +42,7 @@ class FleetStates {
   FleetStates(const FleetSpec& spec, int replicas, int begin, int prefill, std::uint64_t seed);
 
   ReplicaState state(int i) const { return members_[static_cast<std::size_t>(i)].state; }
-  int count(ReplicaState state) const;
+  int count(ReplicaState state) const { return counts_[static_cast<std::size_t>(state)]; }
   int size() const { return static_cast<int>(members_.size()); }
   /// Changes a state at that time; kStarting notes when it ends.
   void set(int i, ReplicaState state, SimTime now);
@@ -70,7 +72,8 @@ class FleetStates {
 
   FleetSpec spec_;
   int prefill_;
-  double failure_rate_ = 0;  ///< of a GPU, 1/s
+  std::array<int, 5> counts_{};  ///< by ReplicaState
+  double failure_rate_ = 0;      ///< of a GPU, 1/s
   std::vector<Member> members_;
   std::vector<Change> changes_;
 };

@@ -225,7 +225,8 @@ LengthSpec parse_length(ConfigReader in) {
       break;
     default: {
       const std::string path = beside(in.text("file"), in.mark_of("file"));
-      if (!std::filesystem::exists(path)) in.fail("file", fmt::format("no such file '{}'", path));
+      if (std::error_code unknown; !std::filesystem::exists(path, unknown))
+        in.fail("file", fmt::format("no such file '{}'", path));
       length.law = read_lengths(path, in.text("column", ""));
     }
   }

@@ -48,6 +48,7 @@ struct LiveRequest {
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
   bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
+  bool arrived : 1 = false;    ///< waiting: in the replica's queue, no longer on its way there
 };
 
 /// Runs as soon as its cache, which is under way, is here.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "sim/serve/load_watch.h"
 
 namespace roofcast {
 
@@ -65,6 +66,7 @@ struct ClientMetrics {
 
 struct ServingMetrics {
   Seconds duration{};
+  LoadVerdict load;                        ///< of open arrivals
   std::int64_t completed = 0, failed = 0;  ///< failed: the next two, and what can never run
   std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`

@@ -42,7 +42,7 @@ void Replica::submit_prefilled(Slot slot, SimTime now) {
 void Replica::arrive(Slot slot, SimTime ready) {
   parts_.queue.send(ready, slot);
   if (!busy_) {
-    if (parts_.queue.inbox().size() == 1) ++generation_;
+    if (parts_.queue.on_their_way() == 1) ++generation_;
   } else if (run_.whole && run_.steps > 1 && arrival_matters()) {
     const std::int64_t steps = steps_until_seen(ready, run_.steps);
     if (steps < run_.steps) price_run(steps);
@@ -104,7 +104,7 @@ void Replica::withdraw(int source, SimTime now, std::vector<Slot>& out) {
 SimTime Replica::due() const {
   if (busy_) return run_.end;
   SimTime first(std::numeric_limits<std::int64_t>::max());
-  if (!parts_.queue.inbox().empty()) first = parts_.queue.inbox().front().ready;
+  if (parts_.queue.on_their_way() > 0) first = parts_.queue.first_ready();
   if (!landings().empty()) first = std::min(first, landings().front().at);
   return std::max(idle_since_, woken_ ? std::min(first, wake_) : first);
 }
@@ -131,7 +131,7 @@ void Replica::take_arrivals(SimTime now) {
   const bool ahead = engine.async_scheduling && engaged;
   const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
   std::vector<int> of_ranks;
-  while (!parts_.queue.inbox().empty() && parts_.queue.inbox().front().ready <= seen) {
+  while (parts_.queue.on_their_way() > 0 && parts_.queue.first_ready() <= seen) {
     const Slot slot = parts_.queue.take_arrival();
     if (parts_.ranks.active()) parts_.ranks.assign(parts_.requests[slot], of_ranks);
     parts_.queue.push(slot);
@@ -168,8 +168,7 @@ std::int64_t Replica::run_length() {
   limit = std::min(limit, parts_.scheduler->steady_steps(plan_));
   limit = parts_.batch.steps_in(pool().room(), limit);
   const RequestQueue& queue = parts_.queue;
-  if (limit > 1 && !queue.inbox().empty() && arrival_matters())
-    limit = steps_until_seen(queue.inbox().front().ready, limit);
+  if (limit > 1 && queue.on_their_way() > 0 && arrival_matters()) limit = steps_until_seen(queue.first_ready(), limit);
   if (limit > 1 && !landings().empty()) {
     const Seconds left = (landings().front().at - run_.start).seconds();
     limit = pricer_.steps_within(run_.rows, run_.context, parts_.query_len, left, limit);
@@ -198,7 +197,7 @@ void Replica::start_run(SimTime now) {
       !plan_.has_prefill() && parts_.kv.moved() == Bytes(0) && !parts_.options.speculation.active() && engine.kv_cache;
   if (run_.whole) {
     // run_length() looks at what is on its way with the planning_lag() of this run's steps.
-    if (engine.scheduler_launches && engine.async_scheduling && !parts_.queue.inbox().empty())
+    if (engine.scheduler_launches && engine.async_scheduling && parts_.queue.on_their_way() > 0)
       run_.cost = pricer_.decode_run(run_.rows, run_.context, parts_.query_len, 1);
     return price_run(run_length());
   }

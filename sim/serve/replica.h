@@ -18,7 +18,7 @@ class Replica {
   void submit_prefilled(Slot slot, SimTime now);
 
   /// When something happens next here; nothing while idle with nothing under way.
-  bool pending() const { return busy_ || woken_ || !parts_.queue.inbox().empty() || !parts_.link.landings().empty(); }
+  bool pending() const { return busy_ || woken_ || parts_.queue.on_their_way() > 0 || !parts_.link.landings().empty(); }
   SimTime due() const;
   /// Counts changes of due(), so that what was scheduled before can be told apart.
   std::uint32_t generation() const { return generation_; }

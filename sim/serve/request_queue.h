@@ -1,10 +1,8 @@
 #pragma once
 // Requests that were sent to a replica and do not run yet.
 
-#include <algorithm>
 #include <deque>
 
-#include "base/error.h"
 #include "sim/serve/waiting_queue.h"
 
 namespace roofcast {
@@ -12,31 +10,34 @@ namespace roofcast {
 /// First on their way through the front end, by the time at which the engine sees them, then waiting to be admitted.
 class RequestQueue {
  public:
-  struct Arrival {
-    SimTime ready;
-    Slot slot;
-  };
-  RequestQueue(RequestTable& requests, QueuePolicy policy) : requests_(requests), waiting_(policy) {}
+  RequestQueue(RequestTable& requests, QueuePolicy policy) : requests_(requests), waiting_(requests, policy) {}
 
   void send(SimTime ready, Slot slot) {
-    inbox_.push_back({ready, slot});
-    prompt_tokens_ += requests_[slot].prompt;
+    LiveRequest& r = requests_[slot];
+    r.arrived = false;
+    inbox_.push_back({ready, slot, r.epoch});
+    ++on_their_way_;
+    prompt_tokens_ += r.prompt;
   }
-  const std::deque<Arrival>& inbox() const { return inbox_; }
+  std::size_t on_their_way() const { return on_their_way_; }
+  /// When the engine sees the first of those on their way.
+  SimTime first_ready() const { return inbox_.front().ready; }
   Slot take_arrival() {
     const Slot slot = inbox_.front().slot;
     inbox_.pop_front();
+    --on_their_way_;
+    skip_removed();
     return slot;
   }
 
   const WaitingQueue& waiting() const { return waiting_; }
   void push(Slot slot) {
-    waiting_.push(slot, requests_[slot]);
-    waiting_tokens_ += requests_[slot].target;
+    waiting_.push(slot);
+    begin_to_wait(slot);
   }
   void push_preempted(Slot slot) {
-    waiting_.push_preempted(slot, requests_[slot]);
-    waiting_tokens_ += requests_[slot].target;
+    waiting_.push_preempted(slot);
+    begin_to_wait(slot);
   }
   void pop() {
     waiting_tokens_ -= requests_[waiting_.front()].target;
@@ -50,37 +51,59 @@ class RequestQueue {
   void admitted(Slot slot) { waiting_tokens_ -= requests_[slot].target; }
   /// Takes out one request, wherever it is.
   void remove(Slot slot) {
-    const auto at = std::find_if(inbox_.begin(), inbox_.end(), [slot](const Arrival& a) { return a.slot == slot; });
-    if (at != inbox_.end()) {
-      inbox_.erase(at);
-    } else {
-      SIM_CHECK(waiting_.erase(slot), "a waiting request is in a queue");
-      waiting_tokens_ -= requests_[slot].target;
+    LiveRequest& r = requests_[slot];
+    ++r.epoch;
+    if (r.arrived) {
+      waiting_tokens_ -= r.target;
+      return waiting_.removed();
     }
+    --on_their_way_;
+    skip_removed();
   }
   /// Visits those that wait, then those on their way.
   template <class F>
   void for_each(F visit) const {
     waiting_.for_each(visit);
-    for (const Arrival& arrival : inbox_) visit(arrival.slot);
+    for (const Arrival& arrival : inbox_) {
+      if (comes(arrival)) visit(arrival.slot);
+    }
   }
   /// Takes out all: those that wait in order, then those on their way.
   void clear(std::vector<Slot>& out) {
     for (; !waiting_.empty(); waiting_.pop()) out.push_back(waiting_.front());
-    for (const Arrival& arrival : inbox_) out.push_back(arrival.slot);
+    for (const Arrival& arrival : inbox_) {
+      if (comes(arrival)) out.push_back(arrival.slot);
+    }
     inbox_.clear();
+    on_their_way_ = 0;
     waiting_tokens_ = prompt_tokens_ = 0;
   }
 
-  std::size_t size() const { return inbox_.size() + waiting_.size(); }
+  std::size_t size() const { return on_their_way_ + waiting_.size(); }
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< to prefill, of those that wait
   /// Of the prompts of all requests here, running ones included; left() tells that one is gone.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
   void left(const LiveRequest& request) { prompt_tokens_ -= request.prompt; }
 
  private:
+  struct Arrival {
+    SimTime ready;
+    Slot slot;
+    std::uint32_t epoch;
+  };
+  bool comes(const Arrival& arrival) const { return requests_[arrival.slot].epoch == arrival.epoch; }
+  void skip_removed() {
+    while (!inbox_.empty() && !comes(inbox_.front())) inbox_.pop_front();
+  }
+  void begin_to_wait(Slot slot) {
+    LiveRequest& r = requests_[slot];
+    r.arrived = true;
+    waiting_tokens_ += r.target;
+  }
+
   RequestTable& requests_;
-  std::deque<Arrival> inbox_;
+  std::deque<Arrival> inbox_;  ///< those that were removed among them, but not first
+  std::size_t on_their_way_ = 0;
   WaitingQueue waiting_;
   std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0;
 };

@@ -16,6 +16,8 @@ using Kind = EventQueue::Kind;
 
 /// What a client waits before it goes on after a request was refused.
 constexpr Seconds kRefusal = kMillisecond;
+/// Share of the requests by which the last of a load that changes by itself may be behind without being too much.
+constexpr double kBurst = 0.05;
 
 }  // namespace
 
@@ -114,7 +116,12 @@ ServingMetrics Simulation::run() {
     SIM_CHECK(replica->outstanding() == 0 && replica->outstanding_tokens() == 0, "no prompt is left anywhere");
   }
   if (fleet_) account_fleet();
-  return collector_.finish();
+  const ArrivalSpec& arrivals = workload_.arrivals;
+  const bool open = !closed() && arrivals.process != ArrivalSpec::Process::kAllAtOnce;
+  if (!open) return collector_.finish();
+  const bool even =
+      arrivals.process != ArrivalSpec::Process::kTrace && arrivals.profile.empty() && workload_.clients.empty();
+  return collector_.finish(arrivals.process == ArrivalSpec::Process::kGamma ? arrivals.cv : 1.0, even ? 0.0 : kBurst);
 }
 
 void Simulation::arrive(SimTime now) {
@@ -154,7 +161,7 @@ void Simulation::send(const Request& request, SimTime now) {
   if (front_.replicas() == 0) return wait_for_replica(slot, now);
   Replica& replica = front_.pick(request);
   if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
-    if (live.counted) collector_.rejected();
+    if (live.counted) collector_.rejected(now);
     return refuse(slot, now);
   }
   ++in_flight_;
@@ -264,7 +271,10 @@ void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
 void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) {
   if (!r.counted) return;
   collector_.replied(ended.delivered);
-  if (r.cancelled) return collector_.cancelled(r.produced);
+  if (r.cancelled) {
+    const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - r.arrival).seconds()) : std::nullopt;
+    return collector_.cancelled(r.produced, r.arrival, waited, ended.delivered);
+  }
   collector_.request({.id = r.id,
                       .arrival = r.arrival.seconds(),
                       .queue = (r.scheduled - r.arrival).seconds(),
@@ -297,6 +307,7 @@ bool Simulation::warmup_ends() const {
 /// A request that ended gives back its slot, and the cache that a prefill replica may still hold for it. True when it
 /// was the last of the warm-up: then all users begin anew.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
+  fruitless_failures_ = 0;
   const LiveRequest& r = requests_[slot];
   if (r.held) {
     const int source = r.source;

@@ -1,6 +1,8 @@
 // Replicas that come and go: decisions of the autoscaler, cold starts, failures and what becomes of the requests.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -10,6 +12,9 @@ using Kind = EventQueue::Kind;
 
 /// LiveRequest::replica of a request that waits at the gateway.
 constexpr std::uint16_t kNowhere = 0xffff;
+
+/// Failures in a row without a request that ends, beside one of each replica: more, and none will ever end.
+constexpr std::int64_t kMostFruitless = 10'000;
 
 }  // namespace
 
@@ -150,6 +155,12 @@ void Simulation::fail_replica(int replica, SimTime now) {
   const ReplicaState state = fleet_->state(replica);
   if (state == ReplicaState::kOff || state == ReplicaState::kDown) return;
   ++collector_.metrics().replica_failures;
+  if (++fruitless_failures_ > kMostFruitless + fleet_->size()) {
+    throw ConfigError(options_.fleet.failures->mark,
+                      fmt::format("replicas fail before they can serve: {} failures and no request that ended; a "
+                                  "longer 'mtbf' or a shorter 'repair' would let them",
+                                  fruitless_failures_ - 1));
+  }
   if (state == ReplicaState::kActive) role_of(replica).remove(at(replica));
   change(replica, ReplicaState::kDown, now);
   push_fleet(now + SimTime::of(options_.fleet.failures->repair), FleetEvent::kRepaired, replica);
@@ -246,7 +257,7 @@ bool Simulation::leaves_service(int replica, SimTime now) {
 void Simulation::wait_for_replica(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
   if (options_.max_queue > 0 && gateway_.size() >= static_cast<std::size_t>(options_.max_queue)) {
-    if (r.counted) collector_.rejected();
+    if (r.counted) collector_.rejected(now);
     return refuse(slot, now);
   }
   ++in_flight_;

@@ -105,7 +105,8 @@ class Simulation {
   Request next_;
   std::int64_t sent_ = 0, in_flight_ = 0;
   SimTime main_begin_, stop_sending_;
-  std::uint32_t users_ = 0;  ///< generation: those of the warm-up, those who begin anew
+  std::uint32_t users_ = 0;              ///< generation: those of the warm-up, those who begin anew
+  std::int64_t fruitless_failures_ = 0;  ///< of replicas, since the last request ended
   bool exhausted_ = false;
   bool enough_ = false;  ///< the observer has seen what it wanted
   std::optional<FleetStates> fleet_;

@@ -28,7 +28,7 @@ constexpr std::array<TraceFormat, 7> kFormats = {{
 }};
 
 /// Traces of millions of requests stay below this.
-constexpr std::size_t kLargestTrace = std::size_t{4} << 30;
+constexpr std::size_t kLargestTrace = std::size_t{1} << 30;
 
 /// The format by the first line of the file, or nothing.
 std::string_view format_of(std::string_view text) {

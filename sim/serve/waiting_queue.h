@@ -23,89 +23,106 @@ struct QueuePolicyName {
 std::span<const QueuePolicyName> queue_policies();
 QueuePolicy queue_policy(const std::string& name);  ///< throws ConfigError for an unknown name
 
-/// A queue for fcfs, a heap for the others. What was preempted comes back ahead of what never ran.
+/// A queue for fcfs, a heap for the others. What was preempted comes back ahead of what never ran. A request that is
+/// removed leaves its entry behind, of an epoch that has passed: nothing is searched, however many wait.
 class WaitingQueue {
  public:
-  explicit WaitingQueue(QueuePolicy policy) : policy_(policy) {}
+  WaitingQueue(const RequestTable& requests, QueuePolicy policy) : requests_(requests), policy_(policy) {}
 
-  void push(Slot slot, const LiveRequest& request) {
-    if (policy_ == QueuePolicy::kFcfs) {
-      queue_.push_back(slot);
-    } else {
-      push_heap({key_of(request), order_++, slot});
-    }
+  void push(Slot slot) {
+    const LiveRequest& request = requests_[slot];
+    first_come() ? queue_.push_back({slot, request.epoch})
+                 : push_heap({key_of(request), order_++, {slot, request.epoch}});
+    ++size_;
   }
-  void push_preempted(Slot slot, const LiveRequest& request) {
-    if (policy_ == QueuePolicy::kFcfs) {
-      queue_.push_front(slot);
-    } else {
-      push_heap({policy_ == QueuePolicy::kPriority ? key_of(request) : std::int64_t{-1}, -order_++, slot});
-    }
+  void push_preempted(Slot slot) {
+    const LiveRequest& request = requests_[slot];
+    first_come() ? queue_.push_front({slot, request.epoch})
+                 : push_heap({policy_ == QueuePolicy::kPriority ? key_of(request) : std::int64_t{-1},
+                              -order_++,
+                              {slot, request.epoch}});
+    ++size_;
   }
-  Slot front() const { return policy_ == QueuePolicy::kFcfs ? queue_.front() : heap_.front().slot; }
+  Slot front() const { return first_come() ? queue_.front().slot : heap_.front().entry.slot; }
   void pop() {
-    if (policy_ == QueuePolicy::kFcfs) {
-      queue_.pop_front();
-    } else {
-      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
-      heap_.pop_back();
-    }
+    pop_entry();
+    --size_;
+    skip_removed();
   }
-  /// Takes one out of the middle; false when it is not here.
-  bool erase(Slot slot) {
-    if (policy_ == QueuePolicy::kFcfs) {
-      const auto at = std::find(queue_.begin(), queue_.end(), slot);
-      if (at == queue_.end()) return false;
-      queue_.erase(at);
-      return true;
-    }
-    const auto at = std::find_if(heap_.begin(), heap_.end(), [slot](const Key& key) { return key.slot == slot; });
-    if (at == heap_.end()) return false;
-    heap_.erase(at);
-    std::make_heap(heap_.begin(), heap_.end(), std::greater<>{});
-    return true;
+  /// The epoch of a request that waits here has just passed.
+  void removed() {
+    --size_;
+    skip_removed();
   }
   /// Offers in order all that wait, until `offer` says kStop; what it does not take stays where it was.
   enum class Offer { kTaken, kSkipped, kStop };
   template <class F>
   void offer_all(F offer) {
-    std::deque<Slot> slots = std::exchange(queue_, {});
+    std::deque<Entry> entries = std::exchange(queue_, {});
     std::vector<Key> keys = std::exchange(heap_, {});
     std::sort(keys.begin(), keys.end());
     Offer answer = Offer::kSkipped;
-    for (const Slot slot : slots) {
-      if (answer != Offer::kStop) answer = offer(slot);
-      if (answer != Offer::kTaken) queue_.push_back(slot);
+    for (; !entries.empty(); entries.pop_front()) {
+      if (!waits(entries.front())) continue;
+      answer = offer(entries.front().slot);
+      if (answer == Offer::kStop) break;
+      answer == Offer::kTaken ? void(--size_) : queue_.push_back(entries.front());
     }
+    for (; !queue_.empty(); queue_.pop_back()) entries.push_front(queue_.back());
+    queue_ = std::move(entries);
     for (const Key& key : keys) {
-      if (answer != Offer::kStop) answer = offer(key.slot);
-      if (answer != Offer::kTaken) push_heap(key);
+      if (!waits(key.entry)) continue;
+      if (answer != Offer::kStop) answer = offer(key.entry.slot);
+      answer == Offer::kTaken ? void(--size_) : push_heap(key);
     }
   }
   template <class F>
   void for_each(F visit) const {
-    for (const Slot slot : queue_) visit(slot);
-    for (const Key& key : heap_) visit(key.slot);
+    for (const Entry& entry : queue_) {
+      if (waits(entry)) visit(entry.slot);
+    }
+    for (const Key& key : heap_) {
+      if (waits(key.entry)) visit(key.entry.slot);
+    }
   }
-  std::size_t size() const { return policy_ == QueuePolicy::kFcfs ? queue_.size() : heap_.size(); }
-  bool empty() const { return size() == 0; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   bool first_come() const { return policy_ == QueuePolicy::kFcfs; }
 
  private:
+  struct Entry {
+    Slot slot;
+    std::uint32_t epoch;
+    auto operator<=>(const Entry&) const = default;
+  };
   struct Key {
     std::int64_t key, order;
-    Slot slot;
+    Entry entry;
     auto operator<=>(const Key&) const = default;
   };
+  bool waits(const Entry& entry) const { return requests_[entry.slot].epoch == entry.epoch; }
   std::int64_t key_of(const LiveRequest& r) const { return policy_ == QueuePolicy::kPriority ? r.priority : r.prompt; }
   void push_heap(const Key& key) {
     heap_.push_back(key);
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
+  void pop_entry() {
+    if (first_come()) return queue_.pop_front();
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
+    heap_.pop_back();
+  }
+  /// The front is always one that waits.
+  void skip_removed() {
+    while (!(first_come() ? queue_.empty() : heap_.empty()) &&
+           !waits(first_come() ? queue_.front() : heap_.front().entry))
+      pop_entry();
+  }
 
+  const RequestTable& requests_;
   QueuePolicy policy_;
   std::int64_t order_ = 1;
-  std::deque<Slot> queue_;
+  std::size_t size_ = 0;
+  std::deque<Entry> queue_;
   std::vector<Key> heap_;
 };
 

@@ -55,7 +55,7 @@ void parse_lengths(ConfigReader& in, WorkloadSpec& workload) {
 }
 
 void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
-  if (in.has("requests")) workload.requests = in.integer("requests", Range{1.0, 1e12});
+  if (in.has("requests")) workload.requests = in.integer("requests", Range{1.0, 1e10});
   in.ignore("requests");
   if (in.has("duration")) {
     workload.duration = in.time("duration");
@@ -65,7 +65,7 @@ void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
   workload.start = in.time("start", Seconds(0));
   if (workload.start > Seconds(0) && workload.arrivals.process != Process::kTrace)
     in.fail("start", "'start' cuts the beginning of a trace, or of a mix of clients");
-  workload.warmup_requests = in.integer("warmup_requests", 0, Range{0.0, 1e12});
+  workload.warmup_requests = in.integer("warmup_requests", 0, Range{0.0, 1e10});
   const Process process = workload.arrivals.process;
   if (workload.requests > 0 || process == Process::kTrace) return;
   if (!workload.duration) in.fail("", "a workload needs 'requests', 'duration' or a trace");
@@ -89,6 +89,8 @@ void parse_patience(ConfigReader& in, Patience& patience) {
   ConfigReader map = in.child("timeout");
   patience.first_token = limit(map, "first_token");
   patience.total = limit(map, "total");
+  if (patience.first_token && patience.total && *patience.first_token > *patience.total)
+    map.fail("first_token", "'first_token' is longer than 'total': it would never apply");
   for (const char* key : {"first_token", "total"}) map.ignore(key);
   map.finish();
 }

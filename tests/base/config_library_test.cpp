@@ -58,18 +58,46 @@ TEST_CASE("library: what is not there") {
   const auto refused = [](const char* kind, const std::string& name) {
     return message_of([&] { load_named(kind, name, kOrigin); });
   };
-  CHECK(refused("hardware", "h100") ==
-        "s.yaml:2:6: unknown gpu 'h100'; nearest is 'h100-sxm' (valid: a100-sxm, h100-sxm)");
+  CHECK(refused("hardware", "h10") ==
+        "s.yaml:2:6: unknown gpu 'h10'; nearest is 'h100-sxm' (valid: a100-sxm, h100-sxm)");
   CHECK(refused("hardware", "") == "s.yaml:2:6: unknown gpu '' (valid: a100-sxm, h100-sxm)");
   CHECK(refused("engines", "vllm").starts_with("s.yaml:2:6: unknown engine 'vllm' (there are none) in \'"));
   CHECK(refused("models", "no/such.json") == "s.yaml:2:6: no such model file 'no/such.json'");
   CHECK(refused("models", library.folder.path() + "/") ==
-        "s.yaml:2:6: '" + library.folder.path() + "/' is a directory, not a model file");
+        "s.yaml:2:6: '" + library.folder.path() + "/' is a directory without a config.json, not a model file");
   CHECK(refused("workloads", "x.yml") == "s.yaml:2:6: no such workload file 'x.yml'");
   CHECK(refused("scenarios", "x").starts_with("s.yaml:2:6: unknown scenario 'x' (there are none) in \'"));
   CHECK(refused("sweeps", "x").starts_with("s.yaml:2:6: unknown sweep 'x' (there are none) in \'"));
   for (int i = 0; i < 2; ++i)
     CHECK(refused("models", "broken").find("broken.yaml:2:1: malformed YAML") != std::string::npos);
+}
+
+TEST_CASE("library: other names of what ships, and a model's folder") {
+  const Library library;
+  library.folder.write("models/qwen3-32b.yaml",
+                       "name: qwen3-32b\nsource: https://huggingface.co/Qwen/Qwen3-32B as is\n");
+  library.folder.write("models/qwen3-3b.yaml", "name: qwen3-3b\nhelp: not huggingface.co/Qwen/Qwen3-32B\n");
+  const auto found = [](const char* kind, const char* name) { return shipped_name(kind, name); };
+  CHECK(found("hardware", "H100") == "h100-sxm");
+  CHECK(found("hardware", "A100-SXM") == "a100-sxm");
+  CHECK(found("hardware", "H200").empty());
+  for (const char* name : {"Qwen3-32B", "qwen/qwen3-32b", "Qwen/Qwen3-32B"})
+    CHECK(found("models", name) == "qwen3-32b");
+  CHECK(found("models", "Other/Qwen3-32B").empty());
+  CHECK(load_named("models", "Qwen/Qwen3-32B", kOrigin) == load_named("models", "qwen3-32b", kOrigin));
+  const std::string config = library.folder.write("mine/config.json", "{}");
+  CHECK(path_of_named("models", library.folder.path() + "/mine", kOrigin) == config);
+}
+
+TEST_CASE("library: a document whose file has changed is read anew") {
+  const Library library;
+  const ConfigTree before = load_named("hardware", "a100-sxm", kOrigin);
+  CHECK_FALSE(forget_changed_documents());
+  CHECK(load_named("hardware", "a100-sxm", kOrigin) == before);
+  library.folder.write("hardware/a100-sxm.yaml", "name: another\n");
+  CHECK(load_named("hardware", "a100-sxm", kOrigin) == before);  // remembered, until somebody looks
+  CHECK(forget_changed_documents());
+  CHECK(to_yaml(*load_named("hardware", "a100-sxm", kOrigin)) == "name: another\n");
 }
 
 TEST_CASE("library: a map overrides parts of what it names") {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,16 +30,23 @@ class Running {
     thread_.join();
   }
 
-  /// Sends bytes as they are and returns all that comes back; empty when nobody listens. A client that hangs up tells
-  /// the server that nothing follows, and may go unanswered.
-  std::string ask(const std::string& bytes, bool hang_up = false) const {
+  /// A socket to the server; -1 when nobody listens.
+  int connected() const {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(server.port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+    close(fd);
+    return -1;
+  }
+  /// Sends bytes as they are and returns all that comes back; empty when nobody listens. A client that hangs up tells
+  /// the server that nothing follows, and may go unanswered.
+  std::string ask(const std::string& bytes, bool hang_up = false) const {
+    const int fd = connected();
     std::string reply;
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    if (fd >= 0) {
       (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (hang_up) shutdown(fd, SHUT_WR);
       std::array<char, 65536> buffer;
@@ -178,6 +186,42 @@ TEST_CASE("many ask at once and all are answered") {
   for (const std::string& reply : replies) CHECK(reply == expected);
 }
 
+TEST_CASE("clients that send a byte now and then keep nobody else waiting, and no end of the server") {
+  std::vector<int> slow;
+  {
+    const Running running;
+    for (int i = 0; i < 700; ++i) {  // more than there is room for
+      const int fd = running.connected();
+      if (fd < 0) break;
+      (void)!send(fd, "GET / HTTP/1.1\r\nX: ", 19, MSG_NOSIGNAL);
+      slow.push_back(fd);
+    }
+    CHECK(slow.size() > 100);
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) {
+      CHECK(status_of(running.get("/")) == "HTTP/1.1 200 OK");
+      (void)!send(slow[static_cast<std::size_t>(i)], "a", 1, MSG_NOSIGNAL);
+    }
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));  // as long as one may take to ask
+  }                                                                             // ends while they are still there
+  for (const int fd : slow) close(fd);
+}
+
+TEST_CASE("a client that takes no answer, or sends without end, is left") {
+  const Running running;
+  const int deaf = running.connected(), endless = running.connected();
+  const std::string ask = "GET /chart.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  (void)!send(deaf, ask.data(), ask.size(), MSG_NOSIGNAL);
+  const std::string head = "POST /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n",
+                    more(1 << 16, ' ');
+  ssize_t sent = send(endless, head.data(), head.size(), MSG_NOSIGNAL);
+  for (int i = 0; i < 1000 && sent > 0; ++i) sent = send(endless, more.data(), more.size(), MSG_NOSIGNAL);
+  CHECK(sent < 0);  // 65 MB are not taken
+  CHECK(status_of(running.get("/")) == "HTTP/1.1 200 OK");
+  close(deaf);
+  close(endless);
+}
+
 TEST_CASE("a port that is taken, or an address of no machine here, is said so") {
   const Running running;
   const int port = running.server.port();
@@ -185,6 +229,7 @@ TEST_CASE("a port that is taken, or an address of no machine here, is said so") 
   const std::string taken =
       "--port: " + std::to_string(port) + " on 127.0.0.1 is taken; choose another one, or 0 for any free one";
   CHECK_THROWS_WITH_AS(ExploreServer({.port = port}), taken.c_str(), ConfigError);
+  CHECK_THROWS_AS(ExploreServer({.address = "", .port = 0}), ConfigError);  // not every address of this machine
   CHECK_THROWS_WITH_AS(ExploreServer({.address = "192.0.2.1", .port = 0}),
                        "--bind: cannot listen on '192.0.2.1'; give an address of this machine, such as 127.0.0.1",
                        ConfigError);

@@ -49,6 +49,7 @@ TEST_CASE("departures: a cancelled request leaves with the step, unless it has e
   parts.departures.cancel(ends);
   CHECK(parts.departures.due());
   std::vector<EndedRequest> ended{{ends, SimTime(5)}};
+  parts.requests[ends].phase = Phase::kEnded;
   parts.departures.drop_cancelled(ended);
   REQUIRE(ended.size() == 2);
   CHECK(ended[1].slot == runs);

@@ -93,6 +93,7 @@ TEST_CASE("autoscaler: delays keep it from following every wave") {
 
 TEST_CASE("fleet: seconds paid, and failures by chance as often as they should be") {
   FleetSpec spec;
+  spec.autoscaling.emplace();
   spec.cold_start = Seconds(10);
   spec.failures = FailureSpec{.mtbf = Seconds(1000)};
   FleetStates fleet(spec, 4, 1, 0, 7);

@@ -40,6 +40,34 @@ TEST_CASE("request queue: a preempted request waits first, with all that it has 
   CHECK(q.queue.waiting_tokens() == 13 + 20);
 }
 
+TEST_CASE("request queue: a hundred thousand clients that give up cost no search of the queue") {
+  // A search for each would be 5e9 looks.
+  constexpr int kMany = 100'000;
+  for (const QueuePolicy policy : {QueuePolicy::kFcfs, QueuePolicy::kShortestFirst}) {
+    RequestTable requests;
+    RequestQueue queue{requests, policy};
+    for (int i = 0; i < kMany; ++i) queue.send(SimTime(i), fake::add(requests, 1 + i % 100, 5));
+    for (int i = 0; i < kMany / 2; ++i) queue.push(queue.take_arrival());
+    for (int i = kMany - 1; i > 0; --i) queue.remove(i);  // the youngest first
+    CHECK(queue.size() == 1);
+    CHECK(queue.on_their_way() == 0);
+    CHECK(queue.waiting().front() == 0);
+    CHECK(queue.waiting_tokens() == 1);
+  }
+}
+
+TEST_CASE("request queue: a slot that is used again is another request") {
+  Queued q;
+  q.queue.remove(1);
+  q.requests.remove(1);
+  CHECK(fake::add(q.requests, 70, 5) == 1);
+  q.queue.pop();
+  CHECK(q.queue.waiting().empty());  // what waited there is gone
+  q.queue.push(1);
+  CHECK(q.queue.waiting().front() == 1);
+  CHECK(q.queue.waiting_tokens() == 70);
+}
+
 TEST_CASE("request queue: requests are removed wherever they are") {
   Queued q;
   q.queue.remove(2);  // on its way

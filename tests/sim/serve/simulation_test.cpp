@@ -284,3 +284,30 @@ TEST_CASE("simulation: more bandwidth to the cache and fewer costs are never slo
     last = now;
   }
 }
+
+TEST_CASE("simulation: a run whose queue grows says so, whatever ends it") {
+  // 10 us a token and 1 ms a step: 16 sequences decode at most 16 / (1 ms + 160 us) = 13,800 tokens/s, 138 requests/s.
+  const auto d = fake::deployment(1e6);
+  d->engine.max_num_seqs = 16;
+  WorkloadSpec w;
+  w.prompt_tokens = {LengthSpec::Fixed{10}};
+  w.output_tokens = {LengthSpec::Fixed{100}};
+  w.requests = 3000;
+  w.arrivals.process = ArrivalSpec::Process::kPoisson;
+  const auto load = [&](double rate) {
+    w.arrivals.rate = PerSecond(rate);
+    return simulate(d, w, fake::options()).load;
+  };
+  CHECK_FALSE(load(60).saturated);
+  const LoadVerdict v = load(300);
+  CHECK(v.saturated);
+  CHECK(v.offered.base() == doctest::Approx(300).epsilon(0.1));
+  CHECK(v.sustainable.base() > 60);
+  CHECK(v.sustainable.base() < 138);
+  w.patience.total =
+      Seconds(2);  // those who wait give up: the queue stays short, and the load is too much all the same
+  CHECK(load(300).saturated);
+  w.arrivals.process = ArrivalSpec::Process::kAllAtOnce;
+  w.patience = {};
+  CHECK_FALSE(simulate(d, w, fake::options()).load.saturated);  // no rate, nothing to hold
+}

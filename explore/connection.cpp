@@ -1,0 +1,65 @@
+#include "explore/connection.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace roofcast {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kToAsk{5}, kToTake{10}, kToLeave{1};
+/// What a client sends beyond its request is thrown away, so that it sees the answer; beyond this it is not.
+constexpr std::size_t kMostThrownAway = 1 << 20;
+
+}  // namespace
+
+Connection::Connection(int fd, Clock::time_point now) : fd_(fd), deadline_(now + kToAsk) {}
+
+Connection::~Connection() { ::close(fd_); }
+
+bool Connection::read() {
+  std::array<char, 16384> buffer;
+  const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+  if (got <= 0) {
+    hung_up_ = true;
+    if (got < 0 || stage_ == Stage::kLeaving) stage_ = Stage::kOver;
+    return stage_ == Stage::kReading;
+  }
+  if (stage_ == Stage::kReading) {
+    received_.append(buffer.data(), static_cast<std::size_t>(got));
+    return true;
+  }
+  thrown_away_ += static_cast<std::size_t>(got);
+  if (thrown_away_ > kMostThrownAway) stage_ = Stage::kOver;
+  return false;
+}
+
+void Connection::answer(std::string bytes, Clock::time_point now) {
+  answer_ = std::move(bytes);
+  received_ = {};
+  stage_ = Stage::kWriting;
+  deadline_ = now + kToTake;
+  write(now);
+}
+
+/// The answer is followed by an end, and only then by a close: what the client still sends would else undo the answer.
+void Connection::write(Clock::time_point now) {
+  while (sent_ < answer_.size()) {
+    const ssize_t put = ::send(fd_, answer_.data() + sent_, answer_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (put <= 0) return end();
+    sent_ += static_cast<std::size_t>(put);
+  }
+  ::shutdown(fd_, SHUT_WR);
+  stage_ = hung_up_ ? Stage::kOver : Stage::kLeaving;
+  deadline_ = now + kToLeave;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,44 @@
+#pragma once
+// One client of the explorer: what it has sent, what it is sent, and until when.
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace roofcast {
+
+/// A socket that never blocks. Whatever a client does, it has so long for its request, for taking the answer, and for
+/// hanging up.
+class Connection {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class Stage { kReading, kAnswering, kWriting, kLeaving, kOver };
+
+  Connection(int fd, Clock::time_point now);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  int fd() const { return fd_; }
+  Stage stage() const { return stage_; }
+  Clock::time_point deadline() const { return deadline_; }
+  const std::string& received() const { return received_; }
+  bool hung_up() const { return hung_up_; }  ///< the client sends no more
+
+  /// Takes what has come. True when there is more of the request, or no more will come.
+  bool read();
+  void answering() { stage_ = Stage::kAnswering; }
+  void answer(std::string bytes, Clock::time_point now);
+  void write(Clock::time_point now);
+  void end() { stage_ = Stage::kOver; }
+
+ private:
+  int fd_;
+  Stage stage_ = Stage::kReading;
+  Clock::time_point deadline_;
+  std::string received_, answer_;
+  std::size_t sent_ = 0, thrown_away_ = 0;
+  bool hung_up_ = false;
+};
+
+}  // namespace roofcast
