@@ -31,6 +31,7 @@ int run_report(std::span<const std::string> arguments);
 int run_explore(std::span<const std::string> arguments);
 int run_models(std::span<const std::string> arguments);
 int run_gpus(std::span<const std::string> arguments);
+int run_kernels(std::span<const std::string> arguments);
 int run_engines(std::span<const std::string> arguments);
 int run_recipes(std::span<const std::string> arguments);
 int run_clients(std::span<const std::string> arguments);

@@ -18,6 +18,7 @@ std::span<const Command> commands() {
       Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
       Command{"models", "the models that names stand for", run_models},
       Command{"gpus", "the GPUs", run_gpus},
+      Command{"kernels", "the kernels that operators are priced by, and their constants", run_kernels},
       Command{"engines", "the engines and their releases", run_engines},
       Command{"recipes", "launch recipes", run_recipes},
       Command{"clients", "benchmark clients", run_clients},

@@ -32,8 +32,11 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   return r;
 }
 
-/// The numbers are those of the arithmetic; the engine would refuse the request.
-void warn_of_context(const Deployment& d, const EstimateRequest& r) {
+/// The numbers are those of the arithmetic; the engine would run fewer at a time, or refuse the request.
+void warn_of_limits(const Deployment& d, const EstimateRequest& r) {
+  if (d.fidelity != Fidelity::kIdeal && r.batch > d.seats())
+    fmt::print(stderr, "a batch of {} is more than {} runs at a time ({}): the others would wait\n", r.batch,
+               d.engine.name, d.seats());
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const double tokens =
       std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
@@ -65,6 +68,7 @@ int run_estimate(std::span<const std::string> arguments) {
   if (options.has("no-kv-cache")) tree = with_assignment(tree, "engine.kv_cache=false", "--no-kv-cache");
   const Scenario scenario = read_scenario(tree, options.fidelity());
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
+  for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write(estimate_report(e, *scenario.deployment, options.format()));
@@ -72,7 +76,7 @@ int run_estimate(std::span<const std::string> arguments) {
     const bool weights = scenario.deployment->memory.infeasible.has_value();
     fmt::print(stderr, "{}{}\n", e.memory.reason, weights ? what_would_fit(*scenario.deployment) : "");
   }
-  warn_of_context(*scenario.deployment, request_of(options, scenario));
+  warn_of_limits(*scenario.deployment, request_of(options, scenario));
   return refused ? kNoAnswer : kDone;
 }
 

@@ -24,9 +24,12 @@ class EndSignals {
     sigaddset(&set_, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
+  /// Another one ends the program at once.
   void wait() const {
     int signal = 0;
     sigwait(&set_, &signal);
+    for (const int each : {SIGINT, SIGTERM}) std::signal(each, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
   }
 
  private:

@@ -7,12 +7,15 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/command.h"
 
@@ -58,6 +61,19 @@ bool stdout_written() {
   return flushed && std::ferror(stdout) == 0 && std::cout.good();
 }
 
+/// What is written beside its place goes with the program; results that stood there stay.
+extern "C" void end_on_signal(int signal) {
+  roofcast::remove_unfinished_files();
+  std::signal(signal, SIG_DFL);
+  static_cast<void>(std::raise(signal));
+}
+
+void tidy_on_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (std::signal(signal, end_on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);  // as nohup asks
+  }
+}
+
 /// Never throws, as fmt::print does where stderr cannot be written.
 void complain(const std::string& message) { std::fputs((message + "\n").c_str(), stderr); }
 
@@ -70,7 +86,9 @@ int lost_output() {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  tidy_on_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error where it is written
+  if (argc > 0) roofcast::set_program_name(argv[0]);
   try {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     return stdout_written() ? status : lost_output();
@@ -80,6 +98,9 @@ int main(int argc, char** argv) {
   } catch (const roofcast::Unavailable& error) {
     complain(error.what());
     return roofcast::kNoAnswer;
+  } catch (const std::bad_alloc&) {
+    complain("roofcast: out of memory: the input asks for more than there is");
+    return roofcast::kBadInput;
   } catch (const std::exception& error) {
     if (!stdout_written()) return lost_output();               // fmt::print throws
     if (std::ferror(stderr) != 0) return roofcast::kBadInput;  // and here

@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/plan/search/condition.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -32,6 +34,7 @@ void Options::add_deployment_flags() {
   for (const DeploymentFlag& f : deployment_flags()) add(f.name, po::value<std::string>(), f.help);
   add("fidelity", po::value<std::string>()->default_value("calibrated"),
       "ideal | calibrated: the datasheet roofline, or what a machine really does");
+  add("force-unsupported", "price what cannot run all the same, and say so");
   add("set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE: any key of the scenario, repeatable");
 }
 
@@ -97,17 +100,21 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
   return load_named(folder, value<std::vector<std::string>>(positional).front(), Mark{command, 0, 0});
 }
 
-ConfigTree Options::scenario(ConfigTree tree) const {
+ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
   for (const DeploymentFlag& f : deployment_flags()) {
     if (!values_.count(f.name)) continue;
     const std::string origin = std::string("--") + f.name;
-    tree = with_value(tree, f.key, make_scalar(values_[f.name].as<std::string>(), Mark{origin, 0, 0}), origin);
+    const ConfigTree value = make_scalar(values_[f.name].as<std::string>(), Mark{origin, 0, 0});
+    tree = assign ? assign(tree, f.key, value, origin) : with_value(tree, f.key, value, origin);
   }
   if (values_.count("set")) {
     for (const std::string& assignment : values_["set"].as<std::vector<std::string>>()) {
-      tree = with_assignment(tree, assignment, "--set");
+      const std::string key = assignment.substr(0, assignment.find('='));
+      const ConfigTree set = with_assignment(tree, assignment, "--set"), value = value_at(set, key);
+      tree = assign && value ? assign(tree, key, value, "--set " + key) : set;
     }
   }
+  if (values_.count("force-unsupported")) tree = with_assignment(tree, "force_unsupported=true", "--force-unsupported");
   if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");
   return tree;
 }
@@ -132,11 +139,7 @@ void Options::write(const std::string& text) const {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
   }
-  const std::string path = values_["out"].as<std::string>();
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (!written || !closed) throw ConfigError(fmt::format("--out: cannot write '{}'", path));
+  write_file("--out", values_["out"].as<std::string>(), text);
 }
 
 }  // namespace roofcast

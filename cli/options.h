@@ -1,6 +1,7 @@
 #pragma once
 // Flags shared by commands, and how they become a scenario.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,8 +40,11 @@ class Options {
 
   /// What the positional argument names: a file, or a name in configs/`folder`. An empty document without one.
   ConfigTree document(const std::string& positional, const std::string& folder) const;
+  /// Lays a value over a document in a command's own way; `origin` names the flag.
+  using Assign = std::function<ConfigTree(const ConfigTree& tree, const std::string& key, const ConfigTree& value,
+                                          const std::string& origin)>;
   /// `scenario` with the deployment flags, --set and --seed laid over it.
-  ConfigTree scenario(ConfigTree scenario) const;
+  ConfigTree scenario(ConfigTree scenario, const Assign& assign = {}) const;
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv
 

@@ -30,7 +30,14 @@ std::string repository_of(const PlanAnswer& answer) {
 
 ConfigTree plan_tree(const Options& options) {
   if (!options.has("plan")) throw ConfigError("plan: which file? roofcast plan PLAN.yaml");
-  return options.scenario(options.document("plan", "plans"));
+  ConfigTree tree = options.scenario(options.document("plan", "plans"), [](const auto& plan, const std::string& key,
+                                                                           const auto& value, const auto& origin) {
+    return key.starts_with("search.") ? with_value(plan, key, value, origin)
+                                      : with_constraint(plan, key, value, origin);
+  });
+  if (options.has("confidence"))
+    tree = with_assignment(tree, "search.confidence=" + options.text("confidence"), "--confidence");
+  return tree;
 }
 
 }  // namespace
@@ -42,7 +49,10 @@ int run_plan(std::span<const std::string> arguments) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("emit", po::value<std::string>(),
-                              "vllm | sglang | trtllm: only the winner's launch command")(
+                              "ENGINE: only the winner's launch commands; vllm | sglang | trtllm | llama-cpp")(
+      "emit-as", po::value<std::string>()->default_value("shell"), "shell | compose | kubernetes")(
+      "confidence", po::value<std::string>(),
+      "P: probability that all objectives are met (default 0.9; 0: not judged)")("wide", "every column of the tables")(
       "seed", po::value<std::string>(), "N (default 0)")("exhaustive",
                                                          "simulate every candidate, whatever the bounds say");
   options.positional("plan", 1);
@@ -55,11 +65,17 @@ int run_plan(std::span<const std::string> arguments) {
                   options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
   const bool found = !answer.result.ranked.empty();
   if (found && options.has("emit")) {
-    options.write(launch_command(answer.result.ranked.front(), options.text("emit"), repository_of(answer)));
+    const PlannedDeployment& winner = answer.result.ranked.front();
+    const std::string& engine = winner.candidate.scenario.deployment->engine.name;
+    if (engine != options.text("emit"))
+      throw ConfigError(
+          fmt::format("--emit: the plan is for {}; --engine {} plans for the other", engine, options.text("emit")));
+    options.write(launch_command(winner, options.text("emit"), repository_of(answer), options.text("emit-as")));
     return kDone;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  options.write(plan_report(answer, options.format()));
+  options.write(plan_report(answer, options.format(), options.has("wide")));
+  for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
   if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;

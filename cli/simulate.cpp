@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/openmetrics.h"
@@ -23,27 +24,12 @@ namespace {
 /// --requests-out, written as requests end.
 class RequestWriter final : public Observer {
  public:
-  explicit RequestWriter(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    if (file_ == nullptr) throw ConfigError(fmt::format("--requests-out: cannot write '{}'", path));
-    put(request_csv_header());
-  }
-  ~RequestWriter() override {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  RequestWriter(const RequestWriter&) = delete;
-  RequestWriter& operator=(const RequestWriter&) = delete;
-  void on_request(const RequestRecord& request) override { put(request_csv_line(request)); }
-  void close() {
-    const bool closed = std::fclose(file_) == 0;
-    file_ = nullptr;
-    if (!closed || failed_) throw ConfigError(fmt::format("--requests-out: cannot write '{}'", path_));
-  }
+  explicit RequestWriter(const std::string& path) : file_("--requests-out", path) { file_.write(request_csv_header()); }
+  void on_request(const RequestRecord& request) override { file_.write(request_csv_line(request)); }
+  void close() { file_.close(); }
 
  private:
-  void put(const std::string& text) { failed_ |= std::fwrite(text.data(), 1, text.size(), file_) != text.size(); }
-  std::string path_;
-  std::FILE* file_;
-  bool failed_ = false;
+  OutputFile file_;
 };
 
 /// Hands every event to each of them.
@@ -68,13 +54,6 @@ class Observers final : public Observer {
   std::vector<Observer*> all_;
 };
 
-void write_file(const char* flag, const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (!written || !closed) throw ConfigError(fmt::format("--{}: cannot write '{}'", flag, path));
-}
-
 ConfigTree scenario_tree(const Options& options) {
   ConfigTree tree = options.document("scenario", "scenarios");
   if (options.has("trace")) {  // the whole trace, in place of whatever workload the scenario has
@@ -96,12 +75,13 @@ ConfigTree scenario_tree(const Options& options) {
 void write_extras(const Options& options, const Scenario& scenario, const ServingMetrics& metrics,
                   const TimelineObserver& timeline) {
   if (options.has("perfetto")) {
-    write_file("perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
+    write_file("--perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
     if (timeline.full())
       fmt::print(stderr, "--perfetto: only the first steps and requests are in the timeline; there were too many\n");
   }
   if (options.has("openmetrics")) {
-    write_file("openmetrics", options.text("openmetrics"), openmetrics_text(metrics, scenario.deployment->model.name));
+    write_file("--openmetrics", options.text("openmetrics"),
+               openmetrics_text(metrics, scenario.deployment->model.name));
   }
 }
 
@@ -152,6 +132,7 @@ int run_simulate(std::span<const std::string> arguments) {
   const Scenario scenario = read_scenario(tree, options.fidelity());
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
+  for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
   std::unique_ptr<RequestWriter> writer;
@@ -175,6 +156,7 @@ int run_simulate(std::span<const std::string> arguments) {
   options.write(simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
   write_extras(options, scenario, metrics, timeline);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
+  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));
   tell_failures(metrics, *scenario.deployment);
   return metrics.completed == 0 && metrics.failed > 0 ? kNoAnswer : kDone;
 }

@@ -1,5 +1,6 @@
 // roofcast sweep: a grid of scenarios, in parallel, resumable.
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,7 +24,20 @@ namespace {
 constexpr double kManyPoints = 1e6;
 std::atomic<bool> g_stop{false};  // set by Ctrl-C
 
-extern "C" void stop_on_signal(int) { g_stop = true; }
+constexpr itimerval kGrace{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
+
+/// A point that takes longer than the grace, and a second Ctrl-C, end the program: the store keeps what it has.
+extern "C" void end_at_once(int) {
+  constexpr std::string_view kWords = "\ninterrupted: finished points are kept; the same command goes on from there\n";
+  static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
+  std::signal(SIGINT, SIG_DFL);
+  static_cast<void>(std::raise(SIGINT));
+}
+
+extern "C" void stop_on_signal(int) {
+  if (g_stop.exchange(true)) return end_at_once(0);
+  setitimer(ITIMER_REAL, &kGrace, nullptr);
+}
 
 /// A bar with the time left, on a terminal only.
 class ProgressBar {
@@ -47,7 +61,14 @@ class ProgressBar {
 SweepSpec read_sweep(const Options& options) {
   if (!options.has("sweep")) throw ConfigError("sweep: which file? roofcast sweep SWEEP.yaml");
   SweepSpec sweep = parse_sweep(options.document("sweep", "sweeps"));
-  sweep.scenario = options.scenario(sweep.scenario);
+  sweep.scenario = options.scenario(
+      sweep.scenario, [&](const auto& tree, const auto& key, const auto& value, const std::string& origin) {
+        for (const std::string& varied : point_keys(sweep)) {
+          if (varied == key || varied.starts_with(key + ".") || key.starts_with(varied + "."))
+            throw ConfigError(fmt::format("{}: the sweep varies '{}' itself; change its grid", origin, varied));
+        }
+        return with_value(tree, key, value, origin);
+      });
   if (sweep.grid_points() > kManyPoints && !options.has("yes")) {
     throw ConfigError(fmt::format("sweep: the grid has {:.3g} points, more than {:.0f}; --yes runs it all the same",
                                   sweep.grid_points(), kManyPoints));
@@ -109,6 +130,7 @@ std::string store_path(const Options& options, const Part& part) {
 
 /// Ctrl-C and a full disk end a sweep with what is finished in the store.
 void end_in_good_order() {
+  std::signal(SIGALRM, end_at_once);
   std::signal(SIGINT, stop_on_signal);
   std::signal(SIGTERM, stop_on_signal);
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/output_file.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -243,9 +244,7 @@ void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
     if (!run.scenario) continue;
     std::string name = run.id;
     std::replace(name.begin(), name.end(), '/', '-');
-    const std::string path = fmt::format("{}/{}.yaml", folder, name);
-    std::ofstream file(path, std::ios::binary);
-    if (!(file << to_yaml(*run.scenario))) throw ConfigError(fmt::format("--emit-scenarios: cannot write '{}'", path));
+    write_file("--emit-scenarios", fmt::format("{}/{}.yaml", folder, name), to_yaml(*run.scenario));
   }
 }
 

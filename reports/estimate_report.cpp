@@ -9,6 +9,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "sim/plan/prices.h"
 
 namespace roofcast {
 namespace {
@@ -103,8 +104,12 @@ Json to_json(const Estimate& e, const Deployment& d) {
   operators_json(operators, "decode", e.decode);
   out["operators"] = std::move(operators);
   out["cost"] = {{"usd_per_hour", e.cost.usd_per_hour},
+                 {"usd_per_million_input_tokens", e.cost.usd_per_million_input_tokens},
+                 {"usd_per_million_cached_input_tokens", e.cost.usd_per_million_cached_input_tokens},
                  {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
+                 {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
                  {"joules_per_output_token", e.cost.joules_per_output_token}};
+  out["price"] = price_json(d);
   out["machine"] = machine_json(d);
   out["memory_by_context"] =
       memory_by_context_json(d, e.request.batch, e.request.prompt_tokens + e.request.output_tokens);
@@ -161,9 +166,13 @@ std::string to_text(const Estimate& e, const Deployment& d) {
                    human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
                    human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
   line("room for", fmt::format("{:.0f} such sequences; one of {:.0f} tokens", m.max_batch, m.max_context));
-  line("cost", fmt::format("{} USD/h, {} USD per million output tokens, {} J a token",
-                           significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_output_tokens, 3),
-                           significant(e.cost.joules_per_output_token, 3)));
+  line("cost",
+       fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
+                   significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_input_tokens, 3),
+                   significant(e.cost.usd_per_million_cached_input_tokens, 3),
+                   significant(e.cost.usd_per_million_output_tokens, 3),
+                   significant(e.cost.joules_per_output_token, 3)));
+  line("price", price_line(d));
   line("standing", provenance_line(d));
   for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
   return out + "\n" + operator_table(e).text();

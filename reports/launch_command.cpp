@@ -1,92 +1,80 @@
 #include "reports/launch_command.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
+#include "base/config_release.h"
 #include "base/error.h"
 #include "reports/html_text.h"
+#include "reports/launch_plan.h"
+#include "reports/provenance.h"
 
 namespace roofcast {
 namespace {
 
+using Method = SpeculationSpec::Method;
+using Words = std::vector<std::string>;
+
 /// What runs on one worker: a whole replica, or one role of a disaggregated fleet.
 enum class Role { kWhole, kPrefill, kDecode };
 
+constexpr std::array<std::string_view, 4> kEngines{"vllm", "sglang", "trtllm", "llama-cpp"};
+constexpr int kPort = 8000, kPrefillPort = 8100, kDecodePort = 8200, kBootstrapPort = 8998;
+
 struct Launch {
   const Deployment& d;
+  EngineSpec plain;  ///< the release as it comes, on this GPU
   std::string model;
   Role role = Role::kWhole;
   int longest_prompt = 0;  ///< tokens
   SpeculationSpec speculation = {};
+
+  int gpus() const { return d.sharding.gpus(); }
+  int nodes() const { return (gpus() + d.gpu.node.gpus_per_node - 1) / d.gpu.node.gpus_per_node; }
+  int gpus_per_node() const { return gpus() / nodes(); }
+  int port() const { return role == Role::kPrefill ? kPrefillPort : role == Role::kDecode ? kDecodePort : kPort; }
 };
 
-using Method = SpeculationSpec::Method;
+const char* name_of(Role role) {
+  return role == Role::kPrefill ? "prefill" : role == Role::kDecode ? "decode" : "server";
+}
+
+bool amd(const Deployment& d) { return traits_of(d.gpu.architecture).matrix_units == MatrixUnits::kMfma; }
+bool before(const EngineSpec& engine, std::string_view version) {
+  return !engine.version.empty() && compare_versions(engine.version, version) < 0;
+}
+
+void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
+std::string text_of(double value) { return fmt::format("{:.3g}", value); }
 
 /// Where the drafter's weights are; empty where it needs none of its own.
 std::string drafter(const SpeculationSpec& s) {
-  if (s.method == Method::kDraftModel) return s.draft ? shell_word(s.draft->model.name) : "\"$DRAFTER\"";
+  if (s.method == Method::kDraftModel) return s.draft ? s.draft->model.name : "$DRAFTER";
   const bool heads = s.method == Method::kEagle || s.method == Method::kEagle3 || s.method == Method::kMedusa;
-  return heads ? "\"$DRAFTER\"" : "";
-}
-
-std::string vllm_speculation(const SpeculationSpec& s) {
-  if (!s.active()) return "";
-  std::string out = fmt::format(" --speculative-config.method {} --speculative-config.num_speculative_tokens {}",
-                                name_of(s.method), s.num_speculative_tokens);
-  if (s.method == Method::kNgram) out += " --speculative-config.prompt_lookup_max 4";
-  if (const std::string weights = drafter(s); !weights.empty()) out += " --speculative-config.model " + weights;
-  return out;
-}
-
-std::string sglang_speculation(const SpeculationSpec& s) {
-  if (!s.active()) return "";
-  const char* algorithm = s.method == Method::kNgram        ? "NGRAM"
-                          : s.method == Method::kDraftModel ? "STANDALONE"
-                          : s.method == Method::kEagle3     ? "EAGLE3"
-                                                            : "EAGLE";  // MTP runs as EAGLE without weights of its own
-  std::string out = fmt::format(" --speculative-algorithm {}", algorithm);
-  const std::string weights = drafter(s);
-  if (!weights.empty()) out += " --speculative-draft-model-path " + weights;
-  const int nodes = s.query_len();
-  if (s.method == Method::kNgram) return out + fmt::format(" --speculative-num-draft-tokens {}", nodes);
-  return out + fmt::format(" --speculative-num-steps {} --speculative-eagle-topk {} --speculative-num-draft-tokens {}",
-                           s.num_speculative_tokens, std::max(s.tree_width, 1), nodes);
-}
-
-std::string trtllm_speculation(const SpeculationSpec& s) {
-  if (!s.active()) return "";
-  const char* type = s.method == Method::kNgram        ? "NGram"
-                     : s.method == Method::kDraftModel ? "DraftTarget"
-                     : s.method == Method::kMtp        ? "MTP"
-                                                       : "Eagle3";
-  std::string out =
-      fmt::format("speculative_config:\n  decoding_type: {}\n  max_draft_len: {}\n", type, s.num_speculative_tokens);
-  if (s.method == Method::kDraftModel && s.draft) out += fmt::format("  speculative_model: {}\n", s.draft->model.name);
-  if (s.method != Method::kDraftModel && !drafter(s).empty()) out += "  speculative_model: DRAFTER\n";
-  return out;
+  return heads ? "$DRAFTER" : "";
 }
 
 /// Whether the engine has such a drafter.
 bool can_draft(const SpeculationSpec& s, const std::string& engine) {
+  if (engine == "llama-cpp") return s.method == Method::kDraftModel;
   if (s.method == Method::kMedusa) return engine == "vllm";
   if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
   return s.method != Method::kSelfDraft && s.method != Method::kDiffusion;
 }
 
-/// What cannot be said by flags alone.
-std::string speculation_comment(const SpeculationSpec& s, const std::string& engine) {
-  if (!s.active()) return "";
-  if (!can_draft(s, engine))
-    return fmt::format("# {} has no launch flag for {} drafts: left out\n", engine, name_of(s.method));
-  if (drafter(s) != "\"$DRAFTER\"") return "";
-  return fmt::format("# DRAFTER: {} weights trained for this model\n", name_of(s.method));
+void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::string& engine) {
+  if (!s.active()) return;
+  if (!can_draft(s, engine)) {
+    plan.comments.push_back(
+        fmt::format("{} has no launch flag for {} drafts: left out", engine, roofcast::name_of(s.method)));
+  } else if (drafter(s) == "$DRAFTER") {
+    plan.comments.push_back(fmt::format("DRAFTER: {} weights trained for this model", roofcast::name_of(s.method)));
+  }
 }
-
-constexpr int kPrefillPort = 8100, kDecodePort = 8200;
-
-int port_of(Role role) { return role == Role::kPrefill ? kPrefillPort : kDecodePort; }
-const char* host_of(Role role) { return role == Role::kPrefill ? "prefill" : "decode"; }
 
 bool eight_bit_cache(const Deployment& d) { return d.precision.kv_cache == Dtype::kFp8; }
 bool quantized(const Deployment& d) { return d.precision.weights != d.model.precision.weights; }
@@ -110,165 +98,390 @@ double share_of_free(const Deployment& d) {
   return planned(d) / std::max(d.memory.capacity - used(d), Bytes(1));
 }
 
-std::string vllm(const Launch& l) {
-  const Deployment& d = l.d;
-  std::string out;
-  if (l.role != Role::kWhole)
-    out = fmt::format("VLLM_NIXL_SIDE_CHANNEL_HOST=$(hostname) VLLM_NIXL_SIDE_CHANNEL_PORT=5600 ");
-  out += fmt::format("vllm serve {} --tensor-parallel-size {}", l.model, d.sharding.tp);
-  if (d.sharding.pp > 1) out += fmt::format(" --pipeline-parallel-size {}", d.sharding.pp);
-  if (d.sharding.attention_dp > 1) out += fmt::format(" --data-parallel-size {}", d.sharding.attention_dp);
-  if (d.sharding.ep > 1) out += " --enable-expert-parallel";
-  out += fmt::format(" --max-num-seqs {} --max-num-batched-tokens {} --gpu-memory-utilization {:.3g}",
-                     d.engine.max_num_seqs, d.engine.max_num_batched_tokens, share_of_total(d));
-  if (d.engine.max_model_len > 0) out += fmt::format(" --max-model-len {}", d.engine.max_model_len);
-  if (fp8_while_loading(d)) out += " --quantization fp8";
-  if (eight_bit_cache(d)) out += " --kv-cache-dtype fp8";
-  out += vllm_speculation(l.speculation);
-  if (l.role == Role::kWhole) return out;
-  return out + fmt::format(
-                   " --port {} --kv-transfer-config "
-                   "'{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"{}\",\"kv_load_failure_policy\":\"fail\"}}'",
-                   port_of(l.role), l.role == Role::kPrefill ? "kv_producer" : "kv_consumer");
+/// The deployment's release without what the scenario or a recipe lays over it; the deployment's own engine where the
+/// command is for another.
+EngineSpec plain_release(const Deployment& d, const std::string& engine) {
+  if (d.engine.name != engine || d.engine.version.empty()) return d.engine;
+  EngineSpec plain = parse_engine_spec(
+      ConfigReader(load_named("engines", d.engine.name + "@" + d.engine.version, Mark{"engines", 0, 0}), "an engine"));
+  plain.settle(d.gpu, d.sharding);
+  return plain;
 }
 
-std::string sglang(const Launch& l) {
-  const Deployment& d = l.d;
+// --- vLLM ----------------------------------------------------------------------------------------------------------
+
+void add_vllm_settings(const Launch& l, Words& w) {
+  const EngineSpec &e = l.d.engine, &plain = l.plain;
+  add(w, {"--max-num-seqs", std::to_string(e.max_num_seqs), "--max-num-batched-tokens",
+          std::to_string(e.max_num_batched_tokens), "--gpu-memory-utilization", text_of(share_of_total(l.d))});
+  if (e.max_model_len > 0) add(w, {"--max-model-len", std::to_string(e.max_model_len)});
+  if (fp8_while_loading(l.d)) add(w, {"--quantization", "fp8"});
+  if (eight_bit_cache(l.d)) add(w, {"--kv-cache-dtype", "fp8"});
+  if (e.prefix_caching != plain.prefix_caching)
+    add(w, {e.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching"});
+  if (e.chunked_prefill != plain.chunked_prefill)
+    add(w, {e.chunked_prefill ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill"});
+  if (e.async_scheduling != plain.async_scheduling)
+    add(w, {e.async_scheduling ? "--async-scheduling" : "--no-async-scheduling"});
+  if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--block-size", std::to_string(e.block_size)});
+  if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
+  if (e.kv_offload > Bytes(0)) add(w, {"--kv-offloading-size", text_of(e.kv_offload / kGibibyte * l.gpus())});
+  if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--enforce-eager"});
+  if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
+    add(w, {"--max-cudagraph-capture-size", std::to_string(e.graphs.max_batch)});
+  if (e.fused_all_reduce && !plain.fused_all_reduce)
+    add(w, {"--compilation-config", R"({"pass_config":{"fuse_allreduce_rms":true}})"});
+}
+
+void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
+  if (!s.active()) return;
+  add(w, {"--speculative-config.method", std::string(roofcast::name_of(s.method)),
+          "--speculative-config.num_speculative_tokens", std::to_string(s.num_speculative_tokens)});
+  if (s.method == Method::kNgram) add(w, {"--speculative-config.prompt_lookup_max", "4"});
+  if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-config.model", weights});
+}
+
+/// Copies of the attention are data-parallel ranks of the server; a rank that does not fit one node is spread by Ray
+/// before 0.12 and by vLLM's own executor since.
+void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
+  const Sharding& s = l.d.sharding;
+  if (s.attention_dp > 1) add(p.words, {"--data-parallel-size", std::to_string(s.attention_dp)});
+  if (p.nodes == 1) return;
+  if (s.attention_dp > 1) {
+    const std::string local = std::to_string(s.attention_dp / p.nodes);
+    add(p.words, {"--data-parallel-size-local", local, "--data-parallel-address", "$HEAD_ADDRESS",
+                  "--data-parallel-rpc-port", "13345"});
+    p.further_words = {"--data-parallel-start-rank", "$((NODE_RANK * " + local + "))", "--headless"};
+  } else if (before(l.d.engine, "0.12.0")) {
+    add(p.words, {"--distributed-executor-backend", "ray"});
+  } else {
+    add(p.words, {"--nnodes", std::to_string(p.nodes), "--node-rank", "$NODE_RANK", "--master-addr", "$HEAD_ADDRESS"});
+    p.further_words = {"--headless"};
+  }
+}
+
+void vllm(const Launch& l, LaunchProcess& p) {
+  const Sharding& s = l.d.sharding;
+  if (amd(l.d)) p.environment.emplace_back("VLLM_ROCM_USE_AITER", "1");  // off by default (vllm/envs.py)
+  if (l.role != Role::kWhole) {
+    p.environment.emplace_back("VLLM_NIXL_SIDE_CHANNEL_HOST", "$(hostname -i)");
+    p.environment.emplace_back("VLLM_NIXL_SIDE_CHANNEL_PORT", "5600");
+  }
+  p.image = amd(l.d) ? "rocm/vllm" : "vllm/vllm-openai:v" + l.d.engine.version;
+  p.words = {"vllm", "serve", l.model, "--tensor-parallel-size", std::to_string(s.tp)};
+  if (s.pp > 1) add(p.words, {"--pipeline-parallel-size", std::to_string(s.pp)});
+  add_vllm_nodes(l, p);
+  if (s.ep > 1) add(p.words, {"--enable-expert-parallel"});
+  add_vllm_settings(l, p.words);
+  add_vllm_speculation(l.speculation, p.words);
+  add(p.words, {"--port", std::to_string(p.port)});
+  if (l.role == Role::kWhole) return;
+  add(p.words, {"--kv-transfer-config",
+                fmt::format(R"({{"kv_connector":"NixlConnector","kv_role":"{}","kv_load_failure_policy":"fail"}})",
+                            l.role == Role::kPrefill ? "kv_producer" : "kv_consumer")});
+}
+
+// --- SGLang --------------------------------------------------------------------------------------------------------
+
+void add_sglang_speculation(const SpeculationSpec& s, Words& w) {
+  if (!s.active()) return;
+  const char* algorithm = s.method == Method::kNgram        ? "NGRAM"
+                          : s.method == Method::kDraftModel ? "STANDALONE"
+                          : s.method == Method::kEagle3     ? "EAGLE3"
+                                                            : "EAGLE";  // MTP runs as EAGLE without weights of its own
+  add(w, {"--speculative-algorithm", algorithm});
+  if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-draft-model-path", weights});
+  if (s.method != Method::kNgram)
+    add(w, {"--speculative-num-steps", std::to_string(s.num_speculative_tokens), "--speculative-eagle-topk",
+            std::to_string(std::max(s.tree_width, 1))});
+  add(w, {"--speculative-num-draft-tokens", std::to_string(s.query_len())});
+}
+
+void add_sglang_settings(const Launch& l, Words& w) {
+  const EngineSpec &e = l.d.engine, &plain = l.plain;
+  const std::int64_t copies = l.d.sharding.attention_dp;  // both of all copies, which SGLang parts
+  add(w, {"--max-running-requests", std::to_string(copies * e.max_num_seqs), "--chunked-prefill-size",
+          std::to_string(copies * e.max_num_batched_tokens)});
+  if (static_share(l.d) > 0) add(w, {"--mem-fraction-static", text_of(static_share(l.d))});
+  if (e.max_model_len > 0) add(w, {"--context-length", std::to_string(e.max_model_len)});
+  if (fp8_while_loading(l.d)) add(w, {"--quantization", "fp8"});
+  if (eight_bit_cache(l.d)) add(w, {"--kv-cache-dtype", "fp8_e4m3"});
+  if (!e.prefix_caching && plain.prefix_caching) add(w, {"--disable-radix-cache"});
+  if (!e.async_scheduling && plain.async_scheduling) add(w, {"--disable-overlap-schedule"});
+  if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--page-size", std::to_string(e.block_size)});
+  if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
+  if (e.receive_interval != plain.receive_interval)
+    add(w, {"--scheduler-recv-interval", std::to_string(e.receive_interval)});
+  if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--disable-cuda-graph"});
+  if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
+    add(w, {"--cuda-graph-max-bs", std::to_string(e.graphs.max_batch)});
+  if (e.fused_all_reduce && !plain.fused_all_reduce) add(w, {"--enable-flashinfer-allreduce-fusion"});
+}
+
+void sglang(const Launch& l, LaunchProcess& p) {
+  const Sharding& s = l.d.sharding;
+  if (amd(l.d)) p.environment.emplace_back("SGLANG_USE_AITER", "1");
+  p.image = amd(l.d) ? "rocm/sgl-dev" : "lmsysorg/sglang:v" + l.d.engine.version;
   // SGLang counts the copies of the attention into --tp-size.
-  std::string out = fmt::format("python3 -m sglang.launch_server --model-path {} --tp-size {}", l.model,
-                                d.sharding.tp * d.sharding.attention_dp);
-  if (d.sharding.pp > 1) out += fmt::format(" --pp-size {}", d.sharding.pp);
-  if (d.sharding.attention_dp > 1) out += fmt::format(" --dp-size {} --enable-dp-attention", d.sharding.attention_dp);
-  if (d.sharding.ep > 1) out += fmt::format(" --ep-size {}", d.sharding.ep);
-  // Both of all copies, which SGLang parts.
-  const std::int64_t copies = d.sharding.attention_dp;
-  out += fmt::format(" --max-running-requests {} --chunked-prefill-size {}", copies * d.engine.max_num_seqs,
-                     copies * d.engine.max_num_batched_tokens);
-  if (static_share(d) > 0) out += fmt::format(" --mem-fraction-static {:.3g}", static_share(d));
-  if (d.engine.max_model_len > 0) out += fmt::format(" --context-length {}", d.engine.max_model_len);
-  if (fp8_while_loading(d)) out += " --quantization fp8";
-  if (eight_bit_cache(d)) out += " --kv-cache-dtype fp8_e4m3";
-  out += sglang_speculation(l.speculation);
-  if (l.role == Role::kWhole) return out;
-  return out + fmt::format(" --host 0.0.0.0 --port {} --disaggregation-mode {} --disaggregation-transfer-backend nixl",
-                           port_of(l.role), host_of(l.role));
+  p.words = {"python3",
+             "-m",
+             "sglang.launch_server",
+             "--model-path",
+             l.model,
+             "--tp-size",
+             std::to_string(s.tp * s.attention_dp)};
+  if (s.pp > 1) add(p.words, {"--pp-size", std::to_string(s.pp)});
+  if (s.attention_dp > 1) add(p.words, {"--dp-size", std::to_string(s.attention_dp), "--enable-dp-attention"});
+  if (s.ep > 1) add(p.words, {"--ep-size", std::to_string(s.ep)});
+  if (p.nodes > 1)
+    add(p.words,
+        {"--nnodes", std::to_string(p.nodes), "--node-rank", "$NODE_RANK", "--dist-init-addr", "$HEAD_ADDRESS:5000"});
+  add_sglang_settings(l, p.words);
+  add_sglang_speculation(l.speculation, p.words);
+  add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
+  if (l.role == Role::kWhole) return;
+  add(p.words, {"--disaggregation-mode", name_of(l.role), "--disaggregation-transfer-backend", "nixl"});
+  if (l.role == Role::kPrefill) add(p.words, {"--disaggregation-bootstrap-port", std::to_string(kBootstrapPort)});
 }
 
-std::string trtllm(const Launch& l) {
-  const Deployment& d = l.d;
-  std::string out =
-      fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", l.model, d.sharding.tp * d.sharding.attention_dp);
-  if (d.sharding.pp > 1) out += fmt::format(" --pp_size {}", d.sharding.pp);
-  if (d.sharding.ep > 1) out += fmt::format(" --ep_size {}", d.sharding.ep);
-  out += fmt::format(" --max_batch_size {} --max_num_tokens {} --kv_cache_free_gpu_memory_fraction {:.3g}",
-                     d.engine.max_num_seqs, d.engine.max_num_batched_tokens, share_of_free(d));
-  if (d.engine.max_model_len > 0) out += fmt::format(" --max_seq_len {}", d.engine.max_model_len);
-  std::string extra;
-  if (d.sharding.attention_dp > 1) extra += "enable_attention_dp: true\n";
-  if (eight_bit_cache(d)) extra += "kv_cache_config: {dtype: fp8}\n";
-  extra += trtllm_speculation(l.speculation);
-  if (l.role == Role::kPrefill) extra += "disable_overlap_scheduler: true\n";  // not supported there
+// --- TensorRT-LLM --------------------------------------------------------------------------------------------------
+
+std::string trtllm_speculation(const SpeculationSpec& s) {
+  if (!s.active()) return "";
+  const char* type = s.method == Method::kNgram        ? "NGram"
+                     : s.method == Method::kDraftModel ? "DraftTarget"
+                     : s.method == Method::kMtp        ? "MTP"
+                                                       : "Eagle3";
+  std::string out = fmt::format("speculative_config:\n  decoding_type: {}\n", type);
+  out += s.method == Method::kMtp ? fmt::format("  num_nextn_predict_layers: {}\n", s.num_speculative_tokens)
+                                  : fmt::format("  max_draft_len: {}\n", s.num_speculative_tokens);
+  if (s.method == Method::kDraftModel && s.draft) out += fmt::format("  speculative_model: {}\n", s.draft->model.name);
+  if (s.method != Method::kDraftModel && !drafter(s).empty()) out += "  speculative_model: DRAFTER\n";
+  return out;
+}
+
+/// What the command line has no flag for. The release's own defaults are graphs up to 128 sequences without padding
+/// and prompts that are not cut (llm_args.py: CudaGraphConfig, enable_chunked_prefill).
+std::string trtllm_options(const Launch& l) {
+  const EngineSpec& e = l.d.engine;
+  std::string out;
+  if (l.d.sharding.attention_dp > 1) {
+    out += "enable_attention_dp: true\n";
+    if (e.attention_dp_balance)
+      out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}}}\n",
+                         std::max(1, e.prefill_wait_steps));
+  }
+  out += e.graphs.enabled ? fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}\n",
+                                        std::min(e.graphs.max_batch, e.max_num_seqs))
+                          : "cuda_graph_config: null\n";
+  if (e.chunked_prefill) out += "enable_chunked_prefill: true\n";
+  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}}}\n", eight_bit_cache(l.d) ? "dtype: fp8, " : "",
+                     e.prefix_caching);
+  if (e.stream_interval > 1) out += fmt::format("stream_interval: {}\n", e.stream_interval);
+  out += trtllm_speculation(l.speculation);
+  const bool serial = l.role == Role::kPrefill || !e.async_scheduling;  // prefill workers have no overlap scheduler
+  if (serial) out += "disable_overlap_scheduler: true\n";
   if (l.role != Role::kWhole)
-    extra += fmt::format("cache_transceiver_config: {{backend: NIXL, max_tokens_in_buffer: {}}}\n",
-                         (l.longest_prompt + 1023) / 1024 * 1024);
-  const std::string file = l.role == Role::kWhole ? "extra.yaml" : fmt::format("{}.yaml", host_of(l.role));
-  if (l.role != Role::kWhole) out += fmt::format(" --host 0.0.0.0 --port {}", port_of(l.role));
-  if (extra.empty()) return out;
-  return fmt::format("cat > {} <<'EOF'\n{}EOF\n{} --extra_llm_api_options {}", file, extra, out, file);
+    out += fmt::format("cache_transceiver_config: {{backend: NIXL, max_tokens_in_buffer: {}}}\n",
+                       (l.longest_prompt + 1023) / 1024 * 1024);
+  return out;
 }
 
-std::string worker(const Launch& launch, const std::string& engine) {
-  return (engine == "vllm" ? vllm(launch) : engine == "sglang" ? sglang(launch) : trtllm(launch)) + "\n";
+void trtllm(const Launch& l, LaunchProcess& p) {
+  const Sharding& s = l.d.sharding;
+  p.image = "nvcr.io/nvidia/tensorrt-llm/release:" + l.d.engine.version;
+  if (l.d.engine.graphs.dependent_launch && !l.plain.graphs.dependent_launch)
+    p.environment.emplace_back("TRTLLM_ENABLE_PDL", "1");
+  p.words = {"trtllm-serve", l.model, "--backend", "pytorch", "--tp_size", std::to_string(s.tp * s.attention_dp)};
+  if (s.pp > 1) add(p.words, {"--pp_size", std::to_string(s.pp)});
+  if (s.ep > 1) add(p.words, {"--ep_size", std::to_string(s.ep)});
+  if (p.nodes > 1) {
+    p.prefix =
+        fmt::format("mpirun -n {} --npernode {} --hostfile hostfile trtllm-llmapi-launch ", l.gpus(), p.gpus_per_node);
+    add(p.words, {"--gpus_per_node", std::to_string(p.gpus_per_node)});
+  }
+  add(p.words, {"--max_batch_size", std::to_string(l.d.engine.max_num_seqs), "--max_num_tokens",
+                std::to_string(l.d.engine.max_num_batched_tokens), "--kv_cache_free_gpu_memory_fraction",
+                text_of(share_of_free(l.d))});
+  if (l.d.engine.max_model_len > 0) add(p.words, {"--max_seq_len", std::to_string(l.d.engine.max_model_len)});
+  add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
+  const std::string file = l.role == Role::kWhole ? "extra.yaml" : fmt::format("{}.yaml", name_of(l.role));
+  p.files.push_back({file, trtllm_options(l)});
+  add(p.words, {"--extra_llm_api_options", file});
 }
 
-/// What sends requests to both roles.
-std::string front(const std::string& engine, int prefill, int decode) {
-  if (engine == "vllm") {
-    return fmt::format(
-        "# in front: vLLM's example of a proxy, from its source tree\n"
-        "python3 tests/v1/kv_connector/nixl_integration/toy_proxy_server.py --port 8000 --prefiller-hosts "
-        "prefill-{{1..{0}}} --prefiller-ports $(yes {2} | head -{0}) --decoder-hosts decode-{{1..{1}}} "
-        "--decoder-ports $(yes {3} | head -{1})\n",
-        prefill, decode, kPrefillPort, kDecodePort);
+// --- llama.cpp -----------------------------------------------------------------------------------------------------
+
+void llama_cpp(const Launch& l, LaunchProcess& p) {
+  const EngineSpec& e = l.d.engine;
+  const int slots = e.max_num_seqs,
+            context = e.max_model_len > 0 ? e.max_model_len : std::max(1, static_cast<int>(l.d.model.max_context));
+  p.image = "ghcr.io/ggml-org/llama.cpp:server-cuda";
+  p.words = {"llama-server",
+             "--model",
+             l.model,
+             "--n-gpu-layers",
+             "999",
+             "--parallel",
+             std::to_string(slots),
+             "--ctx-size",
+             std::to_string(static_cast<std::int64_t>(slots) * context),
+             "--batch-size",
+             std::to_string(e.max_num_batched_tokens),
+             "--flash-attn",
+             "on"};
+  if (l.d.sharding.tp > 1) add(p.words, {"--split-mode", "row"});
+  if (l.d.sharding.tp == 1 && l.d.sharding.pp > 1) add(p.words, {"--split-mode", "layer"});
+  if (element_bits(l.d.precision.kv_cache) == 8) add(p.words, {"--cache-type-k", "q8_0", "--cache-type-v", "q8_0"});
+  if (l.speculation.active())
+    add(p.words,
+        {"--model-draft", drafter(l.speculation), "--draft-max", std::to_string(l.speculation.num_speculative_tokens)});
+  add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
+}
+
+// --- the fleet -----------------------------------------------------------------------------------------------------
+
+LaunchProcess process_of(const Launch& l, const std::string& engine, int copies) {
+  LaunchProcess p{.name = name_of(l.role), .copies = copies, .nodes = l.nodes(), .gpus_per_node = l.gpus_per_node()};
+  p.port = l.port();
+  if (engine == "vllm") vllm(l, p);
+  if (engine == "sglang") sglang(l, p);
+  if (engine == "trtllm") trtllm(l, p);
+  if (engine == "llama-cpp") {
+    if (p.nodes > 1) throw ConfigError("--emit: llama-server runs on one node");
+    llama_cpp(l, p);
   }
-  if (engine == "sglang") {
-    return fmt::format(
-        "# in front\n"
-        "python3 -m sglang_router.launch_router --pd-disaggregation $(printf -- '--prefill http://prefill-%d:{2} ' "
-        "{{1..{0}}}) $(printf -- '--decode http://decode-%d:{3} ' {{1..{1}}}) --host 0.0.0.0 --port 8000\n",
-        prefill, decode, kPrefillPort, kDecodePort);
+  return p;
+}
+
+/// What sends requests to both roles: the engine's own router.
+LaunchProcess router_of(const std::string& engine, const std::string& version, int prefill, int decode) {
+  LaunchProcess p{.name = "router"};
+  if (engine == "trtllm") {
+    std::string yaml = "hostname: 0.0.0.0\nport: 8000\nbackend: pytorch\n";
+    for (const auto& [role, count] : {std::pair{Role::kPrefill, prefill}, {Role::kDecode, decode}}) {
+      yaml += fmt::format("{}:\n  num_instances: {}\n  urls:\n",
+                          role == Role::kPrefill ? "context_servers" : "generation_servers", count);
+      for (int i = 1; i <= count; ++i)
+        yaml +=
+            fmt::format("    - \"{}-{}:{}\"\n", name_of(role), i, role == Role::kPrefill ? kPrefillPort : kDecodePort);
+    }
+    p.image = "nvcr.io/nvidia/tensorrt-llm/release:" + version;
+    p.files.push_back({"disagg_config.yaml", yaml});
+    p.words = {"trtllm-serve", "disaggregated", "-c", "disagg_config.yaml"};
+    return p;
   }
-  std::string yaml = "hostname: 0.0.0.0\nport: 8000\nbackend: pytorch\n";
-  for (const auto& [role, count] : {std::pair{Role::kPrefill, prefill}, {Role::kDecode, decode}}) {
-    yaml += fmt::format("{}:\n  num_instances: {}\n  urls:\n",
-                        role == Role::kPrefill ? "context_servers" : "generation_servers", count);
-    for (int i = 1; i <= count; ++i) yaml += fmt::format("    - \"{}-{}:{}\"\n", host_of(role), i, port_of(role));
+  const bool sgl = engine == "sglang";
+  p.image = sgl ? "lmsysorg/sglang:v" + version : "vllm/vllm-router";
+  p.words = sgl ? Words{"python3", "-m", "sglang_router.launch_router", "--pd-disaggregation"}
+                : Words{"vllm-router", "--vllm-pd-disaggregation"};
+  for (int i = 1; i <= prefill; ++i) {
+    add(p.words, {"--prefill", fmt::format("http://prefill-{}:{}", i, kPrefillPort)});
+    if (sgl) add(p.words, {std::to_string(kBootstrapPort)});
   }
-  return fmt::format(
-      "# in front\ncat > disagg_config.yaml <<'EOF'\n{}EOF\ntrtllm-serve disaggregated -c "
-      "disagg_config.yaml\n",
-      yaml);
+  for (int i = 1; i <= decode; ++i) add(p.words, {"--decode", fmt::format("http://decode-{}:{}", i, kDecodePort)});
+  add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
+  return p;
 }
 
 /// How Model Optimizer calls the format (examples/llm_ptq), empty where it has none.
-std::string_view optimizer_format(Dtype weights) {
+std::string optimizer_format(Dtype weights) {
   if (weights == Dtype::kFp8) return "fp8";
   if (weights == Dtype::kNvfp4) return "nvfp4";
   return weights == Dtype::kInt4 ? "int4_awq" : "";
 }
 
-/// Where the weights come from, if not from the model's own checkpoint.
-std::string checkpoint(const Deployment& d, const std::string& engine, const std::string& model) {
-  const bool while_loading = fp8_while_loading(d) && engine != "trtllm";
-  if (!quantized(d) || while_loading) return "";
-  const std::string_view format = optimizer_format(d.precision.weights);
-  if (engine == "trtllm" && d.precision.recipe.empty() && !format.empty()) {
-    return fmt::format(
-        "# TensorRT-LLM loads weights as they are stored. Quantize them first, in examples/llm_ptq of NVIDIA Model\n"
-        "# Optimizer, and serve the folder that it writes:\n"
-        "#   scripts/huggingface_example.sh --model {} --quant {} --export_fmt hf\n",
-        model, format);
+/// What is served: the model's own checkpoint, the folder that a command above makes, or one that the reader has.
+std::string served_checkpoint(LaunchPlan& plan, const Deployment& d, const std::string& engine,
+                              const std::string& model) {
+  const bool loads_fp8 = engine == "vllm" || engine == "sglang";
+  if (engine == "llama-cpp") {
+    plan.comments.push_back(fmt::format(
+        "MODEL.gguf: {} as GGUF with {} weights", model,
+        d.precision.recipe.empty() ? std::string(roofcast::name_of(d.precision.weights)) : d.precision.recipe));
+    return "MODEL.gguf";
   }
-  return fmt::format("# take a checkpoint of this model with {} weights\n",
-                     d.precision.recipe.empty() ? std::string(name_of(d.precision.weights)) : d.precision.recipe);
+  if (!quantized(d) || (fp8_while_loading(d) && loads_fp8)) return model;
+  const std::string format = optimizer_format(d.precision.weights);
+  const std::string base = model.substr(model.find_last_of('/') + 1);
+  const bool readable = engine == "trtllm" || format == "fp8" || format == "nvfp4";
+  if (d.precision.recipe.empty() && !format.empty() && readable) {
+    const std::string folder = base + "-" + format;
+    plan.comments.push_back("quantize the weights first, in examples/llm_ptq of NVIDIA Model Optimizer:");
+    plan.comments.push_back(fmt::format("  python hf_ptq.py --pyt_ckpt_path {} --qformat {}{} --export_path {}",
+                                        shell_word(model), format, eight_bit_cache(d) ? " --kv_cache_qformat fp8" : "",
+                                        folder));
+    return folder;
+  }
+  plan.comments.push_back(fmt::format(
+      "CHECKPOINT: {} with {} weights", model,
+      d.precision.recipe.empty() ? std::string(roofcast::name_of(d.precision.weights)) : d.precision.recipe));
+  return "$CHECKPOINT";
 }
 
-std::string place(const char* what, int count, const Deployment& d) {
-  return fmt::format("# {} {}{} on {} {} each", count, what, count == 1 ? "" : "s", d.sharding.gpus(), d.gpu.name);
-}
-
-std::string disaggregated(const PlannedDeployment& p, const std::string& engine, const std::string& model) {
-  const Deployment &prefill = p.candidate.prefill(), &decode = *p.candidate.scenario.deployment;
-  const int longest = p.candidate.scenario.workload ? p.candidate.scenario.workload->prompt_tokens.longest() : 8192;
-  const Fleet all = p.paid();
-  const SpeculationSpec& drafts = p.candidate.scenario.serving.speculation;
-  std::string out = checkpoint(decode, engine, model) + speculation_comment(drafts, engine);
-  out += place("prefill worker", all.prefill_replicas, prefill) + ", on hosts prefill-1 ...\n";
-  out += worker({.d = prefill, .model = model, .role = Role::kPrefill, .longest_prompt = longest}, engine);
-  out += place("decode worker", all.replicas, decode) + ", on hosts decode-1 ...\n";
-  Launch launch{.d = decode, .model = model, .role = Role::kDecode, .longest_prompt = longest};
-  if (can_draft(drafts, engine)) launch.speculation = drafts;
-  out += worker(launch, engine);
-  return out + front(engine, all.prefill_replicas, all.replicas);
-}
+std::string plural(int count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
 
 void check_launch_engine(const std::string& engine) {
-  if (engine == "vllm" || engine == "sglang" || engine == "trtllm") return;
-  throw ConfigError(fmt::format("--emit: must be vllm, sglang or trtllm, got '{}'", engine));
+  if (std::find(kEngines.begin(), kEngines.end(), engine) != kEngines.end()) return;
+  throw ConfigError(fmt::format("--emit: must be vllm, sglang, trtllm or llama-cpp, got '{}'", engine));
 }
 
-std::string launch_command(const PlannedDeployment& p, const std::string& engine, const std::string& model) {
+LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const std::string& model) {
   check_launch_engine(engine);
-  const std::string name = shell_word(model);
-  if (p.candidate.disaggregated()) return disaggregated(p, engine, name);
-  const Deployment& d = *p.candidate.scenario.deployment;
+  LaunchPlan plan;
+  const Deployment& decode = *p.candidate.scenario.deployment;
+  plan.gpu_resource = amd(decode) ? "amd.com/gpu" : "nvidia.com/gpu";
+  plan.comments.push_back(fmt::format("planned for {}", engine_name(decode.engine)));
+  const std::string served = served_checkpoint(plan, decode, engine, model);
   const SpeculationSpec& drafts = p.candidate.scenario.serving.speculation;
-  Launch launch{.d = d, .model = name};
-  if (can_draft(drafts, engine)) launch.speculation = drafts;
-  return checkpoint(d, engine, name) + speculation_comment(drafts, engine) + place("replica", p.replicas + p.spare, d) +
-         ", behind a load balancer\n" + worker(launch, engine);
+  comment_speculation(plan, drafts, engine);
+  const SpeculationSpec used_drafts = can_draft(drafts, engine) ? drafts : SpeculationSpec{};
+  if (!p.candidate.disaggregated()) {
+    plan.comments.push_back(fmt::format("{} on {} {} each, behind a load balancer",
+                                        plural(p.replicas + p.spare, "replica"), decode.sharding.gpus(),
+                                        decode.gpu.name));
+    const Launch launch{
+        .d = decode, .plain = plain_release(decode, engine), .model = served, .speculation = used_drafts};
+    plan.processes.push_back(process_of(launch, engine, p.replicas + p.spare));
+    return plan;
+  }
+  if (engine == "llama-cpp") throw ConfigError("--emit: llama-server has no prefill workers apart");
+  const Deployment& prefill = p.candidate.prefill();
+  const int longest = p.candidate.scenario.workload ? p.candidate.scenario.workload->prompt_tokens.longest() : 8192;
+  const Fleet all = p.paid();
+  plan.comments.push_back(fmt::format("{} on {} {} each, on hosts prefill-1 ...",
+                                      plural(all.prefill_replicas, "prefill worker"), prefill.sharding.gpus(),
+                                      prefill.gpu.name));
+  plan.comments.push_back(fmt::format("{} on {} {} each, on hosts decode-1 ...", plural(all.replicas, "decode worker"),
+                                      decode.sharding.gpus(), decode.gpu.name));
+  Launch launch{.d = prefill,
+                .plain = plain_release(prefill, engine),
+                .model = served,
+                .role = Role::kPrefill,
+                .longest_prompt = longest};
+  // vLLM hands over the drafter's cache, too: both roles must have its layers.
+  if (engine == "vllm") launch.speculation = used_drafts;
+  plan.processes.push_back(process_of(launch, engine, all.prefill_replicas));
+  const Launch decoding{.d = decode,
+                        .plain = plain_release(decode, engine),
+                        .model = served,
+                        .role = Role::kDecode,
+                        .longest_prompt = longest,
+                        .speculation = used_drafts};
+  plan.processes.push_back(process_of(decoding, engine, all.replicas));
+  plan.processes.push_back(router_of(engine, decode.engine.version, all.prefill_replicas, all.replicas));
+  return plan;
+}
+
+std::string launch_command(const PlannedDeployment& p, const std::string& engine, const std::string& model,
+                           const std::string& form) {
+  const LaunchPlan plan = launch_plan(p, engine, model);
+  if (form == "shell") return as_shell(plan);
+  if (form == "compose") return as_compose(plan);
+  if (form == "kubernetes") return as_kubernetes(plan);
+  throw ConfigError(fmt::format("--emit-as: must be shell, compose or kubernetes, got '{}'", form));
 }
 
 }  // namespace roofcast

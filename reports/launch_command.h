@@ -5,13 +5,13 @@
 
 namespace roofcast {
 
-/// The shell command that launches one replica of `model`, a repository or a folder; of a disaggregated fleet one
-/// worker of each role and what stands in front. engine: vllm | sglang | trtllm; throws ConfigError for another.
-/// Flags: docs.vllm.ai (serve, NixlConnector usage), docs.sglang.io (server arguments, PD disaggregation), NVIDIA
-/// TensorRT-LLM (trtllm-serve, disaggregated serving, quantization).
-std::string launch_command(const PlannedDeployment& planned, const std::string& engine, const std::string& model);
+/// The commands that launch a planned fleet of `model`, a repository or a folder: every server, on one node or several,
+/// and of a disaggregated fleet the engine's own router. engine: vllm | sglang | trtllm | llama-cpp; form: shell |
+/// compose | kubernetes. Throws ConfigError for others.
+std::string launch_command(const PlannedDeployment& planned, const std::string& engine, const std::string& model,
+                           const std::string& form = "shell");
 
-/// Throws ConfigError unless one of the three.
+/// Throws ConfigError unless one of the four.
 void check_launch_engine(const std::string& engine);
 
 }  // namespace roofcast

@@ -13,8 +13,8 @@ nlohmann::ordered_json machine_json(const Deployment& d) {
                              {"memory_bytes_per_s", d.gpu.memory_bandwidth.base()}};
   if (d.fidelity == Fidelity::kIdeal) return out;
   const Dtype block = gemm_block(d.precision.weights, d.precision.activations);
-  const auto* fitted = d.efficiency.gemm.find(block);
-  const GemmParameters p = fitted ? fitted->value : gemm_prior(block, d.gpu, d.efficiency.family);
+  const auto* fitted = d.efficiency.find(gemm_kernel(), block);
+  const GemmParameters p = fitted ? fitted->value : gemm_prior(block, d.gpu, d.efficiency.family());
   out["calibrated_flop_per_s"] = peak.base() * p.compute_efficiency * p.sustained_clock;
   out["calibrated_memory_bytes_per_s"] = d.gpu.memory_bandwidth.base() * p.bandwidth_efficiency;
   return out;

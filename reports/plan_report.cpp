@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "reports/fleet_plan_report.h"
 #include "reports/provenance.h"
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "sim/plan/prices.h"
 #include "sim/plan/serving_intervals.h"
+#include "sim/plan/system_spread.h"
 
 namespace roofcast {
 namespace {
@@ -43,9 +47,13 @@ std::string count_of(int replicas, int spare) {
   return spare > 0 ? fmt::format("{}+{}", replicas, spare) : std::to_string(replicas);
 }
 
-std::string replicas_of(const PlannedDeployment& p) {
-  const std::string decode = count_of(p.replicas, p.spare);
-  return p.candidate.disaggregated() ? count_of(p.prefill_replicas, p.spare) + " > " + decode : decode;
+/// "4 x tp 2", "3 x tp 2 > 1+1 x tp 4".
+std::string fleet_layout(const PlannedDeployment& p) {
+  const Candidate& c = p.candidate;
+  const std::string decode = count_of(p.replicas, p.spare) + " x " + layout_of(c.scenario.deployment->sharding);
+  if (!c.disaggregated()) return with_speculation(c, decode);
+  return with_speculation(
+      c, count_of(p.prefill_replicas, p.spare) + " x " + layout_of(c.prefill().sharding) + " > " + decode);
 }
 
 std::string fleet_of(const Candidate& c, const Fleet& fleet) {
@@ -123,6 +131,7 @@ void add_price(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
   const TokenPrice price = token_price(p, a.plan);
   out["usd_per_hour"] = p.usd_per_hour();
   out["usd_per_million_input_tokens"] = price.usd_per_million_input;
+  out["usd_per_million_cached_input_tokens"] = price.usd_per_million_cached_input;
   out["usd_per_million_output_tokens"] = price.usd_per_million_output;
   out["usd_per_million_total_tokens"] = price.usd_per_million_total;
   out["input_share_of_cost"] = price.input_share;
@@ -132,6 +141,8 @@ void add_price(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
 
 Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   Json out = layout_json(p);
+  out["probability"] = p.probability ? Json(*p.probability) : Json();
+  out["price"] = price_json(*p.candidate.scenario.deployment);
   add_prediction(p, a, out);
   add_price(p, a, out);
   out["provenance"] = provenance_json(*p.candidate.scenario.deployment);
@@ -169,26 +180,65 @@ std::string bound_of(const PlanAnswer& a) {
   return most.what;
 }
 
+/// What the winner takes to be more or less sure: the distribution of its cost.
+Json safer_json(const PlannedDeployment& w) {
+  Json out = Json::array();
+  for (const SaferFleet& f : w.safer)
+    out.push_back({{"confidence", f.confidence}, {"gpus", f.gpus}, {"load", f.load}, {"usd_per_hour", f.usd_per_hour}});
+  return out;
+}
+
+/// What a buyer compares, of an entry of "deployments".
+Json candidate_json(const Json& d) {
+  Json out;
+  for (const char* key : {"engine", "engine_version", "gpu", "gpus", "replicas", "mode", "parallelism", "precision",
+                          "probability", "usd_per_hour", "usd_per_million_output_tokens", "price", "provenance"})
+    out[key] = d[key];
+  return out;
+}
+
+Json advice_json(const PlanResult& r) {
+  const Advice& advice = r.advice;
+  Json out{{"binds", advice.binds}, {"carries", advice.carries}, {"carries_on", advice.carries_on}};
+  if (advice.gpus > 0)
+    out["would_do"] = {{"gpus", advice.gpus}, {"usd_per_hour", advice.usd_per_hour}, {"fleet", advice.fleet}};
+  out["relax"] = advice.relax;
+  return out;
+}
+
 Json to_json(const PlanAnswer& a) {
   const PlanResult& r = a.result;
   Json out = result_head(ResultKind::kPlan);
   out.update({{"roofcast_version", ROOFCAST_VERSION},
               {"goal", name_of(a.plan.goal)},
+              {"confidence", a.plan.confidence},
+              {"draws", r.draws},
               {"load_unit", unit_of(r.kind)},
               {"max_gpus", a.plan.max_gpus}});
-  out["search"] = {{"considered", r.considered},     {"unsplittable", r.unsplittable},   {"too_large", r.too_large},
-                   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},
-                   {"simulations", r.simulations}};
+  out["search"] = {
+      {"considered", r.considered},       {"unsplittable", r.unsplittable}, {"too_large", r.too_large},
+      {"unsupported", r.unsupported},     {"unpriced", r.unpriced},         {"disaggregated_pairs", r.pairs},
+      {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},       {"simulations", r.simulations}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
+  out["notes"] = r.notes;
+  if (!r.ranked.empty()) {
+    out["winner"] = out["deployments"].front();
+    out["safer"] = safer_json(r.ranked.front());
+  }
+  out["candidates"] = Json::array();
+  for (const Json& d : out["deployments"]) out["candidates"].push_back(candidate_json(d));
+  if (r.ranked.empty()) out["advice"] = advice_json(r);
   if (!r.ranked.empty()) {
     out["bound"] = bound_of(a);
     if (a.sensitivities.held > 0)
       out[a.sensitivities.of_fleet ? "load_held" : "load_held_per_replica"] = a.sensitivities.held;
     out["sensitivities"] = Json::array();
     for (const Sensitivity& s : a.sensitivities.changes) {
-      out["sensitivities"].push_back(
-          {{"ten_percent_more", s.what}, {"throughput_change", s.throughput_change}, {"cost_change", s.cost_change()}});
+      out["sensitivities"].push_back({{"ten_percent_more", s.what},
+                                      {"throughput_change", s.throughput_change},
+                                      {"throughput_change_error", s.error},
+                                      {"cost_change", s.cost_change()}});
     }
   } else if (r.nearest) {
     out["nearest"] = deployment_entry(*r.nearest, a);
@@ -199,27 +249,89 @@ Json to_json(const PlanAnswer& a) {
   return out;
 }
 
-Table ranking(const PlanAnswer& a, std::size_t most) {
-  std::vector<std::string> header{"GPU",   "GPUs",     "engine",    "layout",   "replicas",     "precision",
-                                  "seqs",  "tokens",   "p99 TTFT",  "p99 TPOT", "tokens/s/GPU", "tokens/s/user",
-                                  "USD/h", "USD/M in", "USD/M out", "J/token",  "margin"};
-  Table table(header);
-  for (std::size_t i = 0; i < std::min(most, a.result.ranked.size()); ++i) {
-    const PlannedDeployment& p = a.result.ranked[i];
-    const Deployment& d = *p.candidate.scenario.deployment;
-    const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : d;
-    const ServingMetrics& m = p.result.metrics;
-    const TokenPrice price = token_price(p, a.plan);
-    table.row({p.candidate.gpu, std::to_string(p.gpus()), engine_name(d.engine), layout_of(p.candidate), replicas_of(p),
-               p.candidate.precision, std::to_string(d.engine.max_num_seqs),
-               std::to_string(prefilling.engine.max_num_batched_tokens), human_time(m.ttft_ms.percentile(99) / 1e3),
-               human_time(m.tpot_ms.percentile(99) / 1e3), significant(p.tokens_per_s_per_gpu()),
-               significant(p.tokens_per_s_per_user(), 3), significant(p.usd_per_hour(), 3),
-               significant(price.usd_per_million_input, 3), significant(price.usd_per_million_output, 3),
-               significant(price.joules_per_output_token, 3),
-               p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio))});
+/// A column of the ranking; where the table is too wide those of the highest `rank` go first.
+struct Column {
+  int rank;
+  std::string name;
+  std::function<std::string(const PlannedDeployment&)> cell;
+};
+
+std::string constants_of(const Deployment& d) {
+  if (d.fidelity == Fidelity::kIdeal) return "datasheet";
+  if (of_another_vendor(d)) return "other vendor's";
+  return d.efficiency.carried_over_from.empty() ? "measured" : "carried over";
+}
+
+std::string sure(const PlannedDeployment& p) {
+  return p.probability ? fmt::format("{:.0f} %", 100 * *p.probability) : "-";
+}
+
+std::vector<Column> columns_of(const PlanAnswer& a) {
+  const auto deployment = [](const PlannedDeployment& p) -> const Deployment& {
+    return *p.candidate.scenario.deployment;
+  };
+  std::vector<Column> columns{{0, "GPU", [](const auto& p) { return p.candidate.gpu; }},
+                              {0, "GPUs", [](const auto& p) { return std::to_string(p.gpus()); }},
+                              {1, "engine", [=](const auto& p) { return engine_name(deployment(p).engine); }},
+                              {0, "fleet", [](const auto& p) { return fleet_layout(p); }},
+                              {0, "formats", [](const auto& p) { return p.candidate.precision; }}};
+  if (!a.result.ranked.empty()) {
+    for (const Objective& o : a.result.ranked.front().candidate.scenario.objectives)
+      columns.push_back({0, o.name(), [o](const auto& p) { return human_time(observed(o, p.result.metrics).base()); }});
   }
-  return table;
+  const auto price = [&a](const PlannedDeployment& p) { return token_price(p, a.plan); };
+  columns.insert(
+      columns.end(),
+      {{0, "P", [](const auto& p) { return sure(p); }},
+       {0, "USD/h", [](const auto& p) { return significant(p.usd_per_hour(), 3); }},
+       {3, "USD/M in", [=](const auto& p) { return significant(price(p).usd_per_million_input, 3); }},
+       {3, "USD/M cached", [=](const auto& p) { return significant(price(p).usd_per_million_cached_input, 3); }},
+       {3, "USD/M out", [=](const auto& p) { return significant(price(p).usd_per_million_output, 3); }},
+       {2, "tokens/s/GPU", [](const auto& p) { return significant(p.tokens_per_s_per_gpu()); }},
+       {4, "tokens/s/user", [](const auto& p) { return significant(p.tokens_per_s_per_user(), 3); }},
+       {1, "constants", [=](const auto& p) { return constants_of(deployment(p)); }},
+       {5, "price", [=](const auto& p) { return price_line(deployment(p)); }},
+       {4, "seqs", [=](const auto& p) { return std::to_string(deployment(p).engine.max_num_seqs); }},
+       {4, "tokens",
+        [=](const auto& p) {
+          const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : deployment(p);
+          return std::to_string(prefilling.engine.max_num_batched_tokens);
+        }},
+       {4, "J/token", [=](const auto& p) { return significant(price(p).joules_per_output_token, 3); }},
+       {4, "margin", [](const auto& p) {
+          return p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio));
+        }}});
+  return columns;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const std::string& line : split(text, '\n')) widest = std::max(widest, line.size());
+  return widest;
+}
+
+/// All columns, or as many as fit a page of 100.
+std::string ranking(const PlanAnswer& a, std::size_t most, bool wide) {
+  constexpr std::size_t kPage = 100;
+  const std::vector<Column> columns = columns_of(a);
+  std::string text;
+  for (int rank = wide ? 5 : 3; rank >= 0; --rank) {
+    std::vector<std::string> header;
+    for (const Column& c : columns) {
+      if (c.rank <= rank) header.push_back(c.name);
+    }
+    Table table(header);
+    for (std::size_t i = 0; i < std::min(most, a.result.ranked.size()); ++i) {
+      std::vector<std::string> row;
+      for (const Column& c : columns) {
+        if (c.rank <= rank) row.push_back(c.cell(a.result.ranked[i]));
+      }
+      table.row(row);
+    }
+    text = table.text();
+    if (wide || widest_line(text) <= kPage) break;
+  }
+  return text;
 }
 
 /// The fleet, and what it costs.
@@ -228,10 +340,10 @@ std::string fleet_text(const PlannedDeployment& w) {
   const bool apart = w.candidate.disaggregated();
   const std::string what =
       apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
-            : deployment_line(d) + ", ";
-  return what + fmt::format("{}{}: {} GPUs, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
+            : deployment_line(d) + "\n";
+  return what + fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
                             w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "",
-                            w.gpus(), significant(w.usd_per_hour(), 3));
+                            w.gpus(), w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3));
 }
 
 /// Each objective and limit, and how far it is met.
@@ -268,6 +380,23 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   return out;
 }
 
+/// How sure it is, and what it costs to be surer.
+std::string probability_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  if (!w.probability) return "";
+  std::string out = fmt::format(
+      "  all objectives met with probability {:.0f} % ({} draws of kernels, host, release{}{})\n", 100 * *w.probability,
+      a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
+      a.plan.load_uncertainty > 0 ? ", load" : "");
+  for (const SaferFleet& f : w.safer) {
+    const std::string what = a.plan.goal == PlanGoal::kThroughput
+                                 ? fmt::format("{} {}", significant(f.load, 3), unit_of(a.result.kind))
+                                 : fmt::format("{} GPUs, {} USD/h", f.gpus, significant(f.usd_per_hour, 3));
+    out += fmt::format("    {:.0f} % sure: {}\n", 100 * f.confidence, what);
+  }
+  return out;
+}
+
 /// What it holds, and what would let it hold more.
 std::string reserve_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
@@ -285,19 +414,22 @@ std::string reserve_text(const PlanAnswer& a) {
     out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
                        bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
-    out += fmt::format("    {:<18} {:+.1f} %  {:+.1f} %\n", s.what, 100 * s.throughput_change, 100 * s.cost_change());
+    out += fmt::format("    {:<18} {:+.1f} % (+- {:.1f})  {:+.1f} %\n", s.what, 100 * s.throughput_change,
+                       100 * s.error, 100 * s.cost_change());
   return out;
 }
 
 std::string winner_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
-  return fleet_text(w) + verdicts_text(w, a.plan) + reserve_text(a) +
-         fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
+  std::string out = fleet_text(w) + fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) +
+                    probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
+                    fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
+  for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
+  return out;
 }
 
 std::string frontier_text(const PlanResult& r) {
-  Table table(
-      {"GPU", "layout", "precision", "tokens/s/user", "tokens/s/GPU", "USD/M tokens out", "p99 TTFT", "objectives"});
+  Table table({"GPU", "layout", "precision", "tokens/s/user", "tokens/s/GPU", "USD/M out", "p99 TTFT", "objectives"});
   const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
   for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
     const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
@@ -307,6 +439,20 @@ std::string frontier_text(const PlanResult& r) {
                human_time(p.ttft_p99.base()), p.met ? "met" : "missed"});
   }
   return table.text();
+}
+
+/// What would help, one line each.
+std::string advice_text(const PlanResult& r) {
+  const Advice& advice = r.advice;
+  std::string out;
+  if (!advice.binds.empty()) out += fmt::format("  what binds: {}\n", advice.binds);
+  if (advice.carries > 0)
+    out += fmt::format("  the given GPUs carry {} {}: {}\n", significant(advice.carries, 3), unit_of(r.kind),
+                       advice.carries_on);
+  if (advice.gpus > 0)
+    out += fmt::format("  enough would be: {}, {} USD/h\n", advice.fleet, significant(advice.usd_per_hour, 3));
+  for (const std::string& relaxed : advice.relax) out += fmt::format("  or relax {}\n", relaxed);
+  return out;
 }
 
 }  // namespace
@@ -326,11 +472,14 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (plan.max_cost.value > 0)
     out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
                        significant(plan.max_cost.value, 3));
-  return out + fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
-                           fleet_of(n.candidate, n.fleet()));
+  if (n.probability)
+    out += fmt::format(" met with probability {:.0f} % (asked {:.0f} %),", 100 * *n.probability, 100 * plan.confidence);
+  out += fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
+                     fleet_of(n.candidate, n.fleet()));
+  return out;
 }
 
-std::string plan_report(const PlanAnswer& a, const std::string& format) {
+std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide) {
   if (format == "json") return result_text(to_json(a));
   if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : to_json(a)["deployments"]);
   const PlanResult& r = a.result;
@@ -338,14 +487,14 @@ std::string plan_report(const PlanAnswer& a, const std::string& format) {
   if (a.fleet)
     out += fleet_plan_text(*a.fleet) +
            (a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:\n" : "for the peak:\n");
-  if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown).text() + "\n";
+  if (!r.ranked.empty()) out += winner_text(a) + "\n" + ranking(a, kShown, wide) + "\n";
+  if (r.ranked.empty()) out += no_plan(r, a.plan) + "\n" + advice_text(r) + "\n";
   if (!r.frontier.empty()) out += "frontier of what was simulated\n" + frontier_text(r) + "\n";
-  return out +
-         fmt::format(
-             "{} candidates{}: {} cannot be split or need too many GPUs, {} do not fit, {} ruled out by bounds, {} "
-             "simulated ({} runs)\n",
-             r.considered, r.pairs > 0 ? fmt::format(" and {} disaggregated pairs of them", r.pairs) : "",
-             r.unsplittable, r.too_large, r.bounded, r.simulated, r.simulations);
+  out += fmt::format("{} candidates{}: {} cannot be split or need too many GPUs, {} do not fit,\n", r.considered,
+                     r.pairs > 0 ? fmt::format(" and {} disaggregated pairs of them", r.pairs) : "", r.unsplittable,
+                     r.too_large);
+  return out + fmt::format("{} cannot run, {} have no price, {} ruled out by bounds, {} simulated ({} runs)\n",
+                           r.unsupported, r.unpriced, r.bounded, r.simulated, r.simulations);
 }
 
 }  // namespace roofcast

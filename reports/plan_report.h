@@ -6,7 +6,7 @@
 namespace roofcast {
 
 /// format: table | json | csv (one row a deployment; of a changing load one row a slice of the day).
-std::string plan_report(const PlanAnswer& answer, const std::string& format);
+std::string plan_report(const PlanAnswer& answer, const std::string& format, bool wide = false);
 
 /// One line: why there is no deployment, and which comes nearest.
 std::string no_plan(const PlanResult& result, const PlanSpec& plan);

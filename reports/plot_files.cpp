@@ -4,11 +4,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "reports/html_text.h"
 #include "reports/svg_chart.h"
 
@@ -18,23 +18,18 @@ namespace {
 
 constexpr double kZoom = 2.5;  // pixels of a PNG for each unit of the SVG: 1900 across
 
-void write_svg(const Chart& chart, const fs::path& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << svg_file(chart);
-  out.close();
-  if (!out) throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written");
-}
-
 void write_png(const Chart& chart, const fs::path& path) {
-  fs::path svg = path;
-  svg.replace_extension(fmt::format(".{}.svg", getpid()));  // beside the picture
-  write_svg(chart, svg);
+  const std::string beside = fmt::format("{}.{}", path.string(), getpid()), svg = beside + ".svg",
+                    png = beside + ".png";
+  write_file("--png", svg, svg_file(chart));
   const int status = std::system(
-      fmt::format("rsvg-convert --zoom {} --output {} {}", kZoom, shell_word(path.string()), shell_word(svg.string()))
-          .c_str());
-  std::error_code ignored;
+      fmt::format("rsvg-convert --zoom {} --output {} {}", kZoom, shell_word(png), shell_word(svg)).c_str());
+  std::error_code ignored, error;
   fs::remove(svg, ignored);
-  if (status != 0) throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
+  if (status == 0) fs::rename(png, path, error);
+  if (status == 0 && !error) return;
+  fs::remove(png, ignored);
+  throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
 }  // namespace
@@ -50,7 +45,7 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
   std::vector<std::string> paths;
   for (const Chart& chart : charts) {
     const fs::path path = fs::path(directory) / (chart.id + (png ? ".png" : ".svg"));
-    png ? write_png(chart, path) : write_svg(chart, path);
+    png ? write_png(chart, path) : write_file("--svg", path.string(), svg_file(chart));
     paths.push_back(path.string());
   }
   return paths;

@@ -33,7 +33,7 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
     out["carried_over_from"] = d.efficiency.carried_over_from;
   }
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
-  out["kernels"] = name_of(d.efficiency.family);
+  out["kernels"] = name_of(d.efficiency.family());
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
   out["roofcast_version"] = ROOFCAST_VERSION;
@@ -51,6 +51,17 @@ std::string provenance_line(const Deployment& d) {
     return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }
   return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
+}
+
+nlohmann::ordered_json price_json(const Deployment& d) {
+  const PriceQuote& p = d.price;
+  return {{"usd_per_gpu_hour", d.gpu.price.value},
+          {"tier", p.tier},
+          {"provider", p.provider},
+          {"region", p.region},
+          {"date", p.date},
+          {"source", p.source},
+          {"gpus_per_host", p.host}};
 }
 
 nlohmann::ordered_json deployment_json(const Deployment& d) {

@@ -10,6 +10,9 @@ nlohmann::ordered_json provenance_json(const Deployment& deployment);
 /// One line of it for tables.
 std::string provenance_line(const Deployment& deployment);
 
+/// {usd_per_gpu_hour, tier, provider, region, date, source, gpus_per_host}
+nlohmann::ordered_json price_json(const Deployment& deployment);
+
 /// "vllm 0.12.0"
 std::string engine_name(const EngineSpec& engine);
 

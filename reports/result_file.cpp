@@ -56,6 +56,11 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Json& entry) 
   return out;
 }
 
+bool is_saturated(const Json& json) {
+  const auto found = json.find("saturated");
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
 void read_points(Result& result) {
   const std::string name(schema_of(result.kind).points);
   Json list = std::move(result.json[name]);
@@ -65,7 +70,7 @@ void read_points(Result& result) {
     list.push_back(result.json["nearest"]);
     result.notes.push_back("no deployment meets the objectives: this is the nearest");
   }
-  std::size_t failed = 0;
+  std::size_t failed = 0, saturated = 0;
   for (Json& entry : list) {
     ResultPoint point;
     if (result.kind == ResultKind::kSweep) {
@@ -79,9 +84,13 @@ void read_points(Result& result) {
       ++failed;
       continue;
     }
+    saturated += is_saturated(point.result) ? 1 : 0;
     result.points.push_back(std::move(point));
     if (result.points.size() == kMaxPointsRead) break;
   }
+  if (saturated > 0)
+    result.notes.push_back(fmt::format("{} of {} points are saturated: their latencies grow with the length of the run",
+                                       saturated, list.size()));
   if (failed > 0) result.notes.push_back(fmt::format("{} of {} points have no result", failed, list.size()));
   if (result.points.empty())
     throw ConfigError(Mark{result.path, 0, 0}, fmt::format("'{}' holds no result to show", name));
@@ -174,6 +183,8 @@ std::string label_of(const Json& j) {
 
 void describe(Result& result) {
   const Json& j = result.json;
+  if (result.kind == ResultKind::kSimulation && is_saturated(j))
+    result.notes.push_back("saturated: more requests come than can be held; latencies grow with the length of the run");
   if (result.kind == ResultKind::kEstimate) result.command = reconstructed_command(j);
   std::string version = text_at(j, "provenance.roofcast_version");
   if (version.empty()) version = text_at(j, "roofcast_version");

@@ -65,12 +65,14 @@ inline constexpr auto kSimulation = keys(
     "replicas", "gpus", "workload", "seed", "total_input_tokens", "total_output_tokens", "mean_queue_ms",
     "prefix_cache_hit_rate", "energy_joules", "cost.usd_per_hour", "cost.usd", "cost.usd_per_million_output_tokens",
     "cost.usd_per_million_total_tokens", "cost.joules_per_output_token", "iterations");
+inline constexpr auto kSaturated = keys("saturated");
 inline constexpr auto kInterval = keys("start_s", "end_s", "waiting", "running", "kv_cache_usage", "busy",
                                        "prompt_tokens_per_s", "output_tokens_per_s", "completed");
 inline constexpr auto kIntervalFleet = keys("replicas", "replicas_starting", "replicas_down");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kSimulation},
                                               KeyGroup{"", kLoad},
+                                              KeyGroup{"", kSaturated, Presence::kTogether},
                                               KeyGroup{"", kLatencies},
                                               KeyGroup{"provenance.", kProvenance},
                                               KeyGroup{"objectives[].", kObjective, Presence::kTogether},
@@ -98,6 +100,7 @@ inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].result.", kPointEstimate, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointSimulation, Presence::kTogether},
                                          KeyGroup{"points[].result.", kLoad, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kSaturated, Presence::kTogether},
                                          KeyGroup{"points[].result.", kLatencies, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointReason, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether}};

@@ -11,6 +11,8 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/fleet_cost.h"
+#include "sim/plan/prices.h"
+#include "sim/plan/token_bill.h"
 
 namespace roofcast {
 namespace {
@@ -30,7 +32,7 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
     out.push_back({{"objective", o.name()},
                    {"limit_ms", o.limit.in(kMillisecond)},
                    {"value_ms", value.in(kMillisecond)},
-                   {"met", value <= o.limit}});
+                   {"met", value <= o.limit && !m.load.saturated}});
   }
   return out;
 }
@@ -104,6 +106,9 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
     out["rejected"] = m.rejected;
     out["cancelled_output_tokens"] = m.cancelled_tokens;
   }
+  out["saturated"] = m.load.saturated;
+  if (m.load.offered > PerSecond(0)) out["offered_request_rate"] = m.load.offered.base();
+  if (m.load.saturated) out["sustainable_rate"] = m.load.sustainable.base();
   out["total_input_tokens"] = m.input_tokens;
   out["total_output_tokens"] = m.output_tokens;
   const auto rate = [&](double count) { return seconds > 0 ? count / seconds : 0.0; };
@@ -149,10 +154,15 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   add_engine_metrics(m, s, cost, out);
   if (!m.clients.empty()) out["clients"] = clients_json(m, s);
   if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
+  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
+                                    s.serving.disaggregation);
+  out["price"] = price_json(*s.deployment);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},
-                 {"usd_per_million_output_tokens", cost.usd_per_million_output_tokens},
-                 {"usd_per_million_total_tokens", cost.usd_per_million_total_tokens},
+                 {"usd_per_million_input_tokens", bill.usd_per_million_input},
+                 {"usd_per_million_cached_input_tokens", bill.usd_per_million_cached_input},
+                 {"usd_per_million_output_tokens", bill.usd_per_million_output},
+                 {"usd_per_million_total_tokens", bill.usd_per_million_total},
                  {"joules_per_output_token", cost.joules_per_output_token}};
   out["iterations"] = m.iterations;
   if (!s.objectives.empty()) out["objectives"] = objectives_json(m, s);
@@ -222,6 +232,7 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
   lines.add("throughput",
             fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                         number("output_throughput"), number("total_token_throughput")));
+  if (m.load.saturated) lines.add("SATURATED", saturation_words(m.load));
   if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
 }
 
@@ -255,8 +266,10 @@ void add_gpu_lines(const Json& json, Lines& lines) {
   lines.add("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", percent("gpu_utilization"), percent("mfu"),
                                 percent("mbu")));
   lines.add("cost",
-            fmt::format("{} USD/h, {} USD per million output tokens, {} J an output token", cost("usd_per_hour"),
-                        cost("usd_per_million_output_tokens"), cost("joules_per_output_token")));
+            fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
+                        cost("usd_per_hour"), cost("usd_per_million_input_tokens"),
+                        cost("usd_per_million_cached_input_tokens"), cost("usd_per_million_output_tokens"),
+                        cost("joules_per_output_token")));
 }
 
 std::string latency_text(const ServingMetrics& m) {
@@ -276,6 +289,7 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   add_cache_lines(m, s, json, lines);
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
+  lines.add("price", price_line(*s.deployment));
   lines.add("steps", std::to_string(m.iterations));
   lines.add("standing", provenance_line(*s.deployment));
   std::string out = setup_text(s) + "\n" + lines.text() + "\n" + latency_text(m);
@@ -283,7 +297,9 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   for (const Objective& o : s.objectives) {
     const Seconds value = observed(o, m);
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),
-                       value <= o.limit ? "met" : "MISSED");
+                       value > o.limit    ? "MISSED"
+                       : m.load.saturated ? "met by this run, but the queue grows"
+                                          : "met");
   }
   return out;
 }
@@ -296,6 +312,11 @@ std::string uncertain_text(const std::vector<MetricInterval>& uncertain) {
 }
 
 }  // namespace
+
+std::string saturation_words(const LoadVerdict& load) {
+  return fmt::format("{} requests/s come, about {} can be held; latencies grow with the length of the run",
+                     significant(load.offered.base()), significant(load.sustainable.base()));
+}
 
 std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
                               const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {

@@ -63,7 +63,7 @@ class SweepJson {
     Json head = result_head(ResultKind::kSweep);
     head.update(
         {{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
-    out_ = head.dump(2);
+    out_ = head.dump(2, ' ', false, Json::error_handler_t::replace);
     out_.erase(out_.size() - 2);  // the closing brace: points follow
     out_ += ",\n  \"points\": [";
   }
@@ -133,8 +133,12 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     std::vector<std::string> cells = p.values;
     for (const std::string& name : names) cells.push_back(cell(find(p.metrics, name), !csv));
+    const MetricValue* saturated = find(p.metrics, "saturated");
     const MetricValue* reason = csv ? nullptr : find(p.metrics, "reason");
-    cells.push_back(p.error.empty() && reason != nullptr ? "does not fit" : p.error);
+    std::string note = p.error.empty() && reason != nullptr ? "does not fit" : p.error;
+    const bool* grows = saturated != nullptr ? std::get_if<bool>(saturated) : nullptr;
+    if (!csv && grows != nullptr && *grows) note = "saturated: the queue grows";
+    cells.push_back(std::move(note));
     table.row(std::move(cells));
   });
   return csv ? table.csv() : table.text();

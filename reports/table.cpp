@@ -41,7 +41,8 @@ std::string Table::text() const {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string pad(widths[i] - width(row[i]), ' ');
-      line += i == 0 ? row[i] + pad : "  " + pad + row[i];
+      const bool left = i == 0 || i + words_ >= row.size();
+      line += (i == 0 ? "" : "  ") + (left ? row[i] + pad : pad + row[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";

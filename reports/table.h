@@ -4,16 +4,22 @@
 
 namespace roofcast {
 
-/// Text in columns: the first column left, numbers right, two spaces between.
+/// Text in columns: the first column left, numbers right, columns of words left, two spaces between.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  /// So many last columns hold words.
+  Table& words(std::size_t columns) {
+    words_ = columns;
+    return *this;
+  }
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;  ///< for a terminal
   std::string csv() const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  std::size_t words_ = 0;
 };
 
 /// 3 significant digits with a unit that fits: "23.8 ms", "1.34 GB", "989 TFLOP/s".

@@ -19,6 +19,7 @@ constexpr std::array kFlags{
     DeploymentFlag{"weights", "precision.weights", "DTYPE or recipe of the weights (default: the checkpoint's)"},
     DeploymentFlag{"activations", "precision.activations", "DTYPE of the products (default: the checkpoint's)"},
     DeploymentFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE of the KV cache (default: the checkpoint's)"},
+    DeploymentFlag{"price", "price", "TIER: on_demand | reserved_1y | reserved_3y | spot | owned (default on_demand)"},
 };
 
 }  // namespace

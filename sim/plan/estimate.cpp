@@ -7,6 +7,8 @@
 
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
+#include "sim/plan/prices.h"
+#include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
 
 namespace roofcast {
@@ -153,10 +155,32 @@ void add_decode(StepModel& model, Estimate& e, int context) {
   if (r.speculation.active() && model.deployment().engine.kv_cache) add_speculation(model, e, context);
 }
 
-void add_cost(const Deployment& d, Estimate& e) {
+/// Prefill and decode share the bill of the batch as they share its time.
+void add_token_prices(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
-  e.cost.usd_per_hour = d.gpu.price.value * d.sharding.gpus() * r.replicas;
-  e.cost.usd_per_million_output_tokens = e.cost.usd_per_hour / 3600.0 / e.request_tokens_per_s * 1e6;
+  const double batch = r.batch, decoding = e.tpot.base() * std::max(r.output_tokens - 1, 1);
+  const int chunk = std::min(r.prompt_tokens, model.deployment().engine.max_num_batched_tokens);
+  const auto chunk_time = [&](int before) {
+    const std::vector<PrefillChunk> chunks{{chunk, before, true}};
+    return model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
+  };
+  const TokenTimes times{.input = e.prefill.time.base() / (batch * r.prompt_tokens),
+                         .cached_input = std::max(0.0, chunk_time(chunk) - chunk_time(0)) / chunk,
+                         .output = decoding / (batch * r.output_tokens)};
+  const TokenCounts tokens{.input = batch * r.prompt_tokens, .cached_input = 0, .output = batch * r.output_tokens};
+  const double usd = e.cost.usd_per_hour / 3600.0 / r.replicas * e.request_latency.base();
+  const TokenBill bill = split_bill(usd, tokens, times);
+  e.cost.usd_per_million_input_tokens = bill.usd_per_million_input;
+  e.cost.usd_per_million_cached_input_tokens = bill.usd_per_million_cached_input;
+  e.cost.usd_per_million_output_tokens = bill.usd_per_million_output;
+  e.cost.usd_per_million_total_tokens = bill.usd_per_million_total;
+}
+
+void add_cost(StepModel& model, Estimate& e) {
+  const Deployment& d = model.deployment();
+  const EstimateRequest& r = e.request;
+  e.cost.usd_per_hour = usd_per_hour(d, r.replicas).value;
+  add_token_prices(model, e);
   const Utilization prefill = utilization_of(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
   const Utilization decode = utilization_of(d, e.decode.time, e.decode.flops, e.decode.bytes);
   const Joules joules = power_of(d.gpu, prefill) * e.prefill.time;
@@ -204,7 +228,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();
-  add_cost(d, e);
+  add_cost(model, e);
   return e;
 }
 

@@ -32,7 +32,9 @@ struct EstimateMemory {
 
 struct EstimateCost {
   double usd_per_hour = 0;  ///< all GPUs
-  double usd_per_million_output_tokens = 0;
+  /// The bill of whole requests, split as the steps' time is.
+  double usd_per_million_input_tokens = 0, usd_per_million_cached_input_tokens = 0, usd_per_million_output_tokens = 0;
+  double usd_per_million_total_tokens = 0;
   double joules_per_output_token = 0;
 };
 

@@ -1,8 +1,10 @@
 #include "sim/plan/fleet_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/plan/power.h"
+#include "sim/plan/prices.h"
 
 namespace roofcast {
 namespace {
@@ -27,7 +29,8 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.mfu += gpus * whole.compute;
   cost.mbu += gpus * whole.memory;
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
-  cost.usd_per_hour += d.gpu.price.value * gpus;
+  const bool whole_fleet = work.replicas == std::floor(work.replicas);  // an autoscaled one is paid for on average
+  cost.usd_per_hour += whole_fleet ? usd_per_hour(d, work.replicas).value : d.gpu.price.value * gpus;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "sim/model/mixer_model.h"
 #include "sim/plan/rules.h"
 #include "sim/serve/scheduler.h"
@@ -27,58 +28,92 @@ bool shares_prefixes(const WorkloadSpec& w) {
          w.arrivals.process == ArrivalSpec::Process::kTrace;
 }
 
+/// Whether a scenario has this key, "engine.host.rank_skew".
+bool writes(const ConfigTree& scenario, std::string_view dotted_key) {
+  ConfigTree at = scenario;
+  for (const std::string& key : split(dotted_key, '.')) {
+    const ConfigTree* next = at ? at->find(key) : nullptr;
+    if (next == nullptr) return false;
+    at = *next;
+  }
+  return at && at->kind != ConfigNode::Kind::kNull;
+}
+
 /// A setting, and when it changes nothing.
 struct Rule {
   std::string_view key, why;
-  bool (*idle)(const Deployment&, const WorkloadSpec*);
+  bool (*idle)(const Scenario&);
 };
 
-bool one_gpu(const Deployment& d, const WorkloadSpec*) { return d.sharding.tp == 1; }
-bool one_rank(const Deployment& d, const WorkloadSpec*) { return d.sharding.attention_dp == 1; }
-bool no_experts(const Deployment& d, const WorkloadSpec*) { return !has_experts(d.model); }
-bool no_latents(const Deployment& d, const WorkloadSpec*) { return !has_latents(d.model); }
-bool no_indexer(const Deployment& d, const WorkloadSpec*) { return !has_indexed_latents(d.model); }
-bool no_blocks(const Deployment& d, const WorkloadSpec*) {
-  return d.gpu.architecture != Architecture::kBlackwell || !blocks_in_fp8(d.precision);
+bool one_gpu(const Scenario& s) { return s.deployment->sharding.tp == 1; }
+bool no_collectives(const Scenario& s) { return s.deployment->sharding.gpus() == 1; }
+bool one_rank(const Scenario& s) { return s.deployment->sharding.attention_dp == 1; }
+bool no_experts(const Scenario& s) { return !has_experts(s.deployment->model); }
+bool no_fp8_latents(const Scenario& s) {
+  const Deployment& d = *s.deployment;
+  return !has_latents(d.model) || d.gpu.architecture != Architecture::kBlackwell ||
+         element_bits(d.precision.kv_cache) > 8;
 }
-bool nothing_shared(const Deployment&, const WorkloadSpec* w) { return w != nullptr && !shares_prefixes(*w); }
-bool not_async(const Deployment& d, const WorkloadSpec*) { return !d.engine.async_scheduling; }
-bool reserves_nothing(const Deployment& d, const WorkloadSpec*) {
-  return !make_scheduler(d.engine.scheduler)->reserved_output(d.engine, false);
+bool no_indexer(const Scenario& s) { return !has_indexed_latents(s.deployment->model); }
+bool no_blocks(const Scenario& s) {
+  return s.deployment->gpu.architecture != Architecture::kBlackwell || !blocks_in_fp8(s.deployment->precision);
+}
+bool nothing_shared(const Scenario& s) { return s.workload && !shares_prefixes(*s.workload); }
+bool always_there(const Scenario& s) { return !s.serving.fleet.active(); }
+bool together(const Scenario& s) { return !s.serving.disaggregation; }
+bool one_replica(const Scenario& s) {
+  return s.serving.replicas == 1 && !s.serving.fleet.autoscaling && !s.serving.disaggregation;
+}
+bool one_priority(const Scenario& s) {
+  return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
 
 constexpr std::array kRules{
-    Rule{"fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
-    Rule{"own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
-    Rule{"collective_memory", "there are no collectives on one GPU",
-         [](const Deployment& d, const WorkloadSpec*) { return d.sharding.gpus() == 1; }},
-    Rule{"attention_dp_balance", "there is one copy of the attention", one_rank},
-    Rule{"moe_kernel", "the model has no routed experts", no_experts},
-    Rule{"expanded_experts", "the model has no routed experts", no_experts},
-    Rule{"keeps_expert_buffers", "the model has no routed experts", no_experts},
-    Rule{"expert_exchange", "the model has no routed experts", no_experts},
-    Rule{"fp8_latent_prompts", "the model has no latent attention", no_latents},
-    Rule{"scaled_latents", "no indexer chooses among latents in this model", no_indexer},
-    Rule{"sparse_attention", "no indexer chooses among latents in this model", no_indexer},
-    Rule{"block_products", "no product is in block fp8 on Blackwell", no_blocks},
-    Rule{"rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
-    Rule{"kv_offload", "no prompts of this workload share a prefix", nothing_shared},
-    Rule{"scheduler_launches", "async_scheduling is off", not_async},
-    Rule{"reserve_output_ratio", "the scheduler reserves nothing", reserves_nothing},
+    Rule{"engine.fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
+    Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
+    Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
+    Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
+    Rule{"engine.attention_dp_balance", "there is one copy of the attention", one_rank},
+    Rule{"engine.moe_kernel", "the model has no routed experts", no_experts},
+    Rule{"engine.expanded_experts", "the model has no routed experts", no_experts},
+    Rule{"engine.keeps_expert_buffers", "the model has no routed experts", no_experts},
+    Rule{"engine.expert_exchange", "the model has no routed experts", no_experts},
+    Rule{"routing", "the model has no routed experts", no_experts},
+    Rule{"engine.fp8_latent_prompts", "there is no latent attention to a cache of 8 bit on Blackwell", no_fp8_latents},
+    Rule{"engine.scaled_latents", "no indexer chooses among latents in this model", no_indexer},
+    Rule{"engine.sparse_attention", "no indexer chooses among latents in this model", no_indexer},
+    Rule{"engine.state_memory_ratio", "the model has no layers with a state",
+         [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
+    Rule{"engine.block_products", "no product is in block fp8 on Blackwell", no_blocks},
+    Rule{"engine.rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
+    Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
+         [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
+    Rule{"engine.kv_offload", "no prompts of this workload share a prefix", nothing_shared},
+    Rule{"engine.prefix_caching", "no prompts of this workload share a prefix", nothing_shared},
+    Rule{"engine.scheduler_launches", "async_scheduling is off",
+         [](const Scenario& s) { return !s.deployment->engine.async_scheduling; }},
+    Rule{"engine.reserve_output_ratio", "the scheduler reserves nothing",
+         [](const Scenario& s) {
+           return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
+         }},
+    Rule{"engine.start_time", "replicas are there all the time", always_there},
+    Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
+    Rule{"router", "there is one replica", one_replica},
+    Rule{"policy", "all requests have one priority",
+         [](const Scenario& s) { return s.serving.policy == "priority" && one_priority(s); }},
+    Rule{"workload.priorities", "the queue's 'policy' is not 'priority'",
+         [](const Scenario& s) { return s.serving.policy != "priority"; }},
+    Rule{"workload.prefix_groups", "'shared_prefix_tokens' is 0",
+         [](const Scenario& s) { return s.workload && s.workload->shared_prefix_tokens == 0; }},
 };
 
 }  // namespace
 
 std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenario& read) {
   std::vector<std::string> lines;
-  const ConfigTree* engine = scenario->find("engine");
-  if (engine == nullptr || !*engine) return lines;
-  const WorkloadSpec* workload = read.workload ? &*read.workload : nullptr;
   for (const Rule& rule : kRules) {
-    const ConfigTree* written = (*engine)->find(rule.key);
-    if (written == nullptr || !*written || (*written)->scalar == "false") continue;
-    if (rule.idle(*read.deployment, workload))
-      lines.push_back(fmt::format("engine.{} changes nothing here: {}", rule.key, rule.why));
+    if (writes(scenario, rule.key) && rule.idle(read))
+      lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));
   }
   return lines;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Engine settings that a scenario writes and that change nothing in its deployment.
+// Settings that a scenario writes and that change nothing in it.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace roofcast {
 
-/// One line each: the setting, and why it changes nothing here. Only settings in the scenario's own `engine` map are
-/// judged, not a release's or a recipe's.
+/// One line each: the setting, and why it changes nothing here. Only what the scenario itself writes is judged, not
+/// what a release, a recipe or a workload by name says.
 std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenario& read);
 
 }  // namespace roofcast

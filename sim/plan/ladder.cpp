@@ -131,7 +131,7 @@ void measure_alone(const Scenario& scenario, Rung& rung) {
   rung.latency = e.request_latency;
   rung.output_tokens_per_s = e.request_tokens_per_s;
   rung.memory = e.memory.weights + e.memory.cache;
-  rung.usd_per_million_output_tokens = e.cost.usd_per_million_output_tokens;
+  rung.usd_per_million_output_tokens = e.cost.usd_per_hour / 3600.0 / e.request_tokens_per_s * 1e6;
   rung.bound = e.decode.bound;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/plan/fleet_cost.h"
+#include "sim/plan/token_bill.h"
 
 namespace roofcast {
 
@@ -37,7 +38,10 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
       {"max_batch", e.memory.max_batch},
       {"max_context", e.memory.max_context},
       {"usd_per_hour", e.cost.usd_per_hour},
+      {"usd_per_million_input_tokens", e.cost.usd_per_million_input_tokens},
+      {"usd_per_million_cached_input_tokens", e.cost.usd_per_million_cached_input_tokens},
       {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
+      {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
       {"joules_per_output_token", e.cost.joules_per_output_token}};
   if (!e.memory.fits) out.emplace_back("reason", e.memory.reason);
   return out;
@@ -46,6 +50,8 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
 MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
   const double seconds = std::max(m.duration.base(), 1e-12);
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
+                                    s.serving.disaggregation);
   const double gpus = cost.gpus;
   MetricsList out{{"fits", true},
                   {"gpus", gpus},
@@ -54,6 +60,7 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                   {"failed", static_cast<double>(m.failed)},
                   {"cancelled", static_cast<double>(m.cancelled)},
                   {"rejected", static_cast<double>(m.rejected)},
+                  {"saturated", m.load.saturated},
                   {"request_throughput", static_cast<double>(m.completed) / seconds},
                   {"request_goodput", m.good_requests / seconds},
                   {"output_throughput", m.output_tokens / seconds},
@@ -74,9 +81,13 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                          {"kv_cache_peak_usage", m.kv_peak_usage},
                          {"preemptions", static_cast<double>(m.preemptions)},
                          {"usd_per_hour", cost.usd_per_hour},
-                         {"usd_per_million_output_tokens", cost.usd_per_million_output_tokens},
+                         {"usd_per_million_input_tokens", bill.usd_per_million_input},
+                         {"usd_per_million_cached_input_tokens", bill.usd_per_million_cached_input},
+                         {"usd_per_million_output_tokens", bill.usd_per_million_output},
+                         {"usd_per_million_total_tokens", bill.usd_per_million_total},
                          {"joules_per_output_token", cost.joules_per_output_token}});
-  bool met = true;
+  if (m.load.saturated) out.emplace_back("sustainable_rate", m.load.sustainable.base());
+  bool met = !m.load.saturated;
   for (const Objective& o : s.objectives) met = met && observed(o, m) <= o.limit;
   if (!s.objectives.empty()) out.emplace_back("objectives_met", met);
   return out;

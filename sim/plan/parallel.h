@@ -7,7 +7,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 #include <atomic>
-#include <thread>
+#include <future>
 #endif
 
 namespace roofcast {
@@ -22,9 +22,9 @@ void parallel_for_each_index(std::size_t count, const Body& body) {
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) body(i);
   };
-  std::thread other(work);
+  std::future<void> other = std::async(std::launch::async, work);  // waits for its end, and keeps what it throws
   work();
-  other.join();
+  other.get();
 #else
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), [&](const tbb::blocked_range<std::size_t>& range) {
     for (std::size_t i = range.begin(); i != range.end(); ++i) body(i);

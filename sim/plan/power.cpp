@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hw/kernels/attention_math.h"
+#include "hw/kernels/prefill/prefill_kernel.h"
 #include "sim/model/mixer_model.h"
 
 namespace roofcast {
@@ -15,6 +15,12 @@ bool has_indexer(const ModelSpec& model) {
                      [](const LayerKind& kind) { return facts_of(kind.mixer).indexer; });
 }
 
+/// The format that attention's products run in.
+Dtype attention_products(const Deployment& d) {
+  const AttentionHeads heads{.heads = 1, .kv_heads = 1, .kv = d.precision.kv_cache};
+  return prefill_products(heads, prefill_kernel({.query_len = 1000}, heads, d.gpu, d.efficiency.rules()), d.gpu);
+}
+
 FlopsPerSecond fastest_peak(const Deployment& d) {
   const Precision& p = d.precision;
   FlopsPerSecond fastest = std::max(d.gpu.peak(Dtype::kBf16), d.gpu.peak(Dtype::kFp16));
@@ -22,7 +28,7 @@ FlopsPerSecond fastest_peak(const Deployment& d) {
     if (const auto compute = d.gpu.compute_dtype(weights, p.activations))
       fastest = std::max(fastest, d.gpu.peak(*compute));
   }
-  const Dtype attention = attention::product_dtype(d.gpu, d.efficiency.family, Dtype::kBf16, p.kv_cache);
+  const Dtype attention = attention_products(d);
   if (d.fidelity == Fidelity::kCalibrated) fastest = std::max(fastest, d.gpu.peak(attention));
   return has_indexer(d.model) ? std::max(fastest, d.gpu.peak(Dtype::kFp8)) : fastest;
 }

@@ -11,8 +11,11 @@
 #include "sim/model/recipes.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
+#include "sim/plan/launch_limits.h"
 #include "sim/plan/launch_recipe.h"
+#include "sim/plan/prices.h"
 #include "sim/plan/speculation.h"
+#include "sim/plan/support.h"
 
 namespace roofcast {
 namespace {
@@ -136,6 +139,10 @@ ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& written) {
   return overlay(base, make_map(changes, engine->mark));
 }
 
+void no_front_end(HostCosts& host) {
+  host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
+}
+
 /// What the scenario's recipe says of this deployment; nothing without one.
 LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, const EngineSpec& engine) {
   const ConfigTree recipe = in.tree("recipe");
@@ -172,6 +179,15 @@ Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree
   const Precision read = parse_precision(d.model, precision, asked);
   if (const ConfigTree* activations = precision->find("activations")) mark = (*activations)->mark;
   return read;
+}
+
+/// In the scenario itself, or in a GPU file of the user's own.
+bool writes_price(const ConfigTree& gpu) {
+  const ConfigTree* name = gpu->kind == ConfigNode::Kind::kMap ? gpu->find("name") : &gpu;
+  if (gpu->find("price") != nullptr) return true;
+  const bool file =
+      name != nullptr && ((*name)->scalar.find('/') != std::string::npos || (*name)->scalar.ends_with(".yaml"));
+  return file && load_document("hardware", (*name)->scalar, (*name)->mark)->find("price") != nullptr;
 }
 
 }  // namespace
@@ -211,12 +227,15 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   if (recipe.engine) d->engine = specs.engine(launched);
   check_scheduler(d->engine, launched);
   d->engine.settle(d->gpu, d->sharding);
+  check_launch(*d, engine, in.boolean("force_unsupported", false));
+  if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   d->routing = parse_routing(in.optional_child("routing"));
+  set_price(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
   d->memory = plan_memory(*d);
   return d;
 }
@@ -260,6 +279,8 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
+    if (s.serving.speculation.active() && !s.deployment->engine.kv_cache)
+      in.fail("speculation", "speculation without a KV cache is not priced: drop one of them");
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
     s.deployment = std::move(reserved);
@@ -287,7 +308,10 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
+  const bool forced = in.boolean("force_unsupported", false);
+  const Mark mark = in.mark_of("engine");
   in.finish();
+  s.doubts = check_support(s, forced, mark);
   return s;
 }
 

@@ -22,6 +22,7 @@ struct Scenario {
   ServingOptions serving;
   std::vector<Objective> objectives;
   double goodput = 0;  ///< of a plan: the share of requests that must be within all limits at once; 0: judged singly
+  std::vector<std::string> doubts;  ///< why it may not run as it is written (sim/plan/support.h)
 };
 
 /// Throws ConfigError for whatever is wrong with the file; a deployment that does not fit is

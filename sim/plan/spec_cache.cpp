@@ -1,7 +1,10 @@
 #include "sim/plan/spec_cache.h"
 
+#include <array>
 #include <filesystem>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/read_file.h"
@@ -20,56 +23,81 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
   return key + (value->kind == ConfigNode::Kind::kScalar ? value->scalar : to_yaml(*value));
 }
 
-/// The files whose names stand in a document, wherever they are looked for.
-class FileHasher {
+/// Keys whose value names a document, wherever they stand.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNamed{{{"model", "models"},
+                                                                                {"base", "models"},
+                                                                                {"gpu", "hardware"},
+                                                                                {"carried_over_from", "hardware"},
+                                                                                {"ampere_kernels_from", "hardware"},
+                                                                                {"engine", "engines"},
+                                                                                {"recipe", "recipes"},
+                                                                                {"workload", "workloads"},
+                                                                                {"client", "clients"},
+                                                                                {"front_end", "front-ends"}}};
+
+/// Folders of which any document may matter, named or not: defaults, recipes that are tried in turn, spreads.
+constexpr std::array kWholeFolders{"engines", "recipes", "clients", "front-ends", "kernels", "uncertainty"};
+
+std::string_view kind_of(std::string_view key) {
+  for (const auto& [name, kind] : kNamed) {
+    if (name == key) return kind;
+  }
+  return "";
+}
+
+/// A document, the documents that it names, and the files.
+class DocumentHasher {
  public:
   std::uint64_t hash(const ConfigNode& node, std::uint64_t state) {
-    if (node.kind == ConfigNode::Kind::kScalar) return scalar(node, hash_text(node.scalar, state));
+    if (node.kind == ConfigNode::Kind::kScalar) {
+      state = hash_text(node.scalar, state);
+      return has_ending(node.scalar) ? file_of(node, state) : state;
+    }
     for (const ConfigTree& item : node.items) state = hash(*item, hash_text("- ", state));
     for (const ConfigNode::Entry& entry : node.entries) {
       state = hash_text(": ", hash_text(entry.key, state));
-      if (entry.value) state = hash(*entry.value, state);
-      if (entry.key == "servegen" && entry.value) state = folder(*entry.value, state);
-      for (const auto& [key, kind] : {std::pair{"client", "clients"}, {"front_end", "front-ends"}}) {
-        if (entry.key == key && entry.value && entry.value->kind == ConfigNode::Kind::kScalar)
-          state = named(kind, *entry.value, state);
-      }
-      const bool names_gpu = entry.key == "carried_over_from" || entry.key == "ampere_kernels_from";
-      const bool borrowed = names_gpu && entry.value && entry.value->kind == ConfigNode::Kind::kScalar;
-      if (borrowed && seen_.insert(entry.value->scalar).second) {
-        state = hash(*load_named("hardware", entry.value->scalar, entry.value->mark), state);
-      }
+      if (!entry.value) continue;
+      state = hash(*entry.value, state);
+      if (entry.key == "file") state = file_of(*entry.value, state);  // whatever it ends in
+      if (entry.key == "servegen") state = folder(folder_named(*entry.value), state);
+      if (const std::string_view kind = kind_of(entry.key); !kind.empty()) state = named(kind, entry.value, state);
     }
+    return state;
+  }
+  static std::uint64_t folder(const fs::path& path, std::uint64_t state) {
+    std::set<fs::path> files;
+    std::error_code fault;  // a folder that cannot be read fails where it is parsed
+    for (const auto& entry : fs::directory_iterator(path, fault))
+      if (entry.is_regular_file(fault)) files.insert(entry.path());
+    for (const fs::path& file : files)
+      state = hash_text(read_file(file.string(), kFileLimit), hash_text(file.filename().string(), state));
     return state;
   }
 
  private:
+  static constexpr std::size_t kFileLimit = std::size_t{1} << 33;
+
   /// A name that stands for nothing fails where it is used.
-  std::uint64_t named(const char* kind, const ConfigNode& name, std::uint64_t state) {
-    if (!seen_.insert(std::string(kind) + " " + name.scalar).second) return state;
+  std::uint64_t named(std::string_view kind, const ConfigTree& value, std::uint64_t state) {
+    const bool names = value->kind == ConfigNode::Kind::kScalar || value->find("name") != nullptr;
+    if (!names || !seen_.insert(key_of(kind, value)).second) return state;
     try {
-      return hash(*load_named(kind, name.scalar, name.mark), state);
+      return hash(*resolve_named(kind, value), state);
     } catch (const ConfigError&) {
       return state;
     }
   }
-  std::uint64_t folder(const ConfigNode& node, std::uint64_t state) const {
-    std::set<fs::path> files;
-    std::error_code fault;  // a folder that cannot be read fails where it is parsed
-    const fs::path path = fs::path(node.mark.path).parent_path() / node.scalar;
-    for (const auto& entry : fs::directory_iterator(path, fault))
-      if (entry.is_regular_file(fault)) files.insert(entry.path());
-    for (const fs::path& file : files) state = hash_text(read_file(file.string(), std::size_t{1} << 33), state);
-    return state;
+  static fs::path folder_named(const ConfigNode& node) { return fs::path(node.mark.path).parent_path() / node.scalar; }
+  /// As "trace.csv" has, and "3.35 TB/s" has not.
+  static bool has_ending(const std::string& text) {
+    const std::size_t dot = text.rfind('.');
+    return dot != std::string::npos && dot + 1 < text.size() && text.find_first_of("0123456789 /", dot) != dot + 1;
   }
-  std::uint64_t scalar(const ConfigNode& node, std::uint64_t state) const {
+  static std::uint64_t file_of(const ConfigNode& node, std::uint64_t state) {
     const fs::path name(node.scalar);
-    const std::string ending = name.extension().string();
-    if (ending != ".yaml" && ending != ".yml" && ending != ".csv" && ending != ".json" && ending != ".jsonl")
-      return state;
     std::error_code ignored;
     for (const fs::path& path : {fs::path(node.mark.path).parent_path() / name, name}) {
-      if (fs::is_regular_file(path, ignored)) return hash_text(read_file(path.string(), std::size_t{1} << 33), state);
+      if (fs::is_regular_file(path, ignored)) return hash_text(read_file(path.string(), kFileLimit), state);
     }
     return state;
   }
@@ -119,8 +147,26 @@ const EngineSpec& SpecCache::engine(const ConfigTree& value) {
 
 std::uint64_t SpecCache::fingerprint(std::string_view kind, const ConfigTree& value) {
   const std::string key = key_of(kind, value);
-  return remembered(fingerprints_, key, "fingerprint " + key,
-                    [&] { return FileHasher().hash(*resolve_named(kind, value), hash_text(kind)); });
+  return remembered(fingerprints_, key, "fingerprint " + key, [&] {
+    return DocumentHasher().hash(kind.empty() ? *value : *resolve_named(kind, value), hash_text(kind));
+  });
+}
+
+std::uint64_t SpecCache::fingerprint(const ConfigTree& scenario) {
+  std::uint64_t state = remembered(fingerprints_, std::string("folders"), "folders", [] {
+    std::uint64_t folders = hash_text("folders");
+    for (const char* kind : kWholeFolders) folders = DocumentHasher::folder(fs::path(config_root()) / kind, folders);
+    return folders;
+  });
+  for (const ConfigNode::Entry& entry : scenario->entries) {
+    state = hash_text(entry.key, state);
+    if (!entry.value || entry.value->kind == ConfigNode::Kind::kNull) continue;
+    const std::string_view kind = kind_of(entry.key);
+    const bool plain = kind.empty() && entry.value->kind == ConfigNode::Kind::kScalar;
+    state = plain ? hash_text(entry.value->scalar, state)
+                  : hash_text(fmt::format("{:016x}", fingerprint(kind, entry.value)), state);
+  }
+  return state;
 }
 
 }  // namespace roofcast

@@ -23,10 +23,12 @@ class SpecCache {
   const CalibratedGpu& gpu(const ConfigTree& value, KernelFamily family);
   const EngineSpec& engine(const ConfigTree& value);
 
-  /// Changes whenever what the value stands for does: the documents and the tables that it names are part of it.
-  std::uint64_t fingerprint(std::string_view kind, const ConfigTree& value);
+  /// Changes whenever what the scenario stands for does: the documents and the tables that it names, those that it
+  /// falls back on where it says nothing, and what these name in turn.
+  std::uint64_t fingerprint(const ConfigTree& scenario);
 
  private:
+  std::uint64_t fingerprint(std::string_view kind, const ConfigTree& value);
   template <class Map, class Key, class Read>
   auto& remembered(Map& map, const Key& key, const std::string& name, Read read);
   std::mutex mutex_;

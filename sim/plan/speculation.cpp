@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/launch_limits.h"
 #include "sim/plan/speculation_math.h"
 
 namespace roofcast {
@@ -48,6 +49,7 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   auto draft = std::make_shared<Deployment>(target);
   draft->engine = draft_engine(target.engine);
   draft->model = parse_model(resolve_named("models", in.tree("model")));
+  check_draft(target, *draft, in.mark_of("model"));
   draft->precision = draft->model.precision;
   bool asked = false;
   if (in.has("precision")) draft->precision = parse_precision(draft->model, in.tree("precision"), asked);

@@ -7,6 +7,7 @@
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/error_summary.h"
+#include "base/text.h"
 
 namespace roofcast {
 namespace {
@@ -18,7 +19,7 @@ struct Uncertainty {
   struct Deviation {
     double ttft = 0, tpot = 0;
   };
-  Deviation recipe, release;
+  Deviation recipe, release, another_vendor;
 };
 
 LogSpread parse_spread(ConfigReader& in, std::string_view key) {
@@ -45,6 +46,9 @@ Uncertainty read_uncertainty() {
     one.finish();
   }
   unknown.finish();
+  ConfigReader vendor = in.child("another_vendor");
+  u.another_vendor = {vendor.number("ttft", {0, 5}), vendor.number("tpot", {0, 5})};
+  vendor.finish();
   in.finish();
   return u;
 }
@@ -81,6 +85,23 @@ SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
   };
   if (d.recipe.empty()) widen(u.recipe);
   if (d.engine.beyond_known) widen(u.release);
+  return spread;
+}
+
+bool of_another_vendor(const Deployment& d) {
+  if (d.efficiency.carried_over_from.empty()) return false;
+  const std::string first = split(d.efficiency.carried_over_from, ',').front();  // those of other formats may follow
+  const ConfigTree measured = load_named("hardware", first, Mark{"hardware", 0, 0});
+  const Architecture from = parse_architecture((*measured->find("architecture"))->scalar, measured->mark);
+  const auto amd = [](Architecture a) { return traits_of(a).matrix_units == MatrixUnits::kMfma; };
+  return amd(from) != amd(d.gpu.architecture);
+}
+
+SystemSpread planned_spread(const Deployment& d, LoadRegime regime) {
+  SystemSpread spread = system_spread(d, regime);
+  if (d.fidelity == Fidelity::kIdeal || !of_another_vendor(d)) return spread;
+  spread.ttft = together(spread.ttft, normal(uncertainty().another_vendor.ttft));
+  spread.tpot = together(spread.tpot, normal(uncertainty().another_vendor.tpot));
   return spread;
 }
 

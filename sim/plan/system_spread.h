@@ -29,6 +29,10 @@ struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
+/// What a plan draws from: wider where the kernels were measured on a GPU of another vendor.
+SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime);
+/// Whether its constants are those of a GPU of another vendor.
+bool of_another_vendor(const Deployment& deployment);
 
 /// Independent causes together: each side by its own root of the sum of squares.
 LogSpread together(const LogSpread& one, const LogSpread& other);

@@ -81,7 +81,7 @@ Bytes largest_fused(const Deployment& d) {
       (d.model.hidden <= 4096 || std::any_of(layers.begin(), layers.end(), norms_keys))) {
     return Bytes(0);
   }
-  const auto* own = d.efficiency.custom_all_reduce.find(Dtype::kBf16);
+  const auto* own = d.efficiency.find(custom_all_reduce_kernel(), Dtype::kBf16);
   const double limit = (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb;
   return limit > 0.0 ? Bytes(1e6 * limit) : Bytes(std::numeric_limits<double>::infinity());
 }
@@ -90,7 +90,7 @@ Bytes largest_fused(const Deployment& d) {
 
 OperatorContext Deployment::operator_context() const {
   const double decoded =
-      fidelity == Fidelity::kIdeal ? 0.0 : attention::absorbed_queries(gpu, efficiency.family, precision.kv_cache);
+      fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, efficiency.rules());
   return {.model = &model,
           .precision = precision,
           .sharding = sharding,

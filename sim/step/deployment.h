@@ -9,6 +9,7 @@
 #include "sim/model/memory.h"
 #include "sim/model/operators.h"
 #include "sim/step/engine_spec.h"
+#include "sim/step/price_quote.h"
 
 namespace roofcast {
 
@@ -43,6 +44,7 @@ struct Deployment {
   Sharding sharding;
   Precision precision;
   Routing routing;
+  PriceQuote price;    ///< behind gpu.price
   std::string recipe;  ///< a name of configs/recipes by which the engine is launched; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;

@@ -156,9 +156,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};
   static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};
   static constexpr std::array<GemmKernel, 2> kProducts{GemmKernel::kDeepGemm, GemmKernel::kFlashInfer};
-  std::vector<std::string_view> experts;
-  for (std::size_t i = 0; i < kMoeVariantCount; ++i) experts.push_back(name_of(static_cast<MoeVariant>(i)));
-  e.moe_kernel = static_cast<MoeVariant>(in.choice("moe_kernel", experts, 0));
+  e.moe_kernel = static_cast<AskedExperts>(in.choice("moe_kernel", asked_experts_names(), 0));
   e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
   e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];
   e.rows_quantized_at_once = small_integer(in, "rows_quantized_at_once", e.rows_quantized_at_once, 0);

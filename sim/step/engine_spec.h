@@ -107,8 +107,8 @@ struct EngineSpec {
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
   GraphSettings graphs;
-  MoeVariant moe_kernel = MoeVariant::kDefault;  ///< the experts' kernel, where the engine is told which
-  bool expanded_experts = false;                 ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
+  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
+  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;

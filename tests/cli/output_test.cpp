@@ -43,6 +43,23 @@ TEST_CASE("a file that may not grow further is an error, not a death") {
   CHECK(result.out.find("--requests-out: cannot write") != std::string::npos);
 }
 
+TEST_CASE("a result that cannot be written leaves the one before as it was, and nothing beside it") {
+  // 4 blocks of 1,024 bytes are less than a table of 99 points.
+  const auto result = run_shell(
+      "d=$(mktemp -d) && echo before > $d/keep && printf 'scenario: {model: llama-3.1-8b, gpu: h100-sxm}\n"
+      "grid: {batch: {from: 1, to: 99, step: 1}}\n' > $d/s.yaml; ( ulimit -f 4; '" ROOFCAST_PROGRAM
+      "' sweep $d/s.yaml --store :memory: --format csv --out $d/keep ); echo $?; cat $d/keep; ls $d; rm -r $d");
+  CHECK(result.out == "2\nbefore\nkeep\ns.yaml\n");
+}
+
+TEST_CASE("Ctrl-C during a run leaves the file before as it was, and nothing beside it") {
+  const auto result = run_shell(
+      "d=$(mktemp -d) && echo before > $d/keep; timeout -s INT 0.3 '" ROOFCAST_PROGRAM
+      "' simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=20000000 --requests-out $d/keep; "
+      "echo $?; cat $d/keep; ls $d; rm -r $d");
+  CHECK(result.out == "124\nbefore\nkeep\n");
+}
+
 TEST_CASE("messages that cannot be written are no crash") {
   const std::string good = "simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3";
   const auto status = [](const std::string& command, const std::string& streams) {

@@ -1,9 +1,13 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "base/read_file.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
 
@@ -32,6 +36,69 @@ TEST_CASE("a sweep that is killed again and again ends with the same table") {
   CHECK(whole.status == 0);
   CHECK(std::count(whole.out.begin(), whole.out.end(), '\n') == 1601);  // 40 x 40 and a header
   CHECK(resumed.out == whole.out);
+}
+
+TEST_CASE("a document that a point's numbers come from is edited: the point is run again") {
+  const TemporaryFolder folder;
+  const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };
+  std::filesystem::copy(ROOFCAST_SOURCE_DIR "/configs", path("configs"), std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory(path("draft"));
+  std::filesystem::copy(ROOFCAST_SOURCE_DIR "/tests/data/hf_configs/Qwen__Qwen3-8B.json", path("draft/config.json"));
+  folder.write("accepted.csv", "accepted_tokens\n1\n2\n");
+  folder.write("trace", "arrival_s,prompt_tokens,output_tokens\n0,50,5\n");
+  const std::string sweep = folder.write(
+      "s.yaml", "scenario:\n  model: qwen3-32b\n  gpu: h200-sxm\n  speculation: {method: draft_model, model: " +
+                    path("draft/config.json") + ", acceptance: {file: " + path("accepted.csv") +
+                    "}}\n  workload: {arrivals: {process: trace, file: " + path("trace") +
+                    "}}\nrun: simulate\ngrid: {parallelism.tp: [1]}\n");
+  const auto run = [&] {
+    return run_shell("cd '" + folder.path() + "' && ROOFCAST_CONFIGS=configs '" ROOFCAST_PROGRAM "' sweep s.yaml",
+                     Stream::kErr)
+        .out;
+  };
+  CHECK(run().find("1 points: 1 run") == 0);
+  CHECK(run().find("1 points: 0 run") == 0);
+  const auto edited = [&](const std::string& file, const std::string& from, const std::string& to) {
+    CAPTURE(file);
+    std::string text = roofcast::read_file(path(file), 1'000'000);
+    REQUIRE(text.find(from) != std::string::npos);
+    folder.write(file, text.replace(text.find(from), from.size(), to));
+    CHECK(run().find("1 points: 1 run") == 0);
+  };
+  edited("configs/models/qwen3-32b.yaml", "vocab_size: 151936", "vocab_size: 151937");
+  edited("configs/hardware/h200-sxm.yaml", "memory_bandwidth: 4", "memory_bandwidth: 5");
+  edited("configs/engines/vllm.yaml", "step_time: ", "step_time: 1");  // the engine is not named
+  edited("draft/config.json", "\"num_hidden_layers\": 36", "\"num_hidden_layers\": 60");
+  edited("accepted.csv", "2", "3");
+  edited("trace", "0,50,5", "0,50,6");
+}
+
+TEST_CASE("Ctrl-C ends a sweep within a second, whatever its points do") {
+  const TemporaryFolder folder;
+  const std::string sweep = folder.write("s.yaml",
+                                         "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: "
+                                         "{process: all_at_once}, requests: 50000000,\n"
+                                         "           prompt_tokens: {value: 5}, output_tokens: {value: 5}}}\nrun: "
+                                         "simulate\ngrid: {parallelism.tp: [1]}\n");
+  const RunResult result =
+      run_shell("s=$(date +%s%N); timeout -s INT 0.5 '" ROOFCAST_PROGRAM "' sweep '" + sweep + "' --store '" +
+                folder.path() + "/s.sqlite'; e=$(date +%s%N); echo $(( (e - s) / 1000000 ))");
+  CHECK(std::stoi(result.out) < 2000);  // ms: 500 until the signal, 700 until it ends, and a busy machine
+}
+
+TEST_CASE("a store that cannot be written is read all the same") {
+  const TemporaryFolder folder;
+  folder.write("s.yaml", "scenario: {model: llama-2-7b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 4]}\n");
+  const std::string in = "cd '" + folder.path() + "' && '" ROOFCAST_PROGRAM "' ";
+  CHECK(run_shell(in + "sweep s.yaml").status == 0);
+  std::filesystem::permissions(folder.path() + "/s.sqlite", std::filesystem::perms::owner_read);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  const RunResult page = run_shell(in + "report s.sqlite"), again = run_shell(in + "sweep s.yaml", Stream::kErr);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  CHECK(page.status == 0);
+  if (getuid() == 0) return;  // root may write all the same
+  CHECK(again.status == 2);
+  CHECK(again.out.find("may not be written; --store names another") != std::string::npos);
 }
 
 TEST_CASE("the shards of a sweep, killed and resumed, merge into the table of the whole") {
@@ -123,9 +190,10 @@ TEST_CASE("a plan gives the same answer twice, and a launch command") {
   const auto first = run_roofcast(plan + "--format json"), second = run_roofcast(plan + "--format json");
   CHECK(first.status == 0);
   CHECK(first.out == second.out);
-  const auto command = run_roofcast(plan + "--emit vllm");
+  const auto command = run_roofcast(plan + "--emit trtllm");
   CHECK(command.status == 0);
-  CHECK(command.out.find("vllm serve Qwen/Qwen3-32B") != std::string::npos);
+  CHECK(command.out.find("trtllm-serve Qwen3-32B-fp8") != std::string::npos);
+  CHECK(run_roofcast(plan + "--emit vllm").status == 2);  // it is planned for TensorRT-LLM
 }
 
 TEST_CASE("every shipped sweep and plan runs") {

@@ -36,11 +36,13 @@ TEST_CASE("launch command: the flags of each engine") {
   CHECK(has(sglang, "--tp-size 4"));
   CHECK(has(sglang, "--max-running-requests 128"));
   CHECK(has(sglang, "--kv-cache-dtype fp8_e4m3"));
-  CHECK(has(trtllm, "trtllm-serve meta-llama/Llama-3.1-70B"));
+  CHECK(has(trtllm, "trtllm-serve Llama-3.1-70B-fp8"));
   CHECK(has(trtllm, "--max_batch_size 128 --max_num_tokens 8192"));
-  CHECK(has(trtllm, "kv_cache_config: {dtype: fp8}"));
+  CHECK(has(trtllm, "kv_cache_config: {dtype: fp8, enable_block_reuse: "));
   CHECK(has(trtllm, "--kv_cache_free_gpu_memory_fraction "));
-  CHECK(has(trtllm, "scripts/huggingface_example.sh --model meta-llama/Llama-3.1-70B --quant fp8 --export_fmt hf"));
+  CHECK(has(trtllm,
+            "hf_ptq.py --pyt_ckpt_path meta-llama/Llama-3.1-70B --qformat fp8 --kv_cache_qformat fp8 --export_path "
+            "Llama-3.1-70B-fp8"));
   CHECK_THROWS_AS(launch_command(p, "tgi", "meta-llama/Llama-3.1-70B"), ConfigError);
 }
 
@@ -79,11 +81,10 @@ TEST_CASE("launch command: workers of both roles, and what stands in front") {
   }
   CHECK(has(vllm, R"('{"kv_connector":"NixlConnector","kv_role":"kv_producer","kv_load_failure_policy":"fail"}')"));
   CHECK(has(vllm, R"("kv_role":"kv_consumer")"));
-  CHECK(has(vllm, "--prefiller-hosts prefill-{1..5} --prefiller-ports $(yes 8100 | head -5)"));
+  CHECK(has(vllm, "vllm-router --vllm-pd-disaggregation --prefill http://prefill-1:8100"));
   CHECK(has(sglang, "--disaggregation-mode prefill --disaggregation-transfer-backend nixl"));
   CHECK(has(sglang, "--disaggregation-mode decode"));
-  CHECK(has(sglang,
-            "sglang_router.launch_router --pd-disaggregation $(printf -- '--prefill http://prefill-%d:8100 ' {1..5})"));
+  CHECK(has(sglang, "sglang_router.launch_router --pd-disaggregation --prefill http://prefill-1:8100 8998 --prefill "));
   CHECK(has(trtllm,
             "disable_overlap_scheduler: true\ncache_transceiver_config: {backend: NIXL, max_tokens_in_buffer: 1024}"));
   CHECK(has(trtllm, "context_servers:\n  num_instances: 5\n  urls:\n    - \"prefill-1:8100\""));
@@ -103,7 +104,7 @@ TEST_CASE("launch command: drafts in each engine's words") {
   s.method = SpeculationSpec::Method::kMtp;
   CHECK(has(launch_command(p, "vllm", "m"), "--speculative-config.method mtp"));
   CHECK_FALSE(has(launch_command(p, "vllm", "m"), "DRAFTER"));
-  CHECK(has(launch_command(p, "trtllm", "m"), "decoding_type: MTP"));
+  CHECK(has(launch_command(p, "trtllm", "m"), "decoding_type: MTP\n  num_nextn_predict_layers: 3"));
   s.method = SpeculationSpec::Method::kSelfDraft;
   CHECK(has(launch_command(p, "vllm", "m"), "no launch flag for self_draft drafts"));
   CHECK_FALSE(has(launch_command(p, "vllm", "m"), "--speculative"));

@@ -101,8 +101,8 @@ TEST_CASE("schema: an estimate and a simulation hold every declared key") {
 
 TEST_CASE("schema: a sweep's points hold the metrics of their kind of run") {
   CHECK(absent_of(sweep_text("estimate"), ResultKind::kSweep) ==
-        Groups{"points[].result.cancelled", "points[].result.duration", "points[].result.mean_ttft_ms",
-               "points[].result.reason", "points[].result.objectives_met"});
+        Groups{"points[].result.cancelled", "points[].result.duration", "points[].result.saturated",
+               "points[].result.mean_ttft_ms", "points[].result.reason", "points[].result.objectives_met"});
   CHECK(absent_of(sweep_text("simulate"), ResultKind::kSweep) ==
         Groups{"points[].result.ttft_ms", "points[].result.reason"});
 }

@@ -97,6 +97,7 @@ class RowWriter {
                                .put("num_speculative_tokens", std::max(1, count("num_speculative_tokens", 1)))
                                .map());
     s.put("workload", workload());
+    if (beyond_context()) s.put("force_unsupported", "true");  // it was launched so
     return s.map();
   }
 
@@ -144,7 +145,7 @@ class RowWriter {
     if (!text("front_end").empty()) m.put("front_end", text("front_end"));
     kernels(m);
     graphs(m);
-    context(m);
+    if (beyond_context()) m.put("max_model_len", isl() + osl());
     return m.map();
   }
 
@@ -200,11 +201,9 @@ class RowWriter {
 
   /// A longer context than the checkpoint names was asked for (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A
   /// table of positions ends where it ends.
-  void context(MapBuilder& m) const {
-    if (kind_ == RunKind::kSteady) return;
-    const int longest = isl() + osl();
-    if (model_.position_embeddings == 0 && model_.max_context > 0 && longest > model_.max_context)
-      m.put("max_model_len", longest);
+  bool beyond_context() const {
+    return kind_ != RunKind::kSteady && model_.position_embeddings == 0 && model_.max_context > 0 &&
+           isl() + osl() > model_.max_context;
   }
 
   /// A layout may name only the GPUs of the experts, "tp 1, ep 4" on four.

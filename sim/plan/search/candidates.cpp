@@ -1,12 +1,15 @@
 // The points of a plan's space as deployments, and pairs of them.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "sim/plan/prices.h"
 #include "sim/plan/search/plan_spec.h"
+#include "sim/plan/support.h"
 
 namespace roofcast {
 namespace {
@@ -58,6 +61,10 @@ class Reader {
     out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
     for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
     if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
+    if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unsplittable == out_.considered)
+      throw ConfigError(out_.notes.front());
+    if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
+      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the formats that are asked for");
     pair_up();
     return std::move(out_);
   }
@@ -67,6 +74,12 @@ class Reader {
     Candidate c{.index = i, .point = i, .scenario = {}, .gpu = {}, .precision = {}, .most_gpus = plan_.max_gpus};
     try {
       c.scenario = read_scenario(point_scenario(plan_.space, i), fidelity_, specs_, LoadIs::kVaried);
+    } catch (const CannotRun& error) {
+      ++out_.unsupported;
+      return note(error.what());
+    } catch (const NoOffer& error) {
+      ++out_.unpriced;
+      return note(std::string("left out: ") + error.what());
     } catch (const ConfigError& error) {
       if (first_error_.empty()) first_error_ = error.what();
       ++out_.unsplittable;
@@ -81,6 +94,13 @@ class Reader {
       c.scenario.objectives = parse_objectives(ConfigReader(c.scenario.workload->objectives, "objectives"));
     judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
+    if (!has_asked_formats(c.scenario.deployment->precision)) return;
+    if (plan_.goal == PlanGoal::kCost && std::isnan(c.scenario.deployment->gpu.price.value)) {
+      ++out_.unpriced;
+      return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
+                              c.gpu, price_line(*c.scenario.deployment), c.gpu));
+    }
+    ++matching_;
     c.precision = precision_of(*c.scenario.deployment);
     c.most_of_kind = plan_.max_gpus;
     if (plan_.max_cost.value > 0) c.most_usd_per_hour = plan_.max_cost.value;
@@ -128,6 +148,17 @@ class Reader {
     }
   }
 
+  void note(std::string text) {
+    if (std::find(out_.notes.begin(), out_.notes.end(), text) == out_.notes.end())
+      out_.notes.push_back(std::move(text));
+  }
+
+  bool has_asked_formats(const Precision& p) const {
+    return (!plan_.only_weights || p.weights == plan_.only.weights) &&
+           (!plan_.only_activations || p.activations == plan_.only.activations) &&
+           (!plan_.only_kv_cache || p.kv_cache == plan_.only.kv_cache);
+  }
+
   void refuse(const Candidate& c) {
     ++out_.too_large;
     if (!out_.first_reason.empty()) return;
@@ -172,6 +203,7 @@ class Reader {
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;
+  std::uint64_t matching_ = 0;  ///< points that were read and asked for
   std::map<std::string, Candidate> prefill_, decode_;
 };
 
@@ -185,15 +217,21 @@ bool RoleSpace::allows(const Deployment& d) const {
 bool RoleSpace::allows_count(int count) const { return among(workers, count); }
 
 double Candidate::usd_per_hour(const Fleet& fleet) const {
-  double usd = gpus() * fleet.replicas * scenario.deployment->gpu.price.value;
-  if (disaggregated()) usd += prefill_gpus() * fleet.prefill_replicas * prefill().gpu.price.value;
+  double usd = roofcast::usd_per_hour(*scenario.deployment, fleet.replicas).value;
+  if (disaggregated()) usd += roofcast::usd_per_hour(prefill(), fleet.prefill_replicas).value;
   return usd;
 }
 
 int Candidate::most_replicas(int spare) const {
   int most = std::min(most_gpus, most_of_kind) / gpus();
-  const double each = usd_per_hour({1, 0});
-  if (each * most > most_usd_per_hour) most = static_cast<int>(most_usd_per_hour / each + 1e-9);
+  if (most > 0 && usd_per_hour({most, 0}) > most_usd_per_hour * (1 + 1e-9)) {
+    int good = 0;  // whole hosts: costs are a staircase
+    for (int bad = most; bad - good > 1;) {
+      const int middle = good + (bad - good) / 2;
+      (usd_per_hour({middle, 0}) > most_usd_per_hour * (1 + 1e-9) ? bad : good) = middle;
+    }
+    most = good;
+  }
   return most - spare;
 }
 

@@ -4,11 +4,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "sim/plan/parallel.h"
+#include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
+#include "sim/plan/search/risk.h"
 
 namespace roofcast {
 namespace {
@@ -16,6 +19,9 @@ namespace {
 constexpr std::size_t kWave = 4;        // fixed: what is pruned must not depend on the machine
 constexpr double kWorthShowing = 1.25;  // times the best score
 constexpr double kPairWorthShowing = 1.1;
+/// Times the best score of a forecast, where fleets are made sure of after it: a replica more is half as much again of
+/// two.
+constexpr double kWorthJudging = 1.9;
 
 /// A candidate on its way through the search.
 struct Entry {
@@ -71,9 +77,10 @@ Evaluation evaluate_entry(const Entry& e, const PlanSpec& plan, const PairSearch
 }
 
 /// Whether the entry's bound is out of reach of the best score.
-bool beaten(double bound, double best) {
+bool beaten(double bound, double best, const PlanSpec& plan) {
   if (!std::isfinite(best)) return false;
-  return best > 0 ? bound > best * kWorthShowing : bound > best / kWorthShowing;
+  if (best < 0) return bound > best / kWorthShowing;
+  return bound > best * (plan.confidence > 0 ? kWorthJudging : kWorthShowing);
 }
 
 void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool prune, PricerPool& pricers) {
@@ -82,7 +89,7 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
     std::vector<Entry*> wave;
     for (; begin < entries.size() && wave.size() < kWave; ++begin) {
       Entry& e = entries[begin];
-      if (!prune || (!beaten(e.best_score, best) && may_hold(e.bounds, e.candidate->scenario.objectives)))
+      if (!prune || (!beaten(e.best_score, best, plan) && may_hold(e.bounds, e.candidate->scenario.objectives)))
         wave.push_back(&e);
     }
     const PairSearch search{.best = best, .worth = kPairWorthShowing, .prune = prune};
@@ -96,14 +103,29 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
   }
 }
 
-bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal) {
-  const double x = score_of(a, goal), y = score_of(b, goal);
-  if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) return x < y;
-  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
-  if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
-    return a.usd_per_hour() < b.usd_per_hour();
-  if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
-  return a.candidate.index < b.candidate.index;
+/// Of GPUs and formats that bounds ruled out altogether the most promising candidate, for the reader of the table.
+void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
+  std::vector<Entry*> wanted;
+  const auto add_missing = [&](auto key_of) {
+    std::map<std::string, Entry*> best;
+    for (Entry& e : entries) {
+      if (e.candidate->disaggregated()) continue;
+      const auto [at, added] = best.emplace(key_of(*e.candidate), &e);
+      if (!added && e.simulated && !at->second->simulated) at->second = &e;
+    }
+    for (auto& [key, e] : best) {
+      const bool chosen = std::find(wanted.begin(), wanted.end(), e) != wanted.end();
+      if (!e->simulated && !chosen && may_hold(e->bounds, e->candidate->scenario.objectives)) wanted.push_back(e);
+    }
+  };
+  add_missing([](const Candidate& c) { return c.gpu; });
+  add_missing([](const Candidate& c) { return c.precision; });
+  add_missing([](const Candidate& c) { return c.scenario.deployment->engine.name; });
+  parallel_for_each_index(wanted.size(), [&](std::size_t i) {
+    wanted[i]->evaluation =
+        evaluate_entry(*wanted[i], plan, {.best = std::numeric_limits<double>::infinity()}, pricers);
+    wanted[i]->simulated = true;
+  });
 }
 
 /// Ranks, and confirms the first until the first is confirmed.
@@ -257,6 +279,16 @@ double PlannedDeployment::tokens_per_s_per_user() const {
   return tpot > 0 ? 1000.0 / tpot : 0;
 }
 
+bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal) {
+  const double x = score_of(a, goal), y = score_of(b, goal);
+  if (std::abs(x - y) > 1e-9 * std::max(std::abs(x), std::abs(y))) return x < y;
+  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
+    return a.usd_per_hour() < b.usd_per_hour();
+  if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
+  return a.candidate.index < b.candidate.index;
+}
+
 double score_of(const PlannedDeployment& p, PlanGoal goal) {
   switch (goal) {
     case PlanGoal::kCost:  // of a job that ends, what it costs in all
@@ -276,11 +308,14 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   Candidates candidates = read_candidates(plan, options.fidelity);
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
+  out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
+  out.notes = std::move(candidates.notes);
   out.candidates = std::move(candidates.kept);
   if (out.candidates.empty()) {
     out.reason = candidates.first_reason;
     if (out.reason.empty() && out.unsplittable < out.considered && plan.disaggregated)
       out.reason = "no prefill worker of the space can be paired with a decode worker on the GPUs there are";
+    if (out.reason.empty() && !out.notes.empty()) out.reason = out.notes.front();
     if (out.reason.empty()) out.reason = "no candidate can be split over the GPUs there are";
     return out;
   }
@@ -288,12 +323,14 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   PricerPool pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
   simulate_entries(entries, plan, options.prune, pricers);
+  if (options.confirm) simulate_best_of_each(entries, plan, pricers);
   for (const Entry& e : entries) {
     out.simulated += e.simulated ? 1 : 0;
     out.simulations += e.evaluation.tried.size();
   }
   out.bounded = entries.size() - out.simulated;
   rank(out, entries, plan, options.confirm, pricers);
+  if (options.confirm && plan.confidence > 0) judge_ranking(out, plan, pricers);
   lighten_loads(out, entries, pricers);
   find_frontiers(out, entries);
   if (out.ranked.empty()) find_nearest(out, entries, plan, pricers);
@@ -304,6 +341,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
         s, {.load = n.tested_load(), .fleet = n.tested, .seed = s.serving.seed, .more_requests = 1, .to_the_end = true},
         pricers);
   }
+  if (out.ranked.empty() && options.advise) out.advice = advice_for(out, plan, options);
   return out;
 }
 

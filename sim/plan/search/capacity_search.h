@@ -4,8 +4,18 @@
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/search/held_load.h"
 #include "sim/plan/search/plan_spec.h"
+#include "sim/plan/token_bill.h"
 
 namespace roofcast {
+
+/// What it takes to be surer.
+struct SaferFleet {
+  double confidence = 0;  ///< asked for
+  Fleet fleet{};          ///< replicas, spares left out
+  double load = 0;        ///< that it carries
+  int gpus = 0;
+  double usd_per_hour = 0;
+};
 
 /// A deployment that was simulated at the load it is to carry.
 struct PlannedDeployment {
@@ -17,7 +27,9 @@ struct PlannedDeployment {
   double load = 0;           ///< of the fleet: requests/s, users
   double held = 0;           ///< of what was tested, the highest that held; 0: not sought
   LoadResult result;
-  bool confirmed = false;  ///< another seed and four times the requests held too
+  bool confirmed = false;                            ///< another seed and four times the requests held too
+  std::optional<double> probability = std::nullopt;  ///< that all objectives are met, over draws of what is not known
+  std::vector<SaferFleet> safer = {};                ///< at 50, 80 and 95 %, of the winner
 
   Fleet fleet() const { return {replicas, prefill_replicas}; }
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }
@@ -31,12 +43,8 @@ struct PlannedDeployment {
   double tokens_per_s_per_user() const;  ///< 1 / median TPOT
 };
 
-/// Dollars of a million tokens. The fleet's time is split between input and output tokens as the steps are: the prompt
-/// tokens not found cached at the price of full prefill chunks, the output tokens at that of decode steps with the mean
-/// number of sequences in flight. Where workers are apart, the prefill workers' bill is the input's.
-struct TokenPrice {
-  double usd_per_million_input = 0, usd_per_million_output = 0, usd_per_million_total = 0;
-  double input_share = 0;  ///< of the time
+/// Of the whole fleet, spares included.
+struct TokenPrice : TokenBill {
   double joules_per_output_token = 0, grams_co2_per_million_output = 0;
 };
 TokenPrice token_price(const PlannedDeployment& planned, const PlanSpec& plan);
@@ -51,6 +59,17 @@ struct ParetoPoint {
   bool met = false;
 };
 
+/// What would help where nothing meets the objectives.
+struct Advice {
+  double carries = 0;              ///< load that the given GPUs carry within the objectives, at best
+  std::string carries_on;          ///< by which deployment
+  std::string binds;               ///< the objective that is missed by the most, or the queue
+  int gpus = 0;                    ///< of the smallest fleet that would do; 0: none was found
+  double usd_per_hour = 0;         ///< of it
+  std::string fleet;               ///< it, in words
+  std::vector<std::string> relax;  ///< limits that the given GPUs would meet
+};
+
 struct PlanResult {
   LoadKind kind = LoadKind::kRate;
   std::vector<PlannedDeployment> ranked;     ///< best first; all meet the objectives
@@ -59,19 +78,27 @@ struct PlanResult {
   std::vector<ParetoPoint> cost_frontier;    ///< nor in both USD a token and p99 TTFT
   std::vector<Candidate> candidates;         ///< by what Pareto points refer to
   std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
-  std::uint64_t simulations = 0;
-  std::string reason;  ///< why nothing was simulated
+  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0;
+  std::string reason;              ///< why nothing was simulated
+  std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
+  int draws = 0;                   ///< of the truth, behind each probability
+  Advice advice;                   ///< when there is no answer
 };
 
 struct SearchOptions {
   Fidelity fidelity = Fidelity::kCalibrated;
   bool prune = true;  ///< false: simulate every candidate, to check the bounds
   bool confirm = true;
+  bool advise = true;  ///< where nothing is found
 };
 
 /// Candidates go in the order of their bounds, in waves of a fixed size, so that the answer does not depend on the
-/// number of cores; a wave leaves out what cannot come within 1.25 x of the best so far.
+/// number of cores; a wave leaves out what cannot come within 1.25 x of the best so far,
+/// or 1.9 x where fleets are made sure of after the search.
 PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options = {});
+
+/// Whether `a` ranks before `b`.
+bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal);
 
 /// Smaller is better, by goal; equal scores are told apart by GPUs, then by cost, then by margin.
 double score_of(const PlannedDeployment& planned, PlanGoal goal);

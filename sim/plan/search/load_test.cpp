@@ -68,8 +68,8 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
   const Deployment& d = *s.deployment;
   const double prompt = s.workload->prompt_tokens.mean(), output = s.workload->output_tokens.mean();
   const double room = std::max(
-      1.0, std::min<double>(d.seats(),
-                            d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
+      1.0,
+      std::min<double>(d.seats(), d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
   const int batch = static_cast<int>(std::min(room, 65536.0));
   const double rate = test.load / test.fleet.replicas, context = prompt + output / 2;
   const double more = s.serving.disaggregation ? 1.1 : 1.5;  // prefill chunks make steps longer
@@ -195,6 +195,13 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
   return out;
 }
 
+bool LoadResult::held(const Scenario& s) const {
+  if (cut || !stationary || metrics.completed == 0) return false;
+  if (s.goodput > 0) return goodput >= s.goodput;
+  return metrics.failed == 0 &&
+         std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.value <= v.objective.limit; });
+}
+
 LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {
   ServingOptions options = s.serving;
   options.replicas = test.fleet.replicas;
@@ -202,7 +209,7 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   if (options.disaggregation && test.fleet.prefill_replicas > 0)
     options.disaggregation->prefill_replicas = test.fleet.prefill_replicas;
   options.seed = test.seed;
-  options.pricer = pricers.factory();
+  options.pricer = test.pricer ? test.pricer : pricers.factory();
   const WorkloadSpec workload = workload_at(s, test, *pricers.lend(s.deployment));
   const LoadKind kind = load_kind(*s.workload);
   const bool whole = test.to_the_end || kind == LoadKind::kWhole || s.objectives.empty() || s.goodput > 0;

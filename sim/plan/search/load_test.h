@@ -47,6 +47,9 @@ struct LoadResult : Judgement {
   bool met = false;        ///< within and stationary
   std::int64_t requests = 0;
   bool cut = false;  ///< ended when an objective could not be met any more; then not met
+
+  /// Whether the run itself met every objective, without room for the luck of its requests.
+  bool held(const Scenario& scenario) const;
 };
 
 /// Replicas in a simulation.
@@ -59,8 +62,9 @@ struct LoadTest {
   double load = 1;  ///< of the whole fleet, in the unit of its kind
   Fleet fleet{};
   std::uint64_t seed = 0;
-  double more_requests = 1;  ///< times what the percentile needs
-  bool to_the_end = false;   ///< even when an objective cannot be met any more
+  double more_requests = 1;   ///< times what the percentile needs
+  bool to_the_end = false;    ///< even when an objective cannot be met any more
+  PricerFactory pricer = {};  ///< of the steps, in place of the pool's
 };
 
 /// Simulates with as many requests as the objectives' percentiles need and as it takes to fill the machine some times

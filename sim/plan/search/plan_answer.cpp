@@ -22,6 +22,7 @@ PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, Pla
   const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}};
   const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
+  if (diurnal) answer.plan.confidence = 0;  // a day's slices are planned on the forecast
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;

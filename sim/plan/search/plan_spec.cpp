@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -136,6 +137,18 @@ void read_space(PlanSpec& plan, ConfigReader& in) {
   }
 }
 
+/// Formats of which candidates must be.
+void read_only(PlanSpec& plan, std::optional<ConfigReader> in) {
+  if (!in) return;
+  for (const auto& [key, set, format] : {std::tuple{"weights", &plan.only_weights, &plan.only.weights},
+                                         std::tuple{"activations", &plan.only_activations, &plan.only.activations},
+                                         std::tuple{"kv_cache", &plan.only_kv_cache, &plan.only.kv_cache}}) {
+    *set = in->has(key);
+    if (*set) *format = static_cast<Dtype>(in->choice(key, dtype_names()));
+  }
+  in->finish();
+}
+
 /// The scenario without `search`, with an engine that limits can be laid over.
 ConfigTree scenario_of(const ConfigTree& tree) {
   auto scenario = std::make_shared<ConfigNode>(*tree);
@@ -160,7 +173,43 @@ bool all_at_once(const ConfigTree& tree) {
   return process && process->scalar == "all_at_once";
 }
 
+/// The search's own word for a key of the scenario that it varies; empty: none.
+std::string axis_name(const std::string& key) {
+  if (key == "gpu") return "gpus";
+  for (const SpaceKey& k : kSpaceKeys) {
+    if (key == k.key) return k.name;
+  }
+  return "";
+}
+
 }  // namespace
+
+ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const ConfigTree& value,
+                           const std::string& origin) {
+  const ConfigTree* search = plan->kind == ConfigNode::Kind::kMap ? plan->find("search") : nullptr;
+  if (search == nullptr || !*search) return with_value(plan, key, value, origin);
+  if (key == "parallelism.replicas" || key == "parallelism.dp")
+    throw ConfigError(
+        fmt::format("{}: a plan finds the number of replicas; --set search.max_gpus=N limits it", origin));
+  const auto varied = [&](const char* name) { return (*search)->find(name) != nullptr; };
+  const bool formats = varied("precision") || varied("weights") || varied("kv_cache");
+  for (const char* format : {"weights", "activations", "kv_cache"}) {
+    if (key == std::string("precision.") + format && formats && value->kind == ConfigNode::Kind::kScalar &&
+        std::find(dtype_names().begin(), dtype_names().end(), value->scalar) != dtype_names().end())
+      return with_value(plan, std::string("search.only.") + format, value, origin);
+  }
+  const std::string name = axis_name(key);
+  const bool always = name == "gpus" || name == "tp";  // searched whether the plan lists them or not
+  if (!name.empty() && (always || varied(name.c_str())))
+    return with_value(plan, "search." + name, make_list({value}, value->mark), origin);
+  for (const SpaceKey& k : kSpaceKeys) {
+    const bool within = std::string(k.key).starts_with(key + ".");
+    if (within && varied(k.name) && key != "engine")
+      throw ConfigError(
+          fmt::format("{}: the search varies '{}'; --set search.{}=[...] says over what", origin, k.key, k.name));
+  }
+  return with_value(plan, key, value, origin);
+}
 
 std::string_view name_of(PlanGoal goal) { return kGoals[static_cast<std::size_t>(goal)]; }
 
@@ -179,11 +228,14 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
+  plan.confidence = in.number("confidence", 0.9, {0.0, 0.99});
+  plan.load_uncertainty = in.number("load_uncertainty", 0.0, {0.0, 1.0});
   plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
   plan.slice = in.time("slice", Seconds(0));
   if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);
   plan.power_usage_effectiveness = in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
+  read_only(plan, in.optional_child("only"));
   in.finish();
   if (plan.space.grid_points() > kMaxCandidates) {
     throw ConfigError((*search)->mark, fmt::format("{:.3g} candidates are too many, {:.0f} is the most",

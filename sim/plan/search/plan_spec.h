@@ -34,13 +34,17 @@ struct PlanSpec {
   PlanGoal goal = PlanGoal::kCost;
   int max_gpus = 8;                                    ///< of the fleet
   std::vector<std::pair<std::string, int>> available;  ///< GPUs of a kind there are, where fewer
-  int spare_replicas = 0;                              ///< N + this many are paid for
-  UsdPerHour max_cost{};                               ///< of the fleet, spares included; 0: none
-  Watts max_power{};                                   ///< mean of all its GPUs under the load; 0: none
-  double goodput = 0;                                  ///< share of requests within all limits; 0: limits singly
-  Seconds slice{};                                     ///< of a trace's day; 0: as suits its length
-  double grams_co2_per_kwh = 0;                        ///< of the grid; 0: carbon is not reported
-  double power_usage_effectiveness = 1;                ///< facility over GPUs' power, for the carbon
+  Precision only{};                                    ///< formats that a candidate must have, where `only_set` says so
+  bool only_weights = false, only_activations = false, only_kv_cache = false;
+  int spare_replicas = 0;                ///< N + this many are paid for
+  UsdPerHour max_cost{};                 ///< of the fleet, spares included; 0: none
+  Watts max_power{};                     ///< mean of all its GPUs under the load; 0: none
+  double confidence = 0.9;               ///< probability that all objectives are met; 0: not judged
+  double load_uncertainty = 0;           ///< of the load offered, relative standard deviation
+  double goodput = 0;                    ///< share of requests within all limits; 0: limits singly
+  Seconds slice{};                       ///< of a trace's day; 0: as suits its length
+  double grams_co2_per_kwh = 0;          ///< of the grid; 0: carbon is not reported
+  double power_usage_effectiveness = 1;  ///< facility over GPUs' power, for the carbon
 };
 
 /// A scenario and
@@ -59,8 +63,16 @@ struct PlanSpec {
 ///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
 ///     goodput: 0.95                             of the requests within all limits at once, not each limit's percentile
 ///     slice: 1 h                                of the day of a trace: replicas by hour
+///     confidence: 0.9                           probability that all objectives are met; 0: the forecast taken for
+///     true load_uncertainty: 0.1                     of the load, as a relative standard deviation; 0 by default
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);
+
+/// The plan with `key` of the scenario held to `value`, as a flag asks: the axis of the search that varies the key gets
+/// this value alone; a format, which axes may set together, becomes a condition of the search. Throws ConfigError for
+/// what the search finds by itself. Keys that the search does not vary are set in the scenario.
+ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const ConfigTree& value,
+                           const std::string& origin);
 
 /// One point of the space, read; or two, of which one prefills: then the scenario is disaggregated and its deployment
 /// decodes.
@@ -88,8 +100,9 @@ struct Candidate {
 
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated ones, then pairs
-  std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0;
-  std::string first_reason;  ///< why one was too large for its memory
+  std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
+  std::string first_reason;        ///< why one was too large for its memory
+  std::vector<std::string> notes;  ///< what cannot run and what has no price, each once
 };
 /// Reads every point; leaves out what cannot be split, needs more GPUs than there are, or does not fit its memory with
 /// a request of the mean length. Pairs are every prefill worker with every decode worker of the same engine and

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace roofcast {
 namespace {
@@ -38,8 +39,11 @@ struct Probe {
 };
 
 /// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
-double throughput_with(const PlannedDeployment& p, const Probe& probe, const Change& change) {
+/// `range`: where it lies for sure, or is sought.
+double throughput_with(const PlannedDeployment& p, const Probe& probe, const Change& change, std::uint64_t seed,
+                       const LoadRange& range) {
   Scenario s = p.candidate.scenario;
+  s.serving.seed += seed;
   s.deployment = perturbed(*s.deployment, change.apply);
   if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
   PricerPool pricers;
@@ -49,7 +53,6 @@ double throughput_with(const PlannedDeployment& p, const Probe& probe, const Cha
         test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
     return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
   }
-  const LoadRange range{.low = probe.near * 0.8, .high = probe.most(), .tolerance = 0.005};
   return held_load(s, range, probe.fleet, pricers, tried).load;
 }
 
@@ -87,6 +90,22 @@ bool takes_any_load(const Scenario& s) {
          s.workload->patience.endless() && s.serving.max_queue == 0;
 }
 
+constexpr std::size_t kSeeds = 2;
+using BySeed = std::array<double, kSeeds>;
+
+/// Pairs under one seed each. Nothing where some seed holds no load at all.
+std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after) {
+  double sum = 0, squares = 0;
+  for (std::size_t k = 0; k < kSeeds; ++k) {
+    if (before[k] <= 0 || after[k] <= 0) return std::nullopt;
+    const double change = after[k] / before[k] - 1.0;
+    sum += change, squares += change * change;
+  }
+  const double mean = sum / kSeeds;
+  const double error = std::sqrt(std::max(0.0, squares / kSeeds - mean * mean) / (kSeeds - 1));
+  return Sensitivity{what, std::max(0.0, mean), std::max(error, -mean)};
+}
+
 }  // namespace
 
 std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&)) {
@@ -99,34 +118,38 @@ std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (
 Sensitivities sensitivities(const PlannedDeployment& planned) {
   constexpr int kDoublings = 10;
   if (takes_any_load(planned.candidate.scenario)) return {};
-  std::array<double, kChanges.size()> throughput{};
+  std::array<std::array<double, kSeeds>, kChanges.size()> throughput{};
   Probe probe = probe_of(planned);
   const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
   const bool whole = kind == LoadKind::kWhole;
   // The most that was tried says nothing of what limits the fleet: every change would seem to do nothing.
   const auto capped = [&] {
     const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
-    return !whole && throughput[0] >= most * (1 - 1e-9);
+    return !whole && throughput[0][0] >= most * (1 - 1e-9);
   };
-  const auto hold = [&](std::size_t first, std::size_t end) {
-    parallel_for_each_index(end - first, [&](std::size_t k) {
-      throughput[first + k] = throughput_with(planned, probe, kChanges[first + k]);
+  const auto hold = [&](std::size_t first, std::size_t end, std::size_t seeds) {
+    parallel_for_each_index((end - first) * seeds, [&](std::size_t k) {
+      const std::size_t change = first + k / seeds, seed = k % seeds;
+      // Ten percent more of one thing is worth at most about that.
+      const double held = change > 0 ? throughput[0][seed] : 0;
+      const LoadRange range{.low = held > 0 ? held * 0.99 : probe.near * 0.8,
+                            .high = held > 0 ? held * 1.13 : probe.most(),
+                            .tolerance = 0.004};
+      throughput[change][seed] = throughput_with(planned, probe, kChanges[change], seed, range);
     });
   };
-  hold(0, kChanges.size());
-  const double near = probe.near;
+  hold(0, 1, 1);
   for (int i = 0; i < kDoublings && capped(); ++i) {
     probe.near *= 2;
-    hold(0, 1);
+    hold(0, 1, 1);
   }
-  if (probe.near > near && !capped()) hold(1, kChanges.size());
+  if (!capped()) hold(0, 1, kSeeds), hold(1, kChanges.size(), kSeeds);
   Sensitivities out;
   out.of_fleet = probe.of_fleet;
-  if (!whole) out.held = throughput[0] * (probe.of_fleet ? planned.replicas / (1.0 * probe.fleet.replicas) : 1.0);
+  if (!whole) out.held = throughput[0][0] * (probe.of_fleet ? planned.replicas / (1.0 * probe.fleet.replicas) : 1.0);
   if (capped()) return out;
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
-    if (throughput[0] > 0 && throughput[i] > 0)
-      out.changes.push_back({kChanges[i].what, throughput[i] / throughput[0] - 1.0});
+    if (const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i])) out.changes.push_back(*change);
   }
   std::stable_sort(out.changes.begin(), out.changes.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.throughput_change > b.throughput_change;

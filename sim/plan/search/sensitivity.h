@@ -8,6 +8,7 @@ namespace roofcast {
 struct Sensitivity {
   std::string what;              ///< "memory bandwidth", ...
   double throughput_change = 0;  ///< relative, of the load one replica holds (or of the tokens/s of a fixed load)
+  double error = 0;              ///< standard error of it over the seeds
   double cost_change() const { return 1.0 / (1.0 + throughput_change) - 1.0; }
 };
 
@@ -17,7 +18,9 @@ struct Sensitivities {
   std::vector<Sensitivity> changes;
 };
 
-/// +10 % of bandwidth, FLOP/s, memory capacity, links, and a host 10 % faster. Largest change first.
+/// +10 % of bandwidth, FLOP/s, memory capacity, links, and a host 10 % faster. Largest change first. Each is the mean
+/// over several seeds, with and without the change under the same arrivals. More of a thing never hurts a fleet in the
+/// mean: a change below 0 is the luck of a schedule, and counts as 0 with an error as large.
 Sensitivities sensitivities(const PlannedDeployment& planned);
 
 /// A copy of the deployment with ten percent more of one thing.

@@ -8,12 +8,28 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "sim/plan/prices.h"
+#include "sim/plan/search/build_id.h"
 #include "sim/plan/search/condition.h"
 
 namespace roofcast {
 namespace {
 
-constexpr double kMaxRange = 1e7;
+constexpr double kMaxRange = 1e6;
+
+/// How many values {from, to, times | step} has. Throws for none, and for more than fit in memory.
+std::int64_t range_size(const Mark& mark, const std::string& key, double from, double to, double times, double step) {
+  if ((times > 1) == (step > 0))
+    throw ConfigError(mark, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
+  if (times > 1 && from <= 0)
+    throw ConfigError(mark, fmt::format("'{}': 'from' must be more than 0 to be multiplied", key));
+  if (from > to)
+    throw ConfigError(mark, fmt::format("'{}' is a range without values: it goes up, from {} to {}", key, from, to));
+  const double steps = times > 1 ? std::log(to / from) / std::log(times) : (to - from) / step;
+  if (!(steps < kMaxRange))
+    throw ConfigError(mark, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
+  return static_cast<std::int64_t>(steps) + 2;  // whether the last is above `to` is seen when it is there
+}
 
 /// {from, to, times | step} as numbers.
 std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& key) {
@@ -21,21 +37,19 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
   const double from = in.number("from"), to = in.number("to");
   const double times = in.number("times", 0.0, kAtLeastZero), step = in.number("step", 0.0, kAtLeastZero);
   in.finish();
-  if ((times > 1) == (step > 0))
-    throw ConfigError(tree->mark, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
-  if (times > 1 && from <= 0)
-    throw ConfigError(tree->mark, fmt::format("'{}': 'from' must be more than 0 to be multiplied", key));
+  const std::int64_t most = range_size(tree->mark, key, from, to, times, step);
   std::vector<ConfigTree> values;
-  for (double i = 0; i <= kMaxRange; ++i) {
-    const double value = times > 1 ? from * std::pow(times, i) : from + step * i;
-    if (value > to * (1 + 1e-12)) return values;
+  for (std::int64_t i = 0; i < most; ++i) {
+    const auto n = static_cast<double>(i);
+    const double value = times > 1 ? from * std::pow(times, n) : from + step * n;
+    if (i > 0 && value > to + std::abs(to) * 1e-12) break;
     const double whole = std::round(value);
     values.push_back(make_scalar(std::abs(value - whole) < 1e-9 * std::max(1.0, std::abs(whole))
                                      ? fmt::format("{:.0f}", whole)
                                      : fmt::format("{}", value),
                                  tree->mark));
   }
-  throw ConfigError(tree->mark, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
+  return values;
 }
 
 std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
@@ -187,27 +201,10 @@ std::vector<std::uint64_t> kept_points(const SweepSpec& sweep) {
 }
 
 std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs) {
-  std::string text = fmt::format("roofcast {} {} {}\n", ROOFCAST_VERSION, simulate ? "simulate" : "estimate",
-                                 fidelity == Fidelity::kIdeal ? "ideal" : "calibrated");
-  static constexpr std::array<std::pair<const char*, const char*>, 5> kNamed{{{"model", "models"},
-                                                                              {"gpu", "hardware"},
-                                                                              {"engine", "engines"},
-                                                                              {"recipe", "recipes"},
-                                                                              {"workload", "workloads"}}};
-  for (const auto& [key, kind] : kNamed) {
-    const ConfigTree* value = scenario->find(key);
-    if (value == nullptr || !*value || (*value)->kind == ConfigNode::Kind::kNull) continue;
-    fmt::format_to(std::back_inserter(text), "{:016x}\n", specs.fingerprint(kind, *value));
-  }
-  const ConfigTree prefill = value_at(scenario, "disaggregation.prefill");
-  for (const auto& [key, kind] : kNamed) {
-    if (!prefill || prefill->kind != ConfigNode::Kind::kMap) break;
-    const ConfigTree* value = prefill->find(key);
-    if (value == nullptr || !*value || ((*value)->kind == ConfigNode::Kind::kMap && (*value)->find("name") == nullptr))
-      continue;
-    fmt::format_to(std::back_inserter(text), "prefill {:016x}\n", specs.fingerprint(kind, *value));
-  }
-  text += to_yaml(*scenario);
+  const std::string text =
+      fmt::format("roofcast {} {} {} {}\n{:016x}\n{:016x}\n{}", ROOFCAST_VERSION, kBuildId,
+                  simulate ? "simulate" : "estimate", fidelity == Fidelity::kIdeal ? "ideal" : "calibrated",
+                  specs.fingerprint(scenario), prices_fingerprint(), to_yaml(*scenario));
   return fmt::format("{:016x}{:016x}", hash_text(text), hash_text(text, 0x9e3779b97f4a7c15ULL));
 }
 

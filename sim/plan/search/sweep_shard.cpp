@@ -59,8 +59,9 @@ void merge_stores(const StoredSweep& sweep, const std::vector<std::string>& hash
     const StoredSweep found = read_store(
         path, [&](StoredPoint&& point) { same = same && wanted.count(point.hash) > 0; }, "--merge: ");
     if (!same || found.run != sweep.run || found.keys != sweep.keys) {
-      throw ConfigError(
-          fmt::format("--merge: '{}' is the store of another sweep, or a file that the sweep names has changed", path));
+      throw ConfigError(fmt::format(
+          "--merge: '{}' is the store of another sweep, a file that it names has changed, or another build ran it",
+          path));
     }
     const Shard shard = parse_shard(found.shard, path);
     given[shard.count].insert(shard.index);

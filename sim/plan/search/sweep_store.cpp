@@ -2,19 +2,28 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "sim/plan/spec_cache.h"
 
 namespace roofcast {
 namespace {
 
 constexpr int kApplicationId = 0x726f6f66;  // "roof"
+constexpr int kLayout = 2;                  // of the tables, as PRAGMA user_version
 constexpr int kPendingLimit = 256;
 constexpr double kSlowPoint = 0.02;  // seconds
 constexpr std::chrono::milliseconds kCommitEvery{200};
 constexpr int kWaitForLock = 2000;  // milliseconds: a killed process may take a while to die
+
+constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names of files may be any bytes
 
 class Statement {
  public:
@@ -38,6 +47,18 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
   int status_ = SQLITE_OK;
 };
+
+/// What stands beside each row: SQLite itself does not see a bit that flips.
+std::string checksum(const std::string& first, const std::string& second) {
+  return fmt::format("{:016x}", hash_text(second, hash_text("\n", hash_text(first))));
+}
+
+/// For an address that SQLite reads as a URI.
+std::string uri_of(const std::string& path) {
+  std::string out = "file:";
+  for (const char c : path) out += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", c) : std::string(1, c);
+  return out + "?immutable=1";
+}
 
 }  // namespace
 
@@ -63,6 +84,8 @@ struct SweepStore::Handle {
       what = fmt::format("'{}' cannot be written ({}); finished points are kept, run the sweep again to go on", path,
                          sqlite3_errmsg(db));
     }
+    if (status == SQLITE_READONLY)
+      what = fmt::format("'{}' may not be written; --store names another, or ':memory:'", path);
     if (status == SQLITE_FULL)
       what = fmt::format("no space left for '{}'; finished points are kept, run the sweep again to go on", path);
     throw ConfigError(origin + what);
@@ -78,26 +101,47 @@ struct SweepStore::Handle {
     if (status == SQLITE_DONE) return "";
     fail(status & 0xff);
   }
+  /// Hands out the rows of `sql`, two texts and the checksum of both.
+  void each(const char* sql, const std::function<void(std::string&&, std::string&&)>& row) const {
+    Statement all(db, sql);
+    int status = all.step();
+    for (; status == SQLITE_ROW; status = all.step()) {
+      std::string first = all.text(0), second = all.text(1);
+      if (checksum(first, second) != all.text(2)) fail(SQLITE_CORRUPT);
+      row(std::move(first), std::move(second));
+    }
+    if (status != SQLITE_DONE) fail(status & 0xff);
+  }
+  void insert_row(Statement& statement, const std::string& first, const std::string& second) const {
+    statement.bind(1, first);
+    statement.bind(2, second);
+    statement.bind(3, checksum(first, second));
+    const int status = statement.step();
+    statement.reset();
+    if (status != SQLITE_DONE) fail(status & 0xff);
+  }
   /// A store of ours, of this version.
   void check() const {
     if (value("PRAGMA application_id") != std::to_string(kApplicationId)) fail(SQLITE_NOTADB);
     const std::string version = value("SELECT value FROM about WHERE key='roofcast_version'");
-    if (version != ROOFCAST_VERSION) {
-      throw ConfigError(fmt::format(
-          "{}'{}' was written by roofcast {}, this is {}; it is left as it is: name another, or move it away", origin,
-          path, version, ROOFCAST_VERSION));
+    if (version != ROOFCAST_VERSION || value("PRAGMA user_version") != std::to_string(kLayout)) {
+      throw ConfigError(
+          fmt::format("{}'{}' was written by {}; it is left as it is: name another, or move it away", origin, path,
+                      version != ROOFCAST_VERSION ? fmt::format("roofcast {}, this is {}", version, ROOFCAST_VERSION)
+                                                  : "another roofcast"));
     }
     if (value("PRAGMA quick_check(1)") != "ok") fail(SQLITE_CORRUPT);
   }
   /// The same, and an empty file becomes one.
   void check_or_make() const {
     if (value("SELECT count(*) FROM sqlite_master") == "0" && value("PRAGMA application_id") == "0") {
-      run(fmt::format("PRAGMA application_id={};"
-                      "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT);"
-                      "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID;"
-                      "CREATE TABLE grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL);"
-                      "INSERT INTO about VALUES('roofcast_version', '{}');",
-                      kApplicationId, ROOFCAST_VERSION)
+      run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
+                      "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT, checksum TEXT);"
+                      "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT) WITHOUT ROWID;"
+                      "CREATE TABLE grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL,"
+                      "                  checksum TEXT);"
+                      "INSERT INTO about VALUES('roofcast_version', '{}', '{}');",
+                      kApplicationId, kLayout, ROOFCAST_VERSION, checksum("roofcast_version", ROOFCAST_VERSION))
               .c_str());
       return;
     }
@@ -110,6 +154,7 @@ SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handl
   const int status = sqlite3_open_v2(path.c_str(), &handle_->db,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (status != SQLITE_OK) handle_->fail(status & 0xff);
+  if (sqlite3_db_readonly(handle_->db, "main") == 1) handle_->fail(SQLITE_READONLY);
   sqlite3_busy_timeout(handle_->db, kWaitForLock);
   // Exclusive and from the first write on: a second process is told so, and the lock goes with the process.
   handle_->run("PRAGMA locking_mode=EXCLUSIVE");
@@ -118,7 +163,7 @@ SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handl
   handle_->run("COMMIT");
   handle_->run("PRAGMA journal_mode=WAL");
   handle_->run("PRAGMA synchronous=NORMAL");
-  handle_->insert = std::make_unique<Statement>(handle_->db, "INSERT OR REPLACE INTO points VALUES(?, ?)");
+  handle_->insert = std::make_unique<Statement>(handle_->db, "INSERT OR REPLACE INTO points VALUES(?, ?, ?)");
   handle_->select = std::make_unique<Statement>(handle_->db, "SELECT result FROM points WHERE hash=?");
   if (!handle_->insert->ready() || !handle_->select->ready()) handle_->fail(SQLITE_CORRUPT);
   committed_ = std::chrono::steady_clock::now();
@@ -130,10 +175,8 @@ SweepStore::~SweepStore() {
 
 std::unordered_set<std::string> SweepStore::hashes() const {
   std::unordered_set<std::string> out;
-  Statement all(handle_->db, "SELECT hash FROM points");
-  int status = all.step();
-  for (; status == SQLITE_ROW; status = all.step()) out.insert(all.text(0));
-  if (status != SQLITE_DONE) handle_->fail(status & 0xff);
+  handle_->each("SELECT hash, result, checksum FROM points",
+                [&](std::string&& hash, std::string&&) { out.insert(std::move(hash)); });
   return out;
 }
 
@@ -150,12 +193,7 @@ std::optional<std::string> SweepStore::find(const std::string& hash) const {
 void SweepStore::add(const std::string& hash, const std::string& result, double seconds_taken) {
   if (pending_ == 0) handle_->run("BEGIN");
   ++pending_;
-  Statement& insert = *handle_->insert;
-  insert.bind(1, hash);
-  insert.bind(2, result);
-  const int status = insert.step();
-  insert.reset();
-  if (status != SQLITE_DONE) handle_->fail(status & 0xff);
+  handle_->insert_row(*handle_->insert, hash, result);
   const bool due = std::chrono::steady_clock::now() - committed_ > kCommitEvery;
   if (seconds_taken > kSlowPoint || pending_ >= kPendingLimit || due) commit();
 }
@@ -164,24 +202,15 @@ void SweepStore::describe(const StoredSweep& sweep, const std::vector<std::strin
                           const std::function<std::vector<std::string>(std::size_t)>& values) {
   commit();
   handle_->run("BEGIN");
-  handle_->run(
-      "DELETE FROM about WHERE key<>'roofcast_version';"
-      "CREATE TABLE IF NOT EXISTS grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL);"
-      "DELETE FROM grid");
-  Statement about(handle_->db, "INSERT INTO about VALUES(?, ?)");
-  const auto say = [&](Statement& statement, const std::string& first, const std::string& second) {
-    statement.bind(1, first);
-    statement.bind(2, second);
-    const int status = statement.step();
-    statement.reset();
-    if (status != SQLITE_DONE) handle_->fail(status & 0xff);
-  };
-  say(about, "name", sweep.name);
-  say(about, "run", sweep.run);
-  say(about, "keys", nlohmann::json(sweep.keys).dump());
-  say(about, "shard", sweep.shard);
-  Statement grid(handle_->db, "INSERT INTO grid(hash, point_values) VALUES(?, ?)");
-  for (std::size_t i = 0; i < hashes.size(); ++i) say(grid, hashes[i], nlohmann::json(values(i)).dump());
+  handle_->run("DELETE FROM about WHERE key<>'roofcast_version'; DELETE FROM grid");
+  Statement about(handle_->db, "INSERT INTO about VALUES(?, ?, ?)");
+  handle_->insert_row(about, "name", sweep.name);
+  handle_->insert_row(about, "run", sweep.run);
+  handle_->insert_row(about, "keys", nlohmann::json(sweep.keys).dump(-1, ' ', false, kReplace));
+  handle_->insert_row(about, "shard", sweep.shard);
+  Statement grid(handle_->db, "INSERT INTO grid(hash, point_values, checksum) VALUES(?, ?, ?)");
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    handle_->insert_row(grid, hashes[i], nlohmann::json(values(i)).dump(-1, ' ', false, kReplace));
   handle_->run("COMMIT");
 }
 
@@ -191,26 +220,35 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
   store.path = path;
   store.origin = origin;
   // Writable where it may be, so that closing tidies up the log of a killed sweep; nothing is written.
-  const int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (opened != SQLITE_OK) store.fail(opened & 0xff);
   sqlite3_busy_timeout(store.db, kWaitForLock);
-  store.check();
-  const bool tells = store.value("SELECT count(*) FROM sqlite_master WHERE name='grid'") == "1" &&
-                     !store.value("SELECT value FROM about WHERE key='keys'").empty();
-  if (!tells) {
-    throw ConfigError(fmt::format("{}{}: the store does not say what was swept; run its sweep again", origin, path));
+  // A log needs a folder that can be written. Without one, a store whose log is empty is read as it lies there.
+  std::error_code no_log;
+  const int first = Statement(store.db, "PRAGMA application_id").step() & 0xff;
+  if (first == SQLITE_CANTOPEN || first == SQLITE_READONLY) {
+    if (std::filesystem::file_size(path + "-wal", no_log) > 0 && !no_log) store.fail(SQLITE_CANTOPEN);
+    sqlite3_close(std::exchange(store.db, nullptr));
+    opened = sqlite3_open_v2(uri_of(path).c_str(), &store.db,
+                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    if (opened != SQLITE_OK) store.fail(opened & 0xff);
   }
-  StoredSweep sweep{.name = store.value("SELECT value FROM about WHERE key='name'"),
-                    .run = store.value("SELECT value FROM about WHERE key='run'"),
-                    .keys = {},
-                    .shard = store.value("SELECT value FROM about WHERE key='shard'")};
-  if (sweep.shard.empty()) sweep.shard = "1/1";
+  store.check();
+  std::map<std::string, std::string> about;
+  store.each("SELECT key, value, checksum FROM about",
+             [&](std::string&& key, std::string&& value) { about[key] = std::move(value); });
+  if (about["keys"].empty())
+    throw ConfigError(fmt::format("{}{}: the store does not say what was swept; run its sweep again", origin, path));
+  StoredSweep sweep{.name = about["name"], .run = about["run"], .keys = {}, .shard = about["shard"]};
   const auto texts = [&](const std::string& json) {
     const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
-    if (!list.is_array()) store.fail(SQLITE_CORRUPT);
+    if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const auto& text) { return text.is_string(); }))
+      store.fail(SQLITE_CORRUPT);
     return list.get<std::vector<std::string>>();
   };
-  sweep.keys = texts(store.value("SELECT value FROM about WHERE key='keys'"));
+  sweep.keys = texts(about["keys"]);
+  store.each("SELECT hash, result, checksum FROM points", [](std::string&&, std::string&&) {});
+  store.each("SELECT hash, point_values, checksum FROM grid", [](std::string&&, std::string&&) {});
   Statement all(store.db, "SELECT point_values, hash, result FROM grid JOIN points USING(hash) ORDER BY position");
   int status = all.step();
   for (; status == SQLITE_ROW; status = all.step()) {

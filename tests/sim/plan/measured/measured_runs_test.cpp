@@ -263,7 +263,7 @@ TEST_CASE("measured runs: InferenceX's launch scripts by engine, model and GPU")
   };
   CHECK(apart_ahead("1", "8").version == "1.1.0");
   CHECK(apart_ahead("1", "8").graphs.dependent_launch);
-  CHECK(apart_ahead("1", "8").moe_kernel == MoeVariant::kLowLatency);
+  CHECK(apart_ahead("1", "8").moe_kernel == AskedExperts::kLowLatency);
   CHECK_FALSE(apart_ahead("8", "1").graphs.dependent_launch);
   const EngineSpec balanced = engine(trtllm({{"model", "deepseek-v3"},
                                              {"gpu", "b200-sxm"},
@@ -499,7 +499,7 @@ TEST_CASE("measured runs: an unknown model, GPU, engine or release is a note wit
   };
   CHECK(note({{"model", "llama-3.1-8"}})
             .starts_with("runs.csv:2:1: unknown model 'llama-3.1-8'; nearest is 'llama-3.1-8b'"));
-  CHECK(note({{"gpu", "h100"}}).starts_with("runs.csv:2:1: unknown gpu 'h100'; nearest is 'h100-"));
+  CHECK(note({{"gpu", "h100-smx"}}).starts_with("runs.csv:2:1: unknown gpu 'h100-smx'; nearest is 'h100-"));
   CHECK(note({{"engine", "vlm"}}).starts_with("runs.csv:2:1: unknown engine 'vlm'; nearest is 'vllm'"));
   CHECK(
       note({{"engine_version", "0.0.1"}}).starts_with("runs.csv:2:1: vllm has no release '0.0.1'; nearest is '0.1.0'"));

@@ -159,7 +159,7 @@ workload:
   prompt_tokens: {distribution: fixed, value: 64}
   output_tokens: {distribution: fixed, value: 8}
 objectives: {ttft_p50: 1 s}
-search: {gpus: [h100-sxm], max_gpus: 1000000, tp: [1]}
+search: {gpus: [h100-sxm], max_gpus: 1000000, tp: [1], confidence: 0}
 )");
   const PlanResult r = search_capacity(plan);
   REQUIRE(!r.ranked.empty());
@@ -285,7 +285,7 @@ TEST_CASE("plan: a goodput judges requests by all limits at once") {
     return parse_config_text(
         fmt::format("{{model: llama-3.1-8b, engine: vllm, workload: {{arrivals: {{process: poisson, rate: 20 /s}}, "
                     "prompt_tokens: 1024, output_tokens: 64}}, objectives: {{{}}}, "
-                    "search: {{gpus: [l40s], max_gpus: 8, tp: [1]{}}}}}",
+                    "search: {{gpus: [l40s], max_gpus: 8, tp: [1], confidence: 0{}}}}}",
                     objectives, search),
         "plan");
   };

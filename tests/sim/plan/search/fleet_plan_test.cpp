@@ -32,7 +32,9 @@ Planned plan_of(const ConfigTree& tree) {
   const auto day = diurnal_plan(tree);
   REQUIRE(day);
   Planned out;
-  out.result = search_capacity(parse_plan(day->peak), {});
+  PlanSpec plan = parse_plan(day->peak);
+  plan.confidence = 0;  // as answer_plan: slices are planned on the forecast
+  out.result = search_capacity(plan, {});
   REQUIRE_FALSE(out.result.ranked.empty());
   out.fleet = plan_fleet(*day, out.result);
   return out;
@@ -122,7 +124,8 @@ ConfigTree trace_plan(const std::string& path, const std::string& arrivals = "",
 
 TEST_CASE("fleet plan: a trace by slices, each played with its own requests") {
   const TemporaryFile file("day.csv", trace_text());
-  const PlanSpec plan = parse_plan(trace_plan(file.path(), "", ", slice: 4 min"));
+  PlanSpec plan = parse_plan(trace_plan(file.path(), "", ", slice: 4 min"));
+  plan.confidence = 0;
   const auto day = recorded_day(plan);
   REQUIRE(day);
   REQUIRE(day->slices.size() == 3);

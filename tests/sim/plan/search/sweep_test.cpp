@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "base/read_file.h"
 #include "sim/plan/search/condition.h"
+#include "tests/base/messages.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
@@ -53,6 +55,21 @@ TEST_CASE("sweep: ranges multiply or step") {
   CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 10, to: 50, step: 10}}").grid_points() == 5);
   CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 0, to: 64, times: 2}}"), ConfigError);
   CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 1, to: 64}}"), ConfigError);
+  CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: -3, to: -1, step: 1}}").grid_points() == 3);
+  CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 5, to: 5, times: 3}}").grid_points() == 1);
+}
+
+TEST_CASE("sweep: a range that goes down, and one of a billion values, are refused before it is made") {
+  const auto refusal = [](const std::string& range) {
+    return message_of([&] { (void)sweep_of(("scenario: {gpu: x}\ngrid: {batch: " + range + "}").c_str()); });
+  };
+  const std::string none = "sweep.yaml:2:15: 'batch' is a range without values: it goes up, from 64 to 1";
+  CHECK(refusal("{from: 64, to: 1, step: 1}") == none);
+  CHECK(refusal("{from: 64, to: 1, times: 2}") == none);
+  const std::string many = "sweep.yaml:2:15: 'batch' is a range of more than 1000000 values";
+  CHECK(refusal("{from: 1, to: 1e9, step: 1}") == many);
+  CHECK(refusal("{from: 1, to: 1e308, step: 1e-300}") == many);  // the number of steps is infinite
+  CHECK(refusal("{from: 1, to: 10, times: 1.000000001}") == many);
 }
 
 TEST_CASE("sweep: what cannot be a grid is refused") {
@@ -198,6 +215,39 @@ TEST_CASE("sweep store: a damaged file, another program's, and one in use are re
   const SweepStore first(used);
   CHECK_THROWS_AS(SweepStore{used}, ConfigError);
   CHECK_THROWS_AS(SweepStore{folder.path() + "/no/such/folder.sqlite"}, ConfigError);
+}
+
+TEST_CASE("sweep store: a bit that flips is told, and never changes a result") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s.sqlite";
+  const SweepSpec sweep = sweep_of(kGrid);
+  {
+    SweepStore store(path);
+    (void)run_sweep(sweep, Fidelity::kIdeal, store, kGo);
+  }
+  const auto told = [&](const std::string& file) {
+    std::string out;
+    const StoredSweep what = read_store(file, [&](StoredPoint&& p) {
+      for (const std::string& value : p.values) out += value + " ";
+      out += p.hash + p.result;
+    });
+    for (const std::string& key : what.keys) out += key;
+    return out + what.run + what.shard;
+  };
+  const std::string right = told(path), whole = read_file(path, 1'000'000);
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 97) {  // 97 and the 8 bits: every part of a page
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    const std::string file = folder.write("damaged.sqlite", damaged);
+    std::string got;
+    if (message_of([&] { got = told(file); }).empty()) {
+      CHECK(got == right);  // a byte that nothing is kept in
+    } else {
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
 }
 
 TEST_CASE("sweep store: results keep every bit") {

@@ -1,0 +1,49 @@
+#pragma once
+// The processes that a planned fleet consists of, apart from how they are started.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/search/capacity_search.h"
+
+namespace roofcast {
+
+struct LaunchFile {
+  std::string name, text;
+};
+
+/// One server: a replica, a worker of one role, or what stands in front. On several nodes the same words run on each;
+/// HEAD_ADDRESS and NODE_RANK are shell variables there.
+struct LaunchProcess {
+  std::string name;                  ///< server, prefill, decode, router
+  int copies = 1;                    ///< of it in the fleet
+  int nodes = 1, gpus_per_node = 0;  ///< of one copy
+  int port = 8000;
+  std::string image = {};
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::vector<LaunchFile> files = {};           ///< beside the process, before it starts
+  std::vector<std::string> words = {};          ///< of the first node
+  std::vector<std::string> further_words = {};  ///< what the other nodes' commands have besides
+  std::string prefix = {};                      ///< that starts the words on all nodes at once (mpirun)
+};
+
+struct LaunchPlan {
+  std::vector<std::string> comments;
+  std::vector<LaunchProcess> processes;
+  std::string gpu_resource;  ///< of Kubernetes
+};
+
+/// engine: vllm | sglang | trtllm | llama-cpp; `model` a repository or a folder. Flags: vllm/engine/arg_utils.py,
+/// python/sglang/srt/server_args.py, tensorrt_llm/commands/serve.py and llmapi/llm_args.py, common/arg.cpp of
+/// llama.cpp.
+LaunchPlan launch_plan(const PlannedDeployment& planned, const std::string& engine, const std::string& model);
+
+/// A command line: words quoted for a shell, variables left open.
+std::string command_line(const std::vector<std::string>& words);
+
+std::string as_shell(const LaunchPlan& plan);
+std::string as_compose(const LaunchPlan& plan);
+std::string as_kubernetes(const LaunchPlan& plan);
+
+}  // namespace roofcast

@@ -1,0 +1,56 @@
+#include "sim/plan/launch_limits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace roofcast {
+namespace {
+
+/// vllm/config/cache.py, `BlockSize`.
+constexpr std::array kVllmBlocks{1, 8, 16, 32, 64, 128, 256};
+
+const ConfigTree* written(const ConfigTree& engine, std::string_view key) {
+  const ConfigTree* value = engine->find(key);
+  return value != nullptr && *value && (*value)->kind == ConfigNode::Kind::kScalar ? value : nullptr;
+}
+
+}  // namespace
+
+void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
+  const EngineSpec& e = d.engine;
+  const bool vllm = e.name == "vllm", sglang = e.name == "sglang";
+  if (const ConfigTree* block = written(engine, "block_size");
+      vllm && block && e.block_size != 0 &&
+      std::find(kVllmBlocks.begin(), kVllmBlocks.end(), e.block_size) == kVllmBlocks.end()) {
+    throw ConfigError((*block)->mark, fmt::format("vLLM takes a 'block_size' of {}, not {}",
+                                                  fmt::join(kVllmBlocks, ", "), e.block_size));
+  }
+  // vllm/config/scheduler.py: SchedulerConfig.verify_max_model_len
+  if (const ConfigTree* tokens = written(engine, "max_num_batched_tokens");
+      vllm && tokens && written(engine, "max_num_seqs") && e.max_num_batched_tokens < e.max_num_seqs) {
+    throw ConfigError((*tokens)->mark, fmt::format("vLLM refuses 'max_num_batched_tokens: {}' below 'max_num_seqs: {}'",
+                                                   e.max_num_batched_tokens, e.max_num_seqs));
+  }
+  // vllm/config/model.py: _get_and_verify_max_len; sglang/srt/configs/model_config.py: context_length
+  if (const ConfigTree* length = written(engine, "max_model_len");
+      (vllm || sglang) && !forced && length && d.model.max_context > 0 && e.max_model_len > d.model.max_context) {
+    throw ConfigError((*length)->mark,
+                      fmt::format("{} refuses 'max_model_len: {}' beyond the context of {}, {:.0f} tokens; "
+                                  "--force-unsupported prices it all the same",
+                                  vllm ? "vLLM" : "SGLang", e.max_model_len, d.model.name, d.model.max_context));
+  }
+}
+
+void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark) {
+  constexpr double kPadding = 0.01;  // tables of one tokenizer are padded to different sizes
+  const double here = target.model.vocabulary, there = draft.model.vocabulary;
+  if (std::abs(here - there) <= kPadding * std::max(here, there)) return;
+  throw ConfigError(mark, fmt::format("{} has {:.0f} tokens, {} has {:.0f}: a draft model needs the tokenizer of the "
+                                      "model that it drafts for",
+                                      draft.model.name, there, target.model.name, here));
+}
+
+}  // namespace roofcast

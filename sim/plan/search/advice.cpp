@@ -1,0 +1,111 @@
+#include "sim/plan/search/advice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace roofcast {
+namespace {
+
+/// One search of those below.
+std::optional<PlannedDeployment> answer_of(const PlanSpec& plan, SearchOptions options) {
+  options.advise = false;
+  try {
+    PlanResult found = search_capacity(plan, options);
+    if (found.ranked.empty()) return std::nullopt;
+    return std::move(found.ranked.front());
+  } catch (const ConfigError&) {  // what is searched here is not what the user wrote: a load too small to simulate
+    return std::nullopt;
+  }
+}
+
+/// Nothing but the number of GPUs and their price stands in the way.
+bool larger_fleets_help(const PlanResult& r) { return !r.candidates.empty() && r.kind != LoadKind::kWhole; }
+
+void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
+  constexpr int kMostGpus = 4096, kMostTimes = 64;
+  if (!larger_fleets_help(r)) return;
+  PlanSpec larger = plan;
+  larger.available.clear();
+  larger.max_cost = {}, larger.max_power = {};
+  for (int times = 1; times <= kMostTimes && plan.max_gpus * times <= kMostGpus; times *= 4) {
+    larger.max_gpus = plan.max_gpus * times;
+    const auto found = answer_of(larger, options);
+    if (!found) continue;
+    advice.gpus = found->gpus();
+    advice.usd_per_hour = found->usd_per_hour();
+    advice.fleet = in_words(*found);
+    return;
+  }
+}
+
+void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
+  if (r.kind != LoadKind::kRate && r.kind != LoadKind::kUsers) return;
+  PlanSpec most = plan;
+  most.goal = PlanGoal::kThroughput;
+  const auto found = answer_of(most, options);
+  if (!found) return;
+  advice.carries = found->load;
+  advice.carries_on = in_words(*found);
+}
+
+/// The limit that would hold where the others stand as they are.
+void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
+  const ConfigTree* objectives = plan.space.scenario->find("objectives");
+  if (objectives == nullptr || !*objectives || plan.goodput > 0) return;
+  for (const ConfigNode::Entry& entry : (*objectives)->entries) {
+    auto fewer = std::make_shared<ConfigNode>(**objectives);
+    std::erase_if(fewer->entries, [&](const ConfigNode::Entry& e) { return e.key == entry.key; });
+    auto scenario = std::make_shared<ConfigNode>(*plan.space.scenario);
+    for (ConfigNode::Entry& e : scenario->entries) {
+      if (e.key == "objectives") e.value = fewer;
+    }
+    PlanSpec free = plan;
+    free.space.scenario = scenario;
+    const auto found = answer_of(free, options);
+    if (!found) continue;
+    const auto asked = parse_objectives(ConfigReader(*objectives, "objectives"));
+    for (const Objective& o : asked) {
+      const bool this_one = entry.key == o.name() || entry.key == name_of(o.metric);
+      if (!this_one) continue;
+      const double seconds = upper_confidence(o, found->result.metrics).base();
+      advice.relax.push_back(
+          fmt::format("{} {:.3g} s in place of {:.3g} s, on {}", o.name(), seconds, o.limit.base(), in_words(*found)));
+    }
+  }
+}
+
+std::string binding(const PlanResult& r) {
+  if (!r.nearest) return "";
+  const LoadResult& result = r.nearest->result;
+  const Verdict* worst = nullptr;
+  for (const Verdict& v : result.verdicts) {
+    if (worst == nullptr || v.upper / v.objective.limit > worst->upper / worst->objective.limit) worst = &v;
+  }
+  const std::string queue = result.stationary ? "" : "the queue, which grows without end";
+  if (worst == nullptr || worst->met) return queue;
+  return worst->objective.name() + (queue.empty() ? "" : ", and " + queue);
+}
+
+}  // namespace
+
+std::string in_words(const PlannedDeployment& p) {
+  const Deployment& d = *p.candidate.scenario.deployment;
+  const std::string fleet =
+      p.candidate.disaggregated()
+          ? fmt::format("{} prefill and {} decode workers", p.prefill_replicas, p.replicas)
+          : fmt::format("{} replica{} of tp {}", p.replicas, p.replicas == 1 ? "" : "s", d.sharding.tp);
+  return fmt::format("{} x {}, {}, {}, {}", p.gpus(), p.candidate.gpu, fleet, p.candidate.precision, d.engine.name);
+}
+
+Advice advice_for(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options) {
+  Advice advice;
+  advice.binds = binding(r);
+  find_carried(r, plan, options, advice);
+  find_larger(r, plan, options, advice);
+  relax_each(plan, options, advice);
+  return advice;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,230 @@
+#include "sim/plan/search/risk.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+
+#include "sim/plan/parallel.h"
+#include "sim/plan/search/fleet_size.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kJudged = 4;     // rows, behind which the table keeps the forecast's own fleets
+constexpr int kStepsOfLoad = 32;       // of a factor of two
+constexpr int kMostStepsOfLoad = 256;  // less than a two-hundredth of the forecast's load is none
+
+/// One candidate at several sizes (or loads) under the same draws.
+class Sizer {
+ public:
+  Sizer(const PlannedDeployment& nominal, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
+        PricerPool& pricers)
+      : nominal_(nominal),
+        plan_(plan),
+        draws_(draws),
+        pricers_(pricers),
+        truths_(nominal.candidate.scenario, nominal.result.metrics, nominal.tested.replicas, plan.load_uncertainty) {
+    std::stable_sort(draws_.begin(), draws_.end(), [&](const TruthDraw& a, const TruthDraw& b) {
+      return truths_.harm(a, nominal.result.metrics) < truths_.harm(b, nominal.result.metrics);
+    });
+  }
+
+  /// `step` 0 is the forecast's own fleet; each further step is one replica more, or a load one part in 32 lower.
+  PlannedDeployment at(int step) const {
+    PlannedDeployment p = nominal_;
+    if (plan_.goal == PlanGoal::kThroughput) {
+      const double factor = std::exp2(-static_cast<double>(step) / kStepsOfLoad);
+      p.load *= factor, p.held *= factor;
+      if (load_kind(*p.candidate.scenario.workload) == LoadKind::kUsers) {
+        p.load = std::max(1.0, std::floor(p.load));
+        p.held = std::max(1.0, std::floor(p.held));
+      }
+      return p;
+    }
+    const bool whole = p.tested.replicas == p.replicas;
+    for (int i = 0; i < step; ++i) {
+      // Both roles grow as they are; of a large fleet a step is a part of it.
+      const bool prefill = p.candidate.disaggregated() &&
+                           p.prefill_replicas * nominal_.replicas < p.replicas * nominal_.prefill_replicas;
+      (prefill ? p.prefill_replicas : p.replicas) +=
+          p.candidate.disaggregated() ? 1 : std::max(1, nominal_.replicas / 64);
+    }
+    if (whole) p.tested = p.fleet();
+    return p;
+  }
+  bool possible(int step) const {
+    const PlannedDeployment p = at(step);
+    if (plan_.goal == PlanGoal::kThroughput) return step <= kMostStepsOfLoad;
+    return p.candidate.affords(p.fleet(), p.spare);
+  }
+
+  /// Rank of the worst draw that must hold.
+  std::size_t rank_of(double confidence) const {
+    const auto needed = static_cast<std::size_t>(std::ceil(confidence * static_cast<double>(draws_.size()) - 1e-9));
+    return std::clamp<std::size_t>(needed, 1, draws_.size()) - 1;
+  }
+
+  /// Draws from the harmless on in which it holds, up to the first that it does not.
+  std::size_t holding(int step) {
+    std::size_t good = 0, bad = draws_.size() + 1;  // draws, not ranks
+    while (bad - good > 1) {
+      const std::size_t middle = good + (bad - good) / 2;
+      (holds_in_rank(step, middle - 1) ? good : bad) = middle;
+    }
+    return good;
+  }
+  double probability(int step) { return static_cast<double>(holding(step)) / static_cast<double>(draws_.size()); }
+
+  /// The fewest steps with which it holds; -1: none. `first` is tried first.
+  int fewest(double confidence, int first) { return fewest_in(rank_of(confidence), 0, first); }
+
+  /// The same, and no draw that was taken for harmless fails.
+  int fewest_checked(double confidence, int first) {
+    int step = fewest(confidence, first);
+    for (std::size_t held = 0; step >= 0 && (held = holding(step)) <= rank_of(confidence);)
+      step = fewest_in(held, step, std::max(1, first / 4));
+    return step;
+  }
+
+ private:
+  bool holds_in_rank(int step, std::size_t rank) {
+    const auto key = std::pair{step, rank};
+    const auto known = tried_.find(key);
+    if (known != tried_.end()) return known->second;
+    return tried_[key] = holds_in(draws_[rank], truths_, at(step), pricers_);
+  }
+  /// From `bad` on, in the draw of this rank.
+  int fewest_in(std::size_t rank, int bad, int first) {
+    if (holds_in_rank(bad, rank)) return bad;
+    int stride = std::max(1, first), good = bad + stride;
+    for (bool last = false; true; stride *= 2, good = bad + stride) {
+      if (!possible(good)) good = most_possible(bad, good), last = true;
+      if (good <= bad) return -1;
+      if (holds_in_rank(good, rank)) break;
+      if (last) return -1;
+      bad = good;
+    }
+    while (good - bad > 1) {
+      const int middle = bad + (good - bad) / 2;
+      (holds_in_rank(middle, rank) ? good : bad) = middle;
+    }
+    return good;
+  }
+  int most_possible(int good, int bad) const {
+    while (bad - good > 1) {
+      const int middle = good + (bad - good) / 2;
+      (possible(middle) ? good : bad) = middle;
+    }
+    return good;
+  }
+
+  const PlannedDeployment& nominal_;
+  const PlanSpec& plan_;
+  std::vector<TruthDraw> draws_;  // from harmless to harmful
+  PricerPool& pricers_;
+  Truths truths_;
+  std::map<std::pair<int, std::size_t>, bool> tried_;
+};
+
+/// Steps that nine of ten truths are likely to ask for: a sixth more.
+int first_guess(const PlannedDeployment& p, const PlanSpec& plan) {
+  if (plan.goal == PlanGoal::kThroughput) return kStepsOfLoad / 3;
+  return std::max(1, (p.replicas + p.prefill_replicas) / 6);
+}
+
+/// The forecast of a fleet of another size.
+void forecast(PlannedDeployment& p, PricerPool& pricers) {
+  const Scenario& s = p.candidate.scenario;
+  p.result = test_load(s, {.load = p.tested_load(), .fleet = p.tested, .seed = s.serving.seed + 1, .more_requests = 1},
+                       pricers);
+  p.confirmed = true;
+}
+
+SaferFleet safer_fleet(const PlannedDeployment& p, double confidence) {
+  return {
+      .confidence = confidence, .fleet = p.fleet(), .load = p.load, .gpus = p.gpus(), .usd_per_hour = p.usd_per_hour()};
+}
+
+/// Nothing can be missed: then there is nothing to be sure of.
+bool has_limits(const PlannedDeployment& p) {
+  const Scenario& s = p.candidate.scenario;
+  const LoadKind kind = load_kind(*s.workload);
+  return kind != LoadKind::kWhole && (!s.objectives.empty() || s.goodput > 0 || kind == LoadKind::kRate);
+}
+
+/// Gives a row what it needs; false where it cannot be had.
+bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws, PricerPool& pricers) {
+  const PlannedDeployment nominal = p;
+  Sizer sizer(nominal, plan, draws, pricers);
+  const int step = sizer.fewest_checked(plan.confidence, first_guess(nominal, plan));
+  if (step < 0) {
+    p.probability = sizer.probability(0);
+    return false;
+  }
+  if (step > 0) {
+    p = sizer.at(step);
+    forecast(p, pricers);
+  }
+  p.probability = sizer.probability(step);
+  return within_power(p, plan);
+}
+
+}  // namespace
+
+bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& p, PricerPool& pricers) {
+  const Scenario truth = truths.scenario_in(draw);
+  const LoadTest test{.load = p.tested_load() * truths.load_factor(draw),
+                      .fleet = p.tested,
+                      .seed = truth.serving.seed + 1,
+                      .more_requests = 1,
+                      .pricer = truths.pricers_in(draw, pricers.factory())};
+  return test_load(truth, test, pricers).held(truth);
+}
+
+double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
+                      PricerPool& pricers) {
+  const Truths truths(p.candidate.scenario, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
+  std::atomic<int> held = 0;
+  parallel_for_each_index(draws.size(), [&](std::size_t i) { held += holds_in(draws[i], truths, p, pricers) ? 1 : 0; });
+  return held / static_cast<double>(draws.size());
+}
+
+void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
+  std::vector<PlannedDeployment>& ranked = out.ranked;
+  if (ranked.empty() || !has_limits(ranked.front()) ||
+      ranked.front().candidate.scenario.deployment->fidelity == Fidelity::kIdeal)
+    return;
+  const std::vector<TruthDraw> draws = truth_draws(kDraws, ranked.front().candidate.scenario.serving.seed);
+  out.draws = static_cast<int>(draws.size());
+  std::map<std::uint64_t, PlannedDeployment> nominal;
+  for (const PlannedDeployment& p : ranked) nominal.emplace(p.candidate.index, p);
+  while (true) {
+    std::vector<std::size_t> rows;  // of the first ones, those that are not judged: each by itself, so all at once
+    for (std::size_t i = 0; i < std::min(kJudged, ranked.size()); ++i) {
+      if (!ranked[i].probability) rows.push_back(i);
+    }
+    if (rows.empty()) break;
+    std::vector<char> sure(ranked.size(), 1);
+    parallel_for_each_index(
+        rows.size(), [&](std::size_t k) { sure[rows[k]] = make_sure(ranked[rows[k]], plan, draws, pricers) ? 1 : 0; });
+    for (std::size_t i = ranked.size(); i-- > 0;) {
+      if (sure[i]) continue;
+      if (!out.nearest) out.nearest = ranked[i];
+      ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+  }
+  if (ranked.empty()) return;
+  out.nearest.reset();
+  PlannedDeployment& winner = ranked.front();
+  const PlannedDeployment& from = nominal.at(winner.candidate.index);
+  for (const double confidence : {0.5, 0.8, 0.95}) {
+    Sizer sizer(from, plan, draws, pricers);
+    const int step = sizer.fewest(confidence, first_guess(from, plan));
+    if (step >= 0) winner.safer.push_back(safer_fleet(sizer.at(step), confidence));
+  }
+}
+
+}  // namespace roofcast

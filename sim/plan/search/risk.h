@@ -1,0 +1,26 @@
+#pragma once
+// How sure a planned fleet is to meet its objectives, and what it takes to be surer.
+
+#include "sim/plan/search/capacity_search.h"
+#include "sim/plan/truth.h"
+
+namespace roofcast {
+
+/// Draws of the truth behind each probability.
+inline constexpr std::size_t kDraws = 40;
+
+/// Whether the fleet meets every objective in one truth, simulated under the arrivals that all candidates see.
+bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& planned, PricerPool& pricers);
+
+/// The share of the draws in which the fleet meets every objective: every draw simulated.
+double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
+                      PricerPool& pricers);
+
+/// Gives the best deployments what they need to hold with plan.confidence, best first, and ranks anew: replicas, or
+/// less load where as much as holds is sought. Draws are put in the order of the harm they do, which a simulation of
+/// some of them turns into a probability: a fleet holds with the confidence of the worst draw that it holds in. Rows
+/// are judged until the first ones are; one that cannot be made sure leaves the ranking. Sets probabilities, and what
+/// the winner costs at 50, 80 and 95 %.
+void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
+
+}  // namespace roofcast

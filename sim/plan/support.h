@@ -1,0 +1,33 @@
+#pragma once
+// What runs where: engine, release, GPU, format, model, feature and parallelism (configs/support/*.yaml).
+
+#include <string>
+#include <vector>
+
+#include "sim/plan/scenario.h"
+
+namespace roofcast {
+
+/// Thrown for what cannot run; a plan tells it from a mistake in its file.
+class CannotRun : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
+/// One rule of a table.
+struct SupportRule {
+  /// As `holds` (sim/plan/rules.h), and: method (of speculation), activations: names; tp, pp, ep, attention_copies:
+  /// [least, most]; not_model: none of these names.
+  ConfigTree when;
+  bool runs = false;  ///< false: it does not; otherwise it is not known to
+  std::string reason, source;
+};
+
+/// Every rule that applies, those of the scenario's engine and of all engines.
+std::vector<SupportRule> support_rules(const Scenario& scenario);
+
+/// Throws CannotRun at `mark` where the scenario cannot run, with the reason and its source, unless `forced`.
+/// Returns what is not known to run, and what was forced.
+std::vector<std::string> check_support(const Scenario& scenario, bool forced, const Mark& mark);
+
+}  // namespace roofcast

@@ -1,0 +1,185 @@
+#include "sim/plan/truth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error_summary.h"
+#include "base/normal.h"
+#include "base/random.h"
+#include "sim/step/step_model.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kKernels = kOperatorFamilies + 1;
+enum Dimension : std::size_t { kSystem = kKernels, kFirstToken, kAcceptance, kLoad, kDimensions };
+constexpr double kAcceptanceDeviation = 0.1;
+
+class ShiftedPricer final : public StepPricer {
+ public:
+  ShiftedPricer(std::unique_ptr<StepPricer> pricer, StepFactors factors)
+      : pricer_(std::move(pricer)), factors_(factors) {}
+
+  StepCost cost(const StepBatch& batch) override {
+    StepCost cost = pricer_->cost(batch);
+    Seconds decodes{};
+    if (batch.decodes > 0) {
+      StepBatch alone = batch;
+      alone.prefills = {};
+      alone.rank_prefill_tokens = 0;
+      decodes = batch.prefills.empty() ? cost.time : std::min(cost.time, pricer_->cost(alone).time);
+    }
+    cost.time = decodes * factors_.decode + (cost.time - decodes) * factors_.prefill;
+    return cost;
+  }
+  StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {
+    StepCost cost = pricer_->decode_run(decodes, context, query_len, steps);
+    cost.time *= factors_.decode;
+    return cost;
+  }
+  std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) override {
+    return pricer_->steps_within(decodes, context, query_len, budget / factors_.decode, limit);
+  }
+
+ private:
+  std::unique_ptr<StepPricer> pricer_;
+  StepFactors factors_;
+};
+
+/// ln of the factor at a standard normal value: each side as wide as its quantile says.
+double at(const LogSpread& spread, double normal) {
+  return normal < 0 ? -spread.low / kNinetyPercent * normal : spread.high / kNinetyPercent * normal;
+}
+
+/// What one spread has beyond another.
+LogSpread beyond(const LogSpread& whole, const LogSpread& part) {
+  const auto rest = [](double a, double b) { return std::sqrt(std::max(0.0, a * a - b * b)); };
+  return {-rest(whole.low, part.low), rest(whole.high, part.high)};
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> stratified_normals(std::size_t count, std::size_t dimensions, std::uint64_t seed) {
+  std::vector<std::vector<double>> draws(count, std::vector<double>(dimensions));
+  Random random(seed);
+  for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+    std::vector<std::size_t> slices(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto other = static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(i)));
+      slices[i] = slices[other];
+      slices[other] = i;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      draws[i][dimension] = normal_quantile((static_cast<double>(slices[i]) + 0.5) / static_cast<double>(count));
+  }
+  return draws;
+}
+
+std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, StepFactors factors) {
+  return std::make_unique<ShiftedPricer>(std::move(pricer), factors);
+}
+
+StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const ServingMetrics& m, int replicas) {
+  StepModel model(d);
+  const double prompt = std::max(1.0, m.input_tokens / std::max<double>(1.0, static_cast<double>(m.completed)));
+  const double output = m.output_tokens / std::max<double>(1.0, static_cast<double>(m.completed));
+  const double together = m.output_tokens / std::max(1e-9, m.duration.base()) * m.tpot_ms.mean() / 1e3;  // Little's law
+  const int decodes = std::max(1, static_cast<int>(std::lround(together / std::max(1, replicas))));
+  const StepBreakdown decode =
+      model.breakdown({.decodes = decodes, .decode_context = decodes * (prompt + output / 2), .prefills = {}});
+  const std::array<PrefillChunk, 1> chunk{{{.tokens = static_cast<int>(std::lround(prompt)), .context_before = 0}}};
+  const StepBreakdown prefill = model.breakdown({.prefills = chunk});
+  return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time)};
+}
+
+double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
+  double exponent = 0;
+  for (std::size_t i = 0; i < spreads.size(); ++i) exponent += spreads[i] * draw[i];
+  return std::exp(exponent);
+}
+
+LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& m) {
+  const double completed = std::max<double>(1.0, static_cast<double>(m.completed));
+  const double in_flight = completed * m.e2el_ms.mean() / 1e3 / std::max(1e-9, m.duration.base());
+  const ArrivalSpec& arrivals = scenario.workload->arrivals;
+  const bool closed = arrivals.process == ArrivalSpec::Process::kClosedLoop;
+  const double tokens = (m.input_tokens + m.output_tokens) / completed;
+  return load_regime(*scenario.deployment, scenario.serving.replicas, closed ? arrivals.concurrency : in_flight,
+                     tokens);
+}
+
+std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed) {
+  std::vector<TruthDraw> draws;
+  for (std::vector<double>& normals : stratified_normals(count, kDimensions, seed))
+    draws.push_back({std::move(normals)});
+  return draws;
+}
+
+Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty)
+    : scenario_(scenario), load_uncertainty_(load_uncertainty) {
+  const Deployment& d = *scenario.deployment;
+  if (d.fidelity == Fidelity::kIdeal || nominal.completed == 0) return;
+  spreads_[&d] = step_spreads(scenario.deployment, nominal, replicas);
+  if (const auto& apart = scenario.serving.disaggregation)
+    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, nominal, apart->prefill_replicas);
+  Scenario fleet = scenario;
+  fleet.serving.replicas = replicas;
+  const LoadRegime regime = regime_of(fleet, nominal);
+  // A fleet whose queue grows in some draw is simulated to do so; that is not drawn a second time.
+  const SystemSpread system = planned_spread(d, regime == LoadRegime::kSaturated ? LoadRegime::kLoaded : regime);
+  system_ = system.tpot;
+  first_token_ = beyond(system.ttft, system.tpot);
+}
+
+Scenario Truths::scenario_in(const TruthDraw& draw) const {
+  Scenario s = scenario_;
+  const double slower = std::exp(at(first_token_, draw.normals[kFirstToken]));
+  for (Objective& o : s.objectives) {
+    if (o.metric == LatencyMetric::kTtft) o.limit = o.limit / slower;
+  }
+  s.serving.objectives = goodput_limits(s.objectives);
+  SpeculationSpec& drafts = s.serving.speculation;
+  if (drafts.active() && drafts.method != SpeculationSpec::Method::kDiffusion) {
+    for (double& a : drafts.acceptance)
+      a = std::clamp(a + kAcceptanceDeviation * draw.normals[kAcceptance], 0.02, 0.98);
+  }
+  return s;
+}
+
+double Truths::load_factor(const TruthDraw& draw) const { return std::exp(load_uncertainty_ * draw.normals[kLoad]); }
+
+StepFactors Truths::factors(const Deployment& d, const TruthDraw& draw) const {
+  const auto known = spreads_.find(&d);
+  if (known == spreads_.end()) return {};
+  const double all = std::exp(at(system_, draw.normals[kSystem]));
+  return {all * kernel_factor(known->second.decode, draw.normals),
+          all * kernel_factor(known->second.prefill, draw.normals)};
+}
+
+PricerFactory Truths::pricers_in(const TruthDraw& draw, PricerFactory nominal) const {
+  return [this, draw, nominal](std::shared_ptr<const Deployment> d) {
+    const StepFactors moved = factors(*d, draw);
+    return shifted_pricer(nominal(std::move(d)), moved);
+  };
+}
+
+double Truths::harm(const TruthDraw& draw, const ServingMetrics& nominal) const {
+  constexpr double kQueueing = 2.0, kBatching = 1.5;  // a slower machine has a longer queue, and larger batches
+  const StepFactors steps = factors(*scenario_.deployment, draw);
+  const StepFactors prompts =
+      scenario_.serving.disaggregation ? factors(*scenario_.serving.disaggregation->prefill, draw) : steps;
+  const double load = std::log(load_factor(draw)), decode = std::log(steps.decode),
+               prefill = (std::log(prompts.prefill) + decode) / 2;
+  double worst = scenario_.objectives.empty() ? decode + prefill + load : -1e300;
+  for (const Objective& o : scenario_.objectives) {
+    const double nominally = std::log(std::max(1e-9, observed(o, nominal) / o.limit));
+    const bool first = o.metric == LatencyMetric::kTtft;
+    const double later = first ? kQueueing * (prefill + load) + at(first_token_, draw.normals[kFirstToken])
+                               : kBatching * (decode + load);
+    worst = std::max(worst, nominally + later);
+  }
+  if (scenario_.serving.speculation.active()) worst -= kAcceptanceDeviation * draw.normals[kAcceptance];
+  return worst;
+}
+
+}  // namespace roofcast

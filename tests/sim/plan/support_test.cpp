@@ -1,0 +1,73 @@
+#include "sim/plan/support.h"
+
+#include <doctest/doctest.h>
+
+#include "base/config_library.h"
+
+using namespace roofcast;
+
+namespace {
+
+Scenario scenario(const std::string& text) {
+  return read_scenario(parse_config_text(text, "s.yaml"), Fidelity::kCalibrated);
+}
+std::string refusal(const std::string& text) {
+  try {
+    (void)scenario(text);
+  } catch (const CannotRun& error) {
+    return error.what();
+  }
+  return "";
+}
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("support: what cannot run is refused with its reason") {
+  CHECK(has(refusal("{model: llama-3.1-8b, gpu: h100-sxm, engine: mlx}"), "Apple silicon"));
+  CHECK(has(refusal("{model: llama-3.1-70b, gpu: mi300x, engine: trtllm}"), "NVIDIA GPUs only"));
+  CHECK(has(refusal("{model: gpt-oss-20b, gpu: h100-sxm, engine: vllm@0.2.0}"), "gpt-oss came with vLLM 0.10.1"));
+  CHECK(has(refusal("{model: gpt-oss-20b, gpu: h100-sxm, engine: vllm-2023}"), "gpt-oss came with vLLM 0.10.1"));
+  CHECK(has(refusal("{model: llada-8b, gpu: h100-sxm, engine: vllm}"), "no diffusion decoding"));
+  CHECK(has(refusal("{model: llama-3.1-70b, gpu: h100-sxm, parallelism: {tp: 4}, speculation: {method: diffusion}}"),
+            "autoregressive"));
+  CHECK(has(
+      refusal("{model: llama-3.1-8b, gpu: h100-sxm, engine: llama-cpp, precision: {weights: fp8, activations: fp8}}"),
+      "GGUF has no fp8"));
+  CHECK(has(
+      refusal(
+          "{model: llama-3.1-70b, gpu: h100-sxm, engine: trtllm, parallelism: {tp: 4}, precision: {weights: nvfp4}}"),
+      "Blackwell"));
+  CHECK(has(refusal("{model: deepseek-v3, gpu: h200-sxm, engine: tgi, parallelism: {tp: 8, ep: 8}}"),
+            "tensor parallelism only"));
+}
+
+TEST_CASE("support: what runs is not refused, and what is not known is said") {
+  for (const char* text :
+       {"{model: llama-3.1-8b, gpu: h100-sxm, engine: vllm}", "{model: llama-3.1-8b, gpu: mi300x, engine: sglang}",
+        "{model: gpt-oss-20b, gpu: h100-sxm, engine: vllm@0.10.1}",
+        "{model: llama-3.1-8b, gpu: rtx-4090, engine: llama-cpp}",
+        "{model: llada-8b, gpu: h100-sxm, engine: hf-transformers, speculation: {method: diffusion, block_tokens: 32, "
+        "steps: 8}}"})
+    CHECK(refusal(text) == "");
+  const Scenario doubtful = scenario(
+      "{model: llama-3.1-8b, gpu: rtx-4090, engine: exllamav2, parallelism: {tp: 2}, precision: {weights: int4}}");
+  REQUIRE(doubtful.doubts.size() == 1);
+  CHECK(has(doubtful.doubts[0], "not known to run"));
+}
+
+TEST_CASE("support: what cannot run is priced when it is forced, which is said, and by the datasheet in any case") {
+  const Scenario forced = scenario("{model: llama-3.1-8b, gpu: h100-sxm, engine: mlx, force_unsupported: true}");
+  REQUIRE(forced.doubts.size() == 1);
+  CHECK(has(forced.doubts[0], "priced all the same"));
+  const ConfigTree tree = parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, engine: mlx}", "s.yaml");
+  CHECK(read_scenario(tree, Fidelity::kIdeal).doubts.empty());
+}
+
+TEST_CASE("support: every shipped engine has a table, and every rule a reason and a source") {
+  const std::vector<std::string> tables = names_of("support");
+  for (const std::string& engine : names_of("engines")) {
+    CAPTURE(engine);
+    CHECK(std::count(tables.begin(), tables.end(), engine) == 1);
+  }
+}
