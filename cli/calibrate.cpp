@@ -1,4 +1,4 @@
-// roofcast calibrate measure|fit|show|host.
+// roofcast calibrate measure, fit, show, host, acceptance, power.
 
 #include <array>
 
@@ -17,6 +17,7 @@ int run_calibrate(std::span<const std::string> arguments) {
       Command{"show", "constants, and ceilings beside the datasheet", run_calibrate_show},
       Command{"host", "host costs of an engine from serving runs", run_calibrate_host},
       Command{"acceptance", "which acceptance explains runs with multi-token prediction", run_calibrate_acceptance},
+      Command{"power", "the power curve of GPUs from measured servers", run_calibrate_power},
   };
   std::vector<std::string> names;
   for (const Command& step : kSteps) {

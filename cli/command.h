@@ -47,5 +47,6 @@ int run_calibrate_measure(std::span<const std::string> arguments);
 int run_calibrate_show(std::span<const std::string> arguments);
 int run_calibrate_host(std::span<const std::string> arguments);
 int run_calibrate_acceptance(std::span<const std::string> arguments);
+int run_calibrate_power(std::span<const std::string> arguments);
 
 }  // namespace roofcast

@@ -122,6 +122,7 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();
   out["mean_power_watts"] = p.power().value;
+  out["mean_power_watts_high"] = p.power_bound().value;
   if (const SpeculationSpec& s = p.candidate.scenario.serving.speculation; s.active())
     out["speculation"] = {{"method", name_of(s.method)}, {"num_speculative_tokens", s.num_speculative_tokens}};
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
@@ -372,7 +373,8 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   if (drafts.active())
     out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
   if (plan.max_power.value > 0)
-    out += fmt::format("  power        {} W in the mean, limit {} W\n", significant(w.power().value, 3),
+    out += fmt::format("  power        {} W in the mean, 95 % sure to stay below {} W, limit {} W\n",
+                       significant(w.power().value, 3), significant(w.power_bound().value, 3),
                        significant(plan.max_power.value, 3));
   if (plan.max_cost.value > 0)
     out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
@@ -468,7 +470,8 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
     out += fmt::format(" goodput {:.2f} % (asked {:g} %),", 100 * n.result.goodput_low, 100 * plan.goodput);
   if (!n.result.stationary) out += " the queue grows,";
   if (plan.max_power.value > 0)
-    out += fmt::format(" {} W (at most {} W),", significant(n.power().value, 3), significant(plan.max_power.value, 3));
+    out += fmt::format(" {} W (at most {} W),", significant(n.power_bound().value, 3),
+                       significant(plan.max_power.value, 3));
   if (plan.max_cost.value > 0)
     out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
                        significant(plan.max_cost.value, 3));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "reports/table.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
 
 namespace roofcast {
@@ -144,6 +146,11 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
     out["spec_decode_acceptance_rate"] = m.accepted_tokens / m.drafted_tokens;
   }
   out["energy_joules"] = cost.energy.value;
+  const double watts = mean_power(cost, m).value;
+  const LogSpread power = power_spread(*s.deployment);
+  out["mean_power_watts"] = watts;
+  out["mean_power_watts_low"] = watts * std::exp(power.low);
+  out["mean_power_watts_high"] = watts * std::exp(power.high);
 }
 
 Json to_json(const ServingMetrics& m, const Scenario& s) {
@@ -270,6 +277,9 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                         cost("usd_per_hour"), cost("usd_per_million_input_tokens"),
                         cost("usd_per_million_cached_input_tokens"), cost("usd_per_million_output_tokens"),
                         cost("joules_per_output_token")));
+  const auto watts = [&](const char* key) { return significant(json[key].get<double>(), 3); };
+  lines.add("power", fmt::format("{} W in the mean ({} to {} W, 90 %)", watts("mean_power_watts"),
+                                 watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
 std::string latency_text(const ServingMetrics& m) {

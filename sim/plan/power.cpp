@@ -41,8 +41,7 @@ Utilization utilization_of(const Deployment& d, Seconds time, Flops flops, Bytes
 }
 
 Watts power_of(const GpuSpec& gpu, const Utilization& u) {
-  const double busy = std::min(1.0, 0.25 + 0.55 * u.compute + 0.45 * u.memory);
-  return {gpu.idle_power.value + (gpu.board_power.value - gpu.idle_power.value) * busy};
+  return {gpu.idle_power.value + (gpu.board_power.value - gpu.idle_power.value) * kPowerCurve.share(u)};
 }
 
 }  // namespace roofcast

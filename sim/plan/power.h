@@ -1,6 +1,9 @@
 #pragma once
 // Board power from how busy the units of a GPU are.
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/step/deployment.h"
 
 namespace roofcast {
@@ -15,10 +18,22 @@ struct Utilization {
 /// indexer).
 Utilization utilization_of(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
 
-/// idle + (board - idle) * min(1, 0.25 + 0.55 compute + 0.45 memory) while it works: an active GPU draws a
-/// quarter of its range for clocks and leakage, the rest follows its tensor cores and its memory. The weights are
-/// of the size that POLCA (Patel et al., 2024, arXiv:2308.12908) shows for prefill near and decode at 0.5-0.7 of board
-/// power; an assumption, not a fit.
+/// Share of the range from idle to board power that a GPU draws while it works:
+///   static + compute * sqrt(MFU) + memory * MBU, at most 1.
+/// `static` is what clocks and busy SMs take whatever they compute. Tensor cores come on before they do much useful
+/// work (tiles are padded, operands waited for), hence the root.
+struct PowerCurve {
+  double static_share, compute_share, memory_share;
+
+  double share(const Utilization& u) const {
+    return std::min(1.0, static_share + compute_share * std::sqrt(u.compute) + memory_share * u.memory);
+  }
+};
+/// Fitted to 303 runs of vLLM 0.11.1 on H100 and B200 (ML.ENERGY leaderboard v3). Reproduce:
+///   roofcast calibrate power --data ml_energy_v3.csv
+inline constexpr PowerCurve kPowerCurve{.static_share = 0.584, .compute_share = 0.663, .memory_share = 0.018};
+
+/// idle + (board - idle) * share while it works.
 Watts power_of(const GpuSpec& gpu, const Utilization& utilization);
 
 }  // namespace roofcast

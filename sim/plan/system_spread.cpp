@@ -20,6 +20,7 @@ struct Uncertainty {
     double ttft = 0, tpot = 0;
   };
   Deviation recipe, release, another_vendor;
+  LogSpread power;
 };
 
 LogSpread parse_spread(ConfigReader& in, std::string_view key) {
@@ -39,6 +40,7 @@ Uncertainty read_uncertainty() {
     one.finish();
   }
   regimes.finish();
+  u.power = parse_spread(in, "power");
   ConfigReader unknown = in.child("unknown");
   for (const auto& [key, to] : {std::pair{"recipe", &u.recipe}, {"release", &u.release}}) {
     ConfigReader one = unknown.child(key);
@@ -86,6 +88,10 @@ SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
   if (d.recipe.empty()) widen(u.recipe);
   if (d.engine.beyond_known) widen(u.release);
   return spread;
+}
+
+LogSpread power_spread(const Deployment& d) {
+  return d.fidelity == Fidelity::kIdeal ? LogSpread{} : uncertainty().power;
 }
 
 bool of_another_vendor(const Deployment& d) {

@@ -31,6 +31,8 @@ struct SystemSpread {
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
 /// What a plan draws from: wider where the kernels were measured on a GPU of another vendor.
 SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime);
+/// Of the power that GPUs draw; nothing for the ideal roofline.
+LogSpread power_spread(const Deployment& deployment);
 /// Whether its constants are those of a GPU of another vendor.
 bool of_another_vendor(const Deployment& deployment);
 

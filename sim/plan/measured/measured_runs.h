@@ -8,6 +8,7 @@
 
 #include "base/csv.h"
 #include "sim/plan/measured/run_table.h"
+#include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
 #include "sim/serve/simulation.h"
 
@@ -53,6 +54,10 @@ struct RunPrediction {
   double value = 0;                 ///< in the unit of the run's metric
   double itl_ms = 0;                ///< median
   double output_tokens_per_s = 0;
+  double power_w = 0;       ///< mean of all GPUs together
+  double busy_share = 0;    ///< of the time that a step was running
+  Utilization utilization = {};  ///< while a step was running
+  double joules_per_output_token() const { return output_tokens_per_s > 0 ? power_w / output_tokens_per_s : 0; }
 };
 /// Simulates the run's scenario; `pricer` may be shared by runs of one deployment_key in one thread.
 RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer);

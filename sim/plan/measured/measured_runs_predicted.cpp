@@ -1,6 +1,7 @@
 // What a measured run is predicted to show.
 
 #include "base/error.h"
+#include "sim/plan/fleet_cost.h"
 #include "sim/plan/measured/measured_runs.h"
 #include "sim/plan/shared_pricer.h"
 
@@ -43,6 +44,10 @@ RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer) {
   p.value = value_of(run, p, m);
   p.itl_ms = m.itl_ms.percentile(50);
   p.output_tokens_per_s = m.output_tokens / m.duration.base();
+  const FleetCost cost = fleet_cost(m, *run.deployment, options.replicas, options.disaggregation);
+  p.power_w = mean_power(cost, m).value;
+  p.busy_share = cost.busy_share;
+  if (cost.busy_share > 0) p.utilization = {.compute = cost.mfu / cost.busy_share, .memory = cost.mbu / cost.busy_share};
   return p;
 }
 

@@ -19,7 +19,7 @@ bool tells_nothing(std::string_view column) {
   constexpr std::string_view kNames[] = {"id",      "measured",          "engine_version", "version",
                                          "source",  "launch_confidence", "suspect",        "note",
                                          "ttft_ms", "tpot_ms",           "value"};
-  return column.starts_with("predicted_") ||
+  return column.starts_with("predicted_") || std::ranges::find(kSteadyMetrics, column) != kSteadyMetrics.end() ||
          std::find(std::begin(kNames), std::end(kNames), column) != std::end(kNames);
 }
 
@@ -143,8 +143,7 @@ std::map<std::pair<std::string, std::string>, MeasurementFloor> measurement_floo
       add(row, "tpot_ms", "tpot_ms");
       add(row, "ttft_ms", "ttft_ms");
     } else if (runs.kind == RunKind::kSteady) {
-      add(row, "median_itl_ms", "median_itl_ms");
-      add(row, "output_tokens_per_s", "output_tokens_per_s");
+      for (const std::string_view metric : kSteadyMetrics) add(row, std::string(metric), metric);
     } else {
       add(row, runs.runs[row].metric, "value");
     }

@@ -1,6 +1,7 @@
 #pragma once
 // Columns of a table of measured serving runs.
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ enum class RunKind {
 
 /// Measures TTFT and TPOT of a closed loop.
 inline bool closed_loop(RunKind kind) { return kind == RunKind::kAggregated || kind == RunKind::kDisaggregated; }
+
+/// What a server at a steady batch measures, as columns and as metrics.
+inline constexpr std::array<std::string_view, 4> kSteadyMetrics{"median_itl_ms", "output_tokens_per_s", "power_w",
+                                                                "joules_per_output_token"};
 
 /// Throws ConfigError where the columns are of none of the kinds.
 RunKind kind_of(const CsvTable& table);

@@ -2,6 +2,7 @@
 #include "sim/plan/parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -40,9 +41,10 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
       add(samples, group, "tpot_ms", run.dense, p.tpot_ms, measured_value(table, i, "tpot_ms"));
       add(samples, group, "ttft_ms", run.dense, p.ttft_ms, measured_value(table, i, "ttft_ms"));
     } else if (runs.kind == RunKind::kSteady) {
-      add(samples, group, "median_itl_ms", run.dense, p.itl_ms, measured_value(table, i, "median_itl_ms"));
-      add(samples, group, "output_tokens_per_s", run.dense, p.output_tokens_per_s,
-          measured_value(table, i, "output_tokens_per_s"));
+      const std::array predicted{p.itl_ms, p.output_tokens_per_s, p.power_w, p.joules_per_output_token()};
+      for (std::size_t k = 0; k < kSteadyMetrics.size(); ++k)
+        add(samples, group, std::string(kSteadyMetrics[k]), run.dense, predicted[k],
+            measured_value(table, i, kSteadyMetrics[k]));
     } else {
       add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, "value"));
     }

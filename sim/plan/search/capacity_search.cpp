@@ -12,6 +12,7 @@
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
 #include "sim/plan/search/risk.h"
+#include "sim/plan/system_spread.h"
 
 namespace roofcast {
 namespace {
@@ -272,6 +273,9 @@ Watts PlannedDeployment::power() const {
   watts += spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
   if (candidate.disaggregated()) watts += spare * candidate.prefill_gpus() * candidate.prefill().gpu.idle_power.value;
   return {watts};
+}
+Watts PlannedDeployment::power_bound() const {
+  return {power().value * std::exp(power_spread(*candidate.scenario.deployment).high)};
 }
 double PlannedDeployment::tokens_per_s_per_gpu() const { return output_tokens_per_s() / gpus(); }
 double PlannedDeployment::tokens_per_s_per_user() const {

@@ -204,7 +204,7 @@ bool add_worker(PlannedDeployment& p) {
 }  // namespace
 
 bool within_power(const PlannedDeployment& p, const PlanSpec& plan) {
-  return plan.max_power.value <= 0 || p.power().value <= plan.max_power.value;
+  return plan.max_power.value <= 0 || p.power_bound().value <= plan.max_power.value;
 }
 
 bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {

@@ -15,7 +15,7 @@ struct Evaluation {
 /// Fewest replicas that hold the whole load, simulated as a fleet; for throughput the highest load one replica holds.
 Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers);
 
-/// Whether the planned fleet draws no more than it may.
+/// Whether the planned fleet draws no more than it may, at the upper end of its power's 90 % interval.
 bool within_power(const PlannedDeployment& planned, const PlanSpec& plan);
 
 /// Another seed and four times the requests; where they fail, a replica more (of the role whose objective is missed),

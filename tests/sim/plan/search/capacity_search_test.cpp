@@ -267,12 +267,13 @@ TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
       search_capacity(plan_of(kChat + search + ", max_cost: " + std::to_string(price * 3.5) + " USD/h}"));
   REQUIRE(!cheap.ranked.empty());
   for (const PlannedDeployment& p : cheap.ranked) CHECK(p.usd_per_hour() <= price * 3.5);
-  const double watts = w.power().value;
+  CHECK(w.power_bound().value > w.power().value);
+  const double watts = w.power_bound().value;
   const PlanResult dim =
       search_capacity(plan_of(kChat + search + ", max_power: " + std::to_string(watts * 0.6) + " W}"));
   REQUIRE(!dim.ranked.empty());
   for (const PlannedDeployment& p : dim.ranked) {
-    CHECK(p.power().value <= watts * 0.6);
+    CHECK(p.power_bound().value <= watts * 0.6);
     CHECK(p.replicas * p.candidate.gpus() < 8);
   }
   const PlanResult dark = search_capacity(plan_of(kChat + search + ", max_power: 10 W}"));

@@ -1,0 +1,62 @@
+// roofcast calibrate power: the power curve that measured servers ask for.
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "reports/records_csv.h"
+#include "reports/result_schema.h"
+#include "reports/table.h"
+#include "sim/plan/measured/power_fit.h"
+
+namespace roofcast {
+namespace po = boost::program_options;
+
+int run_calibrate_power(std::span<const std::string> arguments) {
+  Options options("roofcast calibrate power --data FILE.csv",
+                  "Fits the share of its range that a GPU draws, static + compute sqrt(MFU) + memory MBU, to servers\n"
+                  "whose power was measured (columns power_w, median_itl_ms). Utilization is taken at the measured\n"
+                  "speed. Errors are of curves fitted without the run's model, or without its GPU.");
+  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of servers at a steady batch")(
+      "format", po::value<std::string>()->default_value("table"), "table | json | csv");
+  if (!options.parse(arguments)) return kDone;
+  if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
+  const CsvTable table = CsvTable::read_file(options.text("data"));
+  const MeasuredRuns runs = read_measured_runs(table);
+  const std::vector<PowerSample> samples = power_samples(runs, table, predict_all(runs));
+  const PowerCurve curve = fit_power(samples);
+  Json result = result_head(ResultKind::kCalibration);
+  result["power"] = {{"static_share", curve.static_share},
+                     {"compute_share", curve.compute_share},
+                     {"memory_share", curve.memory_share},
+                     {"runs", samples.size()}};
+  Json& errors = result["errors"] = Json::array();
+  Table lines({"left out", "GPU", "runs", "median", "p90", "bias", "5 %", "95 %"});
+  const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
+  for (const auto& [left_out, name] :
+       {std::pair{LeftOut::kNothing, "nothing"}, {LeftOut::kModel, "model"}, {LeftOut::kGpu, "gpu"}}) {
+    for (const PowerErrors& e : power_errors(samples, left_out)) {
+      lines.row({name, e.name, std::to_string(e.errors.rows), percent(e.errors.median), percent(e.errors.p90),
+                 fmt::format("{:+.1f} %", 100 * e.errors.bias), fmt::format("{:+.2f}", e.spread.low),
+                 fmt::format("{:+.2f}", e.spread.high)});
+      errors.push_back({{"left_out", name},
+                        {"gpu", e.name},
+                        {"runs", e.errors.rows},
+                        {"median", e.errors.median},
+                        {"p90", e.errors.p90},
+                        {"bias", e.errors.bias},
+                        {"ln_ratio_p5", e.spread.low},
+                        {"ln_ratio_p95", e.spread.high}});
+    }
+  }
+  const std::string format = options.format();
+  if (format == "table") {
+    fmt::print("static {:.3f}  compute {:.3f}  memory {:.3f}  ({} runs)\n\n{}", curve.static_share, curve.compute_share,
+               curve.memory_share, samples.size(), lines.text());
+  } else {
+    fmt::print("{}", format == "json" ? result_text(result) : records_csv(errors));
+  }
+  return kDone;
+}
+
+}  // namespace roofcast
