@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "base/from_chars.h"
 #include "base/read_file.h"
 #include "base/text.h"
 
@@ -169,7 +169,7 @@ double CsvTable::number(std::size_t row, std::size_t column) const {
   std::string_view text = trim(at(row, column));
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
     throw ConfigError(mark(row, column),
                       fmt::format("'{}' must be a finite number, got '{}'", columns_[column], at(row, column)));

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/from_chars.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -101,7 +102,7 @@ const Unit* find_unit(UnitKind kind, std::string_view name) {
 NumberFault parse_number(std::string_view text, double& value) {
   if (text.empty() || number_length(text) != text.size()) return NumberFault::kMalformed;
   if (text[0] == '+') text.remove_prefix(1);  // from_chars takes no plus
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) return NumberFault::kOutOfRange;
   return error == std::errc() && end == text.data() + text.size() ? NumberFault::kNone : NumberFault::kMalformed;
 }

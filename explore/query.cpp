@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
+#include "base/from_chars.h"
 #include "base/text.h"
 #include "explore/attention_variant.h"
 #include "reports/html_text.h"
@@ -98,7 +99,7 @@ void set_speculation(const Query& query, Setup& setup) {
                                 integer_of(query, "num_speculative_tokens", 4, 1, 16));
   if (const std::string text = text_of(query, "acceptance"); !text.empty()) {
     double acceptance = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), acceptance);
+    const auto [end, error] = from_chars(text.data(), text.data() + text.size(), acceptance);
     if (error != std::errc() || end != text.data() + text.size() || !(acceptance >= 0 && acceptance <= 1))
       throw ConfigError(fmt::format("acceptance: must be a number from 0 to 1, got '{}'", clean_utf8(text)));
     map += fmt::format(", acceptance: {}", acceptance);

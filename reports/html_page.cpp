@@ -1,11 +1,11 @@
 #include "reports/html_page.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/from_chars.h"
 #include "reports/embedded.h"
 #include "reports/html_tables.h"
 #include "reports/html_text.h"
@@ -21,7 +21,7 @@ Json rounded(const std::vector<double>& values) {
   for (const double v : values) {
     const std::string text = fmt::format("{:.6g}", v);
     double short_value = v;
-    std::from_chars(text.data(), text.data() + text.size(), short_value);
+    from_chars(text.data(), text.data() + text.size(), short_value);
     if (short_value == std::floor(short_value) && std::abs(short_value) < 1e15) {
       out.push_back(static_cast<std::int64_t>(short_value));
     } else {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/from_chars.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/token_bill.h"
 
@@ -126,7 +126,7 @@ MetricsList metrics_from_text(std::string_view text) {
       out.emplace_back(std::move(name), value == "true");
     } else {
       double number = 0;
-      const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      const auto [stop, error] = from_chars(value.data(), value.data() + value.size(), number);
       if (error != std::errc() || stop != value.data() + value.size())
         throw ConfigError("a result in the store is damaged");
       out.emplace_back(std::move(name), number);

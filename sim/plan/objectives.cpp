@@ -1,10 +1,10 @@
 #include "sim/plan/objectives.h"
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/from_chars.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -17,7 +17,7 @@ bool read_statistic(std::string_view word, double& percentile) {
   if (word == "mean") return percentile = -1, true;
   if (word == "median") return percentile = 50, true;
   if (word.size() < 2 || word[0] != 'p') return false;
-  const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), percentile);
+  const auto [end, error] = from_chars(word.data() + 1, word.data() + word.size(), percentile);
   return error == std::errc() && end == word.data() + word.size() && percentile >= 0 && percentile < 100;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/from_chars.h"
 #include "base/read_file.h"
 #include "base/text.h"
 
@@ -26,7 +26,7 @@ constexpr std::size_t kMostWindows = 100000;
 std::optional<double> number_of(std::string_view text) {
   text = trim(text);
   double value = 0;
-  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [stop, fault] = from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc{} || stop != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }

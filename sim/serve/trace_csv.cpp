@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/from_chars.h"
 #include "sim/serve/trace_lines.h"
 
 namespace roofcast {
@@ -81,7 +82,7 @@ std::optional<std::int64_t> calendar_nanoseconds(std::string_view text) {
 /// A finite number, all of the field.
 std::optional<double> finite_number(std::string_view text) {
   double value = 0.0;
-  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [stop, fault] = from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc{} || stop != text.data() + text.size() || !std::isfinite(value)) return {};
   return value;
 }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
+#include "base/from_chars.h"
 #include "sim/serve/trace_lines.h"
 
 namespace roofcast {
@@ -127,7 +127,7 @@ class PlainLine {
     blanks();
     if (at_ == end_ || (*at_ != '-' && (*at_ < '0' || *at_ > '9'))) return false;
     if (*at_ == '0' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') return false;
-    const auto [stop, fault] = std::from_chars(at_, end_, into);
+    const auto [stop, fault] = from_chars(at_, end_, into);
     at_ = stop;
     return fault == std::errc{};
   }

@@ -1,12 +1,13 @@
 #include "sim/plan/measured/measurement_floor.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
 #include <string_view>
 #include <system_error>
+
+#include "base/from_chars.h"
 
 namespace roofcast {
 namespace {
@@ -40,7 +41,7 @@ struct Point {
 /// Of a field on an axis; 0 where it is blank, infinite or no number.
 double place_of(std::string_view field) {
   double at = 0;
-  const auto read = std::from_chars(field.data(), field.data() + field.size(), at);
+  const auto read = from_chars(field.data(), field.data() + field.size(), at);
   return read.ec == std::errc() && std::isfinite(at) && at > 0 ? at : 0;
 }
 
