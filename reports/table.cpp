@@ -4,10 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/csv.h"
+#include "base/text.h"
+#include "reports/table_width.h"
 
 namespace roofcast {
 namespace {
@@ -29,24 +32,158 @@ std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+std::optional<std::size_t>& table_width() {
+  static std::optional<std::size_t> columns;
+  return columns;
+}
+
+constexpr std::size_t kGap = 2;         // between columns
+constexpr std::size_t kNarrowest = 24;  // of a column of words
+
+/// `text` in lines of at most `columns`, broken at spaces; a longer word has a line of its own.
+std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
+  if (width(text) <= columns) return {text};
+  std::vector<std::string> lines{""};
+  for (const std::string& word : split(text, ' ')) {
+    if (!lines.back().empty() && width(lines.back()) + 1 + width(word) > columns) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
+}
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (const std::string& word : split(text, ' ')) longest = std::max(longest, width(word));
+  return longest;
+}
+
+/// How wide the columns of a table are, and its text.
+class Layout {
+ public:
+  Layout(const std::vector<std::vector<std::string>>& rows, std::size_t words)
+      : rows_(rows), words_(words), widths_(rows.front().size(), 0) {
+    for (std::size_t i = 0; i < widths_.size(); ++i) widths_[i] = widest(i, 0);
+  }
+
+  /// Narrower columns, as far as that is needed: first the headings are broken, then the words.
+  void fit(std::size_t columns) {
+    for (std::size_t i = 0; i < widths_.size() && all() > columns; ++i)
+      widths_[i] = std::max(widest(i, 1), longest_word(rows_.front()[i]));
+    while (all() > columns) {
+      std::size_t widest_words = 0;
+      bool found = false;
+      for (std::size_t i = 0; i < widths_.size(); ++i) {
+        if (!is_words(i) || widths_[i] <= std::max(kNarrowest, longest_in(i))) continue;
+        if (!found || widths_[i] > widths_[widest_words]) widest_words = i;
+        found = true;
+      }
+      if (!found) return;
+      --widths_[widest_words];
+    }
+  }
+
+  /// Columns that stand beside each other.
+  std::vector<std::vector<std::size_t>> blocks(std::optional<std::size_t> columns) const {
+    std::vector<std::vector<std::size_t>> out{{0}};
+    std::size_t used = widths_.front();
+    for (std::size_t i = 1; i < widths_.size(); ++i) {
+      if (columns && used + kGap + widths_[i] > *columns && out.back().size() > 1) {
+        out.push_back({0});
+        used = widths_.front();
+      }
+      out.back().push_back(i);
+      used += kGap + widths_[i];
+    }
+    return out;
+  }
+
+  std::string text(const std::vector<std::size_t>& block) const {
+    std::string out;
+    for (const std::vector<std::string>& row : rows_) {
+      std::vector<std::vector<std::string>> cells;
+      std::size_t lines = 1;
+      for (const std::size_t i : block) {
+        cells.push_back(i < row.size() ? wrapped(row[i], widths_[i]) : std::vector<std::string>{""});
+        lines = std::max(lines, cells.back().size());
+      }
+      for (std::size_t line = 0; line < lines; ++line)
+        out += line_of(block, cells, line, lines, &row == &rows_.front());
+    }
+    return out;
+  }
+
+ private:
+  bool is_words(std::size_t column) const { return column == 0 || column + words_ >= widths_.size(); }
+  std::size_t all() const {
+    std::size_t sum = kGap * (widths_.size() - 1);
+    for (const std::size_t w : widths_) sum += w;
+    return sum;
+  }
+  std::size_t widest(std::size_t column, std::size_t from_row) const {
+    std::size_t most = 0;
+    for (std::size_t r = from_row; r < rows_.size(); ++r) {
+      if (column < rows_[r].size()) most = std::max(most, width(rows_[r][column]));
+    }
+    return most;
+  }
+  std::size_t longest_in(std::size_t column) const {
+    std::size_t most = 0;
+    for (const auto& row : rows_) {
+      if (column < row.size()) most = std::max(most, longest_word(row[column]));
+    }
+    return most;
+  }
+  /// Headings stand at the bottom of their lines, cells at the top.
+  std::string line_of(const std::vector<std::size_t>& block, const std::vector<std::vector<std::string>>& cells,
+                      std::size_t line, std::size_t lines, bool heading) const {
+    std::string out;
+    for (std::size_t c = 0; c < block.size(); ++c) {
+      const std::size_t above = heading ? lines - cells[c].size() : 0;
+      const bool here = line >= above && line - above < cells[c].size();
+      const std::string text = here ? cells[c][line - above] : "";
+      const std::string pad(widths_[block[c]] - std::min(widths_[block[c]], width(text)), ' ');
+      out += (c == 0 ? "" : std::string(kGap, ' ')) + (is_words(block[c]) ? text + pad : pad + text);
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    return out + "\n";
+  }
+
+  const std::vector<std::vector<std::string>>& rows_;
+  std::size_t words_;
+  std::vector<std::size_t> widths_;
+};
+
 }  // namespace
 
-std::string Table::text() const {
-  std::vector<std::size_t> widths(rows_.front().size(), 0);
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-  }
+void set_table_width(std::optional<std::size_t> columns) { table_width() = columns; }
+
+std::string within_width(const std::string& text) {
+  if (!table_width()) return text;
   std::string out;
-  for (const auto& row : rows_) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - width(row[i]), ' ');
-      const bool left = i == 0 || i + words_ >= row.size();
-      line += (i == 0 ? "" : "  ") + (left ? row[i] + pad : pad + row[i]);
+  for (const std::string& line : split(text, '\n')) {
+    out += out.empty() ? "" : "\n";
+    if (width(line) <= *table_width()) {
+      out += line;
+      continue;
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    // "cost     10.8 USD/h; ...": the words begin after the gap, if that leaves them half the line
+    const std::size_t own = std::min(line.find_first_not_of(' '), line.size());
+    const std::size_t gap = line.find("  ", own);
+    const std::size_t after = gap == std::string::npos ? own : line.find_first_not_of(' ', gap);
+    const std::size_t begin = after <= *table_width() / 2 ? after : own;
+    const std::vector<std::string> lines = wrapped(line.substr(begin), *table_width() - begin);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      out += i == 0 ? line.substr(0, begin) + lines[i] : "\n" + std::string(begin, ' ') + lines[i];
   }
+  return out;
+}
+
+std::string Table::text() const {
+  Layout layout(rows_, words_);
+  if (table_width()) layout.fit(*table_width());
+  std::string out;
+  for (const std::vector<std::size_t>& block : layout.blocks(table_width()))
+    out += (out.empty() ? "" : "\n") + layout.text(block);
   return out;
 }
 

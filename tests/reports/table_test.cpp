@@ -1,0 +1,63 @@
+#include "reports/table.h"
+
+#include <doctest/doctest.h>
+
+#include "reports/table_width.h"
+
+using namespace roofcast;
+
+namespace {
+
+std::string text_in(const Table& table, std::size_t columns) {
+  set_table_width(columns);
+  const std::string text = table.text();
+  set_table_width({});
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("table: as wide as it is where nobody says how wide a line may be") {
+  Table table({"name", "mean latency", "why"});
+  table.words(1).row({"a", "1.5 ms", "the first of two"});
+  const std::string natural =
+      "name  mean latency  why\n"
+      "a           1.5 ms  the first of two\n";  // 4 + 2 + 12 + 2 + 16 = 36
+  CHECK(table.text() == natural);
+  CHECK(text_in(table, 36) == natural);
+}
+
+TEST_CASE("table: headings are broken first, words after them") {
+  Table table({"name", "mean latency", "why"});
+  table.words(1).row({"a", "1.5 ms", "the first of two"});
+  // 4 + 2 + 7 ("latency") + 2 + 16 = 31
+  CHECK(text_in(table, 35) ==
+        "         mean\n"
+        "name  latency  why\n"
+        "a      1.5 ms  the first of two\n");
+  Table words({"name", "why"});
+  words.words(1).row({"a", "one two three four five six seven"});  // 33 characters: 4 + 2 + 33 = 39
+  CHECK(text_in(words, 32) ==
+        "name  why\n"
+        "a     one two three four five\n"
+        "      six seven\n");
+}
+
+TEST_CASE("table: columns without room follow below, after the first column again") {
+  Table table({"x", "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"});
+  table.row({"1", "2", "3", "4"});  // 1 + 3 x 12 = 37; two columns: 25
+  CHECK(text_in(table, 30) ==
+        "x  aaaaaaaaaa  bbbbbbbbbb\n"
+        "1           2           3\n"
+        "\n"
+        "x  cccccccccc\n"
+        "1           4\n");
+}
+
+TEST_CASE("lines of words are broken under the column in which the words begin") {
+  set_table_width(24);
+  CHECK(within_width("cost    one two three four\nshort\n") == "cost    one two three\n        four\nshort\n");
+  CHECK(within_width("    100 characters of words, and no gap") == "    100 characters of\n    words, and no gap");
+  set_table_width({});
+  CHECK(within_width("cost    one two three four five six") == "cost    one two three four five six");
+}
