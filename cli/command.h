@@ -17,10 +17,15 @@ enum ExitStatus { kDone = 0, kBug = 1, kBadInput = 2, kNoAnswer = 3, kInterrupte
 struct Command {
   std::string_view name, help;
   int (*run)(std::span<const std::string> arguments);
+  std::span<const Command> (*steps)() = nullptr;  ///< what its first word chooses among, such as `calibrate fit`
 };
 
 /// Every subcommand, in the order of the help.
 std::span<const Command> commands();
+std::span<const Command> calibrate_steps();
+std::span<const Command> validate_steps();
+/// The command or step that begins `arguments`, and the words after it. Throws ConfigError `unknown KIND 'x'`.
+int run_one_of(std::span<const Command> all, std::string_view kind, std::span<const std::string> arguments);
 
 int run_estimate(std::span<const std::string> arguments);
 int run_simulate(std::span<const std::string> arguments);
@@ -48,5 +53,7 @@ int run_calibrate_show(std::span<const std::string> arguments);
 int run_calibrate_host(std::span<const std::string> arguments);
 int run_calibrate_acceptance(std::span<const std::string> arguments);
 int run_calibrate_power(std::span<const std::string> arguments);
+int run_help(std::span<const std::string> arguments);
+int run_complete(std::span<const std::string> arguments);  ///< for completions of shells; not in the help
 
 }  // namespace roofcast

@@ -1,6 +1,12 @@
+#include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
 #include "cli/command.h"
+#include "cli/help.h"
 
 namespace roofcast {
 
@@ -12,8 +18,8 @@ std::span<const Command> commands() {
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
       Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},
-      Command{"validate", "predictions beside measurements: kernels, serving", run_validate},
-      Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate},
+      Command{"validate", "predictions beside measurements: kernels, serving", run_validate, validate_steps},
+      Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate, calibrate_steps},
       Command{"report", "results as one page, as plots, as characters", run_report},
       Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
       Command{"models", "the models that names stand for", run_models},
@@ -24,8 +30,60 @@ std::span<const Command> commands() {
       Command{"clients", "benchmark clients", run_clients},
       Command{"workloads", "the workloads", run_workloads},
       Command{"import", "a Hugging Face config.json as a model of ours", run_import},
+      Command{"help", "what a command takes; man pages and completions of shells", run_help},
   };
   return kCommands;
 }
+
+std::span<const Command> calibrate_steps() {
+  static constexpr std::array kSteps{
+      Command{"measure", "microkernels on a CUDA GPU, one JSON line a point", run_calibrate_measure},
+      Command{"fit", "constants of a GPU from kernel times", run_calibrate_fit},
+      Command{"show", "constants, and ceilings beside the datasheet", run_calibrate_show},
+      Command{"host", "host costs of an engine from serving runs", run_calibrate_host},
+      Command{"acceptance", "which acceptance explains runs with multi-token prediction", run_calibrate_acceptance},
+      Command{"power", "the power curve of GPUs from measured servers", run_calibrate_power},
+  };
+  return kSteps;
+}
+
+std::span<const Command> validate_steps() {
+  static constexpr std::array kSteps{
+      Command{"kernels", "predicted kernel times beside a table of measured ones", run_validate_kernels},
+      Command{"serving", "measured runs, each simulated as a scenario", run_validate_serving},
+  };
+  return kSteps;
+}
+
+int run_one_of(std::span<const Command> all, std::string_view kind, std::span<const std::string> arguments) {
+  std::vector<std::string> names;
+  for (const Command& command : all) {
+    if (command.name == arguments.front()) return command.run(arguments.subspan(1));
+    names.emplace_back(command.name);
+  }
+  throw ConfigError(unknown_name(kind, arguments.front(), names));
+}
+
+namespace {
+
+int run_steps(std::string_view name, std::span<const std::string> arguments) {
+  const std::span<const Command> all = commands();
+  const Command& command = *std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == name; });
+  if (arguments.empty()) {
+    std::vector<std::string> names;
+    for (const Command& step : command.steps()) names.emplace_back(step.name);
+    throw ConfigError(fmt::format("{}: what? one of {}", name, join(names, ", ")));
+  }
+  if (arguments[0] == "--help" || arguments[0] == "-h") {
+    fmt::print("{}", steps_text(command));
+    return kDone;
+  }
+  return run_one_of(command.steps(), fmt::format("{} command", name), arguments);
+}
+
+}  // namespace
+
+int run_calibrate(std::span<const std::string> arguments) { return run_steps("calibrate", arguments); }
+int run_validate(std::span<const std::string> arguments) { return run_steps("validate", arguments); }
 
 }  // namespace roofcast

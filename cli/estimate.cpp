@@ -71,7 +71,7 @@ int run_estimate(std::span<const std::string> arguments) {
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
-  options.write(estimate_report(e, *scenario.deployment, options.format()));
+  options.write_report(estimate_report(e, *scenario.deployment, options.format()));
   if (!e.memory.fits) {
     const bool weights = scenario.deployment->memory.infeasible.has_value();
     fmt::print(stderr, "{}{}\n", e.memory.reason, weights ? what_would_fit(*scenario.deployment) : "");

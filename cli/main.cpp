@@ -16,34 +16,23 @@
 #include "base/config_library.h"
 #include "base/error.h"
 #include "base/output_file.h"
-#include "base/text.h"
 #include "cli/command.h"
+#include "cli/help.h"
+#include "cli/version.h"
 
 namespace {
 
-void print_help() {
-  fmt::print(
-      "roofcast forecasts how a large language model will serve: TTFT, TPOT, throughput, memory, cost, energy.\n\n"
-      "usage: roofcast COMMAND [options]     (roofcast COMMAND --help tells more)\n\n");
-  for (const roofcast::Command& command : roofcast::commands()) fmt::print("  {:<10} {}\n", command.name, command.help);
-  fmt::print("\nExit status: 0 done, 2 bad input, 3 no answer exists, 1 a bug of ours.\n");
-}
-
 int run(const std::vector<std::string>& words) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print_help();
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    fmt::print("{}", roofcast::overview());
     return words.empty() ? roofcast::kBadInput : roofcast::kDone;
   }
   if (words[0] == "--version") {
-    fmt::print("roofcast {}\n", ROOFCAST_VERSION);
+    fmt::print("roofcast {}\n", roofcast::kBuildVersion);
     return roofcast::kDone;
   }
-  std::vector<std::string> names;
-  for (const roofcast::Command& command : roofcast::commands()) {
-    if (command.name == words[0]) return command.run(std::span(words).subspan(1));
-    names.emplace_back(command.name);
-  }
-  throw roofcast::ConfigError(roofcast::unknown_name("command", words[0], names));
+  if (words[0] == "complete") return roofcast::run_complete(std::span(words).subspan(1));
+  return roofcast::run_one_of(roofcast::commands(), "command", words);
 }
 
 /// A standard stream that the caller has closed would be the next file to be opened: results would end up in it.

@@ -9,7 +9,9 @@
 
 #include "base/config_library.h"
 #include "base/output_file.h"
+#include "base/terminal.h"
 #include "base/text.h"
+#include "reports/table_width.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/search/condition.h"
 
@@ -22,10 +24,62 @@ std::string first_line(std::string text) {
   return end == std::string::npos ? text : text.substr(0, end);
 }
 
+/// "a | b" of "a | b: which of the two"; none where the text does not begin so.
+std::vector<std::string> leading_choices(const std::string& text) {
+  std::vector<std::string> words;
+  const std::string list = text.substr(0, text.find_first_of(":,(;"));
+  if (list.find(" | ") == std::string::npos) return {};
+  for (const std::string& part : split(list, '|')) {
+    const std::string word(trim(part));
+    if (word.empty() || word.find(' ') != std::string::npos) return {};
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// "FILE.csv" of "FILE.csv: one line a request" and of "FILE.csv of runs"; none where the text does not begin so.
+std::string leading_value(const std::string& text) {
+  const std::string word = text.substr(0, text.find_first_of(": "));
+  const bool capital = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
+  return capital && (word.size() == 1 || (word[1] >= 'A' && word[1] <= 'Z') || word[1] == '/') ? word : "";
+}
+
+FlagHelp flag_help(const po::option_description& option) {
+  FlagHelp help;
+  help.name = option.long_name();
+  help.text = option.description();
+  if (option.semantic()->max_tokens() == 0) return help;
+  boost::any fallback;
+  if (option.semantic()->apply_default(fallback)) help.fallback = boost::any_cast<std::string>(fallback);
+  help.choices = leading_choices(help.text);
+  help.value = leading_value(help.text);
+  if (!help.value.empty()) {
+    help.text.erase(0, help.value.size());
+    if (help.text.starts_with(":")) help.text.erase(0, 1);
+    help.text = std::string(trim(help.text));
+  } else if (constexpr std::size_t kShort = 24; !help.choices.empty() && join(help.choices, "|").size() <= kShort) {
+    help.value = join(help.choices, "|");
+    help.text.erase(0, std::min(help.text.find_first_of(":,(;"), help.text.size()));
+    help.text =
+        std::string(trim(help.text.starts_with(":") || help.text.starts_with(",") ? help.text.substr(1) : help.text));
+  } else {
+    help.value = help.choices.empty() ? "N" : "WORD";
+  }
+  return help;
+}
+
 }  // namespace
 
+CommandHelp Options::help() const {
+  CommandHelp help{usage_, help_, positional_name_, {}};
+  for (const auto& option : description_.options()) {
+    if (option->long_name() != positional_name_) help.flags.push_back(flag_help(*option));
+  }
+  return help;
+}
+
 Options::Options(std::string usage, std::string help)
-    : usage_(std::move(usage)), help_(std::move(help)), description_("Options", 110) {
+    : usage_(std::move(usage)), help_(std::move(help)), description_("Options") {
   description_.add_options()("help,h", "show this text");
 }
 
@@ -45,7 +99,8 @@ void Options::add_output_flags() {
 
 void Options::positional(const char* name, int max_count) {
   positional_.add(name, max_count);
-  description_.add_options()(name, po::value<std::vector<std::string>>(), "as above");
+  positional_name_ = name;
+  description_.add_options()(name, po::value<std::vector<std::string>>());
 }
 
 bool Options::parse(std::span<const std::string> arguments) {
@@ -59,17 +114,26 @@ bool Options::parse(std::span<const std::string> arguments) {
     std::vector<std::string> valid;
     for (const auto& option : description_.options()) valid.push_back("--" + option->long_name());
     throw ConfigError(unknown_name("flag", e.get_option_name(), valid));
+  } catch (const po::too_many_positional_options_error&) {
+    throw ConfigError(fmt::format("too many words; usage: {}", first_line(usage_)));
   } catch (const po::error_with_option_name& e) {
     throw ConfigError(fmt::format("{}: {}", e.get_option_name(), first_line(e.what())));
   } catch (const po::error& e) {
     throw ConfigError(first_line(e.what()));
   }
   if (values_.count("help")) {
-    std::cout << "usage: " << usage_ << "\n" << help_ << "\n\n" << description_;
+    if (collected_help() != nullptr)
+      *collected_help() = help();
+    else {
+      constexpr std::size_t kUsualWidth = 110;
+      set_table_width(terminal_width());
+      std::cout << within_width(help_text(help(), terminal_width().value_or(kUsualWidth)));
+    }
     return false;
   }
   if (values_.count("format")) (void)format();
   check_folders();
+  set_table_width(values_.count("out") ? std::nullopt : terminal_width());
   return true;
 }
 
@@ -132,6 +196,11 @@ std::string Options::format() const {
     throw ConfigError(fmt::format("--format: must be table, json or csv, got '{}'", name));
   }
   return name;
+}
+
+void Options::write_report(const std::string& text) const {
+  const bool on_terminal = !values_.count("out") && format() == "table";
+  write(on_terminal ? within_width(text) : text);
 }
 
 void Options::write(const std::string& text) const {

@@ -9,6 +9,7 @@
 #include <boost/program_options.hpp>
 
 #include "base/config_node.h"
+#include "cli/help.h"
 #include "hw/cost.h"
 
 namespace roofcast {
@@ -24,6 +25,9 @@ class Options {
   /// --format table|json|csv and --out.
   void add_output_flags();
   void positional(const char* name, int max_count);
+  /// The flags as --help shows them. A flag's text begins with what it takes, in capitals ("FILE.csv: one line a
+  /// request"), or with its words ("table | json | csv"); a number needs neither.
+  CommandHelp help() const;
 
   /// False when --help was asked for and printed. Throws ConfigError("--flag: message").
   bool parse(std::span<const std::string> arguments);
@@ -50,12 +54,14 @@ class Options {
 
   /// Writes to --out or stdout. Throws ConfigError when it cannot be written.
   void write(const std::string& text) const;
+  /// The same of a report: as a table on a terminal its long lines are broken.
+  void write_report(const std::string& text) const;
 
  private:
   /// A result that takes minutes should not learn at its end that its folder is missing.
   void check_folders() const;
 
-  std::string usage_, help_;
+  std::string usage_, help_, positional_name_;
   boost::program_options::options_description description_;
   boost::program_options::positional_options_description positional_;
   boost::program_options::variables_map values_;

@@ -153,7 +153,8 @@ int run_simulate(std::span<const std::string> arguments) {
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
   if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
-  options.write(simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
+  options.write_report(
+      simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
   write_extras(options, scenario, metrics, timeline);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));

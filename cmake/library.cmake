@@ -20,10 +20,11 @@ if(PROJECT_IS_TOP_LEVEL)
   configure_package_config_file(cmake/roofcastConfig.cmake.in ${PROJECT_BINARY_DIR}/roofcastConfig.cmake
                                 INSTALL_DESTINATION ${package})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/roofcastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
   install(TARGETS roofcast_library EXPORT roofcast)
   install(EXPORT roofcast NAMESPACE roofcast:: FILE roofcastTargets.cmake DESTINATION ${package})
   install(FILES ${PROJECT_BINARY_DIR}/roofcastConfig.cmake ${PROJECT_BINARY_DIR}/roofcastConfigVersion.cmake
           DESTINATION ${package})
   install(DIRECTORY include/roofcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast)
+  install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast COMPONENT program)
 endif()

@@ -7,18 +7,20 @@ namespace roofcast {
 namespace {
 
 constexpr std::array kFlags{
-    DeploymentFlag{"model", "model", "NAME|FILE: a name in configs/models, a YAML file or a Hugging Face config.json"},
-    DeploymentFlag{"gpu", "gpu", "NAME|FILE"},
-    DeploymentFlag{"engine", "engine", "NAME|FILE (default vllm)"},
-    DeploymentFlag{"tp", "parallelism.tp", "tensor-parallel GPUs (default 1)"},
-    DeploymentFlag{"pp", "parallelism.pp", "pipeline stages (default 1)"},
-    DeploymentFlag{"dp", "parallelism.replicas", "replicas behind a router (default 1)"},
-    DeploymentFlag{"ep", "parallelism.ep", "expert-parallel GPUs (default 1)"},
+    DeploymentFlag{"model", "model",
+                   "NAME|FILE: a name (roofcast models), a Hugging Face id, or a YAML file, config.json or its folder"},
+    DeploymentFlag{"gpu", "gpu", "NAME|FILE: a name (roofcast gpus), or a YAML file"},
+    DeploymentFlag{"engine", "engine", "NAME|FILE: NAME[@VERSION] (roofcast engines), or a YAML file (default vllm)"},
+    DeploymentFlag{"tp", "parallelism.tp", "tensor-parallel GPUs (1 unless the scenario says more)"},
+    DeploymentFlag{"pp", "parallelism.pp", "pipeline stages (1 unless the scenario says more)"},
+    DeploymentFlag{"dp", "parallelism.replicas", "replicas behind a router (1 unless the scenario says more)"},
+    DeploymentFlag{"ep", "parallelism.ep", "expert-parallel GPUs (1 unless the scenario says more)"},
     DeploymentFlag{"attention-dp", "parallelism.attention_dp",
-                   "copies of the attention over one set of experts (default 1)"},
-    DeploymentFlag{"weights", "precision.weights", "DTYPE or recipe of the weights (default: the checkpoint's)"},
-    DeploymentFlag{"activations", "precision.activations", "DTYPE of the products (default: the checkpoint's)"},
-    DeploymentFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE of the KV cache (default: the checkpoint's)"},
+                   "copies of the attention over one set of experts (1 unless the scenario says more)"},
+    DeploymentFlag{"weights", "precision.weights",
+                   "DTYPE: format of the weights, or a recipe (default: the checkpoint's)"},
+    DeploymentFlag{"activations", "precision.activations", "DTYPE: format of the products (default: the checkpoint's)"},
+    DeploymentFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE: format of the KV cache (default: the checkpoint's)"},
     DeploymentFlag{"price", "price", "TIER: on_demand | reserved_1y | reserved_3y | spot | owned (default on_demand)"},
 };
 
