@@ -110,17 +110,25 @@ ConfigTree remembered(std::string_view kind, const std::string& path) {
   return document.tree;
 }
 
-/// Whether a model's file names this Hugging Face repository as its source: `wanted` in lower case, with or without its
-/// owner.
-bool has_source(const std::string& path, const std::string& wanted) {
-  static constexpr std::string_view kHub = "huggingface.co/";
-  const std::string text = lower(read_file(path, std::size_t{1} << 26));
-  const std::size_t line = text.find("source:");
-  const std::size_t at = line == std::string::npos ? line : text.find(kHub, line);
-  if (at == std::string::npos || at > text.find('\n', line)) return false;
-  const std::size_t begin = at + kHub.size();
-  const std::string id = text.substr(begin, text.find_first_of(" \t\r\n\"'", begin) - begin);
-  return id == wanted || (wanted.find('/') == std::string::npos && id.ends_with("/" + wanted));
+/// Whether a model's file names this Hugging Face repository as its source, or under `hugging_face` as one of the same
+/// architecture and format: `wanted` in lower case, with or without its owner.
+bool is_of_repository(const std::string& path, const std::string& wanted) {
+  static constexpr std::string_view kHub = "huggingface.co/", kBetween = " \t\r,[]\"'";
+  for (const std::string& line : split(lower(read_file(path, std::size_t{1} << 26)), '\n')) {
+    const bool source = line.starts_with("source:");
+    if (!source && !line.starts_with("hugging_face:")) continue;
+    for (std::size_t at = line.find(':') + 1; at < line.size();) {
+      const std::size_t begin = std::min(line.find_first_not_of(kBetween, at), line.size());
+      at = std::min(line.find_first_of(kBetween, begin), line.size());
+      std::string id = line.substr(begin, at - begin);
+      if (const std::size_t hub = id.find(kHub); hub != std::string::npos)
+        id.erase(0, hub + kHub.size());
+      else if (source)
+        continue;
+      if (id == wanted || (wanted.find('/') == std::string::npos && id.ends_with("/" + wanted))) return true;
+    }
+  }
+  return false;
 }
 
 /// What else a name may be: in another case, a GPU without "-sxm", a model by its Hugging Face id. Empty: nothing.
@@ -134,7 +142,7 @@ std::string path_by_other_name(std::string_view kind, const std::string& name) {
   if (kind != "models" || wanted.empty()) return "";
   for (const std::string& model : names) {
     std::string path = fmt::format("{}/{}.yaml", folder_of(kind), model);
-    if (has_source(path, wanted)) return path;
+    if (is_of_repository(path, wanted)) return path;
   }
   return "";
 }
@@ -185,8 +193,15 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
   if (std::string path = path_by_other_name(kind, name_or_path); !path.empty()) return path;
   const std::vector<std::string> names = names_of(kind);
   std::string message = unknown_name(word_for(kind), name_or_path, names);
-  if (names.empty()) message += fmt::format(" in '{}'; ROOFCAST_CONFIGS names the folder of specs", config_root());
+  if (names.empty()) message = fmt::format("unknown {} '{}': {}", word_for(kind), name_or_path, no_specs(kind));
   throw ConfigError(origin, message);
+}
+
+std::string no_specs(std::string_view kind) {
+  const char* chosen = std::getenv("ROOFCAST_CONFIGS");
+  const bool by_user = (chosen != nullptr && *chosen != '\0') || !chosen_root().empty();
+  return fmt::format("no {} in '{}'{}; ROOFCAST_CONFIGS=DIR names the folder of specs", kind, config_root(),
+                     by_user ? "" : ", nor in ../share/roofcast/configs beside the program");
 }
 
 std::string shipped_name(std::string_view kind, const std::string& name) {

@@ -34,6 +34,9 @@ std::string shipped_name(std::string_view kind, const std::string& name);
 /// Sorted, without .yaml. What lies in configs/archive/<kind> is found by its name, but not listed.
 std::vector<std::string> names_of(std::string_view kind);
 
+/// "no models in '/usr/share/roofcast/configs', ...": where specs were looked for, and how to name another folder.
+std::string no_specs(std::string_view kind);
+
 /// The document that "NAME[@VERSION]" stands for, and the version that is asked of it.
 struct NamedRelease {
   ConfigTree document;

@@ -21,8 +21,17 @@ namespace roofcast {
 namespace po = boost::program_options;
 namespace {
 
+/// The names that hold `filter`; all without one. Throws where there are no specs at all.
+std::vector<std::string> listed_names(const Options& options, const char* kind) {
+  std::vector<std::string> names = names_of(kind);
+  if (names.empty()) throw ConfigError(no_specs(kind));
+  const std::string filter = lower(options.text("filter"));
+  std::erase_if(names, [&](const std::string& name) { return name.find(filter) == std::string::npos; });
+  return names;
+}
+
 int list_names(const Options& options, const char* kind) {
-  const std::vector<std::string> names = names_of(kind);
+  const std::vector<std::string> names = listed_names(options, kind);
   std::string text;
   if (options.format() == "json") {
     text = nlohmann::json(names).dump(2) + "\n";
@@ -33,20 +42,22 @@ int list_names(const Options& options, const char* kind) {
   return kDone;
 }
 
-/// `roofcast KIND` lists the names, `roofcast KIND NAME` shows one by `show`.
-template <class Show>
+/// `roofcast KIND` lists the names by `list`, `roofcast KIND NAME` shows one by `show`.
+template <class Show, class List>
 int catalog(std::span<const std::string> arguments, const char* command, const char* kind, const char* help,
-            const Show& show) {
-  Options options(fmt::format("roofcast {} [NAME|FILE] [--format table|json|csv]", command), help);
+            const Show& show, const List& list) {
+  Options options(fmt::format("roofcast {} [NAME|FILE] [--filter TEXT] [--format table|json|csv]", command), help);
+  options.add().add_options()("filter", po::value<std::string>(), "TEXT: only names that hold it");
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
   if (options.has("name")) {
+    if (options.has("filter")) throw ConfigError("--filter: not with a name");
     const std::string& name = options.value<std::vector<std::string>>("name").front();
     options.write(show(load_named(kind, name, Mark{command, 0, 0}), options.format()));
     return kDone;
   }
-  return list_names(options, kind);
+  return list(options, kind);
 }
 
 /// The spec itself, for kinds that are their own description.
@@ -84,14 +95,29 @@ std::string as_written(const ConfigTree& tree, const std::string& format) {
 int run_models(std::span<const std::string> arguments) {
   return catalog(
       arguments, "models", "models", "The models that names stand for: parameters, weight and cache bytes, layers.",
-      [](const ConfigTree& tree, const std::string& format) { return model_report(parse_model(tree), format); });
+      [](const ConfigTree& tree, const std::string& format) { return model_report(parse_model(tree), format); },
+      [](const Options& options, const char* kind) {
+        std::vector<ModelSpec> models;
+        for (const std::string& name : listed_names(options, kind))
+          models.push_back(parse_model(load_named(kind, name, Mark{"models", 0, 0})));
+        options.write(models_report(models, options.format()));
+        return kDone;
+      });
 }
 
 int run_gpus(std::span<const std::string> arguments) {
-  return catalog(arguments, "gpus", "hardware", "The GPUs: peaks, memory, links, price.",
-                 [](const ConfigTree& tree, const std::string& format) {
-                   return gpu_report(load_gpu(tree, KernelFamily::kVllm).spec, format);
-                 });
+  return catalog(
+      arguments, "gpus", "hardware", "The GPUs: peaks, memory, links, price.",
+      [](const ConfigTree& tree, const std::string& format) {
+        return gpu_report(load_gpu(tree, KernelFamily::kVllm).spec, format);
+      },
+      [](const Options& options, const char* kind) {
+        std::vector<GpuSpec> gpus;
+        for (const std::string& name : listed_names(options, kind))
+          gpus.push_back(parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{"gpus", 0, 0}), "a GPU")));
+        options.write(gpus_report(gpus, options.format()));
+        return kDone;
+      });
 }
 
 namespace {
@@ -108,6 +134,7 @@ std::string release_text(const ConfigTree& document, const Release& release, con
     return json.dump(2) + "\n";
   }
   Table table({"setting", "value", "since", "source"});
+  table.words(3);
   constexpr std::size_t kWidest = 48;
   for (const SourcedSetting& s : settings) {
     const bool shorten = format == "table" && s.value.size() > kWidest;
@@ -144,7 +171,7 @@ int show_engine(const Options& options, const std::string& name) {
   std::string text = release_text(found.document, release, options.format());
   if (options.format() == "table" && found.version.empty())
     text += "\nReleases (NAME@VERSION or NAME@DAY): " + releases_text(found.document) + "\n";
-  options.write(text);
+  options.write_report(text);
   return kDone;
 }
 
@@ -163,27 +190,33 @@ int run_engines(std::span<const std::string> arguments) {
 }
 
 int run_recipes(std::span<const std::string> arguments) {
-  return catalog(arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
-                 [](const ConfigTree& tree, const std::string& format) {
-                   (void)parse_launch_recipe(tree);
-                   return as_written(tree, format);
-                 });
+  return catalog(
+      arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
+      [](const ConfigTree& tree, const std::string& format) {
+        (void)parse_launch_recipe(tree);
+        return as_written(tree, format);
+      },
+      list_names);
 }
 
 int run_clients(std::span<const std::string> arguments) {
-  return catalog(arguments, "clients", "clients", "Benchmark clients: how each sends its load, with sources.",
-                 [](const ConfigTree& tree, const std::string& format) {
-                   check_client(tree);
-                   return as_written(tree, format);
-                 });
+  return catalog(
+      arguments, "clients", "clients", "Benchmark clients: how each sends its load, with sources.",
+      [](const ConfigTree& tree, const std::string& format) {
+        check_client(tree);
+        return as_written(tree, format);
+      },
+      list_names);
 }
 
 int run_workloads(std::span<const std::string> arguments) {
-  return catalog(arguments, "workloads", "workloads", "The workloads that ship, with their sources.",
-                 [](const ConfigTree& tree, const std::string& format) {
-                   (void)parse_workload(ConfigReader(tree, "a workload"));
-                   return as_written(tree, format);
-                 });
+  return catalog(
+      arguments, "workloads", "workloads", "The workloads that ship, with their sources.",
+      [](const ConfigTree& tree, const std::string& format) {
+        (void)parse_workload(ConfigReader(tree, "a workload"));
+        return as_written(tree, format);
+      },
+      list_names);
 }
 
 int run_import(std::span<const std::string> arguments) {

@@ -100,4 +100,58 @@ std::string gpu_report(const GpuSpec& gpu, const std::string& format) {
   return format == "json" ? json.dump(2) + "\n" : flat_table(json, format);
 }
 
+std::string models_report(std::span<const ModelSpec> models, const std::string& format) {
+  if (format == "json") {
+    Json names = Json::array();
+    for (const ModelSpec& model : models) names.push_back(model.name);
+    return names.dump(2) + "\n";
+  }
+  const bool csv = format == "csv";
+  Table table(csv ? std::vector<std::string>{"name", "family", "parameters", "active_parameters", "weight_bytes",
+                                             "kv_cache_bytes_per_token", "max_context"}
+                  : std::vector<std::string>{"model", "params", "active", "weights", "KV/token", "context", "family"});
+  if (!csv) table.words(1);
+  for (const ModelSpec& model : models) {
+    const ParameterCount count = count_parameters(model);
+    const double weights = weight_bytes(model, model.precision, {}).base();
+    const double cache = cache_layout(model, model.precision, {}).bytes_per_token().base();
+    if (csv) {
+      table.row({model.name, model.family, fmt::format("{:.0f}", count.total), fmt::format("{:.0f}", count.active),
+                 fmt::format("{:.0f}", weights), fmt::format("{:.0f}", cache), fmt::format("{}", model.max_context)});
+    } else {
+      const auto billions = [](double n) { return significant(n / 1e9, 3) + " B"; };
+      table.row({model.name, billions(count.total), billions(count.active), human_bytes(weights),
+                 cache > 0 ? human_bytes(cache) : "none",
+                 model.max_context > 0 ? fmt::format("{}", model.max_context) : "", model.family});
+    }
+  }
+  return csv ? table.csv() : table.text();
+}
+
+std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format) {
+  if (format == "json") {
+    Json names = Json::array();
+    for (const GpuSpec& gpu : gpus) names.push_back(gpu.name);
+    return names.dump(2) + "\n";
+  }
+  const bool csv = format == "csv";
+  Table table(csv ? std::vector<std::string>{"name", "architecture", "memory_bytes", "memory_bandwidth_gb_per_s",
+                                             "bf16_tflop_per_s", "usd_per_hour"}
+                  : std::vector<std::string>{"GPU", "memory", "bandwidth", "bf16", "USD/h", "architecture"});
+  if (!csv) table.words(1);
+  for (const GpuSpec& gpu : gpus) {
+    const double bf16 = gpu.peak(Dtype::kBf16).base(), price = list_price(gpu).value;
+    const std::string architecture(name_of(gpu.architecture));
+    if (csv) {
+      table.row({gpu.name, architecture, fmt::format("{:.0f}", gpu.memory_capacity.base()),
+                 fmt::format("{}", gpu.memory_bandwidth.in(kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
+                 fmt::format("{}", price)});
+    } else {
+      table.row({gpu.name, human_bytes(gpu.memory_capacity.base()), human_bytes(gpu.memory_bandwidth.base()) + "/s",
+                 human_count(bf16) + "FLOP/s", price > 0 ? fmt::format("{:.2f}", price) : "", architecture});
+    }
+  }
+  return csv ? table.csv() : table.text();
+}
+
 }  // namespace roofcast

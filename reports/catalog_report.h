@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 
 #include "hw/gpu_spec.h"
@@ -7,6 +8,10 @@
 
 namespace roofcast {
 
+/// One row a model: family, parameters, weights, cache a token, context.
+std::string models_report(std::span<const ModelSpec> models, const std::string& format);
+/// One row a GPU: memory, bandwidth, bf16 peak, price.
+std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format);
 std::string model_report(const ModelSpec& model, const std::string& format);
 std::string gpu_report(const GpuSpec& gpu, const std::string& format);
 

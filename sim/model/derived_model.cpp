@@ -77,6 +77,7 @@ ConfigTree derive_model(const ConfigTree& tree) {
   const std::string base = in.text("base");
   if (base == name) in.fail("base", fmt::format("'{}' is made from itself", name));
   in.ignore("source");
+  in.ignore("hugging_face");
   const bool prunes = in.has("prune"), distils = in.has("distilled_to");
   if (prunes == distils) in.fail("base", "a derived model has either 'prune' or 'distilled_to'");
   ConfigTree model = derive_model(load_named("models", base, mark));

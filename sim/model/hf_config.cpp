@@ -134,7 +134,7 @@ void HfConfig::finish(bool ours) {
   for (std::string_view key : kTextParts) whole_.ignore(key);
   if (!nested_) {  // one map under two readers: what the outer one takes, the inner one need not
     for (std::string_view key :
-         {"name", "source", "quantization_config", "hf_quant_config", "_name_or_path", "multimodal"})
+         {"name", "source", "hugging_face", "quantization_config", "hf_quant_config", "_name_or_path", "multimodal"})
       text_.ignore(key);
   }
   // Every config has these, though some architectures have no use for them.

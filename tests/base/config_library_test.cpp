@@ -61,13 +61,13 @@ TEST_CASE("library: what is not there") {
   CHECK(refused("hardware", "h10") ==
         "s.yaml:2:6: unknown gpu 'h10'; nearest is 'h100-sxm' (valid: a100-sxm, h100-sxm)");
   CHECK(refused("hardware", "") == "s.yaml:2:6: unknown gpu '' (valid: a100-sxm, h100-sxm)");
-  CHECK(refused("engines", "vllm").starts_with("s.yaml:2:6: unknown engine 'vllm' (there are none) in \'"));
+  CHECK(refused("engines", "vllm").starts_with("s.yaml:2:6: unknown engine 'vllm': no engines in '"));
   CHECK(refused("models", "no/such.json") == "s.yaml:2:6: no such model file 'no/such.json'");
   CHECK(refused("models", library.folder.path() + "/") ==
         "s.yaml:2:6: '" + library.folder.path() + "/' is a directory without a config.json, not a model file");
   CHECK(refused("workloads", "x.yml") == "s.yaml:2:6: no such workload file 'x.yml'");
-  CHECK(refused("scenarios", "x").starts_with("s.yaml:2:6: unknown scenario 'x' (there are none) in \'"));
-  CHECK(refused("sweeps", "x").starts_with("s.yaml:2:6: unknown sweep 'x' (there are none) in \'"));
+  CHECK(refused("scenarios", "x").starts_with("s.yaml:2:6: unknown scenario 'x': no scenarios in '"));
+  CHECK(refused("sweeps", "x").starts_with("s.yaml:2:6: unknown sweep 'x': no sweeps in '"));
   for (int i = 0; i < 2; ++i)
     CHECK(refused("models", "broken").find("broken.yaml:2:1: malformed YAML") != std::string::npos);
 }
@@ -81,6 +81,12 @@ TEST_CASE("library: other names of what ships, and a model's folder") {
   CHECK(found("hardware", "H100") == "h100-sxm");
   CHECK(found("hardware", "A100-SXM") == "a100-sxm");
   CHECK(found("hardware", "H200").empty());
+  library.folder.write("models/llama.yaml",
+                       "name: llama\nsource: https://huggingface.co/meta-llama/Llama\n"
+                       "hugging_face: [meta-llama/Llama-Instruct]\n");
+  for (const char* name : {"meta-llama/Llama-Instruct", "Llama-Instruct", "meta-llama/Llama"})
+    CHECK(shipped_name("models", name) == "llama");
+  CHECK(shipped_name("models", "meta-llama/Llama-Instruct-FP8").empty());  // another format: another answer
   for (const char* name : {"Qwen3-32B", "qwen/qwen3-32b", "Qwen/Qwen3-32B"})
     CHECK(found("models", name) == "qwen3-32b");
   CHECK(found("models", "Other/Qwen3-32B").empty());
@@ -91,6 +97,7 @@ TEST_CASE("library: other names of what ships, and a model's folder") {
 
 TEST_CASE("library: a document whose file has changed is read anew") {
   const Library library;
+  (void)forget_changed_documents();  // those of folders that are gone
   const ConfigTree before = load_named("hardware", "a100-sxm", kOrigin);
   CHECK_FALSE(forget_changed_documents());
   CHECK(load_named("hardware", "a100-sxm", kOrigin) == before);

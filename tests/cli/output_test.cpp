@@ -95,6 +95,9 @@ TEST_CASE("specs that are nowhere are told by their folder") {
       run_shell("ROOFCAST_CONFIGS=no-such-folder '" ROOFCAST_PROGRAM "' estimate --model llama-3.1-8b --gpu h100-sxm",
                 Stream::kErr);
   CHECK(result.status == 2);
-  CHECK(result.out.find("(there are none) in 'no-such-folder'; ROOFCAST_CONFIGS names the folder of specs") !=
-        std::string::npos);
+  const std::string tail = " in 'no-such-folder'; ROOFCAST_CONFIGS=DIR names the folder of specs\n";
+  CHECK(result.out.ends_with(tail));
+  const auto list = run_shell("ROOFCAST_CONFIGS=no-such-folder '" ROOFCAST_PROGRAM "' models", Stream::kErr);
+  CHECK(list.status == 2);
+  CHECK(list.out == "no models" + tail);
 }
