@@ -142,7 +142,17 @@ const ConfigNode& ConfigReader::required(std::string_view key, const char* expec
 void ConfigReader::fail_missing(std::string_view key, const char* expected) const {
   const ConfigTree* null_value = map_->find(key);
   if (null_value != nullptr && *null_value) fail_value(**null_value, key, expected);
-  throw ConfigError(map_->mark, fmt::format("missing key '{}'{}", key, what_.empty() ? "" : " of " + what_));
+  std::vector<std::string> unread;  // one of them may be the key, misspelt
+  for (const ConfigNode::Entry& entry : map_->entries) {
+    if (!read_.contains(entry.key) && !asked_.contains(entry.key)) unread.push_back(entry.key);
+  }
+  const std::string near = nearest_name(key, unread);
+  const std::string message = fmt::format("missing key '{}'{}", key, what_.empty() ? "" : " of " + what_);
+  for (const ConfigNode::Entry& entry : map_->entries) {
+    if (!near.empty() && entry.key == near)
+      throw ConfigError(entry.key_mark, fmt::format("{}; '{}' is near it", message, near));
+  }
+  throw ConfigError(map_->mark, message);
 }
 
 double ConfigReader::with_unit(std::string_view key, UnitKind kind) {

@@ -17,6 +17,7 @@ namespace po = boost::program_options;
 
 namespace {
 
+/// The YAML to stdout, so that `> host.yaml` is one; how good it is to stderr.
 void print_fit(const HostFit& fit) {
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters()) {
@@ -28,13 +29,13 @@ void print_fit(const HostFit& fit) {
                                                  : "";
     fmt::print("  {}: {:.4g} us{}\n", p.name, us, note);
   }
-  fmt::print("\nloss {:.4f}\n", fit.loss);
+  fmt::print(stderr, "\nloss {:.4f}\n", fit.loss);
   const auto percent = [](double fraction) {
     return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
   };
   Table lines({"run", "TTFT", "TPOT"});
   for (const HostFitGroup& g : fit.groups) lines.row({g.group, percent(g.fitted.ttft), percent(g.fitted.tpot)});
-  fmt::print("{}", lines.text());
+  fmt::print(stderr, "{}", lines.text());
 }
 
 HostFit fit_host_to_bench(const Options& options) {
@@ -42,6 +43,10 @@ HostFit fit_host_to_bench(const Options& options) {
   const Scenario scenario = read_scenario(tree, Fidelity::kCalibrated);
   if (!scenario.workload) throw ConfigError("--scenario: it has no 'workload'");
   std::vector<BenchRun> runs;
+  if (options.value<std::vector<std::string>>("bench").size() < 2)
+    throw ConfigError(
+        "--bench: one run's TTFT and TPOT cannot tell nine host costs apart; give runs at several loads, such as one "
+        "user and many");
   for (const std::string& path : options.value<std::vector<std::string>>("bench")) runs.push_back(read_bench_run(path));
   return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
 }

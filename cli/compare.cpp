@@ -4,12 +4,27 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/comparison_report.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
+
+namespace {
+
+/// A run that names a model we know, and another one than the scenario's: what would explain the difference is
+/// nonsense.
+void refuse_other_model(const BenchRun& run, const std::string& model) {
+  const std::string measured = shipped_name("models", run.model);
+  if (measured.empty() || measured == shipped_name("models", model)) return;
+  throw ConfigError(Mark{run.path, 0, 0},
+                    fmt::format("a run of {} ({}), and the scenario is of {}; --model {} compares it with that",
+                                run.model, measured, model, measured));
+}
+
+}  // namespace
 
 int run_compare(std::span<const std::string> arguments) {
   Options options(
@@ -31,8 +46,9 @@ int run_compare(std::span<const std::string> arguments) {
   const Scenario scenario =
       read_scenario(options.scenario(options.document("scenario", "scenarios")), options.fidelity());
   if (!scenario.workload) throw ConfigError("compare: the scenario has no 'workload'");
+  refuse_other_model(run, scenario.deployment->model.name);
   const Comparison comparison = compare_with_run(scenario, std::move(run));
-  options.write(comparison_report(comparison, scenario, options.format()));
+  options.write_report(comparison_report(comparison, scenario, options.format()));
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   fmt::print(stderr, "compared in {:.3f} s\n", wall.count());
   return kDone;

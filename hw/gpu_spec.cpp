@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace roofcast {
 namespace {
@@ -85,6 +86,25 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
   return dense;
 }
 
+/// All that a new file lacks, at once.
+void require_keys(ConfigReader& in) {
+  std::vector<std::string> needed{"name", "architecture", "memory_capacity", "memory_bandwidth"};
+  if (!in.has("architecture") ||
+      parse_architecture(in.text("architecture"), in.mark_of("architecture")) != Architecture::kGeneric)
+    needed.insert(needed.end(), {"sm_count", "l2_cache", "shared_memory_per_sm"});
+  std::vector<std::string> missing;
+  for (const std::string& key : needed) {
+    if (!in.has(key)) missing.push_back(key);
+  }
+  const std::optional<ConfigReader> node = in.has("node") ? std::optional(in.child("node")) : std::nullopt;
+  for (const char* key : {"pcie_bandwidth", "nic_bandwidth"}) {
+    if (!node || !node->has(key)) missing.push_back(std::string("node.") + key);
+  }
+  if (!in.has("dense")) missing.push_back("dense");
+  if (missing.size() > 1)  // one alone is told where it is read, with what may be its misspelling
+    throw ConfigError(in.mark(), fmt::format("missing keys of a GPU: {}", join(missing, ", ")));
+}
+
 }  // namespace
 
 std::optional<Dtype> GpuSpec::compute_dtype(Dtype weights, Dtype activations) const {
@@ -97,6 +117,7 @@ std::optional<Dtype> GpuSpec::compute_dtype(Dtype weights, Dtype activations) co
 
 GpuSpec parse_gpu_spec(ConfigReader in) {
   GpuSpec gpu;
+  require_keys(in);
   gpu.name = in.text("name");
   gpu.architecture = parse_architecture(in.text("architecture"), in.mark_of("architecture"));
   // A roofline has no SMs and no L2.

@@ -176,11 +176,21 @@ TEST_CASE("calibrate fit of a server's run fits host costs, as calibrate host do
   const std::string run = folder.path() + "/run.json", scenario = folder.path() + "/s.yaml";
   std::ofstream(run) << R"({"num_prompts": 20, "request_rate": "inf", "max_concurrency": 4, "duration": 2.0,
       "completed": 20, "total_input_tokens": 2000, "total_output_tokens": 400, "mean_ttft_ms": 40, "mean_tpot_ms": 8})";
+  const std::string second = folder.path() + "/one-user.json";
+  std::ofstream(second) << R"({"num_prompts": 20, "request_rate": "inf", "max_concurrency": 1, "duration": 4.0,
+      "completed": 20, "total_input_tokens": 2000, "total_output_tokens": 400, "mean_ttft_ms": 20, "mean_tpot_ms": 7})";
   std::ofstream(scenario) << "{model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: closed_loop, "
                              "concurrency: 4}, prompt_tokens: 100, output_tokens: 20, requests: 20}}";
-  const auto fit = run_roofcast("calibrate fit " + quoted(run) + " --scenario " + quoted(scenario));
+  const std::string host = "calibrate host --scenario " + quoted(scenario) + " --bench " + quoted(run);
+  const auto fit =
+      run_roofcast("calibrate fit " + quoted(run) + " " + quoted(second) + " --scenario " + quoted(scenario));
   CHECK(fit.status == 0);
-  CHECK(fit.out == run_roofcast("calibrate host --scenario " + quoted(scenario) + " --bench " + quoted(run)).out);
+  CHECK(fit.out.starts_with("host:\n"));
+  CHECK(fit.out.find("loss") == std::string::npos);  // YAML alone
+  CHECK(fit.out == run_roofcast(host + " --bench " + quoted(second)).out);
+  const auto one = run_roofcast(host, Stream::kErr);
+  CHECK(one.status == 2);
+  CHECK(one.out.starts_with("--bench: one run's TTFT and TPOT cannot tell nine host costs apart"));
   const auto bare = run_roofcast("calibrate fit " + quoted(run) + " --gpu h100-sxm", Stream::kErr);
   CHECK(bare.status == 2);
   CHECK(bare.out == run + ": a run of a server: with --scenario SCENARIO.yaml it fits host costs\n");

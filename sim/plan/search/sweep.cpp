@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/number_text.h"
 #include "base/text.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/build_id.h"
@@ -31,11 +32,40 @@ std::int64_t range_size(const Mark& mark, const std::string& key, double from, d
   return static_cast<std::int64_t>(steps) + 2;  // whether the last is above `to` is seen when it is there
 }
 
-/// {from, to, times | step} as numbers.
+/// "16 /s" as "16" and "/s"; the unit of a plain number is empty.
+std::pair<std::string, std::string> number_and_unit(const std::string& text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789.+-eE"), text.size());
+  return {text.substr(0, end), std::string(trim(std::string_view(text).substr(end)))};
+}
+
+/// The unit of a bound of a range.
+std::string unit_of(const ConfigReader& in, std::string_view key) {
+  const ConfigTree* value = in.whole()->find(key);
+  const bool plain = value != nullptr && *value && (*value)->kind == ConfigNode::Kind::kScalar && !(*value)->quoted;
+  const auto [number, unit] = plain ? number_and_unit((*value)->scalar) : std::pair<std::string, std::string>();
+  return number.empty() ? "" : unit;
+}
+
+/// A bound of a range, in the unit of all of them.
+double bound_of(ConfigReader& in, std::string_view key, const std::string& unit) {
+  if (unit.empty()) return in.number(key);
+  const std::string text = in.text(key);
+  const auto [number, own] = number_and_unit(text);
+  double value = 0;
+  if (own != unit || parse_number(number, value) != NumberFault::kNone)
+    in.fail(key,
+            fmt::format("'{}' must be a number with the unit of 'from', such as '8 {}', got '{}'", key, unit, text));
+  return value;
+}
+
+/// {from, to, times | step} as numbers, each with the unit that the bounds have.
 std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& key) {
   ConfigReader in(tree, "a range");
-  const double from = in.number("from"), to = in.number("to");
-  const double times = in.number("times", 0.0, kAtLeastZero), step = in.number("step", 0.0, kAtLeastZero);
+  const std::string unit = unit_of(in, "from"), ending = unit.empty() ? "" : " " + unit;
+  const double from = bound_of(in, "from", unit), to = bound_of(in, "to", unit);
+  const double times = in.number("times", 0.0, kAtLeastZero);
+  const double step =
+      in.has("step") && !unit.empty() ? bound_of(in, "step", unit) : in.number("step", 0.0, kAtLeastZero);
   in.finish();
   const std::int64_t most = range_size(tree->mark, key, from, to, times, step);
   std::vector<ConfigTree> values;
@@ -45,8 +75,8 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
     if (i > 0 && value > to + std::abs(to) * 1e-12) break;
     const double whole = std::round(value);
     values.push_back(make_scalar(std::abs(value - whole) < 1e-9 * std::max(1.0, std::abs(whole))
-                                     ? fmt::format("{:.0f}", whole)
-                                     : fmt::format("{}", value),
+                                     ? fmt::format("{:.0f}{}", whole, ending)
+                                     : fmt::format("{}{}", value, ending),
                                  tree->mark));
   }
   return values;

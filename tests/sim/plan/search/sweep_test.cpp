@@ -59,6 +59,17 @@ TEST_CASE("sweep: ranges multiply or step") {
   CHECK(sweep_of("scenario: {gpu: x}\ngrid: {batch: {from: 5, to: 5, times: 3}}").grid_points() == 1);
 }
 
+TEST_CASE("sweep: the values of a range have the unit of its bounds") {
+  const SweepSpec rates = sweep_of("scenario: {gpu: x}\ngrid: {rate: {from: 1 /s, to: 16 /s, times: 4}}");
+  CHECK(rates.grid_points() == 3);  // 1, 4, 16
+  CHECK(point_values(rates, 2) == std::vector<std::string>{"16 /s"});
+  const SweepSpec sizes = sweep_of("scenario: {gpu: x}\ngrid: {memory: {from: 1.5 TB/s, to: 3TB/s, step: 0.5 TB/s}}");
+  CHECK(sizes.grid_points() == 4);
+  CHECK(point_values(sizes, 1) == std::vector<std::string>{"2 TB/s"});
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {rate: {from: 1 /s, to: 16, times: 4}}"), ConfigError);
+  CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {rate: {from: 1, to: 16 /s, times: 4}}"), ConfigError);
+}
+
 TEST_CASE("sweep: a range that goes down, and one of a billion values, are refused before it is made") {
   const auto refusal = [](const std::string& range) {
     return message_of([&] { (void)sweep_of(("scenario: {gpu: x}\ngrid: {batch: " + range + "}").c_str()); });
