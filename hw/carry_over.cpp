@@ -41,6 +41,7 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   const FlopsPerSecond peak = from.peak(known), next = to.peak(known);
   if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
     r.power = to.board_power.value / from.board_power.value / (next / peak);
+  r.power *= to.machine.power / from.machine.power;
   if (from.boost_clock.base() <= 0.0 || to.boost_clock.base() <= 0.0) return r;
   r.time = from.boost_clock / to.boost_clock;
   r.exponential *= r.time;
@@ -91,6 +92,13 @@ void widen(FitRecord& record, double added) {
 
 double share_beside_instructions(double share, double longer) { return 1.0 / (1.0 + (1.0 / share - 1.0) * longer); }
 
+CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,
+                              Dtype dtype) {
+  CarryOverCase one{from, to, how, family, dtype, ratios_of(from, to, dtype)};
+  one.ratios.other_memory = how.another_generation && how.memory_ecc;
+  return one;
+}
+
 Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how) {
   Efficiency out = measured;
   for (const Kernel* kernel : kernels()) {
@@ -98,12 +106,11 @@ Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const Gpu
       const auto dtype = static_cast<Dtype>(i);
       const ConstantsBlock& block = measured.block(*kernel, dtype);
       if (!block) continue;
-      CarryOverCase one{from, to, how, measured.family(), dtype, ratios_of(from, to, dtype)};
-      one.ratios.other_memory = how.another_generation && how.memory_ecc;
-      out.put_block(*kernel, dtype, kernel->carried_over(block, one));
+      out.put_block(*kernel, dtype,
+                    kernel->carried_over(block, carry_over_case(from, to, how, measured.family(), dtype)));
     }
   }
-  if (out.carried_over_from.empty()) out.carried_over_from = from.name;
+  if (out.carried_over_from.empty() && !how.same_kind) out.carried_over_from = from.name;
   return out;
 }
 

@@ -13,6 +13,7 @@ enum class KernelFamily;
 /// How far a GPU stands from the one whose constants it takes.
 struct CarryOver {
   bool another_generation = false;  ///< than the GPU that was measured
+  bool same_kind = false;           ///< another machine with the same GPU: its fits hold as they are
   double matrix_limit = 1.0;        ///< share of the dense peaks that the board's power sustains
   bool memory_ecc = true;           ///< may cost bandwidth, where the memory is of another kind
 };
@@ -41,6 +42,9 @@ struct CarryOverCase {
   Ratios ratios;
 };
 
+/// `dtype` on its way from one GPU to another.
+CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,
+                              Dtype dtype);
 /// A constant by its own rule.
 double transferred(double value, Transfer transfer, const Ratios& ratios);
 /// The fit leaves so much more unexplained, as independent of what it did.

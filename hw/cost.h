@@ -25,8 +25,9 @@ enum class Fidelity { kIdeal, kCalibrated };
 
 /// kServed: the kernel inside an engine. kBenchmark: as a benchmark's loop times it, with weights
 /// found in L2, launch floors of eager timing and unfused quantization; only `validate kernels` and
-/// the fit ask for it.
-enum class Timing { kServed, kBenchmark };
+/// the fit ask for it. kCool: as kServed, before the power limit has pulled the clock down: how `calibrate measure`
+/// times a kernel, but for its points under load.
+enum class Timing { kServed, kBenchmark, kCool };
 
 /// What an operator runs on. `efficiency` may be null when fidelity is kIdeal.
 struct Machine {

@@ -139,15 +139,16 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   const ConfigTree others = in.tree(name_of(other));
   const std::string source = in.text("carried_over_from", "");
   const std::string ampere = in.text("ampere_kernels_from", "");
-  const CarryOver how{.another_generation = in.boolean("another_generation", false),
-                      .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
-                      .memory_ecc = in.boolean("memory_ecc", true)};
+  CarryOver how{.another_generation = in.boolean("another_generation", false),
+                .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
+                .memory_ecc = in.boolean("memory_ecc", true)};
   in.finish();
   if (gpu.architecture == Architecture::kGeneric && (own || others || !source.empty()))
     throw ConfigError(tree->mark,
                       "a generic architecture has no kernels and takes no constants: leave 'efficiency' out");
   if (!source.empty()) {
     const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
+    how.same_kind = measured.spec.name == gpu.name;
     Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
     if (!ampere.empty()) {
       CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);

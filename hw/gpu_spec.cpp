@@ -139,9 +139,38 @@ GpuSpec parse_gpu_spec(ConfigReader in) {
   gpu.node = parse_node(in.child("node"), gpu.architecture);
   gpu.dense = parse_dense(in.child("dense"));
   if (gpu.peak(Dtype::kBf16).base() + gpu.peak(Dtype::kFp16).base() == 0.0) in.fail("dense", "must have bf16 or fp16");
+  MachineShares shares;
+  if (std::optional<ConfigReader> machine = in.optional_child("machine")) {
+    for (const Parameter<MachineShares>& share : MachineShares::fields())
+      shares.*share.member = machine->number(share.name, 1.0, Range{share.low, share.high});
+    machine->text("source", "");
+    machine->finish();
+  }
   in.ignore("efficiency");  // load_gpu reads it
   in.finish();
+  return on_machine(std::move(gpu), shares);
+}
+
+GpuSpec on_machine(GpuSpec gpu, const MachineShares& shares) {
+  gpu.memory_bandwidth *= shares.memory_bandwidth;
+  gpu.boost_clock *= shares.clock;
+  for (FlopsPerSecond& peak : gpu.dense) peak *= shares.clock;
+  gpu.node.fabric_bandwidth *= shares.fabric_bandwidth;
+  for (const Parameter<MachineShares>& share : MachineShares::fields())
+    gpu.machine.*share.member *= shares.*share.member;
   return gpu;
+}
+
+/// Bounds: machines of one kind that differ more are not of one kind, or something is wrong with them.
+std::span<const Parameter<MachineShares>> MachineShares::fields() {
+  using P = MachineShares;
+  static constexpr std::array<Parameter<P>, 4> fields{{
+      {"memory_bandwidth", &P::memory_bandwidth, 0.5, 1.5, Transfer::kKept, "of DRAM"},
+      {"clock", &P::clock, 0.5, 1.5, Transfer::kKept, "of the SMs while they are cool: all peaks, and L2"},
+      {"power", &P::power, 0.3, 2.0, Transfer::kKept, "that the board sustains"},
+      {"fabric_bandwidth", &P::fabric_bandwidth, 0.3, 1.5, Transfer::kKept, "of the links between GPUs"},
+  }};
+  return fields;
 }
 
 }  // namespace roofcast

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/config_reader.h"
@@ -10,6 +11,7 @@
 #include "hw/architecture.h"
 #include "hw/dtype.h"
 #include "hw/fabric.h"
+#include "hw/parameters.h"
 
 namespace roofcast {
 
@@ -24,6 +26,16 @@ struct NodeSpec {
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
   double host_speed = 1.0;         ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
   double launch_speed = 1.0;       ///< of kernel launches, beyond that of the core: divides them too
+};
+
+/// What one machine gives, over what GPUs of its kind gave that the constants were measured on; `calibrate fit` finds
+/// it. Bandwidths and peaks of a GpuSpec are the vendor's times these.
+struct MachineShares {
+  double memory_bandwidth = 1.0;  ///< of DRAM
+  double clock = 1.0;             ///< of the SMs while they are cool: all peaks, and L2 with them
+  double power = 1.0;             ///< that the matrix units sustain: their clock under load, not the board's watts
+  double fabric_bandwidth = 1.0;  ///< of the links between GPUs
+  static std::span<const Parameter<MachineShares>> fields();
 };
 
 /// Vendor peaks of one GPU. How much of a peak is reached is a separate input (Efficiency).
@@ -41,6 +53,7 @@ struct GpuSpec {
   Watts idle_power{};
   UsdPerHour price{};  ///< on demand; the user overrides it
   NodeSpec node;
+  MachineShares machine;                            ///< that the figures here are multiplied by
   std::array<FlopsPerSecond, kDtypeCount> dense{};  ///< dense peaks; 0 = the GPU has no such unit
 
   /// The format a product of these operands is computed in: a stored format without a unit of its
@@ -51,5 +64,7 @@ struct GpuSpec {
 };
 
 GpuSpec parse_gpu_spec(ConfigReader in);
+/// The same GPU on a machine that gives `shares` more or less than this one.
+GpuSpec on_machine(GpuSpec gpu, const MachineShares& shares);
 
 }  // namespace roofcast

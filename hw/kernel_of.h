@@ -59,6 +59,7 @@ class KernelOf : public Base {
     within_bounds([&](double value, Transfer transfer) { return transferred(value, transfer, to.ratios); });
     follow(fitted.value, to);
     within_bounds([](double value, Transfer) { return value; });
+    if (to.how.same_kind) return block_of(std::move(fitted));
     fitted.record.standing = Standing::kCarriedOver;
     const Unexplained& added = this->facts().unexplained;
     widen(fitted.record, to.how.another_generation ? added.other_generation : added.same_generation);

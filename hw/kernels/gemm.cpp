@@ -88,6 +88,7 @@ struct Problem {
   BytesPerSecond l2_rate;
   double wave_us;   ///< weight-only kernels of few rows are GEMVs without the pipeline that has a prologue
   double copies;    ///< sets of weights between two uses of the same
+  bool cool;        ///< the clock is not pulled down yet
   bool shares_sms;  ///< two thread blocks of smaller tiles run on an SM at once
 };
 
@@ -104,6 +105,7 @@ struct Plan {
 ///   kThrottleTime)
 /// With sustained_clock >= 0.7 less memory time never makes the sum longer.
 Plan throttled(Plan plan, const Problem& x) {
+  if (x.cool) return plan;
   const Seconds time = plan.time();
   const double heated = x.copies >= kServedCopies ? 1.0 : 1.0 - std::exp(-(time * x.copies / kThrottleTime));
   const double busy = std::min(1.0, plan.compute / time);
@@ -279,7 +281,8 @@ FlopsPerSecond matrix_rate(const GpuSpec& gpu, Dtype compute) {
   return scaled_in_registers ? std::min(gpu.peak(compute), gpu.peak(Dtype::kBf16)) : gpu.peak(compute);
 }
 
-Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu, Dtype compute, double copies) {
+Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu, Dtype compute, double copies,
+                   bool cool) {
   const bool odd = shape.row_scales && shape.m > 16 && std::fmod(shape.m, 4.0) != 0.0;
   const double sms = gpu.sm_count, k_step = kStepBytes / operand_bytes(compute);
   const FlopsPerSecond sm_rate = matrix_rate(gpu, compute) / sms * p.compute_efficiency * (odd ? p.odd_rows : 1.0);
@@ -298,6 +301,7 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
             .l2_rate = gpu.memory_bandwidth * p.l2_bandwidth_ratio,
             .wave_us = unpacks && shape.m <= kGemvRows ? 0.0 : p.wave_us,
             .copies = copies,
+            .cool = cool,
             .shares_sms = has_mma_sync_only(gpu)};
   x.stream = streaming_time(x);
   return x;
@@ -306,7 +310,7 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
 /// The constants measured for this block; where there are none, its prior beside what bf16 shows of the machine.
 GemmParameters constants_of(Dtype block, const Machine& machine) {
   const Fitted<GemmParameters>* tuned = machine.efficiency->find(gemm_tuned_kernel(), block);
-  if (tuned != nullptr && machine.timing == Timing::kServed) return tuned->value;
+  if (tuned != nullptr && machine.timing != Timing::kBenchmark) return tuned->value;
   if (const auto* fitted = machine.efficiency->find(gemm_kernel(), block)) return fitted->value;
   const auto* wide = machine.efficiency->find(gemm_kernel(), Dtype::kBf16);
   return gemm_prior(block, *machine.gpu, machine.efficiency->family(), wide ? &wide->value : nullptr);
@@ -317,7 +321,7 @@ GemmParameters constants_of(Dtype block, const Machine& machine) {
 constexpr double kLowLatencyShare = 0.1;
 bool runs_low_latency(const GemmShape& shape, const Machine& machine) {
   return shape.kernel == GemmKernel::kFlashInfer && shape.weights == Dtype::kFp8Block &&
-         machine.gpu->architecture == Architecture::kBlackwell && machine.timing == Timing::kServed;
+         machine.gpu->architecture == Architecture::kBlackwell && machine.timing != Timing::kBenchmark;
 }
 
 }  // namespace
@@ -327,9 +331,9 @@ Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const Gp
   const Cost ideal = ideal_gemm(shape, gpu);
   const Dtype compute = *gpu.compute_dtype(shape.weights, shape.activations);
   const Dtype block = gemm_block(shape.weights, shape.activations);
-  const bool served = timing == Timing::kServed;
+  const bool served = timing != Timing::kBenchmark;
   const double copies = served ? kServedCopies : benchmark_copies(shape, block, gpu, family);
-  const Problem x = problem_of(shape, constants, gpu, compute, copies);
+  const Problem x = problem_of(shape, constants, gpu, compute, copies, timing == Timing::kCool);
   // SmoothQuant's kernel for up to four rows works without tiles.
   const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
   const Plan plan =

@@ -163,13 +163,16 @@ const GemmTile& turn_counting_tile(double m, double n, double sms) {
 
 bool has_mma_sync_only(const GpuSpec& gpu) { return traits_of(gpu.architecture).matrix_units == MatrixUnits::kMmaSync; }
 
+bool runs_cublaslt(Dtype block, KernelFamily family) {
+  return block == Dtype::kBf16 || (block == Dtype::kFp8 && family == KernelFamily::kTrtllm);
+}
+
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
   const bool vllm = family == KernelFamily::kVllm;
   const bool hopper = gpu.architecture == Architecture::kHopper;
   if (gpu.architecture == Architecture::kCdna3Untuned)
     return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};
-  // cuBLASLt runs bf16 everywhere and TensorRT-LLM's fp8; only its kernels split k.
-  const bool cublas = block == Dtype::kBf16 || (block == Dtype::kFp8 && !vllm);
+  const bool cublas = runs_cublaslt(block, family);
   if (block == Dtype::kFp8Block && hopper && !vllm)
     return {.tiles = {&turn_counting_tile(m, n, gpu.sm_count), 1}, .empty_rows_stall = true};
   // DeepGEMM for Hopper swaps the operands of few rows only.

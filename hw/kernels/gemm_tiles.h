@@ -42,6 +42,11 @@ struct GemmTiling {
 /// Ampere, Ada and Blackwell's graphics chips (compute capability 12.0), which have neither wgmma nor tcgen05.
 bool has_mma_sync_only(const GpuSpec& gpu);
 
+/// Does this engine run its products of `block` through cuBLASLt? bf16 goes there through PyTorch's linear layers under
+/// both (aten/src/ATen/cuda/CUDABlas.cpp), fp8 under TensorRT-LLM (cpp/tensorrt_llm/thop/cublasScaledMM.cpp), while
+/// vLLM has CUTLASS kernels of its own (csrc/quantization/w8a8/cutlass). Only cuBLASLt's kernels split k.
+bool runs_cublaslt(Dtype block, KernelFamily family);
+
 /// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
 /// C[m,n] over k matters where a library does not look for the fastest.
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k);

@@ -197,7 +197,7 @@ Seconds recurrence_decode_time(double batch, const StateMixer& m, const StatePar
   double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
   if (timing == Timing::kBenchmark) rate = rate_with_l2(gpu, Bytes{bytes}, rate);
   const Seconds time{1e-6 * p.decode_launch_us + bytes / rate};
-  return timing == Timing::kServed ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
+  return timing != Timing::kBenchmark ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
 }
 
 ConvolutionParameters convolution_prior(KernelFamily family) {

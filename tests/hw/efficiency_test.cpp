@@ -138,6 +138,23 @@ TEST_CASE("efficiency: constants carried over say so and leave more unexplained"
   CHECK(gemm->record.discrepancy == doctest::Approx(std::hypot(0.1, 0.05)).epsilon(1e-12));
 }
 
+TEST_CASE("efficiency: another machine of the same kind keeps the fits, and times of the SMs go with its clock") {
+  const Folder folder;
+  const std::string measured = folder.write(
+      "x.yaml", "name: x\n" + kSpec + "boost_clock: 2000 MHz\nefficiency: {vllm: " + constants("v") + "}\n");
+  const std::string here =
+      "boost_clock: 2000 MHz\nmachine: {clock: 0.8}\nefficiency: {carried_over_from: " + measured + "}\n";
+  const CalibratedGpu before = load_gpu(parse_config_file(measured), KernelFamily::kVllm),
+                      gpu = load_text(here, KernelFamily::kVllm);
+  CHECK(gpu.efficiency.carried_over_from.empty());
+  const auto* was = before.efficiency.find(gemm_kernel(), Dtype::kBf16);
+  const auto* is = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
+  CHECK(is->record.standing == Standing::kMeasured);
+  CHECK(is->record.discrepancy == was->record.discrepancy);
+  CHECK(is->value.wave_us == doctest::Approx(was->value.wave_us / 0.8));
+  CHECK(is->value.compute_efficiency == was->value.compute_efficiency);
+}
+
 TEST_CASE("efficiency: constants of another generation leave far more unexplained") {
   const Folder folder;
   const std::string measured =

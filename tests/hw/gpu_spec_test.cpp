@@ -129,6 +129,22 @@ TEST_CASE("gpu: a file that leaves fp32 out is taken to do a sixteenth of bf16 o
   CHECK(gpu.peak(Dtype::kFp32) == gpu.peak(Dtype::kBf16) * (1.0 / 16.0));
 }
 
+TEST_CASE("gpu: shares of one machine multiply the vendor's figures, but for the board's power") {
+  const ConfigTree kind = load_named("hardware", "h100-sxm", {});
+  const ConfigTree shares = parse_config_text(
+      "{memory_bandwidth: 0.9, clock: 0.95, power: 0.8, fabric_bandwidth: 0.7, source: a test}", "m.yaml");
+  const GpuSpec gpu = parse_gpu_spec(ConfigReader(with_value(kind, "machine", shares, "a test"), "a GPU"));
+  CHECK(gpu.memory_bandwidth.base() == doctest::Approx(0.9 * 3.35e12));
+  CHECK(gpu.peak(Dtype::kBf16).base() == doctest::Approx(0.95 * 989e12));
+  CHECK(gpu.boost_clock.base() == doctest::Approx(0.95 * 1980e6));
+  CHECK(gpu.node.fabric_bandwidth.base() == doctest::Approx(0.7 * 450e9));
+  CHECK(gpu.board_power.value == 700.0);
+  CHECK(gpu.machine.power == 0.8);
+  // twice over: shares of shares
+  CHECK(on_machine(gpu, {.memory_bandwidth = 0.5}).memory_bandwidth.base() == doctest::Approx(0.45 * 3.35e12));
+  CHECK(on_machine(gpu, {.memory_bandwidth = 0.5}).machine.memory_bandwidth == doctest::Approx(0.45));
+}
+
 TEST_CASE("gpu: activations without a unit have no answer") {
   const GpuSpec a100 = shipped("a100-sxm");
   CHECK(a100.compute_dtype(Dtype::kFp8, Dtype::kFp8) == std::nullopt);

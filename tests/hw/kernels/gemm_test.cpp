@@ -144,6 +144,9 @@ TEST_CASE("gemm: a power limit lengthens the work alone, by the busy share") {
   const double hot = 67.108864 * (1.0 + busy * 0.25);
   CHECK(served({.m = 2048, .n = 2048, .k = 8192}, p, gpu).time.in(kMicrosecond) ==
         doctest::Approx(both(hot, 37.748736)).epsilon(1e-9));
+  // before the limit has acted: the cool clock
+  CHECK(gemm_with({.m = 2048, .n = 2048, .k = 8192}, p, gpu, KernelFamily::kTrtllm, Timing::kCool)
+            .time.in(kMicrosecond) == doctest::Approx(both(67.108864, 37.748736)).epsilon(1e-9));
 }
 
 TEST_CASE("gemm: a benchmark's loop finds small weights in L2, a served model never does") {
