@@ -1,9 +1,11 @@
 #pragma once
 // What the harness measures on: a GPU, the CPU, or something made up by a test.
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "calibrate/record.h"
@@ -22,6 +24,12 @@ class Unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The device or a library refused one point; the others can go on.
+class Failed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// An operator at one shape, its data on the device.
 class Case {
  public:
@@ -34,6 +42,17 @@ class Case {
   virtual std::string check() = 0;
   /// The time of `repeats` calls back to back on the device's clock, over `repeats`.
   virtual Seconds time(int repeats) = 0;
+  /// `count` samples of `repeats` calls with nothing between them, as a GPU under load works; `meanwhile` is called
+  /// while the later ones run. `call` is what one call is known to take.
+  virtual std::vector<Seconds> series(int repeats, int count, [[maybe_unused]] Seconds call,
+                                      const std::function<void()>& meanwhile) {
+    std::vector<Seconds> out;
+    for (int i = 0; i < count; ++i) {
+      out.push_back(time(repeats));
+      if (i == 3 * count / 4) meanwhile();
+    }
+    return out;
+  }
 };
 
 class Backend {
@@ -42,7 +61,11 @@ class Backend {
   virtual Device device() const = 0;
   virtual DeviceState state() = 0;
   virtual bool throttled() { return state().throttled; }  ///< asked after every sample: quick
-  /// Throws OutOfMemory, Unsupported; Unavailable when the device is lost, which ends the run.
+  /// Do clocks and their limits show? Where they do not, nothing is waited for.
+  virtual bool sees_throttling() const { return false; }
+  /// Leaves the device idle.
+  virtual void wait(Seconds) {}
+  /// Throws OutOfMemory, Unsupported, Failed; Unavailable when the device is lost, which ends the run.
   virtual std::unique_ptr<Case> prepare(const Point& point) = 0;
   /// Can it run this operator at all? A grid is cut down to those.
   virtual bool knows(const std::string& op) const = 0;

@@ -33,12 +33,12 @@ std::optional<Reading> read_stream(const Record& r, double seconds, const GpuSpe
     const auto datasheet = gpu ? std::optional(gpu->memory_bandwidth.base() / 1e12) : std::nullopt;
     return Reading{"memory, " + kind, "TB/s", rate, false, datasheet};
   }
-  if (r.bytes > 0.5 * r.device.l2_bytes) return std::nullopt;
+  if (bytes * (kind == "copy" ? 2.0 : 1.0) > 0.5 * r.device.l2_bytes) return std::nullopt;
   return Reading{"L2, " + kind, "TB/s", rate};
 }
 
 std::optional<Reading> reading_of(const Record& r, const GpuSpec* gpu) {
-  const double us = statistics_of(r.samples_us, r.throttled).median_us, seconds = us * 1e-6;
+  const double us = statistics_of(r.samples_us).median_us, seconds = us * 1e-6;
   const Point& p = r.point;
   if (p.op == "stream") return read_stream(r, seconds, gpu);
   if (p.op == "tensor_rate")
@@ -113,13 +113,14 @@ std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
   std::vector<Ceiling> out;
   for (const Record& record : file.records) {
     if (!record.has_time()) continue;
-    const std::optional<Reading> reading = reading_of(record, gpu);
+    std::optional<Reading> reading = reading_of(record, gpu);
     if (!reading) continue;
+    if (is_hot(record)) reading->name += ", under load";
     auto at = std::find_if(out.begin(), out.end(), [&](const Ceiling& c) { return c.name == reading->name; });
     const bool fresh = at == out.end();
     if (!fresh && (reading->lowest ? reading->value >= at->value : reading->value <= at->value)) continue;
     if (fresh) at = out.insert(out.end(), Ceiling{});
-    const double error = statistics_of(record.samples_us, record.throttled).standard_error;
+    const double error = statistics_of(record.samples_us).standard_error;
     *at = {reading->name, reading->value, reading->unit, error, reading->datasheet, record.point.key()};
   }
   return out;

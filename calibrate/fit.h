@@ -34,6 +34,7 @@ struct FitOptions {
   std::vector<std::string> fixed;  ///< fields that keep their priors
   /// Where it is set, a block with too few rows is named there and keeps its constants, instead of being refused.
   std::vector<std::string>* too_few = nullptr;
+  const class Efficiency* before = nullptr;  ///< constants in force, from which fits start; null: from priors
   /// The efficiency map of a family. Where it is set, its constants, their standard errors, standing and source stay;
   /// rows, mape and discrepancy are those of the rows given, the latter as of a fit, from folds that did not see them.
   ConfigTree kept;
@@ -139,9 +140,8 @@ inline bool enough_rows(std::size_t rows, const FitOptions& options) {
   return false;
 }
 
-/// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, from several
-/// starts), then leaves out folds of whole groups to see what the model is worth on shapes it never met. `kept`, where
-/// given, stands for the minimum.
+/// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, several starts), then
+/// leaves out folds of whole groups to see what the model is worth on unseen shapes. `kept`, if given, is the minimum.
 template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
                  const Fitted<P>* kept = nullptr) {

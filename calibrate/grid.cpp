@@ -18,6 +18,9 @@ constexpr std::array<ProductShape, 4> kServedShapes{
 constexpr std::array<ProductShape, 4> kOddShapes{
     {{128, 128}, {1024, 4096}, {128, 16384}, {16384, 128}}};  // what tells launch, k-steps and epilogue apart
 
+/// Of a point under load: power is limited within tens of milliseconds.
+constexpr std::int64_t kLoad = 100;
+
 class Grid {
  public:
   void add(const std::string& op, const std::string& dtype, int level, const std::vector<Axis>& axes) {
@@ -56,6 +59,8 @@ void add_memory(Grid& grid, const Device& device) {
 
 void add_machine(Grid& grid) {
   for (const char* dtype : {"bf16", "fp8"}) grid.add("tensor_rate", dtype, 0, {{"instruction", {"mma", "wgmma"}}});
+  for (const char* dtype : {"bf16", "fp8"})
+    grid.add("tensor_rate", dtype, 0, {{"instruction", {"mma", "wgmma"}}, {"load_ms", {kLoad}}});
   for (const char* dtype : {"fp16", "int8"}) grid.add("tensor_rate", dtype, 1, {{"instruction", {"mma", "wgmma"}}});
   grid.add("launch", "", 0, {{"kind", {"stream", "graph", "graph_node"}}});
   const Values directions{"host_to_device", "device_to_host"};
@@ -70,6 +75,20 @@ void add_products(Grid& grid, const std::string& dtype, int level, const Values&
   for (const ProductShape& s : shapes) grid.add("gemm", dtype, level, {{"m", m}, {"n", {s.n}}, {"k", {s.k}}});
 }
 
+/// What the power limit does to the clock: the same products cool and without a pause. The first, bound by memory, must
+/// not slow down.
+void add_loaded_gemm(Grid& grid) {
+  const auto loaded = [&](const std::string& dtype, int level, const Values& m, std::int64_t n, std::int64_t k) {
+    grid.add("gemm", dtype, level, {{"m", m}, {"n", {n}}, {"k", {k}}, {"load_ms", {kLoad}}});
+  };
+  loaded("bf16", 0, {1, 1024, 4096}, 28672, 4096);
+  loaded("bf16", 1, {2048, 8192}, 28672, 4096);
+  loaded("bf16", 1, {1024, 4096, 8192}, 4096, 14336);
+  loaded("fp8", 1, {1024, 4096, 8192}, 28672, 4096);
+  loaded("fp8", 1, {4096}, 4096, 14336);
+  for (const char* dtype : {"fp8_block", "nvfp4", "int8"}) loaded(dtype, 1, {4096}, 28672, 4096);
+}
+
 void add_gemm(Grid& grid) {
   const Values few{1, 16, 64, 256, 1024, 4096};
   add_products(grid, "bf16", 0, few, kServedShapes);
@@ -81,6 +100,7 @@ void add_gemm(Grid& grid) {
   add_products(grid, "int8", 1, few, kServedShapes);
   add_products(grid, "int8", 1, few, kOddShapes);
   add_products(grid, "fp16", 1, {1, 64, 1024}, kServedShapes);
+  for (const char* dtype : {"fp8_block", "nvfp4"}) add_products(grid, dtype, 1, {16, 128, 1024, 4096}, kServedShapes);
   add_products(grid, "int4_wo", 1, {1, 2, 4, 8, 16}, kServedShapes);
   add_products(grid, "int4_wo", 1, {1, 4, 16}, kOddShapes);
   add_products(grid, "int4_wo", 2, {1, 2, 3, 4, 6, 8, 12, 16}, kServedShapes);
@@ -97,6 +117,13 @@ void add_attention(Grid& grid) {
              {{"batch", batch}, {"context_len", context}, {"heads", heads}, {"kv_heads", {kv}}, {"head_dim", {dim}}});
   };
   decode(0, {1, 16, 64, 256}, {512, 2048, 8192}, {32}, 8, 128);
+  grid.add("attention_prefill", "bf16", 1,
+           {{"batch", {4}},
+            {"seq_len", {4096}},
+            {"heads", {32}},
+            {"kv_heads", {8}},
+            {"head_dim", {128}},
+            {"load_ms", {kLoad}}});
   decode(1, {1, 4, 16, 64, 128, 256}, {2, 128, 512, 1024, 2048, 4096, 8192, 16384}, {32}, 8, 128);
   decode(1, {1, 64}, {512, 4096}, {8}, 8, 128);
   decode(1, {1, 64}, {512, 4096, 32768}, {32}, 8, 64);
@@ -163,6 +190,7 @@ std::vector<Point> default_grid(const Device& device, int level) {
   add_memory(grid, device);
   add_machine(grid);
   add_gemm(grid);
+  add_loaded_gemm(grid);
   add_attention(grid);
   add_layers(grid, device);
   return grid.up_to(level);
@@ -173,11 +201,17 @@ std::vector<Point> cpu_grid() {
   grid.add("stream", "", 0,
            {{"kind", {"read", "write", "copy"}}, {"bytes", {65536, kMiB, 64 * kMiB}}, {"blocks", {1}}});
   grid.add("gemm", "bf16", 0, {{"m", {1, 4, 16}}, {"n", {64, 128}}, {"k", {64, 256}}});
+  grid.add("gemm", "bf16", 0, {{"m", {16}}, {"n", {128}}, {"k", {256}}, {"load_ms", {kLoad}}});
   grid.add("attention_decode", "bf16", 0,
            {{"batch", {1, 2}}, {"context_len", {16, 128}}, {"heads", {4}}, {"kv_heads", {2}}, {"head_dim", {64}}});
   grid.add("attention_prefill", "bf16", 0,
            {{"batch", {1}}, {"seq_len", {16, 64}}, {"heads", {4}}, {"kv_heads", {2}}, {"head_dim", {64}}});
   return grid.up_to(0);
+}
+
+int rounds_in_l2(Bytes working_set) {
+  const double passes = static_cast<double>(256 * kMiB) / std::max(working_set.base(), 1.0);
+  return 2 * static_cast<int>(std::clamp(passes, 1.0, 8192.0) / 2.0) + 1;
 }
 
 std::span<const std::string_view> grid_operators() {

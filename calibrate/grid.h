@@ -7,6 +7,8 @@
 //   elementwise        operation (rmsnorm, rope, silu_mul, quantize), tokens, width
 //   gemm               m, n, k; dtype int4_wo is the GEMV of our own, the others go through cuBLASLt
 //   skinny_gemm        m, n, k                                    the same product by a kernel of our own
+//                      fp8_block and nvfp4: where CUDA 13's cuBLASLt has them
+//   any, with load_ms  the same after so long without a pause: the clock that power and heat leave
 //   attention_decode   batch, context_len, heads, kv_heads, head_dim
 //   attention_prefill  batch, seq_len, heads, kv_heads, head_dim
 //   moe                tokens, hidden_size, inter_size, top_k, experts
@@ -39,5 +41,9 @@ std::vector<Point> default_grid(const Device& device, int level);
 std::vector<Point> cpu_grid();
 
 std::span<const std::string_view> grid_operators();
+
+/// Passes over a working set in L2 that one launch makes: so many that its start and end, some 2 us, are a hundredth of
+/// what 256 MiB take at 5 TB/s; odd, so that an exclusive or over all passes is that over one.
+int rounds_in_l2(Bytes working_set);
 
 }  // namespace roofcast

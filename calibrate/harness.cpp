@@ -31,12 +31,31 @@ int warm(Backend& backend, Case& subject, Seconds warm_up, const HarnessOptions&
   return repeats;
 }
 
-/// Samples until the median is known, the time is up or Ctrl-C came.
-void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record) {
+/// Leaves the device idle until no limit shows that an earlier point had reached.
+void settle(Backend& backend, const HarnessOptions& options) {
+  if (!backend.sees_throttling()) return;
+  const Seconds start = backend.now();
+  const auto waits = [&] { return backend.now() - start < options.settle && !options.interrupted(); };
+  bool limited = false;
+  for (; backend.throttled() && waits(); limited = true) backend.wait(2.0 * kMillisecond);
+  if (limited && waits()) backend.wait(options.flag_lag);  // just below the limit it would show at once
+}
+
+/// Is the median known to the wanted precision, and steady?
+bool converged(const Record& record, Seconds sampled, const HarnessOptions& options) {
+  if (sampled < options.least_sampled) return false;
+  const Statistics s = statistics_of(record.samples_us);
+  return s.standard_error < options.standard_error && !s.drifts;
+}
+
+/// Samples until the median is known, the time is up or Ctrl-C came. When each was taken goes to `ends`.
+void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record,
+            std::vector<Seconds>& ends) {
+  const Seconds start = backend.now();
   while (true) {
     const int taken = static_cast<int>(record.samples_us.size());
     if (taken >= options.min_samples) {
-      if (statistics_of(record.samples_us, record.throttled).standard_error < options.standard_error) {
+      if (converged(record, backend.now() - start, options)) {
         record.stop = Stop::kConverged;
         return;
       }
@@ -50,8 +69,43 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
       return;
     }
     record.samples_us.push_back(subject.time(record.repeats).in(kMicrosecond));
+    ends.push_back(backend.now());
     if (backend.throttled()) record.throttled.push_back(taken);
   }
+}
+
+/// A limit that shows only now was reached while the last samples ran.
+void mark_late(Backend& backend, const std::vector<Seconds>& ends, const HarnessOptions& options, Record& record) {
+  if (!backend.sees_throttling() || ends.empty()) return;
+  backend.wait(options.flag_lag);
+  if (!backend.throttled()) return;
+  const int known = record.throttled.empty() ? -1 : record.throttled.back();
+  for (int i = known + 1; i < static_cast<int>(ends.size()); ++i) {
+    if (ends[static_cast<std::size_t>(i)] >= ends.back() - options.flag_lag) record.throttled.push_back(i);
+  }
+}
+
+void measure_cool(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record) {
+  std::vector<Seconds> ends;
+  sample(backend, subject, until, options, record, ends);
+  record.during = backend.state();
+  mark_late(backend, ends, options, record);
+}
+
+/// Without a pause for `load_ms`; the samples of the second half count, when power and heat have had their say.
+void measure_under_load(Backend& backend, Case& subject, const HarnessOptions& options, Record& record) {
+  const Seconds call = subject.time(record.repeats),
+                load = static_cast<double>(record.point.number("load_ms")) * kMillisecond;
+  const double wanted = std::ceil(load / std::max(call * record.repeats, Seconds{1e-9}));
+  const int count = static_cast<int>(std::clamp(wanted, 2.0, static_cast<double>(2 * options.max_samples)));
+  const std::vector<Seconds> times =
+      subject.series(record.repeats, count, call, [&] { record.during = backend.state(); });
+  for (std::size_t i = times.size() / 2; i < times.size(); ++i) {
+    if (record.during.throttled) record.throttled.push_back(static_cast<int>(record.samples_us.size()));
+    record.samples_us.push_back(times[i].in(kMicrosecond));
+  }
+  const Statistics s = statistics_of(record.samples_us);
+  record.stop = s.standard_error < options.standard_error && !s.drifts ? Stop::kConverged : Stop::kTime;
 }
 
 }  // namespace
@@ -63,7 +117,8 @@ std::optional<Record> measure_point(Backend& backend, const Point& point, Second
   record.device = backend.device();
   record.commit = kCommit;
   record.time = utc_now();
-  record.before = record.after = backend.state();
+  record.before = record.during = record.after = backend.state();
+  const bool under_load = point.find("load_ms") != nullptr;
   const Seconds until = backend.now() + allowance;
   try {
     const std::unique_ptr<Case> subject = backend.prepare(point);
@@ -76,19 +131,35 @@ std::optional<Record> measure_point(Backend& backend, const Point& point, Second
       record.stop = Stop::kWrongResult;
       return record;
     }
+    settle(backend, options);
+    record.before = backend.state();
     record.repeats = warm(backend, *subject, warm_up, options);
-    sample(backend, *subject, until, options, record);
+    if (under_load) {
+      measure_under_load(backend, *subject, options, record);
+    } else {
+      measure_cool(backend, *subject, until, options, record);
+    }
     record.after = backend.state();
   } catch (const OutOfMemory& error) {
     record.stop = Stop::kOutOfMemory;
     record.samples_us.clear();
+    record.throttled.clear();
     record.note = error.what();
     return record;
   } catch (const Unsupported& error) {
     record.stop = Stop::kUnsupported;
+    record.samples_us.clear();
+    record.throttled.clear();
+    record.note = error.what();
+    return record;
+  } catch (const Failed& error) {
+    record.stop = Stop::kFailed;
+    record.samples_us.clear();
+    record.throttled.clear();
     record.note = error.what();
     return record;
   }
+  if (under_load && !record.samples_us.empty()) return record;
   if (static_cast<int>(record.samples_us.size()) < options.min_samples) return std::nullopt;
   return record;
 }
@@ -102,7 +173,7 @@ Record lost(const Backend& backend, const Point& point, const char* why) {
   record.device = backend.device();
   record.commit = kCommit;
   record.time = utc_now();
-  record.stop = Stop::kWrongResult;
+  record.stop = Stop::kFailed;
   record.note = why;
   return record;
 }
@@ -112,6 +183,8 @@ void count(MeasureSummary& summary, const Record& record) {
   summary.converged += record.stop == Stop::kConverged ? 1 : 0;
   summary.out_of_memory += record.stop == Stop::kOutOfMemory ? 1 : 0;
   summary.unsupported += record.stop == Stop::kUnsupported ? 1 : 0;
+  summary.failed += record.stop == Stop::kFailed ? 1 : 0;
+  summary.hot += record.has_time() && is_hot(record) ? 1 : 0;
   summary.wrong += record.stop == Stop::kWrongResult ? 1 : 0;
 }
 

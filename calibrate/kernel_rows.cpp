@@ -2,28 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 namespace roofcast {
 namespace {
+
+Timing parse_timing(std::string_view word, const Mark& mark) {
+  if (word.empty() || word == "benchmark") return Timing::kBenchmark;
+  if (word == "served") return Timing::kServed;
+  if (word == "cool") return Timing::kCool;
+  throw ConfigError(mark, fmt::format("'timing' must be benchmark, served or cool, got '{}'", word));
+}
 
 constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond the memory of any GPU
 
 }  // namespace
 
-std::optional<KernelFamily> family_of_engine(std::string_view engine, const Mark& mark) {
-  const std::string_view word = engine.substr(0, engine.find('-'));
-  if (word == "trtllm") return KernelFamily::kTrtllm;
-  if (word == "vllm" || word == "sglang") return KernelFamily::kVllm;
-  if (word == "nccl" || word == "roofcast") return std::nullopt;
-  throw ConfigError(
-      mark,
-      fmt::format("unknown engine '{}' (valid: trtllm-..., vllm-..., sglang-..., nccl-..., roofcast-...)", engine));
+Maker maker_of(std::string_view engine, const Mark& mark) {
+  static constexpr std::array<std::pair<std::string_view, Maker>, 6> kMakers{{{"trtllm", Maker::kTrtllm},
+                                                                              {"vllm", Maker::kVllm},
+                                                                              {"sglang", Maker::kVllm},
+                                                                              {"nccl", Maker::kNccl},
+                                                                              {"cublaslt", Maker::kCublasLt},
+                                                                              {"roofcast", Maker::kRoofcast}}};
+  std::string valid;
+  for (const auto& [word, maker] : kMakers) {
+    if (engine.substr(0, engine.find('-')) == word) return maker;
+    valid += fmt::format("{}{}-...", valid.empty() ? "" : ", ", word);
+  }
+  throw ConfigError(mark, fmt::format("unknown engine '{}' (valid: {})", engine, valid));
+}
+
+std::optional<KernelFamily> family_of(Maker maker) {
+  if (maker == Maker::kTrtllm) return KernelFamily::kTrtllm;
+  if (maker == Maker::kVllm) return KernelFamily::kVllm;
+  return std::nullopt;
 }
 
 KernelTable::KernelTable(const CsvTable& table, std::span<const std::string_view> columns)
     : table_(&table),
       engine_(table.column("engine")),
       kernel_(table.find("kernel")),
-      latency_(table.find("latency_us")) {
+      latency_(table.find("latency_us")),
+      timing_(table.find("timing")) {
   for (const std::string_view column : columns) table.column(column);
 }
 
@@ -61,8 +83,8 @@ RowHeader KernelTable::header(std::size_t row) const {
   RowHeader out;
   out.row = row;
   out.engine = std::string(table_->at(row, engine_));
-  out.family = family_of_engine(out.engine, table_->mark(row, engine_));
-  if (out.engine.starts_with("roofcast-")) out.timing = Timing::kServed;
+  out.maker = maker_of(out.engine, table_->mark(row, engine_));
+  if (timing_) out.timing = parse_timing(table_->at(row, *timing_), table_->mark(row, *timing_));
   if (kernel_) out.kernel = std::string(table_->at(row, *kernel_));
   if (latency_ && !table_->at(row, *latency_).empty()) {
     const double microseconds = table_->number(row, *latency_);

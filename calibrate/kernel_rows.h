@@ -1,8 +1,10 @@
 #pragma once
 // Tables of measured kernel times: a header line, one measurement a row. A table is known by its columns.
-//   engine      trtllm-1.3.0rc20, vllm-0.24.0, nccl-2.29.2: whose kernel, for its family of constants;
-//               roofcast-0.1.0: a microkernel of `calibrate measure`, which times as served
+//   engine      trtllm-1.3.0rc20, vllm-0.24.0: whose kernel, for its family of constants; nccl-2.29.2, cublaslt-13.1.0:
+//               a library's, which sets the constants of the engines that call it; roofcast-0.1.0: a kernel of our own,
+//               which no engine runs
 //   kernel      which variant of it, where an operator has several; any text else
+//   timing      benchmark (where absent), served, cool: see Timing in hw/cost.h
 //   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted
 
 #include <cstddef>
@@ -20,19 +22,30 @@
 
 namespace roofcast {
 
+/// Whose kernel was timed. Nothing measured with one kernel is fitted as another.
+enum class Maker {
+  kTrtllm,
+  kVllm,      ///< and SGLang, which runs the same
+  kNccl,      ///< for all engines
+  kCublasLt,  ///< for the engines and formats that runs_cublaslt() names
+  kRoofcast,  ///< no engine runs it: it tells what the machine does
+};
+/// By the first word of `engine`. Throws ConfigError at `mark` for one that is not known.
+Maker maker_of(std::string_view engine, const Mark& mark);
+/// The family whose own kernels these are; null for libraries and for kernels of our own.
+std::optional<KernelFamily> family_of(Maker maker);
+
 /// What every row says beside its shape.
 struct RowHeader {
   std::size_t row = 0;  ///< in its table
   std::string engine, kernel;
-  std::optional<KernelFamily> family;  ///< null: belongs to every family (NCCL, ours)
-  Timing timing = Timing::kBenchmark;  ///< our own loop finds no weights in L2 and no host floor: kServed
-  Seconds latency{};                   ///< 0 when the row has no time
+  Maker maker = Maker::kRoofcast;
+  Timing timing = Timing::kBenchmark;
+  Seconds latency{};  ///< 0 when the row has no time
 
-  bool belongs_to(KernelFamily which) const { return !family || *family == which; }
+  /// Is it the family's own kernel?
+  bool belongs_to(KernelFamily which) const { return family_of(maker) == which; }
 };
-
-/// trtllm-* -> kTrtllm; vllm-*, sglang-* -> kVllm; nccl-*, roofcast-* -> null. Others throw ConfigError at `mark`.
-std::optional<KernelFamily> family_of_engine(std::string_view engine, const Mark& mark);
 
 /// Checked access to one table. Every fault is a ConfigError with its line and field.
 class KernelTable {
@@ -57,7 +70,7 @@ class KernelTable {
 
   const CsvTable* table_;
   std::size_t engine_;
-  std::optional<std::size_t> kernel_, latency_;
+  std::optional<std::size_t> kernel_, latency_, timing_;
 };
 
 }  // namespace roofcast

@@ -22,9 +22,9 @@ struct BenchedGpu {
   Efficiency trtllm, vllm;
   Fidelity fidelity = Fidelity::kCalibrated;
 
-  /// As the row's loop times it. Rows that belong to no family (NCCL) take vLLM's.
+  /// As the row's loop times it. Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's.
   Machine machine(const RowHeader& row) const {
-    const Efficiency& mine = row.family == KernelFamily::kTrtllm ? trtllm : vllm;
+    const Efficiency& mine = row.maker == Maker::kTrtllm ? trtllm : vllm;
     return {.gpu = &spec, .efficiency = &mine, .fidelity = fidelity, .timing = row.timing};
   }
 };
@@ -51,7 +51,7 @@ struct KernelOperator {
   std::span<const std::string_view> groups;   ///< columns that errors are reported by, after engine
   /// Every row in turn. Throws ConfigError at a row that cannot be read or computed.
   std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
-  /// Constants from the rows of one family, a block a format. Rows of other families are passed over.
+  /// Constants from the rows that time what one family runs, a block a format. Other rows are passed over.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                       const FitOptions& options);
 };

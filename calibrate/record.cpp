@@ -18,12 +18,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLimitBytes = 1'000'000'000;
-constexpr std::array<std::pair<Stop, std::string_view>, 6> kStops{{{Stop::kConverged, "converged"},
+constexpr std::array<std::pair<Stop, std::string_view>, 7> kStops{{{Stop::kConverged, "converged"},
                                                                    {Stop::kTime, "time"},
                                                                    {Stop::kSamples, "samples"},
                                                                    {Stop::kOutOfMemory, "out_of_memory"},
                                                                    {Stop::kUnsupported, "unsupported"},
-                                                                   {Stop::kWrongResult, "wrong_result"}}};
+                                                                   {Stop::kWrongResult, "wrong_result"},
+                                                                   {Stop::kFailed, "failed"}}};
 
 double rounded(double value) { return std::stod(fmt::format("{:.7g}", value)); }
 
@@ -165,6 +166,7 @@ Record read_record(const Line& line) {
   record.commit = line.text("commit");
   record.time = line.text("time");
   record.before = read_state(line.inside("before"));
+  if (line.json().contains("during")) record.during = read_state(line.inside("during"));
   record.after = read_state(line.inside("after"));
   record.flops = line.number("flops", 0);
   record.bytes = line.number("bytes", 0);
@@ -225,28 +227,60 @@ std::string Point::key() const {
   return text;
 }
 
-Statistics statistics_of(const std::vector<double>& samples_us, const std::vector<int>& throttled) {
-  std::vector<double> used;
-  for (std::size_t i = 0; i < samples_us.size(); ++i) {
-    if (std::find(throttled.begin(), throttled.end(), static_cast<int>(i)) == throttled.end())
-      used.push_back(samples_us[i]);
+namespace {
+
+/// Relative spread of the medians of `kBatches` runs of samples, over sqrt(kBatches): what the median is worth where
+/// neighbours are alike (method of batch means; Law, Simulation Modeling and Analysis, 9.5.3).
+double batched_error(const std::vector<double>& samples, double median) {
+  constexpr std::size_t kBatches = 5;
+  if (samples.size() < 2 * kBatches) return 0.0;
+  double squares = 0;
+  for (std::size_t b = 0; b < kBatches; ++b) {
+    const auto at = [&](std::size_t i) {
+      return samples.begin() + static_cast<std::ptrdiff_t>(i * samples.size() / kBatches);
+    };
+    const double of_batch = quantile(std::vector<double>(at(b), at(b + 1)), 0.5) / median - 1.0;
+    squares += of_batch * of_batch;
   }
-  if (2 * used.size() < samples_us.size()) used = samples_us;
+  return std::sqrt(squares / static_cast<double>(kBatches - 1) / static_cast<double>(kBatches));
+}
+
+}  // namespace
+
+Statistics statistics_of(const std::vector<double>& samples_us) {
   Statistics out;
-  out.used = used.size();
-  if (used.empty()) return out;
-  out.median_us = quantile(used, 0.5);
-  out.noise = (quantile(used, 0.75) - quantile(used, 0.25)) / 1.349 / out.median_us;
+  if (samples_us.empty()) return out;
+  const auto count = static_cast<double>(samples_us.size());
+  out.median_us = quantile(samples_us, 0.5);
+  out.noise = (quantile(samples_us, 0.75) - quantile(samples_us, 0.25)) / 1.349 / out.median_us;
   // sqrt(pi / 2): the median of normal samples scatters so much more than their mean.
-  out.standard_error = 1.2533 * out.noise / std::sqrt(static_cast<double>(used.size()));
+  const double independent = 1.2533 * out.noise / std::sqrt(count);
+  out.standard_error = std::max(independent, batched_error(samples_us, out.median_us));
+  const std::size_t third = samples_us.size() / 3;
+  if (third < 3) return out;
+  const std::vector<double> first(samples_us.begin(), samples_us.begin() + static_cast<std::ptrdiff_t>(third)),
+      last(samples_us.end() - static_cast<std::ptrdiff_t>(third), samples_us.end());
+  out.drift = quantile(last, 0.5) / quantile(first, 0.5) - 1.0;
+  // Of independent samples the two medians differ by sqrt(2 x 3) standard errors of the whole's; three times that is no
+  // chance. The noise about the trend counts, not the trend: that of the thirds.
+  const auto spread = [](const std::vector<double>& part) {
+    return (quantile(part, 0.75) - quantile(part, 0.25)) / 1.349;
+  };
+  const double chance =
+      1.2533 * std::hypot(spread(first), spread(last)) / std::sqrt(static_cast<double>(third)) / out.median_us;
+  out.drifts = std::abs(out.drift) > std::max(0.01, 3.0 * chance);
   return out;
+}
+
+bool is_hot(const Record& record) {
+  return record.point.find("load_ms") != nullptr || 2 * record.throttled.size() > record.samples_us.size();
 }
 
 std::string to_json_line(const Record& r) {
   Json shape = Json::object();
   for (const auto& [name, value] : r.point.shape)
     std::visit([&, &key = name](const auto& v) { shape[key] = v; }, value);
-  const Statistics s = statistics_of(r.samples_us, r.throttled);
+  const Statistics s = statistics_of(r.samples_us);
   Json samples = Json::array();
   for (const double sample : r.samples_us) samples.push_back(rounded(sample));
   const Json json{{"op", r.point.op},
@@ -257,6 +291,7 @@ std::string to_json_line(const Record& r) {
                   {"median_us", rounded(s.median_us)},
                   {"standard_error", rounded(s.standard_error)},
                   {"noise", rounded(s.noise)},
+                  {"drift", rounded(s.drift)},
                   {"stop", name_of(r.stop)},
                   {"note", r.note},
                   {"flops", r.flops},
@@ -271,6 +306,7 @@ std::string to_json_line(const Record& r) {
                     {"memory_bytes", r.device.memory_bytes},
                     {"l2_bytes", r.device.l2_bytes}}},
                   {"before", state_json(r.before)},
+                  {"during", state_json(r.during)},
                   {"after", state_json(r.after)},
                   {"commit", r.commit},
                   {"time", r.time},

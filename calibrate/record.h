@@ -54,6 +54,7 @@ enum class Stop {
   kOutOfMemory,  ///< no samples
   kUnsupported,  ///< the device has no such format or instruction; no samples
   kWrongResult,  ///< differs from the reference: not timed
+  kFailed,       ///< the device or a library refused it, or was lost; no samples
 };
 std::string_view name_of(Stop stop);
 
@@ -63,25 +64,28 @@ struct Record {
   std::string engine;  ///< whose kernel: "roofcast-0.1.0", "nccl-2.28.3"
   std::string kernel;  ///< which: "cublasLt 130100 algorithm 66 tile 20"
   std::string commit, time;
-  DeviceState before, after;
-  double flops = 0, bytes = 0;  ///< of one call
-  int repeats = 1;              ///< calls a sample is the mean of
+  DeviceState before, during, after;  ///< during: while the last samples ran
+  double flops = 0, bytes = 0;        ///< of one call
+  int repeats = 1;                    ///< calls a sample is the mean of
   std::vector<double> samples_us;
-  std::vector<int> throttled;  ///< samples taken while throttled
+  std::vector<int> throttled;  ///< samples taken while power or heat held the clocks down: kept, and marked
   Stop stop = Stop::kConverged;
   std::string note;  ///< what went wrong
 
   bool has_time() const { return !samples_us.empty(); }
 };
 
-/// What the samples say. Samples of a throttled device are left out while at least half remain.
+/// What the samples say, in the order in which they were taken.
 struct Statistics {
   double median_us = 0;
   double noise = 0;           ///< robust relative standard deviation of one sample: interquartile range / 1.349
-  double standard_error = 0;  ///< of the median, relative
-  std::size_t used = 0;
+  double standard_error = 0;  ///< of the median, relative: as of independent samples or of batches of them, the larger
+  double drift = 0;           ///< median of the last third over that of the first, less 1
+  bool drifts = false;        ///< by more than 1 %, and more than chance explains
 };
-Statistics statistics_of(const std::vector<double>& samples_us, const std::vector<int>& throttled = {});
+Statistics statistics_of(const std::vector<double>& samples_us);
+/// Was the clock that of a GPU under load: measured so, or held down for most of the samples?
+bool is_hot(const Record& record);
 
 /// The line, without its end.
 std::string to_json_line(const Record& record);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/config_library.h"
 #include "base/error.h"
 
 namespace roofcast {
@@ -18,7 +19,6 @@ struct Column {
 
 struct Conversion {
   std::string_view record_op, table_op;
-  bool fit_by_default;
   std::span<const Column> columns;
 };
 
@@ -47,13 +47,13 @@ constexpr std::array kElementwise{Column{"operation", "operation", ""}, Column{"
 constexpr std::array kCopy{Column{"operation", "direction", ""}, Column{"bytes", "bytes moved", ""}};
 
 constexpr std::array kConversions{
-    Conversion{"gemm", "gemm", true, kGemm},
-    Conversion{"attention_prefill", "attention_prefill", false, kPrefill},
-    Conversion{"attention_decode", "attention_decode", true, kDecode},
-    Conversion{"moe", "moe", false, kMoe},
-    Conversion{"all_reduce", "nccl", true, kNccl},
-    Conversion{"elementwise", "elementwise", true, kElementwise},
-    Conversion{"copy", "elementwise", true, kCopy},
+    Conversion{"gemm", "gemm", kGemm},
+    Conversion{"attention_prefill", "attention_prefill", kPrefill},
+    Conversion{"attention_decode", "attention_decode", kDecode},
+    Conversion{"moe", "moe", kMoe},
+    Conversion{"all_reduce", "nccl", kNccl},
+    Conversion{"elementwise", "elementwise", kElementwise},
+    Conversion{"copy", "elementwise", kCopy},
 };
 
 std::string field_of(const Record& record, const Column& column, const Mark& mark) {
@@ -78,7 +78,6 @@ bool is_row(const Record& record, const Conversion& conversion) {
 std::vector<MeasuredTable> tables_of(const RecordFile& file) {
   struct Rows {
     std::string_view op;
-    bool fit_by_default = true;
     std::vector<std::string> columns;
     std::vector<std::vector<std::string>> rows;
     std::vector<int> lines;
@@ -89,11 +88,12 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
       const Record& record = file.records[i];
       if (!is_row(record, conversion)) continue;
       if (found.empty() || found.back().op != conversion.table_op) {
-        found.push_back({conversion.table_op, conversion.fit_by_default, {"engine", "kernel", "latency_us"}, {}, {}});
+        found.push_back({conversion.table_op, {"engine", "kernel", "latency_us", "timing"}, {}, {}});
         for (const Column& column : conversion.columns) found.back().columns.emplace_back(column.name);
       }
-      const double median = statistics_of(record.samples_us, record.throttled).median_us;
-      std::vector<std::string> row{record.engine, record.kernel, fmt::format("{:.7g}", median)};
+      const double median = statistics_of(record.samples_us).median_us;
+      std::vector<std::string> row{record.engine, record.kernel, fmt::format("{:.7g}", median),
+                                   is_hot(record) ? "served" : "cool"};
       const Mark mark{file.path, file.lines[i], 0};
       for (const Column& column : conversion.columns) row.push_back(field_of(record, column, mark));
       found.back().rows.push_back(std::move(row));
@@ -102,8 +102,8 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
   }
   std::vector<MeasuredTable> tables;
   for (Rows& rows : found) {
-    tables.push_back({rows.op, CsvTable::of_rows(file.path, std::move(rows.columns), rows.rows, std::move(rows.lines)),
-                      rows.fit_by_default});
+    tables.push_back(
+        {rows.op, CsvTable::of_rows(file.path, std::move(rows.columns), rows.rows, std::move(rows.lines))});
   }
   return tables;
 }
@@ -123,6 +123,14 @@ const Device& device_of(const RecordFile& file) {
 bool is_device(const Device& device, const GpuSpec& gpu) {
   const double memory = gpu.memory_capacity.base();
   return device.sm_count == gpu.sm_count && std::abs(device.memory_bytes - memory) <= 0.03 * memory;
+}
+
+ConfigTree gpu_of_device(const Device& device) {
+  for (const std::string& name : names_of("hardware")) {
+    const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
+    if (is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) return tree;
+  }
+  return nullptr;
 }
 
 void require_device(const RecordFile& file, const GpuSpec& gpu) {

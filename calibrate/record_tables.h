@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config_node.h"
 #include "base/csv.h"
 #include "calibrate/record.h"
 #include "hw/gpu_spec.h"
@@ -12,10 +13,7 @@ namespace roofcast {
 
 struct MeasuredTable {
   std::string_view op;  ///< of kernel_operators()
-  CsvTable table;
-  /// A fit of a whole GPU takes it: a library's kernel that engines run too, or one bound by memory. Our prefill
-  /// attention and grouped GEMM use instructions that every GPU has; they are fitted only when asked for by name.
-  bool fit_by_default = true;
+  CsvTable table;       ///< its rows say whose kernels they time, and whether the clock was that of a loaded GPU
 };
 
 /// One table an operator that has rows. Records without samples, and of operators that no table has (stream, launch,
@@ -27,6 +25,8 @@ const Device& device_of(const RecordFile& file);
 
 /// Is it the GPU of that datasheet: as many SMs, and memory within 3 %?
 bool is_device(const Device& device, const GpuSpec& gpu);
+/// The shipped GPU that the device is; null when there is none.
+ConfigTree gpu_of_device(const Device& device);
 /// Throws ConfigError when the file was measured on another GPU.
 void require_device(const RecordFile& file, const GpuSpec& gpu);
 

@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-double seconds_of(const Record& r) { return statistics_of(r.samples_us, r.throttled).median_us * 1e-6; }
+double seconds_of(const Record& r) { return statistics_of(r.samples_us).median_us * 1e-6; }
 
 /// One line a name, its points by x.
 struct Curve {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "base/read_file.h"
 #include "calibrate/gpu_file.h"
 #include "calibrate/kernel_rows.h"
+#include "calibrate/machine_fit.h"
 #include "calibrate/operators.h"
 #include "calibrate/record_tables.h"
 #include "calibrate/shared_kernels.h"
@@ -21,14 +23,15 @@ namespace roofcast {
 namespace po = boost::program_options;
 namespace {
 
+/// Libraries and our own streams tell something of every family.
 std::set<KernelFamily> families_of(const CsvTable& table) {
   std::set<KernelFamily> found;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::optional<KernelFamily> family = family_of_engine(table.at(row, column), table.mark(row, column));
-    if (family) found.insert(*family);
+    const std::optional<KernelFamily> family = family_of(maker_of(table.at(row, column), table.mark(row, column)));
+    if (!family) return {KernelFamily::kTrtllm, KernelFamily::kVllm};
+    found.insert(*family);
   }
-  if (found.empty()) return {KernelFamily::kTrtllm, KernelFamily::kVllm};  // collectives belong to all
   return found;
 }
 
@@ -74,7 +77,7 @@ std::string engines_of(const CsvTable& table, KernelFamily family) {
   std::set<std::string> engines;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto of = family_of_engine(table.at(row, column), table.mark(row, column));
+    const auto of = family_of(maker_of(table.at(row, column), table.mark(row, column)));
     if (!of || *of == family) engines.emplace(table.at(row, column));
   }
   std::string text;
@@ -87,6 +90,32 @@ struct Input {
   const KernelOperator* op = nullptr;
   CsvTable table;
   std::string source;
+  bool measured_here = false;  ///< by `calibrate measure`
+};
+
+/// All tables, and whether they are what `calibrate measure` wrote on one machine.
+struct Inputs {
+  std::vector<Input> tables;
+  std::vector<MeasuredTable> machine;  ///< of those
+  std::string source;                  ///< of the last of them
+};
+
+/// What the constants of the GPU become on the machine that was measured; empty: they stay.
+struct ThisMachine {
+  std::optional<FitResult<MachineShares>> fit;
+  GpuSpec spec;
+  std::optional<BenchedGpu> before;  ///< constants in force there
+
+  const Efficiency* constants(KernelFamily family) const {
+    if (!before) return nullptr;
+    return family == KernelFamily::kVllm ? &before->vllm : &before->trtllm;
+  }
+  /// The GPU file that the fitted constants go into.
+  ConfigTree on_file(const ConfigTree& gpu, const std::string& source) const {
+    const auto differs = [&](const Parameter<MachineShares>& share) { return fit->value.*share.member != 1.0; };
+    if (!fit || std::ranges::none_of(MachineShares::fields(), differs)) return gpu;
+    return with_machine(gpu, fit->value, source);
+  }
 };
 
 const KernelOperator* wanted_operator(const Options& options) {
@@ -101,53 +130,72 @@ void require_times(const CsvTable& table) {
   }
 }
 
+std::string source_of(const RecordFile& file, const Options& options) {
+  if (options.has("source")) return options.text("source");
+  const Record& first = file.records.front();
+  return fmt::format("calibrate measure on {}, driver {}, CUDA {}, commit {}, {}", first.device.name,
+                     first.device.driver, first.device.cuda, first.commit, first.time.substr(0, 10));
+}
+
 /// A CSV is one table; the lines of `calibrate measure` become one an operator.
-std::vector<Input> read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu) {
+void read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu, Inputs& inputs) {
   const KernelOperator* wanted = wanted_operator(options);
   const std::string text = read_file(path, 2'000'000'000);
-  std::vector<Input> inputs;
   if (!looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
     require_times(table);
     if (table.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "holds no rows to fit constants to");
     const KernelOperator& op = wanted ? *wanted : operator_of(table);
-    inputs.push_back({&op, std::move(table), options.text("source")});
-    return inputs;
+    inputs.tables.push_back({&op, std::move(table), options.text("source")});
+    return;
   }
   if (text.find("ttft") != std::string::npos || text.find("time_to_first_token") != std::string::npos)
     throw ConfigError(Mark{path, 0, 0}, "a run of a server: with --scenario SCENARIO.yaml it fits host costs");
   const RecordFile file = parse_records(text, path);
   require_device(file, gpu);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
-  const Record& first = file.records.front();
-  const std::string source =
-      options.has("source")
-          ? options.text("source")
-          : fmt::format("calibrate measure on {}, driver {}, CUDA {}, commit {}, {}", first.device.name,
-                        first.device.driver, first.device.cuda, first.commit, first.time.substr(0, 10));
-  for (MeasuredTable& measured : tables_of(file)) {
+  inputs.source = source_of(file, options);
+  bool any = false;
+  for (const MeasuredTable& measured : tables_of(file)) {
     const KernelOperator& op = find_operator(measured.op, Mark{path, 0, 0});
-    const bool named = wanted && wanted == &op;
-    if (named || (!wanted && measured.fit_by_default)) {
-      inputs.push_back({&op, std::move(measured.table), source});
-    } else if (!wanted) {
-      fmt::print(stderr, "{}: {} rows of {} are by kernels that no engine runs; --op {} fits them all the same\n", path,
-                 measured.table.rows(), op.name, op.name);
-    }
+    inputs.machine.push_back(measured);
+    if (wanted && wanted != &op) continue;
+    inputs.tables.push_back({&op, measured.table, inputs.source, true});
+    any = true;
   }
-  if (inputs.empty())
+  if (!any)
     throw ConfigError(Mark{path, 0, 0}, wanted ? fmt::format("holds no measurement of {}", wanted->name)
                                                : "holds no measurement that constants can be fitted to");
-  return inputs;
 }
 
-std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigNode& tree,
-                                       const GpuSpec& gpu, std::vector<std::string>* too_few) {
-  const CsvTable& table = input.table;
+FitOptions fit_options(const Options& options) {
   FitOptions fit;
   fit.seed = static_cast<std::uint64_t>(options.integer("seed", 0, INT64_MAX));
   fit.starts = static_cast<int>(options.integer("starts", 1, 1000));
   fit.folds_run = static_cast<int>(options.integer("folds", 0, fit.folds));
+  return fit;
+}
+
+/// The shares of the machine go to a GPU file; efficiency files are of a kind of GPU.
+ThisMachine find_machine(const Inputs& inputs, const Options& options, const ConfigTree& tree, const GpuSpec& gpu,
+                         std::vector<std::string>* too_few) {
+  ThisMachine machine{{}, gpu, {}};
+  if (inputs.machine.empty() || options.has("keep")) return machine;
+  machine.before = load_benched_gpu(tree);
+  if (options.has("efficiency-dir")) return machine;
+  FitOptions fit = fit_options(options);
+  fit.too_few = too_few;
+  machine.fit = fit_machine(inputs.machine, *machine.before, fit);
+  machine.before = on_machine(*machine.before, machine.fit->value);
+  machine.spec = machine.before->spec;
+  return machine;
+}
+
+std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigNode& tree,
+                                       const ThisMachine& machine, std::vector<std::string>* too_few) {
+  const CsvTable& table = input.table;
+  const GpuSpec& gpu = machine.spec;
+  FitOptions fit = fit_options(options);
   fit.too_few = too_few;
   std::vector<FamilyConstants> out;
   for (const KernelFamily family : families_of(table)) {
@@ -155,6 +203,7 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
     fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name_of(family),
                table.rows());
     fit.source = input.source;
+    if (input.measured_here) fit.before = machine.constants(family);
     if (options.has("keep")) {
       fit.kept = constants_in(tree, family);
       if (!fit.kept)
@@ -164,6 +213,10 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
     // Constants that stay keep their source, too, unless another is named.
     if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, family);
     out.push_back({family, input.op->fit(table, gpu, family, fit)});
+    if (out.back().blocks.empty()) {
+      fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
+                 name_of(family));
+    }
   }
   return out;
 }
@@ -192,19 +245,45 @@ void report_too_few(const std::vector<std::string>& too_few, const std::vector<F
 }
 
 /// Of all tables, and of the kernels that another family's constants stand for.
-std::vector<FamilyConstants> fit_all(const Options& options, const ConfigTree& tree, const GpuSpec& gpu) {
+std::vector<FamilyConstants> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
+                                     const ThisMachine& machine, std::vector<std::string>& too_few) {
   std::vector<FamilyConstants> all;
-  std::vector<std::string> too_few;
-  for (const std::string& path : options.value<std::vector<std::string>>("measurements")) {
-    for (const Input& input : read_inputs(path, options, gpu)) {
-      for (FamilyConstants& found : fit_table(input, options, *tree, gpu, &too_few)) all.push_back(std::move(found));
-    }
+  for (const Input& input : inputs.tables) {
+    for (FamilyConstants& found : fit_table(input, options, *tree, machine, &too_few)) all.push_back(std::move(found));
   }
   report_too_few(too_few, all);
-  for (FamilyConstants& shared : shared_constants(all, gpu)) {
+  for (FamilyConstants& shared : shared_constants(all, machine.spec)) {
     if (!options.has("engine") || options.text("engine") == name_of(shared.family)) all.push_back(std::move(shared));
   }
   return all;
+}
+
+/// One line a share of the machine.
+std::string shares_of(const FitResult<MachineShares>& fit) {
+  Table table({"this machine gives", "of its kind", "standard error", ""});
+  for (std::size_t i = 0; i < fit.fields.size(); ++i) {
+    const FieldReport& field = fit.fields[i];
+    const bool told = field.state == FieldState::kFitted || field.state == FieldState::kAtBound;
+    const std::string meaning(MachineShares::fields()[i].name);
+    table.row({meaning, fmt::format("{:.3f}", field.value), told ? fmt::format("{:.3f}", field.standard_error) : "-",
+               field.state == FieldState::kFitted ? "" : std::string(name_of(field.state))});
+  }
+  return table.text() + fmt::format("by {} rows of libraries, which are {:.1f} % off then\n\n", fit.on_rows.rows,
+                                    100 * fit.on_rows.mape);
+}
+
+/// The GPU of --gpu, or the shipped one that the first measurements name by its SMs and memory.
+ConfigTree gpu_of(const Options& options) {
+  if (options.has("gpu")) return load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+  const std::string path = options.value<std::vector<std::string>>("measurements").front();
+  const std::string text = read_file(path, 2'000'000'000);
+  if (!looks_like_records(text)) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
+  const Device device = device_of(parse_records(text, path));
+  const ConfigTree found = gpu_of_device(device);
+  if (!found)
+    throw ConfigError(fmt::format("--gpu: missing, and no shipped GPU has the {} SMs and {:.1f} GB of '{}'",
+                                  device.sm_count, device.memory_bytes / 1e9, device.name));
+  return found;
 }
 
 /// Serving runs in place of kernel times: the host costs of the scenario's engine.
@@ -225,12 +304,14 @@ int fit_host_costs(const Options& options) {
 
 int run_calibrate_fit(std::span<const std::string> arguments) {
   Options options(
-      "roofcast calibrate fit MEASUREMENTS... --gpu NAME|FILE [--out FILE.yaml] [--efficiency-dir DIR]\n"
+      "roofcast calibrate fit MEASUREMENTS... [--gpu NAME|FILE] [--out FILE.yaml] [--efficiency-dir DIR]\n"
       "       roofcast calibrate fit RUN.json... --scenario SCENARIO.yaml     (as `calibrate host --bench`)",
       "Fits the constants of a GPU to what `calibrate measure` wrote, or to tables of kernel times as CSV\n"
       "(columns: roofcast validate kernels --help). Needs no GPU. What it writes to --out is a GPU file that\n"
       "--gpu FILE takes. A block with too few measurements keeps its constants and says so.");
-  options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE whose datasheet is meant")(
+  options.add().add_options()("gpu", po::value<std::string>(),
+                              "NAME|FILE whose datasheet is meant (default: the shipped GPU that measurements\n"
+                              "by `calibrate measure` were taken on)")(
       "op", po::value<std::string>(), "which operator the tables are of (default: known by their columns)")(
       "engine", po::value<std::string>(),
       "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
@@ -247,15 +328,20 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   options.positional("measurements", -1);
   if (!options.parse(arguments)) return kDone;
   if (options.has("scenario")) return fit_host_costs(options);
-  if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
   if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {
     throw ConfigError(fmt::format("--engine: must be trtllm or vllm, got '{}'", options.text("engine")));
   }
-  const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+  const ConfigTree tree = gpu_of(options);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
-  const std::vector<FamilyConstants> all = fit_all(options, tree, gpu);
-  write_constants(all, options, tree, gpu);
+  Inputs inputs;
+  for (const std::string& path : options.value<std::vector<std::string>>("measurements"))
+    read_inputs(path, options, gpu, inputs);
+  std::vector<std::string> too_few;
+  const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
+  const std::vector<FamilyConstants> all = fit_all(inputs, options, tree, machine, too_few);
+  write_constants(all, options, machine.on_file(tree, inputs.source), gpu);
+  if (machine.fit && !machine.fit->fields.empty()) fmt::print("{}", shares_of(*machine.fit));
   fmt::print("{}", summary(all));
   const std::string doubtful = doubts(all);
   if (!doubtful.empty()) fmt::print("\n{}", doubtful);

@@ -129,11 +129,13 @@ void show_progress(const MeasureProgress& progress, Seconds budget) {
 void print_summary(const MeasureSummary& s, const std::string& path) {
   std::string text = fmt::format("{}: {} of {} points measured, {} of them to the wanted precision", path, s.measured,
                                  s.points, s.converged);
-  const std::array<std::pair<std::size_t, const char*>, 5> rest{
+  const std::array<std::pair<std::size_t, const char*>, 7> rest{
       {{s.found, "were there before"},
        {s.out_of_memory, "did not fit the memory"},
        {s.unsupported, "are not for this device"},
+       {s.failed, "FAILED"},
        {s.wrong, "gave WRONG RESULTS and were not timed"},
+       {s.hot, "ran with the clocks of a GPU under load"},
        {s.not_reached, "were not reached within the budget"}}};
   for (const auto& [count, what] : rest) {
     if (count > 0) text += fmt::format("; {} {}", count, what);
@@ -177,8 +179,9 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
   const std::set<std::string> found = options.has("resume") ? output.found() : std::set<std::string>{};
   const auto sink = [&](const Record& record) {
     output.write(record);
-    if (record.stop == Stop::kWrongResult)
-      fmt::print(stderr, "{}{}: wrong result: {}\n", progress ? "\n" : "", record.point.key(), record.note);
+    if (record.stop == Stop::kWrongResult || record.stop == Stop::kFailed)
+      fmt::print(stderr, "{}{}: {}: {}\n", progress ? "\n" : "", record.point.key(),
+                 record.stop == Stop::kFailed ? "failed" : "wrong result", record.note);
   };
   const MeasureSummary summary = measure(*backend, points, found, harness, sink, progress);
   print_summary(summary, path);

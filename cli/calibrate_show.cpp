@@ -50,12 +50,7 @@ ConfigTree gpu_of(const Options& options, const RecordFile& file) {
     require_device(file, parse_gpu_spec(ConfigReader(tree, "a GPU")));
     return tree;
   }
-  const Device& device = device_of(file);
-  for (const std::string& name : names_of("hardware")) {
-    const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
-    if (is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) return tree;
-  }
-  return nullptr;
+  return gpu_of_device(device_of(file));
 }
 
 /// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none.
@@ -74,7 +69,7 @@ std::string step_table(const RecordFile& file, const std::string& gpu_file) {
                context = static_cast<double>(r.point.number("context"));
     const StepBatch step{.decodes = static_cast<int>(batch), .decode_context = batch * context, .prefills = {}};
     const double estimated = model->breakdown(step).gpu_time.in(kMillisecond);
-    const double measured = statistics_of(r.samples_us, r.throttled).median_us / 1000;
+    const double measured = statistics_of(r.samples_us).median_us / 1000;
     table.row({fmt::format("batch {:.0f}", batch), fmt::format("{:.0f}", context), significant(measured),
                significant(estimated), fmt::format("{:+.1f} %", 100 * (estimated / measured - 1))});
   }

@@ -106,7 +106,7 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
   for (const Collective kind : kMeasured) {
     std::vector<CollectiveRow> rows;
     for (const CollectiveRow& row : all) {
-      if (row.kind == kind && row.group.gpus > 1) rows.push_back(row);
+      if (row.kind == kind && row.group.gpus > 1 && row.header.maker != Maker::kRoofcast) rows.push_back(row);
     }
     if (rows.empty()) continue;
     FitOptions mine = options;

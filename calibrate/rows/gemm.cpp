@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "hw/kernels/gemm_tiles.h"
+
 namespace roofcast {
 namespace {
 
@@ -29,6 +31,11 @@ GemmKernel kernel_of(std::string_view name) {
   if (name.find("DeepGemm") != std::string_view::npos) return GemmKernel::kDeepGemm;
   if (name.find("FlashInferFp8") != std::string_view::npos) return GemmKernel::kFlashInfer;
   return GemmKernel::kDefault;
+}
+
+/// A library's product is the engine's where the engine calls that library.
+bool runs(KernelFamily family, const GemmRow& row) {
+  return row.header.belongs_to(family) || (row.header.maker == Maker::kCublasLt && runs_cublaslt(row.block, family));
 }
 
 /// Shapes of one layer site, whatever m: left out of a fit together.
@@ -63,6 +70,13 @@ constexpr std::array<std::string_view, 10> kBenchmarkFields{"l2_usable",
                                                             "host_odd_rows_us",
                                                             "host_floor_flash_infer_us"};
 
+/// The constants in force, where the rows are to move those.
+GemmParameters prior_of(Dtype block, const GpuSpec& gpu, KernelFamily family, const std::optional<GemmParameters>& wide,
+                        const FitOptions& options) {
+  const auto* before = options.before ? options.before->find(gemm_kernel(), block) : nullptr;
+  return before ? before->value : gemm_prior(block, gpu, family, wide ? &*wide : nullptr);
+}
+
 /// Fits one format and appends its block. `wide` are the constants of bf16, where they are known. Null: too few rows.
 std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype block, const GpuSpec& gpu,
                                         KernelFamily family, const FitOptions& options,
@@ -73,10 +87,14 @@ std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype 
   mine.what = fmt::format("{} of {} under {}", name, gpu.name, name_of(family));
   for (const std::string_view field : unused_gemm_fields(block, gpu, family)) mine.fixed.emplace_back(field);
   const bool served =
-      std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing == Timing::kServed; });
+      std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kBenchmark; });
   if (served) mine.fixed.insert(mine.fixed.end(), kBenchmarkFields.begin(), kBenchmarkFields.end());
+  // Cool rows tell nothing of the clock under load.
+  const bool loaded =
+      std::any_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kCool; });
+  if (!loaded) mine.fixed.emplace_back("sustained_clock");
   mine.huber_width = 0.06;  // kernels that a library switches between leave heavy tails
-  const GemmParameters prior = gemm_prior(block, gpu, family, wide ? &*wide : nullptr);
+  const GemmParameters prior = prior_of(block, gpu, family, wide, options);
   // A narrow format's launch and the quantization beside it always come together.
   if (block != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
@@ -91,7 +109,7 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
                                         const FitOptions& options) {
   std::array<std::vector<GemmRow>, kDtypeCount> rows;
   for (GemmRow& row : read_gemm_rows(table)) {
-    if (row.header.belongs_to(family)) rows[static_cast<std::size_t>(row.block)].push_back(std::move(row));
+    if (runs(family, row)) rows[static_cast<std::size_t>(row.block)].push_back(std::move(row));
   }
   // bf16 first: the launch of a bare kernel and the bandwidth are the GPU's, and its other formats start from them.
   std::vector<FittedConstants> blocks;

@@ -170,7 +170,7 @@ std::vector<StateRow> read_gated_delta_rows(const CsvTable& table) {
                  .chunk = 64};
     // TensorRT-LLM's benchmark convolves the keys' channels only; a model convolves queries, keys and values.
     const double keys = row.mixer.key_heads * row.mixer.key_dim;
-    const bool keys_only = row.header.family == KernelFamily::kTrtllm;
+    const bool keys_only = row.header.maker == Maker::kTrtllm;
     row.mixer.conv_channels = keys_only ? keys : 2.0 * keys + row.mixer.heads * row.mixer.value_dim;
     rows.push_back(std::move(row));
   }

@@ -56,7 +56,7 @@ TEST_CASE("harness: the mean and the noise of a made-up kernel come back") {
 TEST_CASE("harness: a kernel without noise stops at the least number of samples") {
   const Record record = measured({});
   CHECK(record.stop == Stop::kConverged);
-  CHECK(record.samples_us.size() == 10);
+  CHECK(record.samples_us.size() == 20);  // 20 ms of 1 ms: drift would show
   CHECK(record.before.sm_clock_mhz == 1980);
 }
 
@@ -72,35 +72,90 @@ TEST_CASE("harness: noise too large for the precision ends by samples or by time
   CHECK(short_of_time.samples_us.size() < 120);
 }
 
-TEST_CASE("harness: throttled samples are marked and left out of the median") {
+TEST_CASE("harness: throttled samples are marked and count") {
   MadeUpDevice device;
-  device.noise = 0.02;
   device.throttled = [](int sample) { return sample % 4 == 3; };  // a quarter of them, 30 % slower
   const Record record = measured(device);
-  REQUIRE(!record.throttled.empty());
-  CHECK(record.throttled.size() < record.samples_us.size() / 2);
-  CHECK(statistics_of(record.samples_us, record.throttled).median_us == doctest::Approx(10.0).epsilon(0.02));
-  // where most are throttled, that is what the device does
+  CHECK(record.throttled.size() > record.samples_us.size() / 5);
+  CHECK(record.throttled.size() < record.samples_us.size() / 3);
+  CHECK(statistics_of(record.samples_us).median_us == doctest::Approx(10.0).epsilon(0.02));
+  CHECK(!is_hot(record));
   device.throttled = [](int) { return true; };
   const Record hot = measured(device);
   CHECK(hot.throttled.size() == hot.samples_us.size());
-  CHECK(statistics_of(hot.samples_us, hot.throttled).median_us == doctest::Approx(13.0).epsilon(0.02));
+  CHECK(statistics_of(hot.samples_us).median_us == doctest::Approx(13.0).epsilon(0.02));
+  CHECK(is_hot(hot));
 }
 
-TEST_CASE("harness: a point out of memory, one unknown and one with a wrong result are recorded, the others measured") {
+TEST_CASE("harness: a point under load shows the clock that the power limit leaves, a cool one does not") {
+  // 40 ms of work bring the clock down by a quarter. A cool point is over within 5 ms of warm-up and 20 of samples.
+  MadeUpDevice device;
+  device.heats_in = 40.0 * kMillisecond;
+  Point loaded = point(1);
+  loaded.shape.emplace_back("load_ms", 100);
+  MadeUpBackend backend(device);
+  const Run out = run(backend, {point(1), loaded, point(2)}, {.first_warm_up = 5e-3 * kSecond});
+  REQUIRE(out.records.size() == 3);
+  CHECK(statistics_of(out.records[0].samples_us).median_us == doctest::Approx(10.0));
+  CHECK(out.records[0].throttled.empty());
+  CHECK(out.records[0].during.sm_clock_mhz == 1980);
+  CHECK(statistics_of(out.records[1].samples_us).median_us == doctest::Approx(12.5));
+  CHECK(out.records[1].throttled.size() == out.records[1].samples_us.size());
+  CHECK(out.records[1].during.sm_clock_mhz == 1584);
+  CHECK(out.summary.hot == 1);
+  // the device idles until no limit shows: the next point is cool again
+  CHECK(out.records[2].before.sm_clock_mhz == 1980);
+  CHECK(out.records[2].throttled.empty());
+  CHECK(statistics_of(out.records[2].samples_us).median_us == doctest::Approx(10.0));
+}
+
+TEST_CASE("harness: a limit that is read late is counted to the point that reached it") {
+  MadeUpDevice device;
+  device.heats_in = 20.0 * kMillisecond;
+  device.flag_lag = 15.0 * kMillisecond;
+  MadeUpBackend backend(device);
+  HarnessOptions options;
+  options.first_warm_up = options.warm_up;
+  const Run out = run(backend, {point(1), point(2)}, options);
+  REQUIRE(out.records.size() == 2);
+  // 5 ms of warm-up and some 20 ms of samples: the clock falls during the last ones, and is read so after the end
+  CHECK(!out.records[0].throttled.empty());
+  CHECK(out.records[0].throttled.back() == static_cast<int>(out.records[0].samples_us.size()) - 1);
+  // the second begins cool, and has flags of its own alone
+  CHECK(out.records[1].throttled.front() > 0);
+}
+
+TEST_CASE("harness: a time that drifts does not converge") {
+  // 2 % slower every 10 ms, without any noise: every sample is exact, and the median is not
+  MadeUpDevice device;
+  MadeUpBackend* clock = nullptr;
+  device.time = [&](const Point&) { return (10.0 + 20.0 * clock->now().base()) * kMicrosecond; };
+  MadeUpBackend backend(device);
+  clock = &backend;
+  const auto record = measure_point(backend, point(1), 100.0 * kMillisecond, 5.0 * kMillisecond, {});
+  REQUIRE(record);
+  CHECK(record->stop == Stop::kTime);
+  CHECK(statistics_of(record->samples_us).drifts);
+}
+
+TEST_CASE("harness: points out of memory, unknown, refused or with a wrong result are recorded, the others measured") {
   MadeUpDevice device;
   device.too_large = {point(2).key()};
   device.unknown = {point(3).key()};
   device.wrong = {point(4).key()};
+  device.refused = {point(6).key()};
   MadeUpBackend backend(device);
-  const Run out = run(backend, {point(1), point(2), point(3), point(4), point(5)});
-  REQUIRE(out.records.size() == 5);
+  const Run out = run(backend, {point(1), point(2), point(3), point(4), point(6), point(5)});
+  REQUIRE(out.records.size() == 6);
   CHECK(out.records[1].stop == Stop::kOutOfMemory);
   CHECK(out.records[2].stop == Stop::kUnsupported);
   CHECK(out.records[3].stop == Stop::kWrongResult);
   CHECK(out.records[3].note == "element 3 differs");
-  for (const std::size_t i : {1u, 2u, 3u}) CHECK(!out.records[i].has_time());
-  CHECK(out.records[4].has_time());
+  CHECK(out.records[4].stop == Stop::kFailed);
+  CHECK(out.records[4].note == "CUDA: launching: invalid argument");
+  for (const std::size_t i : {1u, 2u, 3u, 4u}) CHECK(!out.records[i].has_time());
+  CHECK(out.records[5].has_time());
+  CHECK(out.summary.failed == 1);
   CHECK(out.summary.measured == 2);
   CHECK(out.summary.out_of_memory == 1);
   CHECK(out.summary.unsupported == 1);
@@ -114,7 +169,7 @@ TEST_CASE("harness: an interrupted run keeps what it has, and the next one goes 
   HarnessOptions options;
   int asked = 0;
   options.first_warm_up = options.warm_up;
-  options.interrupted = [&] { return ++asked > 60; };  // a point asks some 17 times
+  options.interrupted = [&] { return ++asked > 90; };  // a point asks some 27 times
   const Run first = run(backend, points, options);
   CHECK(first.summary.interrupted);
   REQUIRE(!first.records.empty());
@@ -168,13 +223,14 @@ TEST_CASE("harness: a lost device ends the run with what was measured before, an
   std::vector<Point> points;
   for (int m = 1; m <= 30; ++m) points.push_back(point(m));
   HarnessOptions options;
-  options.first_warm_up = options.warm_up;  // some 17 calls a point
+  options.first_warm_up = options.warm_up;  // some 27 calls a point
   CHECK_THROWS_AS(measure(backend, points, {}, options, [&](const Record& r) { records.push_back(r); }, {}),
                   Unavailable);
   CHECK(records.size() > 2);
   CHECK(records.size() < 30);
   CHECK(records[records.size() - 2].has_time());
   CHECK(!records.back().has_time());
+  CHECK(records.back().stop == Stop::kFailed);
   CHECK(records.back().note.ends_with("an illegal memory access was encountered"));
 }
 

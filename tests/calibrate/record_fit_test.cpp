@@ -62,14 +62,16 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
   truth.compute_efficiency = 0.72;
   truth.bandwidth_efficiency = 0.91;
   truth.launch_us = 3.4;
+  truth.sustained_clock = 0.85;
   MadeUpDevice device;
   device.noise = 0.02;
+  device.engine = "cublaslt-13.1.0";
   device.time = [&](const Point& p) {
     const GemmShape shape{.m = static_cast<double>(p.number("m")),
                           .n = static_cast<double>(p.number("n")),
                           .k = static_cast<double>(p.number("k"))};
     if (p.dtype == "int4_wo") return 20.0 * kMicrosecond;
-    return gemm_with(shape, truth, gpu, KernelFamily::kVllm, Timing::kServed).time;
+    return gemm_with(shape, truth, gpu, KernelFamily::kVllm, p.find("load_ms") ? Timing::kServed : Timing::kCool).time;
   };
   const CsvTable table = measured(device, "gemm");
   std::vector<std::string> too_few;
@@ -88,11 +90,49 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
   for (const FieldReport& field : blocks[0].fields) {
     if (field.name == "l2_usable" || field.name == "host_floor_us") CHECK(field.state == FieldState::kFixed);
   }
-  // five products with 4-bit weights move their constants, but do not tell them
+  // the points under load tell the clock that the power limit leaves
+  CHECK(value_of(blocks[0], "sustained_clock") == doctest::Approx(0.85).epsilon(0.03));
+  // products with 4-bit weights are no library's that an engine calls
   CHECK(too_few.empty());
-  REQUIRE(blocks.back().block == "gemm.int4");
-  CHECK(fit_detail::leans_on_priors(5, blocks.back().fields));
-  CHECK(blocks.back().record.discrepancy >= FitRecord{}.discrepancy);
+  CHECK(blocks.size() == 1);
+}
+
+TEST_CASE("measure to fit: kernels of our own set no engine's constants") {
+  const GpuSpec gpu = made_up_gpu();
+  MadeUpDevice device;  // roofcast-test
+  FitOptions options;
+  options.folds_run = 0;
+  for (const char* op : {"gemm", "attention_decode", "attention_prefill", "moe"}) {
+    INFO(op);
+    const CsvTable table = measured(device, op);
+    REQUIRE(table.rows() > 2);
+    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm})
+      CHECK(find_operator(op, Mark{}).fit(table, gpu, family, options).empty());
+  }
+}
+
+TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls it") {
+  const GpuSpec gpu = made_up_gpu();
+  const auto blocks_of = [&](const std::string& engine, KernelFamily family) {
+    std::string text = "engine,dtype,m,n,k,latency_us,timing\n";
+    for (const char* dtype : {"bf16", "fp8", "int4_wo"}) {
+      for (int m = 1; m <= 64; m *= 4) text += engine + "," + dtype + "," + std::to_string(m) + ",4096,4096,20,cool\n";
+    }
+    FitOptions options;
+    options.folds_run = 0;
+    options.starts = 1;
+    options.max_evaluations = 50;
+    std::string names;
+    for (const FittedConstants& block :
+         find_operator("gemm", Mark{}).fit(CsvTable::parse(text, "t.csv"), gpu, family, options))
+      names += block.block + " ";
+    return names;
+  };
+  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kVllm) == "gemm.bf16 ");  // its fp8 is CUTLASS's
+  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kTrtllm) == "gemm.bf16 gemm.fp8 ");
+  CHECK(blocks_of("roofcast-0.1.0", KernelFamily::kVllm) == "");
+  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kVllm) == "gemm.bf16 gemm.fp8 gemm.int4 ");
+  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kTrtllm) == "");
 }
 
 TEST_CASE("measure to fit: the constants of made-up streams and copies come back") {

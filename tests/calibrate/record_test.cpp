@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "calibrate/ceilings.h"
 #include "calibrate/record_tables.h"
 #include "tests/base/messages.h"
@@ -72,9 +73,28 @@ TEST_CASE("record: median, noise and error of samples") {
   CHECK(s.median_us == 12.0);
   CHECK(s.noise == doctest::Approx(2.0 / 1.349 / 12.0));
   CHECK(s.standard_error == doctest::Approx(1.2533 * s.noise / std::sqrt(5.0)));
-  CHECK(statistics_of({10, 11, 12, 30}, {3}).median_us == 11.0);
-  CHECK(statistics_of({10, 11, 12, 30}, {1, 2, 3}).median_us == 11.5);  // too few remain: all count
-  CHECK(statistics_of({}).used == 0);
+  CHECK(statistics_of({}).median_us == 0);
+}
+
+TEST_CASE("record: samples that resemble their neighbours tell less, and drift is seen") {
+  // Ten at 10 us, then ten at 10.1: five batches of four have the medians 10, 10, 10.05, 10.1, 10.1. About the whole's
+  // 10.05 their sum of squares is 4 x 0.05^2, so the error is sqrt(0.01 / 4 / 5) / 10.05 = 0.22 %; noise as of
+  // independent samples: quartiles 10 and 10.1, 1.2533 x 0.1 / 1.349 / 10.05 / sqrt(20) = 0.207 %
+  std::vector<double> steps(10, 10.0);
+  steps.insert(steps.end(), 10, 10.1);
+  const Statistics s = statistics_of(steps);
+  CHECK(s.standard_error == doctest::Approx(std::sqrt(0.01 / 4 / 5) / 10.05));
+  CHECK(s.drift == doctest::Approx(0.01));
+  // a clock that falls: 2 % between the first third and the last, without noise
+  std::vector<double> falling;
+  for (int i = 0; i < 30; ++i) falling.push_back(10.0 + 0.3 * i / 29.0);
+  CHECK(statistics_of(falling).drifts);
+  CHECK(statistics_of(falling).drift == doctest::Approx(0.02).epsilon(0.05));
+  // noise of 5 % alone is no drift
+  std::vector<double> noisy;
+  Random random(3);
+  for (int i = 0; i < 30; ++i) noisy.push_back(10.0 * (1.0 + 0.05 * random.normal()));
+  CHECK(!statistics_of(noisy).drifts);
 }
 
 TEST_CASE("record: a last line that was cut off is left out, any other is an error with its line") {
@@ -127,14 +147,21 @@ TEST_CASE("records: become rows of the tables that fit and validate take") {
   failed.throttled.clear();
   failed.stop = Stop::kOutOfMemory;
   std::string text;
-  for (const Record& r : {product(1), attention, failed, pinned, pageable, product(2)}) text += to_json_line(r) + "\n";
+  Record loaded = product(3), hot = product(4);
+  loaded.point.shape.emplace_back("load_ms", 100);
+  hot.throttled = {0, 1, 2, 3};
+  for (const Record& r : {product(1), attention, failed, pinned, pageable, product(2), loaded, hot})
+    text += to_json_line(r) + "\n";
   const std::vector<MeasuredTable> tables = tables_of(parse_records(text, "m.jsonl"));
   REQUIRE(tables.size() == 3);
   CHECK(tables[0].op == "gemm");
   const CsvTable& gemm = tables[0].table;
-  REQUIRE(gemm.rows() == 2);  // what has no time is no row
+  REQUIRE(gemm.rows() == 4);  // what has no time is no row
   CHECK(gemm.number(1, gemm.column("m")) == 2);
-  CHECK(gemm.number(1, gemm.column("latency_us")) == 11.0);  // the throttled 30 us left out
+  CHECK(gemm.number(1, gemm.column("latency_us")) == 11.5);  // all samples count, throttled ones too
+  CHECK(gemm.at(1, gemm.column("timing")) == "cool");        // one of four was throttled
+  CHECK(gemm.at(2, gemm.column("timing")) == "served");      // measured under load
+  CHECK(gemm.at(3, gemm.column("timing")) == "served");      // held down all the time
   CHECK(gemm.at(0, gemm.column("engine")) == "roofcast-0.1.0");
   CHECK(gemm.mark(1, 0).line == 6);
   CHECK(tables[1].op == "attention_decode");
@@ -186,5 +213,5 @@ TEST_CASE("ceilings: the best of each kind beside the datasheet") {
   CHECK(found[1].name == "L2, read");
   CHECK(found[1].value == doctest::Approx(16777216.0 / 4e-6 / 1e12));
   CHECK(found[2].name == "kernel inside a graph");
-  CHECK(found[2].value == 11.0);
+  CHECK(found[2].value == 11.5);
 }

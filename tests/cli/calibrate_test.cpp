@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/base/temporary_folder.h"
+#include "tests/cli/made_up_products.h"
 #include "tests/cli/run_program.h"
 
 using roofcast::TemporaryFolder;
@@ -87,48 +88,13 @@ TEST_CASE("calibrate show takes every kind of GPU file: measured, carried over, 
 TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimate take") {
   // One product as every measurement of a made-up H100: time = 4 us + the larger of work and traffic.
   const TemporaryFolder folder;
-  std::string lines;
-  const auto add = [&](int m, int n, int k) {
-    const double work = 2.0 * m * n * k / 700e12, traffic = 2.0 * (1.0 * m * k + 1.0 * n * k + 1.0 * m * n) / 3e12;
-    const double us = 4.0 + 1e6 * std::max(work, traffic);
-    const nlohmann::json state{
-        {"sm_clock_mhz", 0}, {"memory_clock_mhz", 0}, {"temperature_c", 0}, {"power_w", 0}, {"throttled", false}};
-    lines += nlohmann::json{{"op", "gemm"},
-                            {"dtype", "bf16"},
-                            {"shape", {{"m", m}, {"n", n}, {"k", k}}},
-                            {"engine", "roofcast-0.1.0"},
-                            {"kernel", "made up"},
-                            {"stop", "converged"},
-                            {"note", ""},
-                            {"flops", 1},
-                            {"bytes", 1},
-                            {"commit", "x"},
-                            {"time", "2026-11-22T00:00:00Z"},
-                            {"repeats", 1},
-                            {"device",
-                             {{"name", "NVIDIA H100 80GB HBM3"},
-                              {"driver", "1"},
-                              {"cuda", "13.0"},
-                              {"compute_capability", "9.0"},
-                              {"sm_count", 132},
-                              {"devices", 1},
-                              {"memory_bytes", 85.0e9},
-                              {"l2_bytes", 52428800}}},
-                            {"before", state},
-                            {"after", state},
-                            {"throttled_samples", nlohmann::json::array()},
-                            {"samples_us", {us, us, us}}}
-                 .dump() +
-             "\n";
-  };
-  for (int m = 1; m <= 8192; m *= 2) {
-    for (const auto& [n, k] : {std::pair{4096, 4096}, {6144, 4096}, {28672, 4096}, {4096, 14336}}) add(m, n, k);
-  }
+  const std::string lines = roofcast::testing::made_up_products("cublaslt-13.1.0");
   const std::string path = folder.write("m.jsonl", lines), out = folder.path() + "/h100.yaml";
   const auto fitted =
       run_roofcast("calibrate fit " + quoted(path) + " --gpu h100-sxm --starts 1 --folds 0 --out " + quoted(out));
   REQUIRE(fitted.status == 0);
   CHECK(fitted.out.find("gemm.bf16") != std::string::npos);
+  CHECK(fitted.out.find("memory_bandwidth") != std::string::npos);
   const auto shown = run_roofcast("calibrate show " + quoted(out));
   CHECK(shown.status == 0);
   CHECK(shown.out.find("vllm gemm.bf16: memory") != std::string::npos);
@@ -140,7 +106,7 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
 
   const auto validated = run_roofcast("validate kernels --data " + quoted(path) + " --gpu " + quoted(out));
   CHECK(validated.status == 0);
-  CHECK(validated.out.find("roofcast-0.1.0 bf16 made up") != std::string::npos);
+  CHECK(validated.out.find("cublaslt-13.1.0 bf16 made up") != std::string::npos);
 
   // The same under another name, with a NaN, and with too few points: one line each.
   const auto fault = [&](const std::string& text, const std::string& flags) {
@@ -152,6 +118,14 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
   CHECK(fault(lines, "--gpu h200-sxm").status == 2);
   CHECK(fault(lines, "--gpu h100-sxm --op moe").out.find("holds no measurement of moe") != std::string::npos);
   CHECK(fault("", "--gpu h100-sxm").status == 2);
+  // a kernel of our own sets no engine's constants, and an unknown GPU has to be named
+  const auto ours = fault(roofcast::testing::made_up_products("roofcast-0.1.0"), "");
+  CHECK(ours.status == 0);
+  CHECK(ours.out.find("no row of gemm is of a kernel that vllm runs") != std::string::npos);
+  std::string other = lines;
+  for (std::size_t at = 0; (at = other.find("\"sm_count\":132", at)) != std::string::npos;)
+    other.replace(at, 14, "\"sm_count\":131");
+  CHECK(fault(other, "").out.find("--gpu: missing, and no shipped GPU has the 131 SMs and 85.0 GB") == 0);
 }
 
 TEST_CASE("calibrate fit refuses tables without times, without rows and with sizes of no GPU") {

@@ -44,7 +44,7 @@ TEST_CASE("attention rows: what a table says") {
   CHECK(rows[0].heads.kv_heads == 8);
   CHECK(rows[0].heads.value_dim == 128);
   CHECK(rows[0].heads.kv == Dtype::kFp8);
-  CHECK(rows[0].header.family == KernelFamily::kVllm);
+  CHECK(rows[0].header.maker == Maker::kVllm);
   CHECK(rows[0].header.latency.in(kMicrosecond) == doctest::Approx(40.5));
 }
 
