@@ -42,6 +42,16 @@ ROOFCAST_BOTH float e4m3_value(std::uint8_t code) {
   return (code & 0x80) ? -value : value;
 }
 
+/// Value of an e2m1 code, 0 ... 15: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and the same below zero (OCP Microscaling
+/// Formats, 5.3.3).
+ROOFCAST_BOTH float e2m1_value(int code) {
+  const int exponent = (code >> 1) & 3, mantissa = code & 1;
+  const float size = exponent == 0
+                         ? 0.5f * static_cast<float>(mantissa)
+                         : (1.0f + 0.5f * static_cast<float>(mantissa)) * static_cast<float>(1 << (exponent - 1));
+  return (code & 8) ? -size : size;
+}
+
 /// Where element e of 8 packed 4-bit weights lies: even ones in nibbles 0 to 3, odd ones in 4 to 7, so that one shift
 /// and one mask give a pair.
 ROOFCAST_BOTH constexpr int nibble_place(int e) { return e / 2 + 4 * (e % 2); }

@@ -1,4 +1,5 @@
-// NCCL's all-reduce over NVLink or PCIe, one process for all GPUs.
+// NCCL's all-reduce over NVLink or PCIe, one process for all GPUs. The calls are captured into one graph that spans the
+// GPUs (NCCL user guide, "Using NCCL with CUDA graphs"), so that the host launches once and its pace is not timed.
 
 #include <fmt/format.h>
 
@@ -30,19 +31,21 @@ class OnDevice {
 struct Rank {
   DeviceMemory in, out;
   std::unique_ptr<Stream> stream;
+  std::unique_ptr<Event> end;
 };
 
 class AllReduceCase final : public CudaCase {
  public:
-  AllReduceCase(const Context& context, const Point& point)
+  AllReduceCase(const Context& context, const Point& point, std::shared_ptr<const Nccl> nccl)
       : CudaCase(context),
         count_(static_cast<std::size_t>(point.number("elements"))),
-        nccl_(whole(point, "gpus")),
+        nccl_(std::move(nccl)),
         ranks_(static_cast<std::size_t>(point.number("gpus"))) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       const OnDevice on(static_cast<int>(i));
       Rank& rank = ranks_[i];
       rank.stream = std::make_unique<Stream>();
+      rank.end = std::make_unique<Event>();
       rank.in = DeviceMemory(count_ * 2);
       rank.out = DeviceMemory(count_ * 2);
       fill(*rank.stream, rank.in.as<void>(), count_, Fill::kBf16, kSeedX + static_cast<std::uint32_t>(i));
@@ -52,6 +55,7 @@ class AllReduceCase final : public CudaCase {
       streams_.push_back(*rank.stream);
     }
     bytes_ = Bytes{2.0 * static_cast<double>(count_)};
+    leave_warm();  // the input was written just before, by the product whose sum it is
   }
   ~AllReduceCase() override {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -60,14 +64,15 @@ class AllReduceCase final : public CudaCase {
     }
     (void)cudaSetDevice(context_.device);
   }
-  std::string engine() const override { return "nccl-" + nccl_.version(); }
-  std::string kernel() const override { return "ncclAllReduce"; }
+  std::string engine() const override { return "nccl-" + nccl_->version(); }
+  std::string kernel() const override { return "ncclAllReduce, captured"; }
   std::string check() override {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       const OnDevice on(static_cast<int>(i));
       poison(ranks_[i].out);
     }
-    reduce(1);
+    nccl_->all_reduce(in_, out_, count_, streams_);
+    for (const Rank& rank : ranks_) rank.stream->wait();
     const std::vector<std::uint64_t> places = sample_places(count_, 32, 1);
     std::vector<double> want(places.size(), 0.0);
     for (std::size_t p = 0; p < places.size(); ++p) {
@@ -81,42 +86,33 @@ class AllReduceCase final : public CudaCase {
     }
     return "";
   }
-  /// By events of the first rank: all ranks end together.
-  Seconds time(int repeats) override {
-    const OnDevice on(0);
-    if (!start_) {
-      start_ = std::make_unique<Event>();
-      stop_ = std::make_unique<Event>();
-    }
-    start_->record(streams_[0]);
-    reduce(repeats, false);
-    stop_->record(streams_[0]);
-    for (const Rank& rank : ranks_) rank.stream->wait();
-    return stop_->since(*start_) / repeats;
-  }
 
  private:
-  void reduce(int repeats, bool wait = true) {
-    for (int i = 0; i < repeats; ++i) nccl_.all_reduce(in_, out_, count_, streams_);
-    for (const Rank& rank : ranks_) {
-      if (wait) rank.stream->wait();
+  /// On the captured stream's behalf: every rank's stream begins after what the stream holds, and the stream goes on
+  /// when all have ended.
+  void enqueue(cudaStream_t stream, int) override {
+    fork_.record(stream);
+    for (const cudaStream_t rank : streams_) fork_.hold_back(rank);
+    nccl_->all_reduce(in_, out_, count_, streams_);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].end->record(streams_[i]);
+      ranks_[i].end->hold_back(stream);
     }
   }
-  void enqueue(cudaStream_t, int) override { reduce(1, false); }
 
   std::size_t count_;
-  Nccl nccl_;
+  std::shared_ptr<const Nccl> nccl_;
   std::vector<Rank> ranks_;
   std::vector<const void*> in_;
   std::vector<void*> out_;
   std::vector<cudaStream_t> streams_;
-  std::unique_ptr<Event> start_, stop_;
+  Event fork_;  ///< on the first device
 };
 
 }  // namespace
 
-std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point) {
-  return std::make_unique<AllReduceCase>(context, point);
+std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point, NcclGroups& groups) {
+  return std::make_unique<AllReduceCase>(context, point, groups.of(whole(point, "gpus")));
 }
 
 }  // namespace roofcast::cuda

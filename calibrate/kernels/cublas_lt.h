@@ -39,12 +39,14 @@ class CublasLt {
   decltype(&cublasLtDestroy) destroy_ = nullptr;
 };
 
-/// Throws Unsupported, or OutOfMemory, with the step that failed.
+/// Throws Unsupported, OutOfMemory or Failed, with the step.
 void check(cublasStatus_t status, const char* what);
 
-enum class ProductFormat { kBf16, kFp16, kFp8, kInt8 };
-std::size_t input_bytes(ProductFormat format);   ///< of one element of x and w
-std::size_t output_bytes(ProductFormat format);  ///< of y: bf16, fp16, bf16, int32
+/// kFp8Block: a scale for 128 of k of each row of x and for 128 x 128 of w, on Hopper. kNvfp4: a scale for 16 of k, on
+/// Blackwell. Both since cuBLASLt 12.9 and 12.8.
+enum class ProductFormat { kBf16, kFp16, kFp8, kFp8Block, kNvfp4, kInt8 };
+double input_bytes(ProductFormat format);        ///< of one element of x and w
+std::size_t output_bytes(ProductFormat format);  ///< of y: int32 of int8, 2 of all others
 
 /// y[m, n] = x[m, k] w[n, k]^T. All row by row, which cuBLAS reads as y^T[n, m] = w^T^T x^T, column by column.
 class LtProduct {
@@ -52,13 +54,15 @@ class LtProduct {
   LtProduct(std::shared_ptr<const CublasLt> lib, const Context& context, ProductFormat format, int m, int n, int k);
 
   void run(cudaStream_t stream, const void* x, const void* w, void* y) const;
-  std::string kernel() const;  ///< "cublasLt 130100 algorithm 66 tile 20 split 1"
+  std::string engine() const;  ///< "cublaslt-13.1.0"
+  std::string kernel() const;  ///< "algorithm 66 tile 20 split 1"
 
  private:
   using Desc = std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&cublasLtMatmulDescDestroy)>;
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, decltype(&cublasLtMatrixLayoutDestroy)>;
   Layout layout(cudaDataType_t type, int columns, int rows) const;
   void describe(ProductFormat format);
+  void scale(ProductFormat format, int m, int n, int k);
   void choose();
 
   std::shared_ptr<const CublasLt> lib_;
@@ -67,7 +71,7 @@ class LtProduct {
   Desc desc_;
   Layout w_, x_, y_;
   cublasLtMatmulAlgo_t algo_{};
-  DeviceMemory scales_;  ///< 1 and 1, for fp8
+  DeviceMemory w_scales_, x_scales_;  ///< all 1, so that their order plays no part
 };
 
 }  // namespace roofcast::cuda

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "calibrate/kernels/cuda_case.h"
@@ -50,24 +52,27 @@ class CudaBackend final : public Backend {
     cuda::check(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device), "asking for the device");
     nvml_.emplace(bus.data());
     describe();
-    require_memory();
     try {
       empty_kernel(context_->stream);
       context_->stream.wait();
-    } catch (const Unavailable&) {
+    } catch (const std::runtime_error& error) {
       throw Unavailable(
-          fmt::format("calibrate measure: {} has compute capability {}; this roofcast has no kernels for it",
-                      device_.name, device_.compute_capability));
+          fmt::format("calibrate measure: {} has compute capability {}; this roofcast has no kernels for it ({})",
+                      device_.name, device_.compute_capability, error.what()));
     }
+    require_memory();
     try {
       lt_ = std::make_shared<const CublasLt>();
-    } catch (const Unsupported&) {  // its points say so, one by one
+    } catch (const std::runtime_error& error) {  // its points say so, one by one
+      no_lt_ = error.what();
     }
   }
 
   Device device() const override { return device_; }
   DeviceState state() override { return nvml_->state(); }
   bool throttled() override { return nvml_->throttled(); }
+  bool sees_throttling() const override { return nvml_->sees_throttling(); }
+  void wait(Seconds time) override { std::this_thread::sleep_for(std::chrono::duration<double>(time.base())); }
   bool knows(const std::string&) const override { return true; }
   Seconds now() const override {
     return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()};
@@ -77,11 +82,13 @@ class CudaBackend final : public Backend {
     if (point.op == "stream" || point.op == "copy" || point.op == "launch") return make_memory_case(c, point);
     if (point.op == "tensor_rate") return make_rate_case(c, point);
     if (point.op == "elementwise") return make_elementwise_case(c, point);
+    const bool by_library = point.op == "decode_step" || (point.op == "gemm" && point.dtype != "int4_wo");
+    if (by_library && !lt_) throw Unsupported(no_lt_);
     if (point.op == "gemm" || point.op == "skinny_gemm") return make_product_case(c, point, lt_);
     if (point.op == "attention_decode" || point.op == "attention_prefill") return make_attention_case(c, point);
     if (point.op == "moe") return make_expert_case(c, point);
     if (point.op == "decode_step") return make_decode_step(c, point, lt_);
-    if (point.op == "all_reduce") return make_all_reduce_case(c, point);
+    if (point.op == "all_reduce") return make_all_reduce_case(c, point, nccl_);
     throw Unsupported("no kernel of " + point.op);
   }
 
@@ -107,19 +114,31 @@ class CudaBackend final : public Backend {
     if (free_ < kLeastMemory)
       throw Unavailable(fmt::format("calibrate measure: {:.1f} GB of the memory of {} are free, {:.0f} are needed",
                                     free_ / 1e9, device_.name, kLeastMemory / 1e9));
-    context_->flush = DeviceMemory(2 * context_->l2_bytes());
-    context_->workspace = DeviceMemory(std::size_t{64} << 20);
+    context_->flush = DeviceMemory(std::max<std::size_t>(2 * context_->l2_bytes(), 16));
+    fill(context_->stream, context_->flush.as<void>(), context_->flush.bytes() / 4, Fill::kWords, 1);
+    context_->flush_sums = DeviceMemory(read_sums(kFlushBlocksPerSm * context_->sms()) * sizeof(std::uint32_t));
+    // as PyTorch gives cuBLAS on Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp)
+    context_->workspace = DeviceMemory(std::size_t{32} << 20);
   }
 
   std::unique_ptr<Context> context_;
   std::optional<Nvml> nvml_;
   std::shared_ptr<const CublasLt> lt_;
+  std::string no_lt_;  ///< why it is null
+  NcclGroups nccl_;    ///< joined once: it takes seconds
   Device device_;
   double free_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cuda_backend(int device) { return std::make_unique<CudaBackend>(device); }
+std::unique_ptr<Backend> open_cuda_backend(int device) {
+  try {
+    return std::make_unique<CudaBackend>(device);
+  } catch (const std::runtime_error& error) {  // of whatever kind: without the device nothing goes on
+    const std::string why = error.what();
+    throw Unavailable(why.starts_with("calibrate measure: ") ? why : "calibrate measure: " + why);
+  }
+}
 
 }  // namespace roofcast

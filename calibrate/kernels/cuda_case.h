@@ -7,6 +7,8 @@
 
 #include "calibrate/kernels/cublas_lt.h"
 #include "calibrate/kernels/cuda_runtime.h"
+#include "calibrate/kernels/nccl.h"
+#include "calibrate/start_gate.h"
 
 namespace roofcast::cuda {
 
@@ -19,6 +21,8 @@ class CudaCase : public Case {
   /// A graph of `repeats` calls, slot after slot. Before it L2 is flushed, unless the case is to find it warm, and the
   /// device is kept busy until all is queued, so that no launch from the host is timed.
   Seconds time(int repeats) override;
+  /// `count` such graphs back to back, an event after each.
+  std::vector<Seconds> series(int repeats, int count, Seconds call, const std::function<void()>& meanwhile) override;
 
  protected:
   /// One call on slot `slot`.
@@ -34,12 +38,18 @@ class CudaCase : public Case {
   Bytes bytes_{};
 
  private:
+  void capture(int repeats);
   int slots_ = 1, captured_ = 0;
   bool cold_ = true;
   Graph graph_;
+  StartGate gate_;
 };
 
 inline constexpr std::uint32_t kSeedX = 101, kSeedW = 102, kSeedV = 103, kSeedScale = 104;
+
+/// Reads twice L2: no line of earlier work is left, and none that is still to be written back.
+void flush(const Context& context);
+inline constexpr int kFlushBlocksPerSm = 4;
 
 int whole(const Point& point, std::string_view name);  ///< as an int; Unsupported beyond
 
@@ -52,6 +62,6 @@ std::unique_ptr<Case> make_product_case(const Context& context, const Point& poi
                                         std::shared_ptr<const CublasLt> lib);
 std::unique_ptr<Case> make_expert_case(const Context& context, const Point& point);  // moe
 std::unique_ptr<Case> make_decode_step(const Context& context, const Point& point, std::shared_ptr<const CublasLt> lib);
-std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point);
+std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point, NcclGroups& groups);
 
 }  // namespace roofcast::cuda

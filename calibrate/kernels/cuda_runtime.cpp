@@ -7,12 +7,47 @@
 
 namespace roofcast::cuda {
 
+namespace {
+
+/// After these "any further CUDA work will return the same error" (CUDA runtime API, cudaError_t), or there is no
+/// device.
+bool ends_process(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInitializationError:
+    case cudaErrorCudartUnloading:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+    case cudaErrorContained:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // a failed allocation is not to be found again by the next call
   const std::string text = fmt::format("CUDA: {}: {}", what, cudaGetErrorString(status));
   if (status == cudaErrorMemoryAllocation) throw OutOfMemory(text);
-  throw Unavailable(text);
+  if (ends_process(status)) throw Unavailable(text);
+  throw Failed(text);
 }
 
 DeviceMemory::DeviceMemory(std::size_t bytes) : bytes_(bytes) {
@@ -37,8 +72,10 @@ Seconds Event::since(const Event& start) const {
 void Graph::finish(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream, &graph), "ending a graph");
+  if (!graph) throw Failed("CUDA: ending a graph: it is empty");
   const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
   (void)cudaGraphDestroy(graph);
+  if (status != cudaSuccess) executable_ = nullptr;
   check(status, "instantiating a graph");
   check(cudaGraphUpload(executable_, stream), "uploading a graph");
 }

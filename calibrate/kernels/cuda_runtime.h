@@ -13,7 +13,8 @@
 
 namespace roofcast::cuda {
 
-/// Throws OutOfMemory for a failed allocation, else Unavailable "CUDA: what: why": the device is of no further use.
+/// Throws OutOfMemory for a failed allocation, Unavailable where the device is of no further use to this process, else
+/// Failed: "CUDA: what: why".
 void check(cudaError_t status, const char* what);
 
 class DeviceMemory {
@@ -56,11 +57,15 @@ class Stream {
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_), "making an event"); }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  ~Event() { (void)cudaEventDestroy(event_); }
+  ~Event() {
+    if (event_) (void)cudaEventDestroy(event_);
+  }
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "recording an event"); }
   void wait() const { check(cudaEventSynchronize(event_), "running kernels"); }
+  void hold_back(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "joining streams"); }
   Seconds since(const Event& start) const;
 
  private:
@@ -104,8 +109,9 @@ struct Context {
   cudaDeviceProp properties{};
   Stream stream;
   Event start, stop;
-  DeviceMemory flush;      ///< twice L2: writing it drives everything else out
-  DeviceMemory workspace;  ///< of library kernels, 64 MiB
+  DeviceMemory flush;       ///< twice L2: reading it drives everything else out, written back before
+  DeviceMemory flush_sums;  ///< what that read puts out
+  DeviceMemory workspace;   ///< of library kernels, 32 MiB
   int sms() const { return properties.multiProcessorCount; }
   std::size_t l2_bytes() const { return static_cast<std::size_t>(properties.l2CacheSize); }
   int capability() const { return 10 * properties.major + properties.minor; }  ///< 90

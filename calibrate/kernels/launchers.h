@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "calibrate/random_data.h"
+
 namespace roofcast::cuda {
 
 using Bf16 = std::uint16_t;
@@ -19,10 +21,12 @@ void empty_kernel(cudaStream_t stream);
 /// Keeps the device busy, so that what follows is queued before it starts.
 void spin(cudaStream_t stream, std::uint64_t nanoseconds);
 
-void read(cudaStream_t stream, int blocks, const void* in, std::size_t bytes, std::uint32_t* sums);
+/// Streams, `rounds` times over the same bytes within one kernel: of what L2 holds, one pass is over before its launch
+/// is.
+void read(cudaStream_t stream, int blocks, const void* in, std::size_t bytes, std::uint32_t* sums, int rounds = 1);
 std::size_t read_sums(int blocks);  ///< words that it writes
-void write(cudaStream_t stream, int blocks, void* out, std::size_t bytes, std::uint32_t pattern);
-void copy(cudaStream_t stream, int blocks, const void* in, void* out, std::size_t bytes);
+void write(cudaStream_t stream, int blocks, void* out, std::size_t bytes, std::uint32_t pattern, int rounds = 1);
+void copy(cudaStream_t stream, int blocks, const void* in, void* out, std::size_t bytes, int rounds = 1);
 
 void rmsnorm(cudaStream_t stream, const Bf16* x, const Bf16* w, Bf16* out, int rows, int width, float epsilon);
 void rope(cudaStream_t stream, const Bf16* x, const float* table, Bf16* out, int rows, int width);
@@ -58,8 +62,16 @@ struct RateRun {
 };
 double rate_flops(const RateRun& run);
 inline constexpr int kRateColumns = 128;  ///< of the second factor; mma uses 8 of them
-/// a [16][8] words, b [128][8] words: rows of 32 bytes along k. d [16][128] fp32 of one warp: rounds x 8 x a b^T; mma
-/// fills the first 8 columns. `sink` [blocks 256] keeps the rest from being left out.
+inline constexpr int kRateSets = 4;       ///< of factors, taken in turn
+inline constexpr int kRateUnroll = 8;     ///< instructions of a round
+/// Which factors instruction `u` of a round multiplies.
+struct RateSets {
+  int a, b;
+};
+ROOFCAST_BOTH constexpr RateSets rate_sets(int u) { return {u % kRateSets, u / 2 % kRateSets}; }
+/// a [sets][16][8] words, b [sets][128][8] words: rows of 32 bytes along k. d [16][128] fp32 of one warp: rounds x the
+/// sum of a b^T over a round's instructions; mma fills the first 8 columns. `sink` [blocks 256] keeps the rest from
+/// being left out.
 void run_rate(cudaStream_t stream, const RateRun& run, const std::uint32_t* a, const std::uint32_t* b, float* d,
               float* sink);
 

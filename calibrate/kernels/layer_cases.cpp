@@ -59,8 +59,8 @@ class RateCase final : public CudaCase {
   RateCase(const Context& context, const Point& point)
       : CudaCase(context),
         run_{rate_format(point.dtype), point.word("instruction") == "wgmma", 2 * context.sms(), 2048},
-        a_(random_rows(run_.format, 16, kSeedX)),
-        b_(random_rows(run_.format, kRateColumns, kSeedW)),
+        a_(random_rows(run_.format, kRateSets * 16, kSeedX)),
+        b_(random_rows(run_.format, kRateSets * kRateColumns, kSeedW)),
         d_(16 * kRateColumns * sizeof(float)),
         sink_(static_cast<std::size_t>(run_.blocks) * 256 * sizeof(float)) {
     if (run_.wgmma && context.properties.major != 9)
@@ -73,7 +73,7 @@ class RateCase final : public CudaCase {
     leave_warm();
   }
   std::string kernel() const override { return run_.wgmma ? "wgmma m64n128" : "mma m16n8"; }
-  /// Two rounds of eight: d = 16 a b^T.
+  /// Two rounds: d is twice the sum of a b^T over the instructions of one.
   std::string check() override {
     poison(d_);
     RateRun few = run_;
@@ -88,7 +88,13 @@ class RateCase final : public CudaCase {
       for (std::size_t column = 0; column < columns; ++column) {
         places.push_back(row * kRateColumns + column);
         const auto value = [](const std::vector<double>& of) { return [&of](std::uint64_t i) { return of[i]; }; };
-        want.push_back(16.0 * reference_dot(a_.values[row].size(), value(a_.values[row]), value(b_.values[column])));
+        double sum = 0;
+        for (int u = 0; u < kRateUnroll; ++u) {
+          const std::vector<double>& a = a_.values[static_cast<std::size_t>(rate_sets(u).a) * 16 + row];
+          const std::vector<double>& b = b_.values[static_cast<std::size_t>(rate_sets(u).b) * kRateColumns + column];
+          sum += reference_dot(a.size(), value(a), value(b));
+        }
+        want.push_back(2.0 * sum);
       }
     }
     return differs(fetch(d_.as<float>(), places), want, 0.01, 10);

@@ -73,20 +73,22 @@ void spin(cudaStream_t stream, std::uint64_t nanoseconds) {
   check(cudaGetLastError(), "launching a kernel");
 }
 
-void read(cudaStream_t stream, int blocks, const void* in, std::size_t bytes, std::uint32_t* sums) {
-  kernels::read_kernel<<<blocks, kernels::kStreamThreads, 0, stream>>>(static_cast<const uint4*>(in), bytes / 16, sums);
+void read(cudaStream_t stream, int blocks, const void* in, std::size_t bytes, std::uint32_t* sums, int rounds) {
+  kernels::read_kernel<<<blocks, kernels::kStreamThreads, 0, stream>>>(static_cast<const uint4*>(in), bytes / 16, sums,
+                                                                       rounds);
   check(cudaGetLastError(), "launching a read");
 }
 std::size_t read_sums(int blocks) { return static_cast<std::size_t>(blocks) * (kernels::kStreamThreads / 32); }
 
-void write(cudaStream_t stream, int blocks, void* out, std::size_t bytes, std::uint32_t pattern) {
-  kernels::write_kernel<<<blocks, kernels::kStreamThreads, 0, stream>>>(static_cast<uint4*>(out), bytes / 16, pattern);
+void write(cudaStream_t stream, int blocks, void* out, std::size_t bytes, std::uint32_t pattern, int rounds) {
+  kernels::write_kernel<<<blocks, kernels::kStreamThreads, 0, stream>>>(static_cast<uint4*>(out), bytes / 16, pattern,
+                                                                        rounds);
   check(cudaGetLastError(), "launching a write");
 }
 
-void copy(cudaStream_t stream, int blocks, const void* in, void* out, std::size_t bytes) {
+void copy(cudaStream_t stream, int blocks, const void* in, void* out, std::size_t bytes, int rounds) {
   kernels::copy_kernel<<<blocks, kernels::kStreamThreads, 0, stream>>>(static_cast<const uint4*>(in),
-                                                                       static_cast<uint4*>(out), bytes / 16);
+                                                                       static_cast<uint4*>(out), bytes / 16, rounds);
   check(cudaGetLastError(), "launching a copy");
 }
 

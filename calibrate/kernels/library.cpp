@@ -5,7 +5,7 @@
 namespace roofcast::cuda {
 
 Library::Library(const std::vector<std::string>& names) {
-  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/usr/local/nvidia/lib64/"}) {
+  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/", "/usr/local/nvidia/lib64/"}) {
     for (const std::string& name : names) {
       if (!handle_) handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/grid.h"
 #include "calibrate/kernels/cuda_case.h"
 #include "calibrate/kernels/launchers.h"
 #include "calibrate/random_data.h"
@@ -35,10 +36,16 @@ class StreamCase final : public CudaCase {
     }
     if (writes) out_ = DeviceMemory(size_);
     context_.stream.wait();
-    bytes_ = Bytes{static_cast<double>(size_) * ((reads ? 1 : 0) + (writes ? 1 : 0))};
-    if (bytes_.base() <= 0.5 * static_cast<double>(context_.l2_bytes())) leave_warm();
+    const double set = static_cast<double>(size_) * ((reads ? 1 : 0) + (writes ? 1 : 0));
+    if (set <= 0.5 * static_cast<double>(context_.l2_bytes())) {
+      leave_warm();
+      rounds_ = rounds_in_l2(Bytes{set});
+    }
+    bytes_ = Bytes{set * rounds_};
   }
-  std::string kernel() const override { return fmt::format("{} blocks of 512 threads, 16 bytes an access", blocks_); }
+  std::string kernel() const override {
+    return fmt::format("{} blocks of 512 threads, 16 bytes an access, {} rounds a launch", blocks_, rounds_);
+  }
   std::string check() override {
     poison(sums_);
     if (out_.bytes() > 0) poison(out_);
@@ -49,7 +56,7 @@ class StreamCase final : public CudaCase {
     std::vector<double> want;
     for (const std::uint64_t i : places)
       want.push_back(kind_ == "copy" ? random_bits(kSeedX, i)
-                     : i % 4 == 3    ? kPattern
+                     : i % 4 == 3    ? kPattern + static_cast<std::uint32_t>(rounds_ - 1)
                                      : static_cast<std::uint32_t>(i / 4));
     return differs(got, want, 1e-12, 50);
   }
@@ -60,7 +67,7 @@ class StreamCase final : public CudaCase {
   /// The first 4 MiB: the whole would take the CPU too long.
   std::string check_read() {
     const std::size_t part = std::min<std::size_t>(size_, 4 << 20);
-    read(context_.stream, blocks_, in_.as<void>(), part, sums_.as<std::uint32_t>());
+    read(context_.stream, blocks_, in_.as<void>(), part, sums_.as<std::uint32_t>(), 3);
     context_.stream.wait();
     std::vector<std::uint32_t> sums(read_sums(blocks_));
     cuda::check(cudaMemcpy(sums.data(), sums_.as<void>(), sums.size() * 4, cudaMemcpyDeviceToHost), "reading a result");
@@ -70,14 +77,14 @@ class StreamCase final : public CudaCase {
     return all == 0 ? "" : "the exclusive or of all words is wrong";
   }
   void enqueue(cudaStream_t stream, int) override {
-    if (kind_ == "read") return read(stream, blocks_, in_.as<void>(), size_, sums_.as<std::uint32_t>());
-    if (kind_ == "write") return write(stream, blocks_, out_.as<void>(), size_, kPattern);
-    copy(stream, blocks_, in_.as<void>(), out_.as<void>(), size_);
+    if (kind_ == "read") return read(stream, blocks_, in_.as<void>(), size_, sums_.as<std::uint32_t>(), rounds_);
+    if (kind_ == "write") return write(stream, blocks_, out_.as<void>(), size_, kPattern, rounds_);
+    copy(stream, blocks_, in_.as<void>(), out_.as<void>(), size_, rounds_);
   }
 
   std::string kind_;
   std::size_t size_;
-  int blocks_;
+  int blocks_, rounds_ = 1;
   DeviceMemory sums_, in_, out_;
 };
 

@@ -23,7 +23,9 @@ Nccl::Nccl(int gpus) : library_({"libnccl.so.2"}), ranks_(static_cast<std::size_
   check(get_version_(&version_), "asking for its version");
   std::vector<int> devices(ranks_.size());
   std::iota(devices.begin(), devices.end(), 0);
-  check(init_all_(ranks_.data(), gpus, devices.data()), "joining the GPUs");
+  const int joined = init_all_(ranks_.data(), gpus, devices.data());
+  if (joined != 0) ranks_.assign(ranks_.size(), nullptr);  // nothing to leave again
+  check(joined, "joining the GPUs");
 }
 
 Nccl::~Nccl() {
@@ -33,7 +35,7 @@ Nccl::~Nccl() {
 }
 
 void Nccl::check(int result, const char* what) const {
-  if (result != 0) throw Unsupported(fmt::format("NCCL: {}: error {}", what, result));
+  if (result != 0) throw Failed(fmt::format("NCCL: {}: error {}", what, result));
 }
 
 std::string Nccl::version() const {
@@ -43,9 +45,12 @@ std::string Nccl::version() const {
 void Nccl::all_reduce(const std::vector<const void*>& in, const std::vector<void*>& out, std::size_t count,
                       const std::vector<cudaStream_t>& streams) const {
   check(group_start_(), "beginning a group");
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
-    check(all_reduce_(in[i], out[i], count, kBfloat16, kSum, ranks_[i], streams[i]), "all-reduce");
-  check(group_end_(), "ending a group");
+  int result = 0;
+  for (std::size_t i = 0; i < ranks_.size() && result == 0; ++i)
+    result = all_reduce_(in[i], out[i], count, kBfloat16, kSum, ranks_[i], streams[i]);
+  const int ended = group_end_();  // a group that was begun is ended, whatever came between
+  check(result, "all-reduce");
+  check(ended, "ending a group");
 }
 
 }  // namespace roofcast::cuda

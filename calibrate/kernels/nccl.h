@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace roofcast::cuda {
 
 class Nccl {
  public:
-  /// Joins devices 0 ... gpus - 1. Throws Unsupported where the library is missing or refuses.
+  /// Joins devices 0 ... gpus - 1. Throws Unsupported where the library is missing, Failed where it refuses.
   explicit Nccl(int gpus);
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
@@ -38,6 +40,19 @@ class Nccl {
   int (*group_start_)() = nullptr;
   int (*group_end_)() = nullptr;
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
+};
+
+/// Communicators by their number of GPUs, each made when it is first asked for and kept.
+class NcclGroups {
+ public:
+  std::shared_ptr<const Nccl> of(int gpus) {
+    std::shared_ptr<const Nccl>& group = groups_[gpus];
+    if (!group) group = std::make_shared<const Nccl>(gpus);
+    return group;
+  }
+
+ private:
+  std::map<int, std::shared_ptr<const Nccl>> groups_;
 };
 
 }  // namespace roofcast::cuda

@@ -15,6 +15,7 @@ class Nvml {
   explicit Nvml(const std::string& pci_bus_id);
   DeviceState state() const;
   bool throttled() const;  ///< alone: reading the power takes long
+  bool sees_throttling() const { return reasons_ != nullptr; }
   std::string driver_version() const;
 
  private:

@@ -18,6 +18,8 @@ ProductFormat format_of(const std::string& dtype) {
   if (dtype == "bf16") return ProductFormat::kBf16;
   if (dtype == "fp16") return ProductFormat::kFp16;
   if (dtype == "fp8") return ProductFormat::kFp8;
+  if (dtype == "fp8_block") return ProductFormat::kFp8Block;
+  if (dtype == "nvfp4") return ProductFormat::kNvfp4;
   if (dtype == "int8") return ProductFormat::kInt8;
   throw Unsupported("no product in " + dtype);
 }
@@ -29,7 +31,10 @@ Fill fill_of(ProductFormat format) {
     case ProductFormat::kFp16:
       return Fill::kFp16;
     case ProductFormat::kFp8:
+    case ProductFormat::kFp8Block:
       return Fill::kE4m3;
+    case ProductFormat::kNvfp4:
+      return Fill::kWords;  // eight codes a word, each a number
     case ProductFormat::kInt8:
       return Fill::kInt8;
   }
@@ -39,7 +44,12 @@ Fill fill_of(ProductFormat format) {
 Element element_of(ProductFormat format, std::uint32_t seed, std::uint64_t offset) {
   if (format == ProductFormat::kInt8)
     return [=](std::uint64_t i) { return static_cast<double>(random_byte(seed, offset + i)); };
-  if (format == ProductFormat::kFp8)
+  if (format == ProductFormat::kNvfp4)
+    return [=](std::uint64_t i) {
+      const std::uint64_t at = offset + i;
+      return static_cast<double>(e2m1_value(nibble_of(random_bits(seed, at / 8), static_cast<int>(at % 8))));
+    };
+  if (format == ProductFormat::kFp8 || format == ProductFormat::kFp8Block)
     return [=](std::uint64_t i) { return static_cast<double>(e4m3_value(random_e4m3(seed, offset + i))); };
   return [=](std::uint64_t i) { return static_cast<double>(random_unit(seed, offset + i)); };
 }
@@ -55,11 +65,11 @@ class ProductCase : public CudaCase {
         k_(whole(point, "k")),
         weight_bytes_(static_cast<std::size_t>(static_cast<double>(elements(n_, k_)) * weight_bits / 8.0)) {
     flops_ = Flops{2.0 * m_ * static_cast<double>(n_) * k_};
-    x_ = DeviceMemory(elements(m_, k_) * input_bytes(format));
+    x_ = DeviceMemory(bytes_of(format, elements(m_, k_)));
     y_ = DeviceMemory(elements(m_, n_) * output_bytes(format));
     slots_ = static_cast<std::size_t>(rotate(weight_bytes_));
     w_ = DeviceMemory(slots_ * weight_bytes_);
-    fill(context_.stream, x_.as<void>(), elements(m_, k_), fill_of(format), kSeedX);
+    fill(context_.stream, x_.as<void>(), filled(format, elements(m_, k_)), fill_of(format), kSeedX);
     bytes_ = Bytes{static_cast<double>(x_.bytes() + y_.bytes() + weight_bytes_)};
   }
   std::string check() override {
@@ -71,13 +81,21 @@ class ProductCase : public CudaCase {
     for (const std::uint64_t i : places)
       want.push_back(reference_dot(k, element_of(format_, kSeedX, i / n * k), weight(i % n * k)));
     // fp8 is added up in about 14 bits on some GPUs, by the fast accumulation that engines ask for
-    const double relative = format_ == ProductFormat::kFp8 ? 0.03 : format_ == ProductFormat::kInt8 ? 1e-9 : 0.003;
+    const bool fp8 = format_ == ProductFormat::kFp8 || format_ == ProductFormat::kFp8Block;
+    const double relative = fp8 ? 0.03 : format_ == ProductFormat::kInt8 ? 1e-9 : 0.003;
     return differs(read_output(places), want, relative, format_ == ProductFormat::kInt8 ? 40 : 7);
   }
 
  protected:
   static std::size_t elements(int rows, int columns) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  }
+  static std::size_t bytes_of(ProductFormat format, std::size_t elements) {
+    return static_cast<std::size_t>(static_cast<double>(elements) * input_bytes(format));
+  }
+  /// What fill() counts: words of eight elements for nvfp4.
+  static std::size_t filled(ProductFormat format, std::size_t elements) {
+    return format == ProductFormat::kNvfp4 ? elements / 8 : elements;
   }
   /// Of slot 0, from an element on.
   virtual Element weight(std::uint64_t offset) const { return element_of(format_, kSeedW, offset); }
@@ -99,12 +117,12 @@ class ProductCase : public CudaCase {
 class LtCase final : public ProductCase {
  public:
   LtCase(const Context& context, const Point& point, std::shared_ptr<const CublasLt> lib)
-      : ProductCase(context, point, format_of(point.dtype),
-                    8.0 * static_cast<double>(input_bytes(format_of(point.dtype)))),
+      : ProductCase(context, point, format_of(point.dtype), 8.0 * input_bytes(format_of(point.dtype))),
         product_(std::move(lib), context, format_, m_, n_, k_) {
-    fill(context_.stream, w_.as<void>(), slots_ * elements(n_, k_), fill_of(format_), kSeedW);
+    fill(context_.stream, w_.as<void>(), filled(format_, slots_ * elements(n_, k_)), fill_of(format_), kSeedW);
     context_.stream.wait();
   }
+  std::string engine() const override { return product_.engine(); }
   std::string kernel() const override { return product_.kernel(); }
 
  private:
@@ -268,7 +286,6 @@ std::unique_ptr<Case> make_product_case(const Context& context, const Point& poi
                                         std::shared_ptr<const CublasLt> lib) {
   if (point.op == "skinny_gemm") return std::make_unique<SkinnyCase>(context, point);
   if (point.dtype == "int4_wo") return std::make_unique<Int4Case>(context, point);
-  if (!lib) throw Unsupported("libcublasLt.so.13 was not found");
   return std::make_unique<LtCase>(context, point, std::move(lib));
 }
 std::unique_ptr<Case> make_expert_case(const Context& context, const Point& point) {

@@ -45,41 +45,53 @@ __device__ __forceinline__ void load_eight(uint4 (&v)[kStreamUnroll], const uint
 }
 
 /// One word a warp in `sums`: the exclusive or of all it read, so that nothing can be left out.
-__global__ void __launch_bounds__(kStreamThreads) read_kernel(const uint4* in, std::size_t count, std::uint32_t* sums) {
+/// `rounds` times over, an odd number: what cancels out otherwise does not.
+__global__ void __launch_bounds__(kStreamThreads)
+    read_kernel(const uint4* in, std::size_t count, std::uint32_t* sums, int rounds) {
   uint4 sum{0, 0, 0, 0};
-  stream_over(count, [&](std::size_t first, auto extent) {
-    uint4 v[kStreamUnroll];
-    load_eight<decltype(extent)>(v, in, first, count);
+  for (int round = 0; round < rounds; ++round) {
+    stream_over(count, [&](std::size_t first, auto extent) {
+      uint4 v[kStreamUnroll];
+      load_eight<decltype(extent)>(v, in, first, count);
 #pragma unroll
-    for (int i = 0; i < kStreamUnroll; ++i) sum = xor_of(sum, v[i]);
-  });
+      for (int i = 0; i < kStreamUnroll; ++i) sum = xor_of(sum, v[i]);
+    });
+  }
   std::uint32_t word = sum.x ^ sum.y ^ sum.z ^ sum.w;
   for (int mask = 16; mask > 0; mask /= 2) word ^= shuffle_xor(word, mask);
   if (threadIdx.x % 32 == 0) sums[(blockIdx.x * kStreamThreads + threadIdx.x) / 32] = word;
 }
 
-/// Word i becomes {i, i, i, pattern}, i its low 32 bits.
-__global__ void __launch_bounds__(kStreamThreads) write_kernel(uint4* out, std::size_t count, std::uint32_t pattern) {
-  stream_over(count, [&](std::size_t first, auto extent) {
+/// Word i becomes {i, i, i, pattern + rounds - 1}, i its low 32 bits; each round writes another last word.
+__global__ void __launch_bounds__(kStreamThreads)
+    write_kernel(uint4* out, std::size_t count, std::uint32_t pattern, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    stream_over(count, [&](std::size_t first, auto extent) {
 #pragma unroll
-    for (int i = 0; i < kStreamUnroll; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
-      const auto low = static_cast<std::uint32_t>(at);
-      if (decltype(extent)::kIs || at < count) out[at] = uint4{low, low, low, pattern};
-    }
-  });
+      for (int i = 0; i < kStreamUnroll; ++i) {
+        const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
+        const auto low = static_cast<std::uint32_t>(at);
+        if (decltype(extent)::kIs || at < count)
+          out[at] = uint4{low, low, low, pattern + static_cast<std::uint32_t>(round)};
+      }
+    });
+  }
 }
 
-__global__ void __launch_bounds__(kStreamThreads) copy_kernel(const uint4* in, uint4* out, std::size_t count) {
-  stream_over(count, [&](std::size_t first, auto extent) {
-    uint4 v[kStreamUnroll];
-    load_eight<decltype(extent)>(v, in, first, count);
+/// `rounds` times over; loads are volatile, so none is left out.
+__global__ void __launch_bounds__(kStreamThreads)
+    copy_kernel(const uint4* in, uint4* out, std::size_t count, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    stream_over(count, [&](std::size_t first, auto extent) {
+      uint4 v[kStreamUnroll];
+      load_eight<decltype(extent)>(v, in, first, count);
 #pragma unroll
-    for (int i = 0; i < kStreamUnroll; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
-      if (decltype(extent)::kIs || at < count) out[at] = v[i];
-    }
-  });
+      for (int i = 0; i < kStreamUnroll; ++i) {
+        const std::size_t at = first + static_cast<std::size_t>(i) * kStreamThreads;
+        if (decltype(extent)::kIs || at < count) out[at] = v[i];
+      }
+    });
+  }
 }
 
 constexpr int kRowThreads = 256;

@@ -1,4 +1,5 @@
-// Matrix units as fast as they go: operands in registers, and for wgmma the second factor in shared memory.
+// Matrix units as fast as they go: operands in registers, and for wgmma the second factor in shared memory. They change
+// from one instruction to the next, as in a product: the same ones again toggle few bits, run cooler and faster.
 // Hopper's wgmma assembles for sm_90a alone; elsewhere the case is refused before it runs. Blackwell's own instructions
 // are left to cuBLASLt.
 
@@ -8,7 +9,7 @@
 namespace roofcast::cuda {
 namespace {
 
-constexpr int kThreads = 256, kUnroll = 8;
+constexpr int kThreads = 256, kUnroll = kRateUnroll;
 
 /// Columns of d that one instruction makes, and k of the format: 32 bytes of a row.
 constexpr int k_of(RateFormat format) { return format == RateFormat::kBf16 || format == RateFormat::kFp16 ? 16 : 32; }
@@ -27,7 +28,7 @@ struct Accumulator<RateFormat::kInt8> {
                : "+" letter(d[0]), "+" letter(d[1]), "+" letter(d[2]), "+" letter(d[3])                             \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
-/// volatile: eight of them with the same factors must stay eight.
+/// volatile: all of them must stay.
 template <RateFormat format, class T>
 __device__ __forceinline__ void mma(T (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (format == RateFormat::kBf16) ROOFCAST_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
@@ -48,13 +49,16 @@ template <RateFormat format>
 __global__ void __launch_bounds__(kThreads)
     mma_rate(const std::uint32_t* a_words, const std::uint32_t* b_words, float* d_out, float* sink, int rounds) {
   const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-  std::uint32_t a[4], b[2];
-  load_a(a, a_words);
-  for (int i = 0; i < 2; ++i) b[i] = b_words[g * 8 + t + 4 * i];
+  std::uint32_t a[kRateSets][4], b[kRateSets][2];
+#pragma unroll
+  for (int set = 0; set < kRateSets; ++set) {
+    load_a(a[set], a_words + set * 16 * 8);
+    for (int i = 0; i < 2; ++i) b[set][i] = b_words[(set * kRateColumns + g) * 8 + t + 4 * i];
+  }
   typename Accumulator<format>::Type d[kUnroll][4] = {};
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) mma<format>(d[u], a, b);
+    for (int u = 0; u < kUnroll; ++u) mma<format>(d[u], a[rate_sets(u).a], b[rate_sets(u).b]);
   }
   float all = 0.0f;
 #pragma unroll
@@ -113,22 +117,27 @@ template <RateFormat format>
 __global__ void __launch_bounds__(kThreads)
     wgmma_rate(const std::uint32_t* a_words, const std::uint32_t* b_words, float* d_out, float* sink, int rounds) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  __shared__ __align__(1024) std::uint32_t shared[kRateColumns * 8];
-  for (int i = static_cast<int>(threadIdx.x); i < kRateColumns * 8; i += kThreads) {
-    const int row = i / 8, word = i % 8;
-    shared[row / 8 * 64 + word / 4 * 32 + row % 8 * 4 + word % 4] = b_words[i];
+  constexpr int kSetWords = kRateColumns * 8;
+  __shared__ __align__(1024) std::uint32_t shared[kRateSets * kSetWords];
+  for (int i = static_cast<int>(threadIdx.x); i < kRateSets * kSetWords; i += kThreads) {
+    const int row = i % kSetWords / 8, word = i % 8;
+    shared[i / kSetWords * kSetWords + row / 8 * 64 + word / 4 * 32 + row % 8 * 4 + word % 4] = b_words[i];
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
-  std::uint32_t a[4];
-  load_a(a, a_words);
-  const std::uint64_t start = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  const std::uint64_t b = ((start & 0x3FFFFu) >> 4) | (std::uint64_t{128 >> 4} << 16) | (std::uint64_t{256 >> 4} << 32);
+  std::uint32_t a[kRateSets][4];
+  std::uint64_t b[kRateSets];
+#pragma unroll
+  for (int set = 0; set < kRateSets; ++set) {
+    load_a(a[set], a_words + set * 16 * 8);
+    const std::uint64_t start = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared + set * kSetWords));
+    b[set] = ((start & 0x3FFFFu) >> 4) | (std::uint64_t{128 >> 4} << 16) | (std::uint64_t{256 >> 4} << 32);
+  }
   typename Accumulator<format>::Type d[64] = {};
   for (int round = 0; round < rounds; ++round) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) wgmma<format>(d, a, b);
+    for (int u = 0; u < kUnroll; ++u) wgmma<format>(d, a[rate_sets(u).a], b[rate_sets(u).b]);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   }

@@ -163,12 +163,12 @@ TEST_CASE("kernels: streams read, write and copy every word once") {
   }
   constexpr unsigned blocks = 2;
   std::vector<std::uint32_t> sums(blocks * kernels::kStreamThreads / 32, 0xFFFFFFFFu);
-  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::read_kernel(in.data(), count, sums.data()); });
+  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::read_kernel(in.data(), count, sums.data(), 3); });
   for (const std::uint32_t sum : sums) all ^= sum;
   CHECK(all == 0);
-  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::copy_kernel(in.data(), out.data(), count); });
+  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::copy_kernel(in.data(), out.data(), count, 2); });
   CHECK(std::memcmp(in.data(), out.data(), count * 16) == 0);
-  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::write_kernel(out.data(), count, 77); });
+  launch({blocks, 1, 1}, kernels::kStreamThreads, 0, [&] { kernels::write_kernel(out.data(), count, 75, 3); });
   bool right = true;
   for (std::size_t i = 0; i < count; ++i) right = right && out[i].x == i && out[i].z == i && out[i].w == 77;
   CHECK(right);
