@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 /// What one spec of a folder is called in errors.
 std::string_view word_for(std::string_view kind) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kWords{{{"hardware", "gpu"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kWords{{{"hardware", "gpu"},
                                                                                   {"models", "model"},
                                                                                   {"engines", "engine"},
                                                                                   {"workloads", "workload"},
@@ -35,7 +35,8 @@ std::string_view word_for(std::string_view kind) {
                                                                                   {"front-ends", "front end"},
                                                                                   {"prices", "price list"},
                                                                                   {"support", "support table"},
-                                                                                  {"uncertainty", "uncertainty"}}};
+                                                                                  {"uncertainty", "uncertainty"},
+                                                                                  {"rooflines", "set of rooflines"}}};
   for (const auto& [folder, word] : kWords) {
     if (folder == kind) return word;
   }

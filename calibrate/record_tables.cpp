@@ -126,11 +126,17 @@ bool is_device(const Device& device, const GpuSpec& gpu) {
 }
 
 ConfigTree gpu_of_device(const Device& device) {
+  const std::string called = lower(device.name);
+  ConfigTree best;
+  int most = -1;
   for (const std::string& name : names_of("hardware")) {
     const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
-    if (is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) return tree;
+    if (!is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) continue;
+    int likeness = tree->find("like") == nullptr ? 1 : 0;  // of siblings alike, the one that others name
+    for (const std::string& word : split(name, '-')) likeness += called.find(word) != std::string::npos ? 2 : 0;
+    if (likeness > most) best = tree, most = likeness;
   }
-  return nullptr;
+  return best;
 }
 
 void require_device(const RecordFile& file, const GpuSpec& gpu) {

@@ -4,6 +4,7 @@
 
 #include "base/config_library.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "calibrate/ceilings.h"
 #include "calibrate/record_tables.h"
 #include "calibrate/validate.h"

@@ -10,6 +10,10 @@ namespace roofcast {
 
 enum class Architecture {
   kGeneric,
+  kCpu,
+  kApple,
+  kVolta,
+  kTuring,
   kAmpere,
   kAda,
   kHopper,
@@ -40,6 +44,10 @@ struct ArchitectureTraits {
 std::span<const ArchitectureTraits> architectures();
 const ArchitectureTraits& traits_of(Architecture architecture);
 inline std::string_view name_of(Architecture architecture) { return traits_of(architecture).name; }
+/// No kernel model is written for its matrix units: its operators are priced by its roofline (hw/rooflines.h).
+inline bool by_roofline(Architecture architecture) {
+  return traits_of(architecture).matrix_units == MatrixUnits::kNone;
+}
 /// "mma_sync", "wgmma", "tcgen05", "mfma", "none". Throws ConfigError at `mark`.
 MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark);
 /// Throws ConfigError at `mark` that names the nearest architecture.

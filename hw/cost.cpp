@@ -37,12 +37,4 @@ Cost roofline(Flops flops, Bytes bytes, FlopsPerSecond peak, BytesPerSecond band
               .bound = compute > memory ? Bound::kCompute : Bound::kMemory};
 }
 
-Cost generic_cost(const Cost& ideal, double launches) {
-  Cost cost = ideal;
-  const Seconds work = ideal.time / kGenericShare, launch = launches * kGenericLaunch;
-  cost.time = work + launch;
-  if (launch > work) cost.bound = Bound::kLatency;
-  return cost;
-}
-
 }  // namespace roofcast

@@ -6,6 +6,7 @@
 namespace roofcast {
 
 struct GpuSpec;
+struct RooflineBackend;
 class Efficiency;
 
 /// What keeps an operator from being faster.
@@ -35,18 +36,11 @@ struct Machine {
   const Efficiency* efficiency = nullptr;
   Fidelity fidelity = Fidelity::kCalibrated;
   Timing timing = Timing::kServed;
+  /// What the engine's own kernels reach of the roofline here (hw/rooflines.h); null: they are priced one by one.
+  const RooflineBackend* roofline = nullptr;
 };
 
 /// max(flops / peak, bytes / bandwidth) with the datasheet's peaks: the ideal time of any operator.
 Cost roofline(Flops flops, Bytes bytes, FlopsPerSecond peak, BytesPerSecond bandwidth);
-
-/// What a processor without kernel models reaches of its roofline, and what starting an operator takes. llama.cpp on
-/// Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit and half of the memory's in 4 bit
-/// (github.com/ggml-org/llama.cpp/discussions/4167).
-inline constexpr double kGenericShare = 0.65;
-inline constexpr Seconds kGenericLaunch{5e-6};
-inline constexpr double kGenericDiscrepancy = 0.35;  ///< relative standard deviation of such times
-/// ideal / share + launches x launch.
-Cost generic_cost(const Cost& ideal, double launches);
 
 }  // namespace roofcast

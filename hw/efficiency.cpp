@@ -143,9 +143,10 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
                 .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
                 .memory_ecc = in.boolean("memory_ecc", true)};
   in.finish();
-  if (gpu.architecture == Architecture::kGeneric && (own || others || !source.empty()))
+  if (by_roofline(gpu.architecture) && (own || others || !source.empty()))
     throw ConfigError(tree->mark,
-                      "a generic architecture has no kernels and takes no constants: leave 'efficiency' out");
+                      "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
+                      "no constants: leave 'efficiency' out");
   if (!source.empty()) {
     const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
     how.same_kind = measured.spec.name == gpu.name;
@@ -168,7 +169,8 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   return others ? read_constants(others, Efficiency(other)) : Efficiency(family);
 }
 
-CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain) {
+CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain) {
+  const ConfigTree tree = with_sibling(document);
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(family)};
   const ConfigTree* efficiency = tree->find("efficiency");
   if (efficiency && (*efficiency)->kind != ConfigNode::Kind::kNull) {

@@ -1,7 +1,10 @@
 #include "hw/gpu_spec.h"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <initializer_list>
 
+#include "base/config_library.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -80,6 +83,11 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
   // Same units, other scales.
   FlopsPerSecond& block = dense[static_cast<std::size_t>(Dtype::kFp8Block)];
   if (block.base() == 0.0) block = dense[static_cast<std::size_t>(Dtype::kFp8)];
+  // Engines run models of either 16-bit format in the one that the GPU has (a V100 has no bf16).
+  FlopsPerSecond& bf16 = dense[static_cast<std::size_t>(Dtype::kBf16)];
+  FlopsPerSecond& fp16 = dense[static_cast<std::size_t>(Dtype::kFp16)];
+  if (bf16.base() == 0.0) bf16 = fp16;
+  if (fp16.base() == 0.0) fp16 = bf16;
   // Every GPU has CUDA cores; A100 and H100 do a sixteenth of bf16 on them.
   FlopsPerSecond& single = dense[static_cast<std::size_t>(Dtype::kFp32)];
   if (single.base() == 0.0) single = dense[static_cast<std::size_t>(Dtype::kBf16)] * (1.0 / 16.0);
@@ -115,13 +123,46 @@ std::optional<Dtype> GpuSpec::compute_dtype(Dtype weights, Dtype activations) co
   return common;
 }
 
-GpuSpec parse_gpu_spec(ConfigReader in) {
+namespace {
+
+ConfigTree without(const ConfigTree& map, std::initializer_list<std::string_view> keys) {
+  std::vector<ConfigNode::Entry> kept;
+  for (const ConfigNode::Entry& entry : map->entries) {
+    if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) kept.push_back(entry);
+  }
+  return make_map(std::move(kept), map->mark);
+}
+
+constexpr int kLongestFamily = 4;  ///< siblings that each name another; a circle would not end
+
+ConfigTree with_sibling(const ConfigTree& document, int depth) {
+  const ConfigTree* like = document->find("like");
+  if (like == nullptr || !*like || (*like)->kind == ConfigNode::Kind::kNull) return document;
+  if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->mark, "'like' must name a GPU");
+  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs are like each other in a circle");
+  const ConfigTree sibling = with_sibling(load_named("hardware", (*like)->scalar, (*like)->mark), depth + 1);
+  const ConfigTree own = without(document, {"like"});
+  ConfigTree shared = without(sibling, {"name", "price", "announced"});
+  const ConfigTree* constants = sibling->find("efficiency");
+  const bool measured = constants != nullptr && *constants && (*constants)->find("carried_over_from") == nullptr;
+  if (measured || own->find("efficiency") != nullptr) shared = without(shared, {"efficiency"});
+  if (measured && own->find("efficiency") == nullptr)
+    shared = with_value(shared, "efficiency.carried_over_from", make_scalar((*like)->scalar, (*like)->mark), "like");
+  return overlay(shared, own);
+}
+
+}  // namespace
+
+ConfigTree with_sibling(const ConfigTree& document) { return with_sibling(document, 0); }
+
+GpuSpec parse_gpu_spec(ConfigReader document) {
+  ConfigReader in(with_sibling(document.whole()), "a GPU");
   GpuSpec gpu;
   require_keys(in);
   gpu.name = in.text("name");
   gpu.architecture = parse_architecture(in.text("architecture"), in.mark_of("architecture"));
-  // A roofline has no SMs and no L2.
-  const bool generic = gpu.architecture == Architecture::kGeneric;
+  // A roofline needs no SMs and no L2.
+  const bool generic = by_roofline(gpu.architecture);
   gpu.sm_count = static_cast<int>(generic ? in.integer("sm_count", 1, Range{1, 1 << 20})
                                           : in.integer("sm_count", Range{1, 1 << 20}));
   gpu.memory_capacity = positive(in.bytes("memory_capacity"), in, "memory_capacity");
@@ -136,6 +177,7 @@ GpuSpec parse_gpu_spec(ConfigReader in) {
   gpu.idle_power = in.power("idle_power", Watts{});
   if (gpu.idle_power > gpu.board_power) in.fail("idle_power", "must not be above 'board_power'");
   gpu.price = in.price("price", UsdPerHour{});
+  gpu.announced = in.boolean("announced", false);
   gpu.node = parse_node(in.child("node"), gpu.architecture);
   gpu.dense = parse_dense(in.child("dense"));
   if (gpu.peak(Dtype::kBf16).base() + gpu.peak(Dtype::kFp16).base() == 0.0) in.fail("dense", "must have bf16 or fp16");

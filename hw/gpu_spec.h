@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/config_node.h"
 #include "base/config_reader.h"
 #include "base/units.h"
 #include "hw/architecture.h"
@@ -51,7 +52,8 @@ struct GpuSpec {
   double exponentials_per_clock = 16;  ///< of an SM's special function units: what softmax waits for
   Watts board_power{};
   Watts idle_power{};
-  UsdPerHour price{};  ///< on demand; the user overrides it
+  UsdPerHour price{};      ///< on demand; the user overrides it
+  bool announced = false;  ///< not sold yet: its figures are the vendor's plans
   NodeSpec node;
   MachineShares machine;                            ///< that the figures here are multiplied by
   std::array<FlopsPerSecond, kDtypeCount> dense{};  ///< dense peaks; 0 = the GPU has no such unit
@@ -63,6 +65,11 @@ struct GpuSpec {
   FlopsPerSecond peak(Dtype compute) const { return dense[static_cast<std::size_t>(compute)]; }
 };
 
+/// `like: GPU` takes what the document does not say from that GPU of configs/hardware, and that GPU's constants as
+/// carried over from it where they are its own; never its price, nor whether it is announced. The document without it.
+ConfigTree with_sibling(const ConfigTree& document);
+
+/// Follows `like`.
 GpuSpec parse_gpu_spec(ConfigReader in);
 /// The same GPU on a machine that gives `shares` more or less than this one.
 GpuSpec on_machine(GpuSpec gpu, const MachineShares& shares);

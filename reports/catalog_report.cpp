@@ -59,6 +59,7 @@ Json gpu_json(const GpuSpec& gpu) {
   }
   return {{"name", gpu.name},
           {"architecture", name_of(gpu.architecture)},
+          {"announced", gpu.announced},
           {"sm_count", gpu.sm_count},
           {"memory_bytes", gpu.memory_capacity.base()},
           {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},

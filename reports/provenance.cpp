@@ -12,9 +12,20 @@ struct Origin {
   std::string source = "vendor datasheet";
 };
 
+/// Whose shares of the roofline price the operators; null: they are priced by models of their kernels.
+const RooflineBackend* roofline_of(const Deployment& d) {
+  if (d.roofline() != nullptr) return d.roofline();
+  return by_roofline(d.gpu.architecture) ? &assumed_roofline() : nullptr;
+}
+
 /// The standing of the GEMMs speaks for the whole: they are fitted wherever anything is.
 Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
+  if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {
+    if (!roofline->source.empty()) return {Standing::kMeasured, roofline->source};
+    return {Standing::kDatasheet,
+            fmt::format("nothing is measured: {:.0f} % of the datasheet's roofline", 100 * roofline->wide[0].memory)};
+  }
   const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency, d.gpu);
   if (record == nullptr) return {Standing::kDatasheet, "no measurements: priors of the kernel models"};
   return {record->standing, record->source};
@@ -29,11 +40,13 @@ std::string engine_name(const EngineSpec& engine) {
 nlohmann::ordered_json provenance_json(const Deployment& d) {
   const Origin origin = origin_of(d);
   nlohmann::ordered_json out{{"parameters", name_of(origin.standing)}, {"source", origin.source}};
-  if (!d.efficiency.carried_over_from.empty() && d.fidelity != Fidelity::kIdeal) {
+  const bool by_kernels = d.fidelity != Fidelity::kIdeal && roofline_of(d) == nullptr;
+  if (!d.efficiency.carried_over_from.empty() && by_kernels) {
     out["carried_over_from"] = d.efficiency.carried_over_from;
   }
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
-  out["kernels"] = name_of(d.efficiency.family());
+  out["kernels"] =
+      d.engine.rooflines != nullptr ? d.engine.rooflines->name : std::string(name_of(d.efficiency.family()));
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
   out["roofcast_version"] = ROOFCAST_VERSION;
@@ -47,9 +60,10 @@ std::string provenance_line(const Deployment& d) {
       d.engine.beyond_known
           ? fmt::format("; the release asked for is newer than {}, the newest known", engine_name(d.engine))
           : "";
-  if (!d.efficiency.carried_over_from.empty()) {
+  if (!d.efficiency.carried_over_from.empty() && roofline_of(d) == nullptr) {
     return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }
+  if (roofline_of(d) != nullptr && origin.standing == Standing::kDatasheet) return origin.source + newer;
   return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
 }
 

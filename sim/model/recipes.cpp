@@ -31,18 +31,40 @@ void set_llm_int8(Precision& p) {
   set_smoothquant(p);
   p.outlier_fraction = 0.001;
 }
-/// llama.cpp Q4_K_M: Q4_K (4.5 bit) but for half of the value and down projections, in Q6_K (6.5625 bit); those are
-/// about 14.5 % of a Llama layer: 4.80 bit on average. Embedding Q4_K, head Q6_K: 5.53 bit on average.
-void set_gguf_q4_k_m(Precision& p) {
-  weight_only(p, Dtype::kInt4, {.group_size = 256, .bits = 0.80 * 256});
-  p.head = Dtype::kInt4;
-  p.head_scales = {.group_size = 256, .bits = 1.53 * 256};
+/// llama.cpp's formats, by their mean bits a weight, scales and minima included: those of the blocks in
+/// ggml/src/ggml-common.h, or of the mixture, less head and embedding, in tools/quantize/README.md (Llama 3.1 8B: 6.98
+/// B weights in layers, 1.05 in head and embedding). The head is Q6_K (6.5625 bit), the embedding of the format itself:
+/// `head` is their mean.
+void by_mean_bits(Precision& p, Dtype dtype, double layers, double head) {
+  constexpr double kBlock = 256;
+  const auto rest = [&](double bits) {
+    return Scales{.group_size = kBlock, .bits = (bits - element_bits(dtype)) * kBlock};
+  };
+  weight_only(p, dtype, rest(layers));
+  p.head = dtype;
+  p.head_scales = rest(head);
 }
-/// llama.cpp Q8_0: 8 bit with a 16-bit scale every 32 values, head and embedding too.
-void set_gguf_q8_0(Precision& p) {
-  weight_only(p, Dtype::kInt8, grouped(32, 0));
-  p.head = Dtype::kInt8;
-  p.head_scales = grouped(32, 0);
+void set_gguf_q2_k(Precision& p) { by_mean_bits(p, Dtype::kInt2, 2.94, 4.59); }
+void set_gguf_iq2_xs(Precision& p) { by_mean_bits(p, Dtype::kInt2, 2.35, 4.18); }
+void set_gguf_q3_k_m(Precision& p) { by_mean_bits(p, Dtype::kInt3, 3.84, 5.00); }
+void set_gguf_iq3_m(Precision& p) { by_mean_bits(p, Dtype::kInt3, 3.58, 5.00); }
+void set_gguf_iq4_xs(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.32, 5.41); }
+/// Q4_0: blocks of 32 with a 16-bit scale.
+void set_gguf_q4_0(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.50, 5.53); }
+/// Q4_K_M: Q4_K (4.5 bit) but for half of the value and down projections, in Q6_K; those are about 14.5 % of a layer.
+void set_gguf_q4_k_m(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.80, 5.53); }
+void set_gguf_q5_k_m(Precision& p) { by_mean_bits(p, Dtype::kInt4, 5.65, 6.03); }
+void set_gguf_q6_k(Precision& p) { by_mean_bits(p, Dtype::kInt4, 6.5625, 6.5625); }
+/// 8 bit with a 16-bit scale every 32 values, head and embedding too.
+void set_gguf_q8_0(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
+/// mlx-lm: groups of 64 with a 16-bit scale and bias, head and embedding too (mlx_lm/utils.py, quantize_model).
+void set_mlx_4bit(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.5, 4.5); }
+void set_mlx_8bit(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
+/// ExLlama's 4.0 bit a weight, its head of 6 bit (exllamav3, doc/convert.md).
+void set_exl_4bpw(Precision& p) {
+  weight_only(p, Dtype::kInt4, {});
+  p.head = Dtype::kInt4;
+  p.head_scales = {.group_size = 256, .bits = 7.0 * 256};  // embedding of 16 bit, in host memory: 11 bit on average
 }
 /// BitNet b1.58 (Ma et al. 2024): ternary weights, 8-bit activations.
 void set_bitnet(Precision& p) {
@@ -67,8 +89,19 @@ constexpr std::array kRecipes{
     Recipe{"smoothquant", "int8 weights and activations (W8A8)", set_smoothquant},
     Recipe{"llm_int8", "int8 with outlier columns in 16 bit (bitsandbytes)", set_llm_int8},
     Recipe{"nf4", "4-bit normal floats in blocks of 64 (bitsandbytes)", set_nf4},
-    Recipe{"gguf_q4_k_m", "llama.cpp's mixture of Q4_K and Q6_K", set_gguf_q4_k_m},
-    Recipe{"gguf_q8_0", "llama.cpp's 8 bit in blocks of 32", set_gguf_q8_0},
+    Recipe{"gguf_q2_k", "llama.cpp's Q2_K, 2.9 bit a weight of a layer", set_gguf_q2_k},
+    Recipe{"gguf_iq2_xs", "llama.cpp's IQ2_XS, 2.35 bit", set_gguf_iq2_xs},
+    Recipe{"gguf_q3_k_m", "llama.cpp's Q3_K_M, 3.8 bit", set_gguf_q3_k_m},
+    Recipe{"gguf_iq3_m", "llama.cpp's IQ3_M, 3.6 bit", set_gguf_iq3_m},
+    Recipe{"gguf_iq4_xs", "llama.cpp's IQ4_XS, 4.3 bit", set_gguf_iq4_xs},
+    Recipe{"gguf_q4_0", "llama.cpp's Q4_0, 4.5 bit", set_gguf_q4_0},
+    Recipe{"gguf_q4_k_m", "llama.cpp's mixture of Q4_K and Q6_K, 4.8 bit", set_gguf_q4_k_m},
+    Recipe{"gguf_q5_k_m", "llama.cpp's Q5_K_M, 5.65 bit", set_gguf_q5_k_m},
+    Recipe{"gguf_q6_k", "llama.cpp's Q6_K, 6.56 bit", set_gguf_q6_k},
+    Recipe{"gguf_q8_0", "llama.cpp's 8 bit in blocks of 32, 8.5 bit", set_gguf_q8_0},
+    Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit a weight", set_mlx_4bit},
+    Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit a weight", set_mlx_8bit},
+    Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit a weight", set_exl_4bpw},
     Recipe{"bitnet", "ternary weights (1.58 bit), int8 activations", set_bitnet},
     Recipe{"qserve", "int4 weights, int8 activations, int4 cache (W4A8KV4)", set_qserve},
     Recipe{"hqq3", "int3 weights in groups of 64", set_hqq3},

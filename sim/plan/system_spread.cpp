@@ -79,6 +79,9 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
   if (d.fidelity == Fidelity::kIdeal) return {};
+  // A backend's own deviation is that of whole runs of one user, on hardware left out.
+  const bool whole_runs = d.roofline() != nullptr && !d.roofline()->source.empty();
+  if (whole_runs && regime == LoadRegime::kLight) return {};
   const Uncertainty& u = uncertainty();
   SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
   const auto widen = [&](const Uncertainty::Deviation& more) {
@@ -95,10 +98,10 @@ LogSpread power_spread(const Deployment& d) {
 }
 
 bool of_another_vendor(const Deployment& d) {
-  if (d.efficiency.carried_over_from.empty()) return false;
+  if (d.efficiency.carried_over_from.empty() || d.roofline() != nullptr) return false;
   const std::string first = split(d.efficiency.carried_over_from, ',').front();  // those of other formats may follow
   const ConfigTree measured = load_named("hardware", first, Mark{"hardware", 0, 0});
-  const Architecture from = parse_architecture((*measured->find("architecture"))->scalar, measured->mark);
+  const Architecture from = parse_gpu_spec(ConfigReader(measured, "a GPU")).architecture;
   const auto amd = [](Architecture a) { return traits_of(a).matrix_units == MatrixUnits::kMfma; };
   return amd(from) != amd(d.gpu.architecture);
 }

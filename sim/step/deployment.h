@@ -49,7 +49,13 @@ struct Deployment {
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 
-  Machine machine() const { return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity}; }
+  /// What the engine's own kernels reach here; null: they are priced one by one.
+  const RooflineBackend* roofline() const {
+    return engine.rooflines ? &engine.rooflines->on(gpu.architecture) : nullptr;
+  }
+  Machine machine() const {
+    return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline()};
+  }
   OperatorContext operator_context() const;
   Bytes loaded_weights() const { return (memory.weights - memory.copied_weights) * sharding.gpus(); }  ///< of all GPUs
   Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/config_library.h"
+#include "base/text.h"
 
 namespace roofcast {
 namespace {
@@ -169,6 +170,20 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 
+constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
+
+/// A library whose kernels are priced by shares of the roofline (configs/rooflines).
+std::optional<std::string> own_kernels(ConfigReader& in) {
+  const std::string name = in.text("kernels");
+  const bool measured = std::find(kFamilies.begin(), kFamilies.end(), name) != kFamilies.end();
+  if (measured) return std::nullopt;
+  const std::vector<std::string> own = names_of("rooflines");
+  if (std::find(own.begin(), own.end(), name) != own.end()) return name;
+  std::vector<std::string> valid(kFamilies.begin(), kFamilies.end());
+  valid.insert(valid.end(), own.begin(), own.end());
+  throw ConfigError(in.mark_of("kernels"), unknown_name("set of kernels", name, valid));
+}
+
 }  // namespace
 
 void HostCosts::scale(double factor) {
@@ -204,7 +219,6 @@ void EngineSpec::settle(const GpuSpec& gpu, const Sharding& sharding) {
 }
 
 EngineSpec parse_engine_spec(ConfigReader in) {
-  static constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
   EngineSpec e;
   e.name = in.text("name");
   e.version = in.text("version", "");
@@ -212,7 +226,11 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.beyond_known = in.boolean("beyond_known", false);
   in.ignore("source");
   in.ignore("help");
-  e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
+  if (const Mark mark = in.mark_of("kernels"); const auto own = own_kernels(in)) {
+    e.rooflines = load_rooflines(*own, mark);
+  } else {
+    e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
+  }
   parse_batching(in, e);
   parse_cache(in, e);
   parse_kernels(in, e);

@@ -2,12 +2,14 @@
 // A serving engine: its launch settings, and what its host side costs.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/config_reader.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/rooflines.h"
 #include "sim/model/operators.h"
 #include "sim/model/sharding.h"
 
@@ -77,7 +79,8 @@ struct EngineSpec {
   bool beyond_known = false;      ///< a newer release was asked for than is known
   std::uint64_t settings_id = 0;  ///< equal for equal settings; 0: not known
   KernelFamily kernels = KernelFamily::kVllm;
-  std::string scheduler = "decode_first";  ///< a name in the scheduler table of sim/serve
+  std::shared_ptr<const Rooflines> rooflines;  ///< of kernels of its own, whose collectives are those of `kernels`
+  std::string scheduler = "decode_first";      ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
   int max_num_batched_tokens = 8192;  ///< token budget of a step
   double launch_speed = 1.0;          ///< of kernels, beside the node's: divides the same times

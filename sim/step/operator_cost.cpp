@@ -6,6 +6,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
+#include "hw/rooflines.h"
 
 namespace roofcast {
 namespace {
@@ -41,14 +42,29 @@ double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
   return decodes ? 2.0 : 12.0;
 }
 
+const RooflineBackend* backend_of(const Machine& m) {
+  if (m.roofline != nullptr) return m.roofline;
+  return by_roofline(m.gpu->architecture) ? &assumed_roofline() : nullptr;
+}
+
+constexpr double kMostKernels = 12;  ///< of an operator; more are the calls that a launcher in Python takes for one
+
+/// Attention, states and norms read 16 bit, whatever the weights are.
+Dtype weights_of(const Work& work) {
+  if (const auto* w = std::get_if<GemmShape>(&work)) return w->weights;
+  if (const auto* w = std::get_if<MoeShape>(&work)) return w->weights;
+  return Dtype::kBf16;
+}
+
 }  // namespace
 
 Cost cost_of(const Work& work, const Machine& m) {
-  if (m.gpu->architecture == Architecture::kGeneric && m.fidelity == Fidelity::kCalibrated) {
+  if (const RooflineBackend* backend = backend_of(m); backend != nullptr && m.fidelity == Fidelity::kCalibrated) {
     if (const Launches launches = launches_of(work, m); !launches.collective) {
       Machine ideal = m;
       ideal.fidelity = Fidelity::kIdeal;
-      return generic_cost(cost_of(work, ideal), std::min(launches.eager, 1.0));
+      return roofline_cost(cost_of(work, ideal), std::min(launches.replayed, kMostKernels), weights_of(work), *m.gpu,
+                           *backend);
     }
   }
   return std::visit(

@@ -5,6 +5,7 @@
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/rooflines.h"
 
 namespace roofcast {
 namespace {
@@ -93,8 +94,10 @@ const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const
   return std::visit(EvidenceOf{efficiency, gpu}, work).fit;
 }
 
-double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu) {
-  if (gpu.architecture == Architecture::kGeneric) return kGenericDiscrepancy;
+double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu,
+                      const RooflineBackend* roofline) {
+  if (roofline != nullptr) return roofline->discrepancy;
+  if (by_roofline(gpu.architecture)) return assumed_roofline().discrepancy;
   const bool other = std::visit(RunsOtherKernel{efficiency, gpu}, work);
   return std::visit(EvidenceOf{efficiency, gpu}, work).discrepancy(other);
 }

@@ -19,6 +19,7 @@ const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const
 
 /// Relative standard deviation: the fit's discrepancy on shapes left out, or on those of another kernel; 0.3 without a
 /// fit.
-double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu);
+double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu,
+                      const RooflineBackend* roofline = nullptr);
 
 }  // namespace roofcast

@@ -15,10 +15,11 @@ void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Co
   if (count <= 0) return;
   auto line = std::find_if(lines.begin(), lines.end(), [&](const OperatorTime& l) { return l.name == op.name; });
   if (line == lines.end())
-    line = lines.insert(lines.end(), OperatorTime{.name = op.name,
-                                                  .cost = {.bound = cost.bound},
-                                                  .family = family_of(op.work),
-                                                  .discrepancy = discrepancy_of(op.work, d.efficiency, d.gpu)});
+    line = lines.insert(lines.end(),
+                        OperatorTime{.name = op.name,
+                                     .cost = {.bound = cost.bound},
+                                     .family = family_of(op.work),
+                                     .discrepancy = discrepancy_of(op.work, d.efficiency, d.gpu, d.roofline())});
   if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
   line->count += count;
   line->cost.time += cost.time * count;

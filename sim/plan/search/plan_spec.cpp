@@ -122,7 +122,15 @@ std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
 void read_space(PlanSpec& plan, ConfigReader& in) {
   std::vector<ConfigTree> gpus = in.list("gpus");
   if (gpus.empty()) in.fail("gpus", "'gpus' must list what may be bought, such as [h100-sxm, h200-sxm]");
-  for (ConfigTree& gpu : gpus) gpu = read_gpu(gpu, plan);
+  const bool announced = in.boolean("announced", false);
+  for (ConfigTree& gpu : gpus) {
+    gpu = read_gpu(gpu, plan);
+    const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
+    if (spec.announced && !announced)
+      throw ConfigError(gpu->mark, fmt::format("'{}' is announced and not sold yet: its figures are plans; "
+                                               "'announced: true' in the search takes them as they are",
+                                               spec.name));
+  }
   add_axis(plan.space, "gpu", std::move(gpus));
   for (const SpaceKey& k : kSpaceKeys) {
     std::vector<ConfigTree> values;

@@ -87,5 +87,5 @@ TEST_CASE("operators of a generic processor take a share of its roofline") {
   const Work row = GemmShape{.m = 1, .n = 8192, .k = 8192};
   CHECK(cost_of(row, machine).time.in(kMicrosecond) == doctest::Approx(134.2505 / 0.65 + 5).epsilon(1e-5));
   CHECK(cost_of(row, machine).bound == Bound::kMemory);
-  CHECK(discrepancy_of(row, none, gpu) == kGenericDiscrepancy);
+  CHECK(discrepancy_of(row, none, gpu) == assumed_roofline().discrepancy);
 }

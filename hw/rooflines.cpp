@@ -1,0 +1,97 @@
+#include "hw/rooflines.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/config_library.h"
+
+namespace roofcast {
+namespace {
+
+constexpr PerSecond kUsualClock(1.95e9);  ///< of a GPU that gives none: H100 1.98, B200 1.965 GHz
+constexpr std::array<std::string_view, 3> kWidths{"w16", "w8", "w4"};
+
+RooflineShares parse_shares(ConfigReader in) {
+  RooflineShares s;
+  s.memory = in.number("memory", s.memory, Range{0.01, 1.0});
+  s.compute = in.number("compute", s.compute, Range{0.001, 1.0});
+  s.bytes_per_cycle = in.number("bytes_per_cycle", 0.0, kAtLeastZero);
+  s.flops_per_cycle = in.number("flops_per_cycle", 0.0, kAtLeastZero);
+  in.finish();
+  return s;
+}
+
+RooflineBackend parse_backend(ConfigReader in) {
+  RooflineBackend b;
+  b.name = in.text("name");
+  for (const ConfigTree& item : in.list("architectures")) {
+    if (item->kind != ConfigNode::Kind::kScalar) throw ConfigError(item->mark, "must name an architecture");
+    b.architectures.push_back(parse_architecture(item->scalar, item->mark));
+  }
+  b.source = in.text("source");
+  b.operator_time = in.time("operator_time");
+  if (b.operator_time.base() < 0.0) in.fail("operator_time", "must be at least 0");
+  b.discrepancy = in.number("discrepancy", kPositive);
+  ConfigReader formats = in.child("formats");
+  for (std::size_t i = 0; i < kWidths.size(); ++i) b.wide[i] = parse_shares(formats.child(kWidths[i]));
+  formats.finish();
+  in.finish();
+  return b;
+}
+
+}  // namespace
+
+const RooflineBackend& Rooflines::on(Architecture architecture) const {
+  for (const RooflineBackend& b : backends) {
+    if (std::find(b.architectures.begin(), b.architectures.end(), architecture) != b.architectures.end()) return b;
+  }
+  return assumed_roofline();
+}
+
+Rooflines parse_rooflines(ConfigReader in) {
+  Rooflines out;
+  out.name = in.text("name");
+  in.ignore("help");
+  for (const ConfigTree& item : in.list("backends"))
+    out.backends.push_back(parse_backend(ConfigReader(item, "a backend")));
+  in.finish();
+  return out;
+}
+
+std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark) {
+  static std::mutex mutex;
+  static std::map<ConfigTree, std::shared_ptr<const Rooflines>> read;  // a document that changes is another tree
+  const ConfigTree document = load_named("rooflines", name, mark);
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Rooflines>& rooflines = read[document];
+  if (!rooflines) rooflines = std::make_shared<const Rooflines>(parse_rooflines(ConfigReader(document, "rooflines")));
+  return rooflines;
+}
+
+const RooflineBackend& assumed_roofline() {
+  static const RooflineBackend kAssumed;
+  return kAssumed;
+}
+
+Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const GpuSpec& gpu,
+                   const RooflineBackend& backend) {
+  const RooflineShares& s = backend.shares(weights);
+  const PerSecond clock = gpu.boost_clock.base() > 0.0 ? gpu.boost_clock : kUsualClock;
+  const double cycles = gpu.sm_count > 1 ? clock.base() * gpu.sm_count : 0.0;  // a second, of all SMs
+  const auto limited = [&](double work, double per_cycle) {
+    return Seconds(per_cycle > 0.0 && cycles > 0.0 ? work / (per_cycle * cycles) : 0.0);
+  };
+  const FlopsPerSecond wide = std::max(gpu.peak(Dtype::kBf16), gpu.peak(Dtype::kFp16));
+  const Seconds at_peak = ideal.bound == Bound::kCompute ? ideal.time : std::min(ideal.time, ideal.flops / wide);
+  const Seconds memory =
+      std::max(ideal.bytes / gpu.memory_bandwidth / s.memory, limited(ideal.bytes.base(), s.bytes_per_cycle));
+  const Seconds compute = std::max(at_peak / s.compute, limited(ideal.flops.base(), s.flops_per_cycle));
+  const Seconds work = std::max(memory, compute), start = operators * backend.operator_time;
+  Cost cost = ideal;
+  cost.time = work + start;
+  cost.bound = start > work ? Bound::kLatency : compute > memory ? Bound::kCompute : Bound::kMemory;
+  return cost;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,66 @@
+#pragma once
+// Shares of the roofline that a library's kernels reach, where nobody has measured them one by one.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "hw/cost.h"
+#include "hw/gpu_spec.h"
+
+namespace roofcast {
+
+/// Of kernels that read weights of one format. The shares are those of processors without kernel models: llama.cpp on
+/// Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit and half of the memory's in 4 bit
+/// (github.com/ggml-org/llama.cpp/discussions/4167).
+struct RooflineShares {
+  double memory = 0.65;        ///< of the bandwidth
+  double compute = 0.65;       ///< of the dense peak that multiplies
+  double bytes_per_cycle = 0;  ///< the most that an SM draws from memory at its boost clock; 0: no limit
+  double flops_per_cycle = 0;  ///< the most that an SM multiplies at its boost clock; 0: no limit
+};
+
+/// One library on one kind of processors.
+struct RooflineBackend {
+  std::string name = "roofline";
+  std::vector<Architecture> architectures;
+  std::string source;                  ///< whose measurements; empty: none
+  Seconds operator_time{5e-6};         ///< of each operator beside its work: launch, start and end
+  double discrepancy = 0.35;           ///< relative standard deviation of such times
+  std::array<RooflineShares, 3> wide;  ///< weights of 16 bit or more, of 8, of 4 or fewer
+
+  const RooflineShares& shares(Dtype weights) const {
+    const double bits = element_bits(weights);
+    return wide[bits > 8.0 ? 0 : bits > 4.0 ? 1 : 2];
+  }
+};
+
+/// An engine's, by architecture. configs/rooflines/NAME.yaml
+struct Rooflines {
+  std::string name;
+  std::vector<RooflineBackend> backends;
+
+  /// The one assumed of any processor where the library has none of its own.
+  const RooflineBackend& on(Architecture architecture) const;
+};
+
+/// {name, backends: [{name, architectures, source, operator_time, discrepancy, formats: {w16, w8, w4: {memory, compute,
+/// bytes_per_cycle, flops_per_cycle}}}]}
+Rooflines parse_rooflines(ConfigReader in);
+/// Read once. Throws ConfigError at `mark`.
+std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
+
+/// What is assumed of a processor that has none.
+const RooflineBackend& assumed_roofline();
+
+/// The slowest of: memory, matrix units, what SMs draw, what SMs multiply; and the operators' own time.
+///   t = max(bytes / (memory BW), t_peak / compute, bytes / (bytes_per_cycle SMs clock),
+///           flops / (flops_per_cycle SMs clock)) + operators x operator_time
+/// t_peak: of the work at the dense peak. `ideal` is the operator's datasheet roofline. Limits of an SM count only
+/// where the GPU gives SMs.
+Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const GpuSpec& gpu,
+                   const RooflineBackend& backend);
+
+}  // namespace roofcast
