@@ -100,7 +100,7 @@ void follow_scales(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
 /// elsewhere.
 void limit(GemmParameters& p, double most) {
   const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
-  p.compute_efficiency = std::min(most, p.compute_efficiency);
+  slow_matrix_units(p, std::min(1.0, most / p.compute_efficiency));
   p.sustained_clock = under_load / p.compute_efficiency;
 }
 

@@ -197,7 +197,7 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   const GemmParameters& p = e.find(gemm_kernel(), Dtype::kBf16)->value;
   CHECK(p.launch_us == doctest::Approx(2.0));
   CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
-  CHECK(p.tile_intensity == doctest::Approx(20.0));
+  CHECK(p.tile_intensity == doctest::Approx(20.0 * 0.63 / 0.9));  // units held to 0.63 of 0.9 want operands later
   CHECK(p.host_floor_us == doctest::Approx(90.0));
   // what is lost beyond the memory's own share is lost on the SMs, twice as fast together
   const double lost = 1 / GemmParameters{}.bandwidth_efficiency - 1 / 0.93;
@@ -519,7 +519,7 @@ TEST_CASE("efficiency: every shipped GPU loads for both families; those not meas
       const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), family);
       CHECK(gpu.spec.name == name);
       const bool measured = name == "a100-sxm" || name == "h100-sxm" || name == "h200-sxm" || name == "b200-sxm";
-      CHECK(gpu.efficiency.carried_over_from.empty() == measured);
+      CHECK(gpu.efficiency.carried_over_from.empty() == (measured || by_roofline(gpu.spec.architecture)));
     }
   }
 }
