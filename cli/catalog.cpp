@@ -36,7 +36,11 @@ int list_names(const Options& options, const char* kind) {
   if (options.format() == "json") {
     text = nlohmann::json(names).dump(2) + "\n";
   } else {
-    for (const std::string& name : names) text += name + "\n";
+    for (const std::string& name : names) {
+      const bool plans = std::string_view(kind) == "hardware" &&
+                         parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{kind, 0, 0}), "a GPU")).announced;
+      text += name + (plans ? "  (announced)\n" : "\n");
+    }
   }
   options.write(text);
   return kDone;
@@ -106,8 +110,10 @@ int run_models(std::span<const std::string> arguments) {
 }
 
 int run_gpus(std::span<const std::string> arguments) {
+  if (!arguments.empty() && arguments[0] == "new") return run_gpus_new(arguments.subspan(1));
   return catalog(
-      arguments, "gpus", "hardware", "The GPUs: peaks, memory, links, price.",
+      arguments, "gpus", "hardware",
+      "The GPUs: peaks, memory, links, price. `roofcast gpus new --help`: a file from a datasheet.",
       [](const ConfigTree& tree, const std::string& format) {
         return gpu_report(load_gpu(tree, KernelFamily::kVllm).spec, format);
       },

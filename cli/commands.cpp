@@ -18,7 +18,7 @@ std::span<const Command> commands() {
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
       Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},
-      Command{"validate", "predictions beside measurements: kernels, serving", run_validate, validate_steps},
+      Command{"validate", "predictions beside measurements: kernels, serving, local", run_validate, validate_steps},
       Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate, calibrate_steps},
       Command{"report", "results as one page, as plots, as characters", run_report},
       Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
@@ -51,6 +51,7 @@ std::span<const Command> validate_steps() {
   static constexpr std::array kSteps{
       Command{"kernels", "predicted kernel times beside a table of measured ones", run_validate_kernels},
       Command{"serving", "measured runs, each simulated as a scenario", run_validate_serving},
+      Command{"local", "published speeds of one user of llama.cpp, MLX and ExLlama", run_validate_local},
   };
   return kSteps;
 }

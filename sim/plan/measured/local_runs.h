@@ -1,0 +1,45 @@
+#pragma once
+// Published speeds of engines that run for one user (llama-bench and its like): predicted, and fitted by backend.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/csv.h"
+#include "hw/rooflines.h"
+#include "sim/step/deployment.h"
+
+namespace roofcast {
+
+/// One speed of one machine: `tokens` prompt tokens at once, or so many tokens one after another from an empty cache.
+struct LocalRun {
+  std::shared_ptr<const Deployment> deployment;
+  bool prompt = false;
+  int tokens = 0;
+  double tokens_per_s = 0;
+};
+
+/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s. Throws ConfigError at what cannot be
+/// read.
+std::vector<LocalRun> read_local_runs(const CsvTable& table);
+
+/// Tokens a second. `backend`: instead of the one of the deployment's engine; null: that one.
+double predicted_speed(const LocalRun& run, const RooflineBackend* backend = nullptr);
+
+/// The constants of a backend that are neither 0 nor 1 (one for all formats where they are equal), by the least mean of
+/// |ln(predicted / measured)|: coordinate search from what the file has, in steps that halve from 20 to 1 %.
+RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs);
+
+/// What a backend is worth.
+struct BackendScore {
+  std::string name;         ///< of the library and its backend
+  RooflineBackend backend;  ///< fitted to all rows
+  std::vector<std::string> gpus;
+  std::vector<double> logs;      ///< ln(predicted / measured), by row
+  std::vector<double> left_out;  ///< the same with constants fitted without the row's GPU; empty: not asked for
+};
+
+/// One of each backend of the engine that has rows.
+std::vector<BackendScore> score_backends(const std::vector<LocalRun>& runs, bool refit, bool leave_out);
+
+}  // namespace roofcast
