@@ -70,6 +70,20 @@ std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, c
   return tables;
 }
 
+/// The GPU as if nobody had measured it: with the constants of `source` as carried over.
+ConfigTree unmeasured(const ConfigTree& gpu, const std::string& source) {
+  const Mark mark{"--carried-over-from", 0, 0};
+  const auto architecture = [](const ConfigTree& tree) {
+    return parse_gpu_spec(ConfigReader(tree, "a GPU")).architecture;
+  };
+  const bool another = architecture(gpu) != architecture(load_named("hardware", source, mark));
+  return with_value(with_sibling(gpu), "efficiency",
+                    make_map({{"carried_over_from", mark, make_scalar(source, mark)},
+                              {"another_generation", mark, make_scalar(another ? "true" : "false", mark)}},
+                             mark),
+                    mark.path);
+}
+
 }  // namespace
 
 int run_validate_kernels(std::span<const std::string> arguments) {
@@ -81,6 +95,8 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE")(
       "data", po::value<std::string>(), "FILE.csv of measured kernel times, or FILE.jsonl of calibrate measure")(
       "op", po::value<std::string>(), "which operator it is (default: known by its columns)")(
+      "carried-over-from", po::value<std::string>(),
+      "GPU: as if --gpu had never been measured, with the constants of this one carried over")(
       "fidelity", po::value<std::string>()->default_value("calibrated"), "ideal | calibrated")(
       "out", po::value<std::string>(), "FILE.csv: the table with predicted_us beside it")(
       "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
@@ -88,8 +104,9 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("data")) throw ConfigError("--data: missing; which table of kernel times?");
   const KernelOperator* op = options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
-  const BenchedGpu gpu =
-      load_benched_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), options.fidelity());
+  ConfigTree document = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+  if (options.has("carried-over-from")) document = unmeasured(document, options.text("carried-over-from"));
+  const BenchedGpu gpu = load_benched_gpu(document, options.fidelity());
   std::vector<Validated> all;
   for (CsvTable& table : read_tables(options.text("data"), gpu.spec, op)) {
     KernelValidation found = validate_kernels(table, gpu, op);

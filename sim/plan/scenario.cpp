@@ -231,6 +231,9 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
+  // Libraries of one user unpack narrow weights to 16 bit, or to int8 by themselves, whatever units the GPU has.
+  if (d->engine.rooflines != nullptr && !asked && element_bits(d->precision.activations) <= 8)
+    d->precision.activations = Dtype::kBf16;
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
