@@ -69,7 +69,7 @@ std::string missing_figures(const Options& options, bool by_roofline_alone) {
     const bool needed = f.needed == Needed::kAlways || (f.needed == Needed::kByKernels && !by_roofline_alone);
     const bool other = std::string_view(f.flag) == "bf16" && options.has("fp16");  // either is enough
     if (needed && !options.has(f.flag) && !other)
-      out += fmt::format("\n  --{:<14} such as '{}': {}", f.flag, f.example, f.help);
+      out += fmt::format("{}--{} (such as '{}')", out.empty() ? "" : ", ", f.flag, f.example);
   }
   return out;
 }
@@ -173,7 +173,7 @@ int run_gpus_new(std::span<const std::string> arguments) {
   const bool alone =
       known && by_roofline(parse_architecture(options.text("architecture"), Mark{"--architecture", 0, 0}));
   if (const std::string missing = missing_figures(options, alone); !missing.empty())
-    throw ConfigError("gpus new: these figures are missing:" + missing);
+    throw ConfigError("gpus new: these figures are missing: " + missing);
   std::string text = file_text(options, name);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(parse_config_text(text, "gpus new"), "a GPU"));
   const std::vector<Near> near = nearest(gpu);

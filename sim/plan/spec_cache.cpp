@@ -24,11 +24,12 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
 }
 
 /// Keys whose value names a document, wherever they stand.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNamed{{{"model", "models"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kNamed{{{"model", "models"},
                                                                                 {"base", "models"},
                                                                                 {"gpu", "hardware"},
                                                                                 {"carried_over_from", "hardware"},
                                                                                 {"ampere_kernels_from", "hardware"},
+                                                                                {"like", "hardware"},
                                                                                 {"engine", "engines"},
                                                                                 {"recipe", "recipes"},
                                                                                 {"workload", "workloads"},
@@ -36,7 +37,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNamed{{
                                                                                 {"front_end", "front-ends"}}};
 
 /// Folders of which any document may matter, named or not: defaults, recipes that are tried in turn, spreads.
-constexpr std::array kWholeFolders{"engines", "recipes", "clients", "front-ends", "kernels", "uncertainty"};
+constexpr std::array kWholeFolders{"engines", "recipes",   "clients",    "front-ends",
+                                   "kernels", "rooflines", "uncertainty"};
 
 std::string_view kind_of(std::string_view key) {
   for (const auto& [name, kind] : kNamed) {
