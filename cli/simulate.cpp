@@ -73,7 +73,7 @@ ConfigTree scenario_tree(const Options& options) {
 }
 
 void write_extras(const Options& options, const Scenario& scenario, const ServingMetrics& metrics,
-                  const TimelineObserver& timeline) {
+                  const TimelineObserver& timeline, const IntervalObserver& intervals) {
   if (options.has("perfetto")) {
     write_file("--perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
     if (timeline.full())
@@ -81,7 +81,7 @@ void write_extras(const Options& options, const Scenario& scenario, const Servin
   }
   if (options.has("openmetrics")) {
     write_file("--openmetrics", options.text("openmetrics"),
-               openmetrics_text(metrics, scenario.deployment->model.name));
+               openmetrics_text(metrics, scenario.deployment->model.name, intervals.json()));
   }
 }
 
@@ -142,7 +142,7 @@ int run_simulate(std::span<const std::string> arguments) {
   IntervalObserver intervals;
   if (writer) observers.add(writer.get());
   if (options.has("perfetto")) observers.add(&timeline);
-  if (options.has("intervals")) observers.add(&intervals);
+  if (options.has("intervals") || options.has("openmetrics")) observers.add(&intervals);
   const auto start = std::chrono::steady_clock::now();
   const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, scenario.serving, observers.one());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
@@ -155,7 +155,7 @@ int run_simulate(std::span<const std::string> arguments) {
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
   options.write_report(
       simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
-  write_extras(options, scenario, metrics, timeline);
+  write_extras(options, scenario, metrics, timeline, intervals);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));
   tell_failures(metrics, *scenario.deployment);

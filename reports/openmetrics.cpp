@@ -1,7 +1,9 @@
 #include "reports/openmetrics.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,55 +33,103 @@ std::string label_text(const std::string& text) {
   return out;
 }
 
+/// When a simulated run begins, for those who look at it beside others: 2025-01-01 00:00 UTC.
+constexpr double kBegin = 1735689600;
+
+/// A value at a time of the run; without times one value and no stamp.
+struct Sample {
+  double at = -1, value = 0;
+};
+using Samples = std::vector<Sample>;
+
 class Writer {
  public:
-  explicit Writer(const std::string& model)
-      : labels_(fmt::format("model_name=\"{}\",engine=\"0\"", label_text(model))) {}
+  Writer(const std::string& model, double duration)
+      : labels_(fmt::format("model_name=\"{}\",engine=\"0\"", label_text(model))), duration_(duration) {}
 
   void family(std::string_view name, std::string_view type, std::string_view help, std::string_view unit = "") {
     out_ += fmt::format("# TYPE vllm:{} {}\n", name, type);
     if (!unit.empty()) out_ += fmt::format("# UNIT vllm:{} {}\n", name, unit);
     out_ += fmt::format("# HELP vllm:{} {}\n", name, help);
   }
-  void sample(std::string_view name, double value, std::string_view more = "") {
-    out_ += fmt::format("vllm:{}{{{}{}{}}} {:.12g}\n", name, labels_, more.empty() ? "" : ",", more, value);
+  void sample(std::string_view name, Sample s, std::string_view more = "") {
+    const std::string stamp = s.at < 0 ? "" : fmt::format(" {:.3f}", kBegin + s.at);
+    out_ += fmt::format("vllm:{}{{{}{}{}}} {:.12g}{}\n", name, labels_, more.empty() ? "" : ",", more, s.value, stamp);
   }
-  void counter(std::string_view name, std::string_view help, double value) {
+  /// Nothing at the beginning of the run, `value` at its end.
+  Samples total(double value) const {
+    return duration_ > 0 ? Samples{{0, 0}, {duration_, value}} : Samples{{-1, value}};
+  }
+  void counter(std::string_view name, std::string_view help, const Samples& samples, std::string_view more = "") {
     family(name, "counter", help);
-    sample(fmt::format("{}_total", name), value);
+    for (const Sample& s : samples) sample(fmt::format("{}_total", name), s, more);
   }
-  void gauge(std::string_view name, std::string_view help, double value) {
+  void gauge(std::string_view name, std::string_view help, const Samples& samples) {
     family(name, "gauge", help);
-    sample(name, value);
+    for (const Sample& s : samples) sample(name, s);
   }
   void histogram(std::string_view name, std::string_view help, const Distribution& ms, std::span<const double> bounds) {
     family(name, "histogram", help, "seconds");
-    for (const double bound : bounds)
-      sample(fmt::format("{}_bucket", name), ms.count_at_most(1e3 * bound), fmt::format("le=\"{:.6g}\"", bound));
-    sample(fmt::format("{}_bucket", name), ms.count(), "le=\"+Inf\"");
-    sample(fmt::format("{}_count", name), ms.count());
-    sample(fmt::format("{}_sum", name), ms.mean() * ms.count() / 1e3);
+    for (const Sample& s : total(1)) {  // none, then all of them
+      const auto bucket = [&](double count, std::string_view bound) {
+        sample(fmt::format("{}_bucket", name), {s.at, s.value * count}, fmt::format("le=\"{}\"", bound));
+      };
+      for (const double bound : bounds) bucket(ms.count_at_most(1e3 * bound), fmt::format("{:.6g}", bound));
+      bucket(ms.count(), "+Inf");
+      sample(fmt::format("{}_count", name), {s.at, s.value * ms.count()});
+      sample(fmt::format("{}_sum", name), {s.at, s.value * ms.mean() * ms.count() / 1e3});
+    }
   }
   std::string text() && { return std::move(out_) + "# EOF\n"; }
 
  private:
   std::string labels_, out_;
+  double duration_;
 };
+
+/// What an interval holds, at its beginning.
+Samples gauge_of(const nlohmann::ordered_json& over_time, const char* key, double otherwise) {
+  if (over_time.is_null()) return {{-1, otherwise}};
+  Samples out;
+  for (const auto& interval : over_time)
+    out.push_back({interval.at("start_s").get<double>(), interval.at(key).get<double>()});
+  return out;
+}
+
+/// What was counted up to the end of each interval; the last is `total`, which is exact.
+Samples counter_of(const nlohmann::ordered_json& over_time, const char* key, bool rate, const Samples& total) {
+  if (over_time.is_null()) return total;
+  Samples out{{0, 0}};
+  for (const auto& interval : over_time) {
+    const double from = interval.at("start_s").get<double>(), to = interval.at("end_s").get<double>();
+    out.push_back({to, out.back().value + interval.at(key).get<double>() * (rate ? to - from : 1)});
+  }
+  if (!over_time.empty()) out.back().value = std::max(total.back().value, out[out.size() - 2].value);
+  return out;
+}
 
 }  // namespace
 
-std::string openmetrics_text(const ServingMetrics& m, const std::string& model_name) {
-  Writer w(model_name);
-  w.gauge("num_requests_running", "Requests in the batch; 0 once a run has ended.", 0);
-  w.gauge("num_requests_waiting", "Requests in the queue; 0 once a run has ended.", 0);
-  w.gauge("kv_cache_usage_perc", "Peak share of the KV pool over the run, 1 is all of it.", m.kv_peak_usage);
-  w.counter("prefix_cache_queries", "Prompt tokens looked up.", m.input_tokens);
-  w.counter("prefix_cache_hits", "Prompt tokens found cached.", m.cached_tokens);
-  w.counter("num_preemptions", "Preemptions.", static_cast<double>(m.preemptions));
-  w.counter("prompt_tokens", "Prompt tokens of finished requests.", m.input_tokens);
-  w.counter("generation_tokens", "Output tokens of finished requests.", m.output_tokens);
-  w.family("request_success", "counter", "Requests that finished.");
-  w.sample("request_success_total", static_cast<double>(m.completed), "finished_reason=\"length\"");
+std::string openmetrics_text(const ServingMetrics& m, const std::string& model_name,
+                             const nlohmann::ordered_json& over_time) {
+  const bool timed = !over_time.is_null() && !over_time.empty();
+  const nlohmann::ordered_json series = timed ? over_time : nlohmann::ordered_json();
+  Writer w(model_name, timed ? over_time.back().at("end_s").get<double>() : 0);
+  w.gauge("num_requests_running", "Requests in the batch; 0 once a run has ended.", gauge_of(series, "running", 0));
+  w.gauge("num_requests_waiting", "Requests in the queue; 0 once a run has ended.", gauge_of(series, "waiting", 0));
+  w.gauge("kv_cache_usage_perc",
+          timed ? "Share of the KV pool, 1 is all of it." : "Peak share of the KV pool over the run, 1 is all of it.",
+          gauge_of(series, "kv_cache_usage", m.kv_peak_usage));
+  w.counter("prefix_cache_queries", "Prompt tokens looked up.", w.total(m.input_tokens));
+  w.counter("prefix_cache_hits", "Prompt tokens found cached.", w.total(m.cached_tokens));
+  w.counter("num_preemptions", "Preemptions.", w.total(static_cast<double>(m.preemptions)));
+  w.counter("prompt_tokens", "Prompt tokens of finished requests.",
+            counter_of(series, "prompt_tokens_per_s", true, w.total(m.input_tokens)));
+  w.counter("generation_tokens", "Output tokens of finished requests.",
+            counter_of(series, "output_tokens_per_s", true, w.total(m.output_tokens)));
+  w.counter("request_success", "Requests that finished.",
+            counter_of(series, "completed", false, w.total(static_cast<double>(m.completed))),
+            "finished_reason=\"length\"");
   w.histogram("time_to_first_token_seconds", "From arrival to the first token.", m.ttft_ms, kFirstToken);
   w.histogram("inter_token_latency_seconds", "Gaps between a request's tokens.", m.itl_ms, kBetweenTokens);
   w.histogram("request_time_per_output_token_seconds", "Mean gap of a request after its first token.", m.tpot_ms,
@@ -87,8 +137,8 @@ std::string openmetrics_text(const ServingMetrics& m, const std::string& model_n
   w.histogram("e2e_request_latency_seconds", "From arrival to the last token.", m.e2el_ms, kRequest);
   w.histogram("request_queue_time_seconds", "Waiting before the first chunk.", m.queue_ms, kRequest);
   if (m.drafted_tokens > 0) {
-    w.counter("spec_decode_num_draft_tokens", "Tokens drafted.", m.drafted_tokens);
-    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.", m.accepted_tokens);
+    w.counter("spec_decode_num_draft_tokens", "Tokens drafted.", w.total(m.drafted_tokens));
+    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.", w.total(m.accepted_tokens));
   }
   return std::move(w).text();
 }

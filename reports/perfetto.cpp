@@ -1,6 +1,7 @@
 #include "reports/perfetto.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -24,8 +25,12 @@ std::string text_of(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-/// Nanoseconds kept: the simulator's own grain is a picosecond, a trace's a microsecond with decimals.
-std::string time_of(Seconds t) { return fmt::format("{:.3f}", t.in(kMicrosecond)); }
+/// The grain of a trace: a time is a whole number of nanoseconds, written as microseconds.
+std::int64_t nanoseconds(Seconds t) { return std::llround(1e3 * t.in(kMicrosecond)); }
+std::string text_of_time(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+std::string time_of(Seconds t) { return text_of_time(nanoseconds(t)); }
+/// From one rounded end to the other: rounded by itself a length would reach into the slice behind it.
+std::string length_of(Seconds start, Seconds end) { return text_of_time(nanoseconds(end) - nanoseconds(start)); }
 
 std::string object_of(const TimelineNumbers& numbers) {
   std::string out = "{";
@@ -51,7 +56,7 @@ void add_slices(const Timeline& t, std::vector<Event>& out) {
     SIM_CHECK(s.start <= s.end, "a slice ends before it begins");
     out.push_back({s.start.base(), 2, -(s.end - s.start).base(),
                    fmt::format(R"({{"ph":"X","cat":"step","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
-                               text_of(s.name), s.process, s.thread, time_of(s.start), time_of(s.end - s.start),
+                               text_of(s.name), s.process, s.thread, time_of(s.start), length_of(s.start, s.end),
                                object_of(s.arguments))});
   }
 }

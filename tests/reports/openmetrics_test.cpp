@@ -25,6 +25,32 @@ TEST_CASE("openmetrics: vLLM's names, cumulative buckets, the end mark") {
   CHECK(text.size() - text.rfind("# EOF\n") == 6);
 }
 
+TEST_CASE("openmetrics: a run over time has a stamp on every sample, and counters that only grow") {
+  ServingMetrics m;
+  m.completed = 3;
+  m.output_tokens = 30;
+  for (const double ms : {30.0, 70.0}) m.ttft_ms.add(ms);
+  const nlohmann::ordered_json interval{{"start_s", 0},
+                                        {"end_s", 2},
+                                        {"running", 1.5},
+                                        {"waiting", 0},
+                                        {"completed", 1},
+                                        {"kv_cache_usage", 0.25},
+                                        {"prompt_tokens_per_s", 0},
+                                        {"output_tokens_per_s", 5}};
+  nlohmann::ordered_json later = interval;
+  later["start_s"] = 2, later["end_s"] = 4, later["completed"] = 2;
+  const std::string text = openmetrics_text(m, "m", {interval, later});
+  const std::string labels = "{model_name=\"m\",engine=\"0\"";
+  CHECK(text.find("vllm:num_requests_running" + labels + "} 1.5 1735689600.000\nvllm:num_requests_running" + labels +
+                  "} 1.5 1735689602.000\n") != std::string::npos);
+  // 2 s x 5 tokens/s, then all 30
+  CHECK(text.find("vllm:generation_tokens_total" + labels + "} 0 1735689600.000\nvllm:generation_tokens_total" +
+                  labels + "} 10 1735689602.000\nvllm:generation_tokens_total" + labels + "} 30 1735689604.000\n") !=
+        std::string::npos);
+  CHECK(text.find("seconds_count" + labels + "} 2 1735689604.000\n") != std::string::npos);
+}
+
 TEST_CASE("distribution: values up to a bound") {
   Distribution d;
   for (const double v : {1.0, 2.0, 2.0, 5.0}) d.add(v);

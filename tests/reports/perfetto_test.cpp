@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,25 @@ TEST_CASE("perfetto: the events keep the format's rules") {
   // 1 ms = 1000 us
   for (const auto& e : events) {
     if (e["ph"] == "X") CHECK(e["dur"] == doctest::Approx(1000));
+  }
+}
+
+TEST_CASE("perfetto: steps that follow one another never overlap by a nanosecond") {
+  Timeline t;
+  t.tracks = {{.process = 1, .thread = 2, .process_name = "replica", .thread_name = "GPU"}};
+  double at = 0;
+  for (int i = 1; i <= 500; ++i) {  // lengths that round up as often as down
+    const double end = at + 1e-6 * (1 + 0.0137 * i);
+    t.slices.push_back({.process = 1, .thread = 2, .name = "step", .start = Seconds(at), .end = Seconds(end)});
+    at = end;
+  }
+  const auto json = nlohmann::json::parse(perfetto_json(t));
+  std::int64_t last = 0;
+  for (const auto& e : json["traceEvents"]) {
+    if (e["ph"] != "X") continue;
+    const auto from = std::llround(1e3 * e["ts"].get<double>()), length = std::llround(1e3 * e["dur"].get<double>());
+    CHECK(from == last);
+    last = from + length;
   }
 }
 
