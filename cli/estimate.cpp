@@ -1,6 +1,7 @@
 // roofcast estimate: one deployment in closed form.
 
-#include <algorithm>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include "sim/plan/estimate.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/scenario.h"
-#include "sim/plan/what_fits.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -30,19 +30,6 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
   return r;
-}
-
-/// The numbers are those of the arithmetic; the engine would run fewer at a time, or refuse the request.
-void warn_of_limits(const Deployment& d, const EstimateRequest& r) {
-  if (d.fidelity != Fidelity::kIdeal && r.batch > d.seats())
-    fmt::print(stderr, "a batch of {} is more than {} runs at a time ({}): the others would wait\n", r.batch,
-               d.engine.name, d.seats());
-  const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  const double tokens =
-      std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
-  if (longest > 0 && tokens > longest)
-    fmt::print(stderr, "{} tokens are more than {} ({:.0f}): an engine would refuse them\n", tokens,
-               d.engine.max_model_len > 0 ? "engine.max_model_len" : "the context of " + d.model.name, longest);
 }
 
 }  // namespace
@@ -72,11 +59,9 @@ int run_estimate(std::span<const std::string> arguments) {
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write_report(estimate_report(e, *scenario.deployment, options.format()));
-  if (!e.memory.fits) {
-    const bool weights = scenario.deployment->memory.infeasible.has_value();
-    fmt::print(stderr, "{}{}\n", e.memory.reason, weights ? what_would_fit(*scenario.deployment) : "");
+  if (options.format() != "table" || options.has("out") || isatty(STDOUT_FILENO) == 0) {  // else they were just shown
+    for (const std::string& warning : warnings_of(e, *scenario.deployment)) fmt::print(stderr, "{}\n", warning);
   }
-  warn_of_limits(*scenario.deployment, request_of(options, scenario));
   return refused ? kNoAnswer : kDone;
 }
 

@@ -5,28 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/launch_command.h"
 #include "reports/plan_report.h"
+#include "reports/plan_verdict.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 
 namespace {
-
-/// What an engine loads: the repository that the model's file names as its source, else its name.
-std::string repository_of(const PlanAnswer& answer) {
-  static constexpr std::string_view kHub = "huggingface.co/";
-  const PlannedDeployment& winner = answer.result.ranked.front();
-  const ConfigTree scenario = point_scenario(answer.plan.space, winner.candidate.point);
-  const ConfigTree* source = resolve_named("models", *scenario->find("model"))->find("source");
-  const std::string text = source != nullptr && *source ? (*source)->scalar : "";
-  const auto at = text.find(kHub);
-  return at == std::string::npos ? winner.candidate.scenario.deployment->model.name
-                                 : text.substr(at + kHub.size(), text.find(' ', at) - at - kHub.size());
-}
 
 ConfigTree plan_tree(const Options& options) {
   if (!options.has("plan")) throw ConfigError("plan: which file? roofcast plan PLAN.yaml");
@@ -70,7 +58,7 @@ int run_plan(std::span<const std::string> arguments) {
     if (engine != options.text("emit"))
       throw ConfigError(
           fmt::format("--emit: the plan is for {}; --engine {} plans for the other", engine, options.text("emit")));
-    options.write(launch_command(winner, options.text("emit"), repository_of(answer), options.text("emit-as")));
+    options.write(launch_of(answer, options.text("emit"), options.text("emit-as")).command);
     return kDone;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;

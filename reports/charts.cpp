@@ -52,8 +52,11 @@ void add_charts(const Result& result, std::vector<Chart>& out) {
       add_validation_charts(result, out);
       break;
     case ResultKind::kValidation:
+      add_error_charts(result, out);
+      break;
     case ResultKind::kCalibration:
-      break;  // errors by group: the table that `validate --out` writes has the rows to draw
+      add_acceptance_charts(result, out);
+      break;
     case ResultKind::kRequestRows:
       add_request_charts(result, out);
       break;

@@ -22,6 +22,8 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out);  // charts
 void add_plan_charts(const Result& result, std::vector<Chart>& out);   // charts_plan.cpp
 void add_ladder_charts(const Result& result, std::vector<Chart>& out);
 void add_validation_charts(const Result& result, std::vector<Chart>& out);  // charts_validation.cpp
+void add_error_charts(const Result& result, std::vector<Chart>& out);       // of validate's JSON
+void add_acceptance_charts(const Result& result, std::vector<Chart>& out);
 void add_measured_run_charts(const Result& result, std::vector<Chart>& out);
 void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& out);  // charts_comparison.cpp
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -46,30 +47,162 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   return c;
 }
 
+/// Simulated loads that no other beats, a colour for every GPU; what misses an objective is said on hover.
+Chart frontier_chart(const char* id, const char* title, const Json& frontier, const char* unit, ResultKey key) {
+  Chart c{.id = id, .title = title};
+  c.x.title = "output tokens/s of one user";
+  c.y.title = unit;
+  std::map<std::string, Series> by_gpu;
+  for (const Json& p : frontier) {
+    const auto x = number_at(p, "output_tokens_per_s_per_user"), y = number_at(p, key);
+    if (!x || !y) continue;
+    const std::string gpu = text_at(p, "gpu");
+    Series& s = by_gpu[gpu];
+    s.name = gpu, s.shape = Shape::kPoints, s.write_labels = true;
+    s.x.push_back(*x), s.y.push_back(*y);
+    const bool met = p.contains("objectives_met") && p["objectives_met"] == true;
+    s.labels.push_back(text_at(p, "layout") + (met ? "" : " (misses)"));
+  }
+  for (auto& [gpu, series] : by_gpu) c.series.push_back(std::move(series));
+  c.caption =
+      "The plan's own frontier: what was simulated and nothing beats in both. (misses): an objective is missed there.";
+  return c;
+}
+
+/// What the fleets cost, in the order of the plan: the winner on top.
+Chart ranking_chart(const Result& result) {
+  constexpr std::size_t kShown = 15;
+  const std::vector<std::string> keys = varying_keys(result.points);
+  Chart c{.id = "plan-cost",
+          .title = "Cost of the fleets, the winner on top",
+          .x = {.title = "USD/h of the whole fleet"},
+          .horizontal = true};
+  Series winner{.name = "winner", .shape = Shape::kBars, .color = 2},
+      others{.name = "others, as ranked", .shape = Shape::kBars, .color = 7};
+  const std::size_t count = std::min(kShown, result.points.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t rank = count - 1 - i;
+    const ResultPoint& p = result.points[rank];
+    const auto usd = number_at(p.result, "usd_per_hour");
+    if (!usd) continue;
+    Series& s = rank == 0 ? winner : others;
+    s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(*usd);
+    c.y.categories.push_back(
+        fmt::format("{} x {}", fmt::format("{:.0f}", gpus_of(p.result)), text_at(p.result, "gpu")));
+    s.labels.push_back(fmt::format("{}: {} USD/h", point_label(p, keys), tick_text(*usd)));
+  }
+  c.caption = result.points.size() > kShown
+                  ? fmt::format("The first {} of {} deployments.", kShown, result.points.size())
+                  : "Every one of them meets the objectives.";
+  c.series = {std::move(winner), std::move(others)};
+  return c;
+}
+
+/// What the winner does of each limit, with the range of 90 % of deployments like it.
+void add_objective_chart(const Result& result, std::vector<Chart>& out) {
+  if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
+  Chart c{.id = "objectives",
+          .title = "The winner within its limits",
+          .x = {.title = "% of the limit", .low = 0.0},
+          .lines = {{true, 100, "limit"}},
+          .horizontal = true};
+  Series value{.name = "forecast", .shape = Shape::kBars, .color = 0},
+      range{.name = "90 % of deployments like it", .shape = Shape::kBars, .color = 4};
+  for (const Json& o : result.points.front().result["objectives"]) {
+    const auto limit = number_at(o, "limit_ms"), ms = number_at(o, "value_ms");
+    const auto low = number_at(o, "interval_low_ms"), high = number_at(o, "interval_high_ms");
+    if (!limit || !ms || *limit <= 0) continue;
+    const double row = static_cast<double>(c.y.categories.size());
+    c.y.categories.push_back(text_at(o, "objective"));
+    value.x.push_back(row), value.base.push_back(0), value.y.push_back(100 * *ms / *limit);
+    value.labels.push_back(fmt::format("{}: {} of {} ms", c.y.categories.back(), tick_text(*ms), tick_text(*limit)));
+    if (!low || !high) continue;
+    c.y.categories.push_back(c.y.categories.back() + ", 90 %");
+    range.x.push_back(row + 1), range.base.push_back(100 * *low / *limit), range.y.push_back(100 * *high / *limit);
+    range.labels.push_back(fmt::format("{}: {} to {} ms", c.y.categories.back(), tick_text(*low), tick_text(*high)));
+  }
+  c.series = {std::move(value), std::move(range)};
+  if (!c.y.categories.empty()) out.push_back(std::move(c));
+}
+
+/// What ten percent more of each resource would change.
+Chart tornado(const Json& changes) {
+  Chart c{.id = "sensitivities",
+          .title = "Ten percent more of one resource",
+          .x = {.title = "change of the load that is held, %"},
+          .lines = {{true, 0, ""}},
+          .horizontal = true};
+  Series s{.name = "load held", .shape = Shape::kBars, .color = 0};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Json& change = changes[changes.size() - 1 - i];  // the largest on top
+    const auto more = number_at(change, "throughput_change"), error = number_at(change, "throughput_change_error");
+    if (!more) continue;
+    s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(100 * *more);
+    c.y.categories.push_back(text_at(change, "ten_percent_more"));
+    s.labels.push_back(fmt::format("{}: {:+.1f} % (+- {:.1f}), cost of a token {:+.1f} %", c.y.categories.back(),
+                                   100 * *more, 100 * error.value_or(0),
+                                   100 * number_at(change, "cost_change").value_or(0)));
+  }
+  c.series.push_back(std::move(s));
+  return c;
+}
+
+/// A load that changes over the day: replicas by hour, the load, and what three ways to run the fleet cost.
+void add_day_charts(const Json& fleet, std::vector<Chart>& out) {
+  Chart day{
+      .id = "day", .title = "Replicas over the day", .x = {.title = "hour"}, .y = {.title = "replicas", .low = 0.0}};
+  Chart load{
+      .id = "day-load", .title = "Load over the day", .x = {.title = "hour"}, .y = {.title = "requests/s", .low = 0.0}};
+  Series needed{.name = "needed"}, mean{.name = "autoscaled, mean"},
+      most{.name = "autoscaled, at most", .dashed = true}, rate{.name = "requests/s"};
+  const Json hours = fleet.value("hours", Json::array());
+  for (const Json& h : hours) {
+    const auto from = number_at(h, "start_s"), to = number_at(h, "end_s");
+    if (!from || !to) continue;
+    const auto step = [&](Series& s, ResultKey key) {  // as long as it lasts
+      const auto v = number_at(h, key);
+      if (!v) return;
+      for (const double at : {*from, *to}) s.x.push_back(at / 3600), s.y.push_back(*v);
+    };
+    step(needed, "replicas_needed"), step(mean, "replicas"), step(most, "replicas_most"), step(rate, "request_rate");
+  }
+  day.series = {std::move(needed), std::move(mean), std::move(most)};
+  load.series = {std::move(rate)};
+  Chart cost{.id = "day-cost", .title = "Cost of the day", .x = {.title = "USD"}, .horizontal = true};
+  Series usd{.name = "USD", .shape = Shape::kBars, .color = 0};
+  for (const auto& [name, key] : {std::pair{"static", ResultKey("static.usd")},
+                                  {"by clock", ResultKey("scheduled.usd")},
+                                  {"autoscaled", ResultKey("autoscaled.usd")}}) {
+    const auto v = number_at(fleet, key);
+    if (!v) continue;
+    usd.x.push_back(static_cast<double>(cost.y.categories.size())), usd.y.push_back(*v);
+    cost.y.categories.emplace_back(name);
+    usd.labels.push_back(fmt::format("{}: {} USD", name, tick_text(*v)));
+  }
+  cost.series.push_back(std::move(usd));
+  out.push_back(std::move(day)), out.push_back(std::move(load)), out.push_back(std::move(cost));
+}
+
 }  // namespace
 
 void add_plan_charts(const Result& result, std::vector<Chart>& out) {
-  out.push_back(pareto_chart("pareto", result.points));
-  const std::vector<std::string> keys = varying_keys(result.points);
-  Chart c{.id = "plan-cost",
-          .title = "Cost of a million output tokens by deployment",
-          .x = {.title = "USD per million output tokens"},
-          .horizontal = true};
-  Series s{.name = "cost", .shape = Shape::kBars};
-  constexpr std::size_t kShown = 15;
-  const std::size_t count = std::min(kShown, result.points.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const ResultPoint& p = result.points[count - 1 - i];
-    const auto usd = number_at(p.result, "usd_per_million_output_tokens");
-    if (!usd) continue;
-    s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(*usd);
-    c.y.categories.push_back(point_label(p, keys));
-    s.labels.push_back(fmt::format("{}: {} USD", c.y.categories.back(), tick_text(*usd)));
+  const Json& j = result.json;
+  const auto list = [&](const char* key) -> const Json* {
+    return j.is_object() && j.contains(key) && j[key].is_array() && !j[key].empty() ? &j[key] : nullptr;
+  };
+  if (const Json* frontier = list("pareto")) {
+    out.push_back(frontier_chart("pareto", "Throughput of a GPU against speed for a user", *frontier,
+                                 "output tokens/s and GPU", "output_tokens_per_s_per_gpu"));
+  } else if (result.points.size() > 1) {
+    out.push_back(pareto_chart("pareto", result.points));
   }
-  if (result.points.size() > kShown)
-    c.caption = fmt::format("The first {} of {} deployments.", kShown, result.points.size());
-  c.series.push_back(std::move(s));
-  out.push_back(std::move(c));
+  if (const Json* frontier = list("pareto_cost"))
+    out.push_back(frontier_chart("pareto-cost", "Cost against speed for a user", *frontier,
+                                 "USD per million output tokens", "usd_per_million_output_tokens"));
+  out.push_back(ranking_chart(result));
+  add_objective_chart(result, out);
+  if (const Json* changes = list("sensitivities")) out.push_back(tornado(*changes));
+  if (j.is_object() && j.contains("fleet") && j["fleet"].is_object()) add_day_charts(j["fleet"], out);
 }
 
 void add_ladder_charts(const Result& result, std::vector<Chart>& out) {

@@ -38,6 +38,12 @@ void add_percentiles(const Json& j, std::vector<Chart>& out) {
     }
     c.series.push_back(std::move(s));
   }
+  if (j.contains("objectives") && j["objectives"].is_array()) {
+    for (const Json& o : j["objectives"]) {
+      if (const auto limit = number_at(o, "limit_ms"))
+        c.lines.push_back({true, *limit, text_at(o, "objective") + " limit"});
+    }
+  }
   c.caption =
       "Definitions of vLLM's serving benchmark: TPOT is a request's mean gap after its first token, ITL every single "
       "gap.";
@@ -50,17 +56,25 @@ struct Trace {
   double scale = 1;
 };
 
+/// Seconds, or hours where there are many.
+double seconds_of_unit(const Json& intervals) {
+  constexpr double kLong = 7200;
+  const auto end = intervals.empty() ? std::nullopt : number_at(intervals.back(), "start_s");
+  return end && *end > kLong ? 3600 : 1;
+}
+
 Series over_time(const Json& intervals, const Trace& trace) {
+  const double unit = seconds_of_unit(intervals);
   Series s{.name = trace.name};
   for (const Json& interval : intervals) {
     const auto at = number_at(interval, "start_s"), v = number_at(interval, trace.key);
-    if (at && v) s.x.push_back(*at), s.y.push_back(*v * trace.scale);
+    if (at && v) s.x.push_back(*at / unit), s.y.push_back(*v * trace.scale);
   }
   return s;
 }
 
 void add_over_time(const Json& intervals, Chart c, const std::vector<Trace>& traces, std::vector<Chart>& out) {
-  c.x.title = "time since the start, s";
+  c.x.title = seconds_of_unit(intervals) > 1 ? "time since the start, h" : "time since the start, s";
   for (const Trace& trace : traces) c.series.push_back(over_time(intervals, trace));
   if (std::any_of(c.series.begin(), c.series.end(), [](const Series& s) { return s.x.size() > 1; }))
     out.push_back(std::move(c));

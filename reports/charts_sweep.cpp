@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "reports/charts.h"
 #include "reports/html_text.h"
+#include "reports/sweep_verdict.h"
 
 namespace roofcast {
 namespace {
@@ -187,7 +188,7 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   for (const ResultPoint& p : points) {
     const std::string* gpu = value_of(p, "gpu");
     const auto cost = number_at(p.result, "usd_per_million_output_tokens");
-    if (gpu == nullptr || !cost || *cost <= 0) continue;
+    if (gpu == nullptr || !cost || *cost <= 0 || !is_usable(p.result)) continue;
     const auto [it, fresh] = cheapest.emplace(*gpu, *cost);
     if (!fresh) it->second = std::min(it->second, *cost);
   }
@@ -196,9 +197,11 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
           .title = "Cost of a million output tokens by GPU",
           .x = {.title = "USD per million output tokens"},
           .horizontal = true};
-  c.caption = "The cheapest point of each GPU, whatever its latency.";
+  c.caption = "The cheapest point of each GPU that can be run, whatever its latency.";
   Series s{.name = "cost", .shape = Shape::kBars};
-  for (const auto& [gpu, usd] : cheapest) {
+  std::vector<std::pair<std::string, double>> sorted(cheapest.begin(), cheapest.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [gpu, usd] : sorted) {
     s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
     s.labels.push_back(fmt::format("{}: {} USD", gpu, tick_text(usd)));
     c.y.categories.push_back(gpu);
@@ -245,39 +248,142 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
   c.x.title = "output tokens/s of one user (1 / TPOT)";
   c.y.title = "output tokens/s and GPU";
   const std::vector<std::string> keys = varying_keys(points);
-  Series all{.name = "deployments", .shape = Shape::kPoints, .color = 7};
+  struct Point {
+    double x, y;
+    std::string label;
+  };
+  std::vector<Point> all;
+  std::map<std::string, Series> by_gpu;
+  std::size_t unusable = 0;
   for (const ResultPoint& p : points) {
+    if (!is_usable(p.result)) {
+      ++unusable;
+      continue;
+    }
     auto user = number_at(p.result, "output_tokens_per_s_per_user");
     if (const auto tpot = number_at(p.result, kTpot); !user && tpot && *tpot > 0) user = 1000.0 / *tpot;
     const auto gpu = number_at(p.result, "output_tokens_per_s_per_gpu");
     if (!user || !gpu) continue;
-    all.x.push_back(*user), all.y.push_back(*gpu), all.labels.push_back(point_label(p, keys));
+    all.push_back({*user, *gpu, point_label(p, keys)});
+    const std::string* name = value_of(p, "gpu");
+    Series& s = by_gpu[name != nullptr ? *name : "deployments"];
+    s.x.push_back(*user), s.y.push_back(*gpu), s.labels.push_back(all.back().label);
   }
-  std::vector<std::size_t> order(all.x.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return all.x[a] != all.x[b] ? all.x[a] > all.x[b] : all.y[a] > all.y[b];
-  });
-  Series best{.name = "frontier", .shape = Shape::kLinePoints, .write_labels = true, .color = 1};
-  for (const std::size_t i : order) {
-    if (!best.y.empty() && all.y[i] <= best.y.back()) continue;
-    best.x.push_back(all.x[i]), best.y.push_back(all.y[i]), best.labels.push_back(shortened(all.labels[i], 40));
+  std::sort(all.begin(), all.end(), [](const Point& a, const Point& b) { return a.x != b.x ? a.x > b.x : a.y > b.y; });
+  Series best{.name = "frontier", .shape = Shape::kLinePoints, .write_labels = true, .color = 7};
+  for (const Point& p : all) {
+    if (!best.y.empty() && p.y <= best.y.back()) continue;
+    best.x.push_back(p.x), best.y.push_back(p.y), best.labels.push_back(shortened(p.label, 40));
   }
   std::reverse(best.x.begin(), best.x.end()), std::reverse(best.y.begin(), best.y.end()),
       std::reverse(best.labels.begin(), best.labels.end());
-  c.caption = fmt::format("{} deployments; nothing beats those on the frontier in both.", all.x.size());
-  c.series = {std::move(all), std::move(best)};
+  c.caption = fmt::format(
+      "{} deployments; nothing beats those on the frontier in both.{}", all.size(),
+      unusable > 0 ? fmt::format(" {} that do not fit, are saturated or miss their objectives are left out.", unusable)
+                   : "");
+  int color = 0;
+  for (auto& [name, s] : by_gpu) {
+    s.name = name, s.shape = Shape::kPoints, s.color = color;
+    color = (color + 1) % static_cast<int>(kPalette);
+    if (color == 7) ++color;  // the frontier's
+    c.series.push_back(std::move(s));
+  }
+  c.series.push_back(std::move(best));
   return c;
 }
+
+namespace {
+
+/// Two numeric keys against one another: what can be run, what misses, what does not fit.
+void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, const std::vector<std::string>& keys,
+             std::vector<Chart>& out) {
+  std::vector<ResultPoint> rest = points;
+  std::string y_key;
+  std::vector<std::string> others;
+  for (const std::string& key : keys) {
+    if (key != x_key) others.push_back(key);
+  }
+  y_key = x_key_of(points, others);
+  if (x_key.empty() || y_key.empty() || others.size() > 1) return;
+  Chart c{.id = "map",
+          .title = fmt::format("What can be run: {} against {}", words_of_key(y_key), words_of_key(x_key))};
+  c.x = {.title = words_of_key(x_key), .log = true};
+  c.y = {.title = words_of_key(y_key), .log = true};
+  Series good{.name = "can be run", .shape = Shape::kPoints, .color = 2},
+      late{.name = "saturated, or misses an objective", .shape = Shape::kPoints, .color = 4},
+      unfit{.name = "does not fit", .shape = Shape::kPoints, .color = 1};
+  for (const ResultPoint& p : points) {
+    const std::string *x = value_of(p, x_key), *y = value_of(p, y_key);
+    const auto at = x != nullptr ? leading_number(*x) : std::nullopt,
+               up = y != nullptr ? leading_number(*y) : std::nullopt;
+    if (!at || !up) continue;
+    const bool fits = !p.result.contains("fits") || p.result["fits"] != false;
+    Series& s = is_usable(p.result) ? good : fits ? late : unfit;
+    s.x.push_back(*at), s.y.push_back(*up);
+    const auto tpot = number_at(p.result, kTpot);
+    s.labels.push_back(point_label(p, keys) + (tpot ? fmt::format(": TPOT {} ms", tick_text(*tpot)) : ""));
+  }
+  c.series = {std::move(good), std::move(late), std::move(unfit)};
+  out.push_back(std::move(c));
+}
+
+/// Where there are too many lines to draw, one a GPU (or of whatever key has the fewest values): the best of its
+/// settings at every x, and how far the others spread.
+void gather(std::vector<Group>& groups, const std::vector<ResultPoint>& points, const std::string& x_key,
+            const std::vector<std::string>& keys) {
+  std::string chosen;
+  std::size_t fewest = kMaxGroups + 1;
+  for (const std::string& key : keys) {
+    if (key == x_key) continue;
+    std::set<std::string> values;
+    for (const ResultPoint& p : points) {
+      if (const std::string* v = value_of(p, key); v != nullptr && values.size() <= kMaxGroups) values.insert(*v);
+    }
+    const std::size_t count = last_part(key) == "gpu" && values.size() <= kMaxGroups ? 2 : values.size();
+    if (count >= 2 && count < fewest) chosen = key, fewest = count;
+  }
+  std::map<std::string, std::map<double, const Json*>> best;
+  for (const ResultPoint& p : points) {
+    const std::string *x = value_of(p, x_key), *of = chosen.empty() ? nullptr : value_of(p, chosen);
+    const auto at = x != nullptr ? leading_number(*x) : std::nullopt;
+    if (!at) continue;
+    const Json*& kept = best[of != nullptr ? *of : ""][*at];
+    const auto usd = number_at(p.result, "usd_per_million_output_tokens");
+    const auto before = kept != nullptr ? number_at(*kept, "usd_per_million_output_tokens") : std::nullopt;
+    if (kept == nullptr || (usd && (!before || *usd < *before))) kept = &p.result;
+  }
+  groups.clear();
+  for (const auto& [label, row] : best) {
+    Group& g = groups.emplace_back(Group{label.empty() ? "cheapest" : label + ", cheapest", {}});
+    g.points.assign(row.begin(), row.end());
+  }
+}
+
+}  // namespace
 
 void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   const std::vector<std::string> keys = varying_keys(result.points);
   const std::string x_key = x_key_of(result.points, keys);
+  std::vector<ResultPoint> runnable;  // what does not fit is in the verdict and on the map, in no line
+  for (const ResultPoint& p : result.points) {
+    if (!p.result.contains("fits") || p.result["fits"] != false) runnable.push_back(p);
+  }
+  const std::size_t left_out = result.points.size() - runnable.size();
   if (!x_key.empty()) {
-    const std::vector<Group> groups = groups_of(result.points, x_key, keys);
+    std::vector<Group> groups = groups_of(runnable, x_key, keys);
+    const std::size_t settings = groups.size();
+    if (settings > kMaxGroups) gather(groups, runnable, x_key, keys);
+    const std::size_t before = out.size();
     for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
     out.push_back(throughput_chart(x_key, groups));
+    for (std::size_t i = before; i < out.size(); ++i) {
+      if (settings > kMaxGroups)
+        out[i].caption +=
+            fmt::format(" Of {} settings the cheapest at every {} is drawn.", settings, words_of_key(x_key));
+      if (left_out > 0) out[i].caption += fmt::format(" {} points that do not fit are left out.", left_out);
+    }
     add_speculation(x_key, groups, out);
+    add_map(result.points, x_key, keys, out);
   }
   if (result.points.size() > 1) out.push_back(pareto_chart("pareto", result.points));
   add_cost_by_gpu(result.points, out);

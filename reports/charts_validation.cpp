@@ -80,6 +80,46 @@ void add_measured_run_charts(const Result& result, std::vector<Chart>& out) {
   out.push_back(std::move(c));
 }
 
+void add_error_charts(const Result& result, std::vector<Chart>& out) {
+  const Json groups = result.json.value("groups", Json::array());
+  Chart c{.id = "errors",
+          .title = "Errors by group",
+          .x = {.title = "mean absolute error, %", .low = 0.0},
+          .horizontal = true};
+  Series s{.name = "mean absolute error", .shape = Shape::kBars};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Json& g = groups[groups.size() - 1 - i];
+    const auto mape = number_at(g, "mape"), rows = number_at(g, "rows");
+    if (!mape) continue;
+    const std::string metric = text_at(g, "metric").empty() ? text_at(g, "op") : text_at(g, "metric");
+    s.x.push_back(static_cast<double>(s.x.size())), s.y.push_back(*mape);
+    c.y.categories.push_back(text_at(g, "group") + (metric.empty() ? "" : ", " + metric));
+    s.labels.push_back(
+        fmt::format("{}: {} % over {:.0f} rows", c.y.categories.back(), tick_text(*mape), rows.value_or(0)));
+  }
+  c.series.push_back(std::move(s));
+  if (!c.y.categories.empty()) out.push_back(std::move(c));
+}
+
+void add_acceptance_charts(const Result& result, std::vector<Chart>& out) {
+  const Json groups = result.json.value("groups", Json::array());
+  Chart c{.id = "acceptance",
+          .title = "Acceptance of drafts: median and quartiles",
+          .x = {.title = "share of drafts accepted", .low = 0.0},
+          .horizontal = true};
+  Series range{.name = "quartiles", .shape = Shape::kBars};
+  for (const Json& g : groups) {
+    const auto low = number_at(g, "p25"), middle = number_at(g, "median"), high = number_at(g, "p75");
+    if (!low || !middle || !high) continue;
+    range.x.push_back(static_cast<double>(range.x.size())), range.base.push_back(*low), range.y.push_back(*high);
+    c.y.categories.push_back(
+        fmt::format("{}, k {:.0f}", text_at(g, "group"), number_at(g, "num_speculative_tokens").value_or(0)));
+    range.labels.push_back(fmt::format("{}: median {}", c.y.categories.back(), tick_text(*middle)));
+  }
+  c.series.push_back(std::move(range));
+  if (!c.y.categories.empty()) out.push_back(std::move(c));
+}
+
 void add_validation_charts(const Result& result, std::vector<Chart>& out) {
   for (const ValidationPairs& pairs : validation_pairs(result)) {
     add_scatter(pairs, out);

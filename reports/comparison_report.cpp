@@ -7,6 +7,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "reports/verdict.h"
 
 namespace roofcast {
 namespace {
@@ -34,6 +35,61 @@ Json shares_json(const TimeShares& t) {
           {"requests_in_flight", {{"predicted", t.in_flight}, {"measured", optional_json(t.measured_in_flight)}}},
           {"kv_cache_peak_usage", t.kv_peak_usage},
           {"preemptions", t.preemptions}};
+}
+
+VerdictTable metric_table(const Comparison& c) {
+  VerdictTable table{.columns = {"metric", "measured", "predicted", "ratio"}, .rows = {}};
+  for (const ComparedMetric& m : c.metrics) {
+    table.rows.push_back({m.name, significant(m.measured, 6), significant(m.predicted, 6),
+                          m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
+  }
+  return table;
+}
+
+VerdictTable assumption_table(const Comparison& c) {
+  VerdictTable table{.columns = {"changed", "TTFT", "TPOT", "tokens/s", "explains"}, .rows = {}};
+  const auto ratio = [](double p, double m) { return m > 0 ? fmt::format("{:.2f}", p / m) : std::string(); };
+  const auto row = [&](const std::string& name, const RunFigures& f, const std::string& explains) {
+    table.rows.push_back({name, ratio(f.ttft_ms, c.measured.ttft_ms), ratio(f.tpot_ms, c.measured.tpot_ms),
+                          ratio(f.output_throughput, c.measured.output_throughput), explains});
+  };
+  row("nothing", c.predicted, "");
+  for (const Assumption& a : c.assumptions) row(a.change, a.predicted, fmt::format("{:.0f} %", 100 * a.explains));
+  return table;
+}
+
+std::string shares_text(const TimeShares& t) {
+  std::string out = fmt::format(
+      "predicted TPOT   {} ms GPU + {} ms host of a decode step ({} sequences, {} tokens each) + {} ms prefills of "
+      "others\n",
+      significant(t.step_gpu_ms, 3), significant(t.step_host_ms, 3), significant(t.batch, 3), significant(t.context, 4),
+      significant(t.tpot_others_ms, 3));
+  out +=
+      fmt::format("predicted TTFT   {} ms queue + {} ms front end + {} ms prefill alone + {} ms others in its steps\n",
+                  significant(t.queue_ms, 3), significant(t.front_end_ms, 3), significant(t.prefill_ms, 3),
+                  significant(t.ttft_others_ms, 3));
+  if (t.measured_batch) {
+    out += fmt::format("at the measured batch of {} sequences a decode step is predicted at {} ms\n",
+                       significant(*t.measured_batch, 3), significant(t.measured_batch_step_ms, 3));
+  }
+  return out;
+}
+
+ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
+  ResultVerdict verdict;
+  verdict.add("", fmt::format("{}\nbeside {} ({})\n", deployment_line(*s.deployment), c.run.path, c.run.tool));
+  verdict.add("", metric_table(c));
+  verdict.add("", shares_text(c.shares));
+  if (!c.assumptions.empty()) {
+    verdict.add("One assumption changed at a time, predicted / measured:", assumption_table(c));
+    std::string roomless;
+    for (const std::string& what : c.not_tried) roomless += fmt::format("{}: leaves no room to serve\n", what);
+    if (!roomless.empty()) verdict.add("", roomless);
+  }
+  std::string findings;
+  for (const std::string& finding : c.findings) findings += finding + "\n";
+  if (!findings.empty()) verdict.add("", findings);
+  return verdict;
 }
 
 Json to_json(const Comparison& c, const Scenario& s) {
@@ -67,56 +123,7 @@ Json to_json(const Comparison& c, const Scenario& s) {
   out["not_tried"] = c.not_tried;
   out["findings"] = c.findings;
   out["provenance"] = provenance_json(*s.deployment);
-  return out;
-}
-
-Table metric_table(const Comparison& c) {
-  Table table({"metric", "measured", "predicted", "ratio"});
-  for (const ComparedMetric& m : c.metrics) {
-    table.row({m.name, significant(m.measured, 6), significant(m.predicted, 6),
-               m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
-  }
-  return table;
-}
-
-Table assumption_table(const Comparison& c) {
-  Table table({"changed", "TTFT", "TPOT", "tokens/s", "explains"});
-  const auto ratio = [](double p, double m) { return m > 0 ? fmt::format("{:.2f}", p / m) : std::string(); };
-  const auto row = [&](const std::string& name, const RunFigures& f, const std::string& explains) {
-    table.row({name, ratio(f.ttft_ms, c.measured.ttft_ms), ratio(f.tpot_ms, c.measured.tpot_ms),
-               ratio(f.output_throughput, c.measured.output_throughput), explains});
-  };
-  row("nothing", c.predicted, "");
-  for (const Assumption& a : c.assumptions) row(a.change, a.predicted, fmt::format("{:.0f} %", 100 * a.explains));
-  return table;
-}
-
-std::string shares_text(const TimeShares& t) {
-  std::string out = fmt::format(
-      "predicted TPOT   {} ms GPU + {} ms host of a decode step ({} sequences, {} tokens each) + {} ms prefills of "
-      "others\n",
-      significant(t.step_gpu_ms, 3), significant(t.step_host_ms, 3), significant(t.batch, 3), significant(t.context, 4),
-      significant(t.tpot_others_ms, 3));
-  out +=
-      fmt::format("predicted TTFT   {} ms queue + {} ms front end + {} ms prefill alone + {} ms others in its steps\n",
-                  significant(t.queue_ms, 3), significant(t.front_end_ms, 3), significant(t.prefill_ms, 3),
-                  significant(t.ttft_others_ms, 3));
-  if (t.measured_batch) {
-    out += fmt::format("at the measured batch of {} sequences a decode step is predicted at {} ms\n",
-                       significant(*t.measured_batch, 3), significant(t.measured_batch_step_ms, 3));
-  }
-  return out;
-}
-
-std::string to_text(const Comparison& c, const Scenario& s) {
-  std::string out = fmt::format("{}\nbeside {} ({})\n\n", deployment_line(*s.deployment), c.run.path, c.run.tool);
-  out += metric_table(c).text() + "\n" + shares_text(c.shares) + "\n";
-  if (!c.assumptions.empty()) {
-    out += "One assumption changed at a time, predicted / measured:\n" + assumption_table(c).text();
-    for (const std::string& what : c.not_tried) out += fmt::format("{}: leaves no room to serve\n", what);
-    out += "\n";
-  }
-  for (const std::string& finding : c.findings) out += finding + "\n";
+  out["verdict"] = verdict_json(verdict_of(c, s));
   return out;
 }
 
@@ -125,7 +132,7 @@ std::string to_text(const Comparison& c, const Scenario& s) {
 std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format) {
   if (format == "json") return result_text(to_json(c, s));
   if (format == "csv") return records_csv(to_json(c, s)["metrics"]);
-  return to_text(c, s);
+  return verdict_text(verdict_of(c, s));
 }
 
 }  // namespace roofcast

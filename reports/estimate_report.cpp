@@ -9,7 +9,9 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "reports/verdict.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/what_fits.h"
 
 namespace roofcast {
 namespace {
@@ -82,6 +84,96 @@ void add_question(const Estimate& e, const Deployment& d, Json& out) {
   out["output_tokens"] = e.request.output_tokens;
 }
 
+}  // namespace
+
+std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
+  const EstimateRequest& r = e.request;
+  std::vector<std::string> out;
+  if (!e.memory.fits) out.push_back(e.memory.reason + (d.memory.infeasible ? what_would_fit(d) : ""));
+  if (d.fidelity != Fidelity::kIdeal && r.batch > d.seats())
+    out.push_back(fmt::format("a batch of {} is more than {} runs at a time ({}): the others would wait", r.batch,
+                              d.engine.name, d.seats()));
+  const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+  const double tokens =
+      std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
+  if (longest > 0 && tokens > longest)
+    out.push_back(fmt::format("{} tokens are more than {} ({:.0f}): an engine would refuse them", tokens,
+                              d.engine.max_model_len > 0 ? "engine.max_model_len" : "the context of " + d.model.name,
+                              longest));
+  return out;
+}
+
+namespace {
+
+void add_lines(VerdictTable& table, const char* phase, const StepBreakdown& step) {
+  std::vector<OperatorTime> lines = step.operators;
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.cost.time > b.cost.time; });
+  for (const OperatorTime& op : lines) {
+    table.rows.push_back({op.name, phase, significant(op.count, 4), human_count(op.cost.flops.base()),
+                          human_bytes(op.cost.bytes.base()), significant(intensity(op.cost), 3),
+                          human_time(op.cost.time.base()), fmt::format("{:.1f} %", 100.0 * (op.cost.time / step.time)),
+                          std::string(name_of(op.cost.bound))});
+  }
+  if (step.host_time / step.time > 0.001) {
+    table.rows.push_back({"host and launches", phase, "", "", "", "", human_time(step.host_time.base()),
+                          fmt::format("{:.1f} %", 100.0 * (step.host_time / step.time)), "host"});
+  }
+}
+
+VerdictTable operator_table(const Estimate& e) {
+  VerdictTable table{.columns = {"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"},
+                     .rows = {}};
+  add_lines(table, "prefill", e.prefill);
+  add_lines(table, "decode", e.decode);
+  return table;
+}
+
+std::string ranged(Seconds value, const Interval& interval, bool ideal) {
+  if (ideal) return human_time(value.base());
+  return fmt::format("{}   ({} to {}, 90 %)", human_time(value.base()), human_time(interval.low.base()),
+                     human_time(interval.high.base()));
+}
+
+ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
+  const bool ideal = d.fidelity == Fidelity::kIdeal;
+  const EstimateMemory& m = e.memory;
+  std::string out = deployment_line(d) + "\n";
+  if (e.request.replicas > 1)
+    out += fmt::format("{} replicas; throughput and cost of all, times and memory of one\n", e.request.replicas);
+  out += fmt::format("batch {}, {} prompt tokens, {} output tokens\n", e.request.batch, e.request.prompt_tokens,
+                     e.request.output_tokens);
+  ResultVerdict verdict;
+  verdict.add("", out);
+  out.clear();
+  const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<22}{}\n", name, value); };
+  line("TTFT", ranged(e.ttft, e.ttft_interval, ideal));
+  line("TPOT", ranged(e.tpot, e.tpot_interval, ideal));
+  line("request latency", human_time(e.request_latency.base()));
+  line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
+                                      significant(e.request_tokens_per_s)));
+  line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
+  line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
+  if (e.speculation) line("speculation", speculation_line(*e.speculation));
+  line("memory of a GPU",
+       fmt::format("weights {}, KV cache {} ({} a token), activations {}, of {}{}", human_bytes(m.weights.base()),
+                   human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
+                   human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
+  line("room for", fmt::format("{:.0f} such sequences; one of {:.0f} tokens", m.max_batch, m.max_context));
+  line("cost",
+       fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
+                   significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_input_tokens, 3),
+                   significant(e.cost.usd_per_million_cached_input_tokens, 3),
+                   significant(e.cost.usd_per_million_output_tokens, 3),
+                   significant(e.cost.joules_per_output_token, 3)));
+  line("price", price_line(d));
+  line("standing", provenance_line(d));
+  for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
+  for (const std::string& warning : warnings_of(e, d)) line("warning", warning);
+  verdict.add("", out);
+  verdict.add("", operator_table(e));
+  return verdict;
+}
+
 Json to_json(const Estimate& e, const Deployment& d) {
   Json out = result_head(ResultKind::kEstimate);
   add_question(e, d, out);
@@ -114,75 +206,16 @@ Json to_json(const Estimate& e, const Deployment& d) {
   out["memory_by_context"] =
       memory_by_context_json(d, e.request.batch, e.request.prompt_tokens + e.request.output_tokens);
   out["provenance"] = provenance_json(d);
+  out["warnings"] = warnings_of(e, d);
+  out["verdict"] = verdict_json(verdict_of(e, d));
   return out;
-}
-
-void add_lines(Table& table, const char* phase, const StepBreakdown& step) {
-  std::vector<OperatorTime> lines = step.operators;
-  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.cost.time > b.cost.time; });
-  for (const OperatorTime& op : lines) {
-    table.row({op.name, phase, significant(op.count, 4), human_count(op.cost.flops.base()),
-               human_bytes(op.cost.bytes.base()), significant(intensity(op.cost), 3), human_time(op.cost.time.base()),
-               fmt::format("{:.1f} %", 100.0 * (op.cost.time / step.time)), std::string(name_of(op.cost.bound))});
-  }
-  if (step.host_time / step.time > 0.001) {
-    table.row({"host and launches", phase, "", "", "", "", human_time(step.host_time.base()),
-               fmt::format("{:.1f} %", 100.0 * (step.host_time / step.time)), "host"});
-  }
-}
-
-Table operator_table(const Estimate& e) {
-  Table table({"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"});
-  add_lines(table, "prefill", e.prefill);
-  add_lines(table, "decode", e.decode);
-  return table;
-}
-
-std::string ranged(Seconds value, const Interval& interval, bool ideal) {
-  if (ideal) return human_time(value.base());
-  return fmt::format("{}   ({} to {}, 90 %)", human_time(value.base()), human_time(interval.low.base()),
-                     human_time(interval.high.base()));
-}
-
-std::string to_text(const Estimate& e, const Deployment& d) {
-  const bool ideal = d.fidelity == Fidelity::kIdeal;
-  const EstimateMemory& m = e.memory;
-  std::string out = deployment_line(d) + "\n";
-  if (e.request.replicas > 1)
-    out += fmt::format("{} replicas; throughput and cost of all, times and memory of one\n", e.request.replicas);
-  out += fmt::format("batch {}, {} prompt tokens, {} output tokens\n\n", e.request.batch, e.request.prompt_tokens,
-                     e.request.output_tokens);
-  const auto line = [&](const char* name, const std::string& value) { out += fmt::format("{:<22}{}\n", name, value); };
-  line("TTFT", ranged(e.ttft, e.ttft_interval, ideal));
-  line("TPOT", ranged(e.tpot, e.tpot_interval, ideal));
-  line("request latency", human_time(e.request_latency.base()));
-  line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
-                                      significant(e.request_tokens_per_s)));
-  line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
-  line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
-  if (e.speculation) line("speculation", speculation_line(*e.speculation));
-  line("memory of a GPU",
-       fmt::format("weights {}, KV cache {} ({} a token), activations {}, of {}{}", human_bytes(m.weights.base()),
-                   human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
-                   human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
-  line("room for", fmt::format("{:.0f} such sequences; one of {:.0f} tokens", m.max_batch, m.max_context));
-  line("cost",
-       fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
-                   significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_input_tokens, 3),
-                   significant(e.cost.usd_per_million_cached_input_tokens, 3),
-                   significant(e.cost.usd_per_million_output_tokens, 3),
-                   significant(e.cost.joules_per_output_token, 3)));
-  line("price", price_line(d));
-  line("standing", provenance_line(d));
-  for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
-  return out + "\n" + operator_table(e).text();
 }
 
 }  // namespace
 
 std::string estimate_report(const Estimate& e, const Deployment& d, const std::string& format) {
   if (format == "json") return result_text(to_json(e, d));
-  if (format != "csv") return to_text(e, d);
+  if (format != "csv") return verdict_text(verdict_of(e, d));
   Json record;
   add_question(e, d, record);
   add_metrics(metrics_of(e, d), record);

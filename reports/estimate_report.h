@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "sim/plan/estimate.h"
 
@@ -7,5 +8,8 @@ namespace roofcast {
 
 /// format: table | json | csv; keys as in reports/result_keys.h. The CSV is one row, with the columns of a sweep's.
 std::string estimate_report(const Estimate& estimate, const Deployment& deployment, const std::string& format);
+
+/// What the numbers leave out of account: it does not fit, the engine would run fewer at a time, or refuse the request.
+std::vector<std::string> warnings_of(const Estimate& estimate, const Deployment& deployment);
 
 }  // namespace roofcast

@@ -45,10 +45,10 @@ std::string day_text(const char* name, const FleetDay& day, const FleetPlan& pla
       how);
 }
 
-Table slice_table(const FleetPlan& plan) {
+VerdictTable slice_table(const FleetPlan& plan) {
   std::vector<std::string> header{"from", "requests/s", "needed", "autoscaled", "at most", "requests", "p99 TTFT"};
   if (plan.recorded) header.insert(header.begin() + 2, {"prompt", "output"});
-  Table table(header);
+  VerdictTable table{.columns = header, .rows = {}};
   for (const FleetSlice& s : plan.slices) {
     std::vector<std::string> row{clock(s.from),
                                  significant(s.rate, 3),
@@ -59,7 +59,7 @@ Table slice_table(const FleetPlan& plan) {
                                  s.completed > 0 ? human_time(s.ttft_ms.percentile(99) / 1e3) : std::string("-")};
     if (plan.recorded)
       row.insert(row.begin() + 2, {fmt::format("{:.0f}", s.prompt_tokens), fmt::format("{:.0f}", s.output_tokens)});
-    table.row(row);
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -115,7 +115,7 @@ Json fleet_plan_json(const FleetPlan& plan) {
   return out;
 }
 
-std::string fleet_plan_text(const FleetPlan& plan) {
+void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   std::string out =
       fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}\n", clock(plan.length), plan.deployment,
                   significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()));
@@ -139,7 +139,8 @@ std::string fleet_plan_text(const FleetPlan& plan) {
                        100 * plan.metrics.cached_tokens / plan.metrics.input_tokens);
   out += days_text(plan);
   if (plan.metrics.failed > 0) out += fmt::format("  {} requests failed\n", plan.metrics.failed);
-  return out + "\n" + slice_table(plan).text() + "\n";
+  verdict.add("", out);
+  verdict.add("", slice_table(plan));
 }
 
 }  // namespace roofcast

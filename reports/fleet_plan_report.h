@@ -3,11 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/verdict.h"
 #include "sim/plan/search/fleet_plan.h"
 
 namespace roofcast {
 
 nlohmann::ordered_json fleet_plan_json(const FleetPlan& plan);
-std::string fleet_plan_text(const FleetPlan& plan);
+void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict);
 
 }  // namespace roofcast

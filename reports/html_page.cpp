@@ -1,6 +1,7 @@
 #include "reports/html_page.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,6 +15,9 @@
 
 namespace roofcast {
 namespace {
+
+constexpr std::array<std::string_view, 5> kAlarms{"MISSED", "DOES NOT FIT", "SATURATED", "no deployment",
+                                                  "beyond the limit"};
 
 /// Six digits are more than a screen shows, and a third of the bytes.
 Json rounded(const std::vector<double>& values) {
@@ -100,36 +104,45 @@ Json without_lists(const Json& json, int depth = 0) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_array()) {
       out.push_back(without_lists(value, depth + 1));
-    } else if (key != "operators") {
+    } else if (key != "operators" && key != "verdict") {
       out[clean_utf8(key)] = without_lists(value, depth + 1);
     }
   }
   return out;
 }
 
-std::string paragraphs(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& line : lines) {
-    const bool alarm = line.find("MISSED") != std::string::npos || line.find("does NOT fit") != std::string::npos;
-    out += fmt::format("<p{}>{}</p>\n", alarm ? " class=\"alarm\"" : "", html_text(line));
+/// Words in capitals are alarms; a line keeps its columns.
+std::string line_html(const std::string& line) {
+  const bool alarm = std::any_of(std::begin(kAlarms), std::end(kAlarms),
+                                 [&](std::string_view word) { return line.find(word) != std::string::npos; });
+  return fmt::format("<p class=\"line{}\">{}</p>\n", alarm ? " alarm" : "", html_text(line));
+}
+
+std::string part_html(const VerdictPart& part) {
+  std::string out = part.title.empty() ? "" : "<h4>" + html_text(part.title) + "</h4>\n";
+  if (part.command) {
+    std::string text;
+    for (const std::string& line : part.lines) text += line + "\n";
+    out += "<pre class=\"command\" tabindex=\"0\">" + html_text(text) + "</pre>\n";
+  } else {
+    for (const std::string& line : part.lines) out += line_html(line);
   }
-  return out;
+  if (part.table) {
+    out += html_table(part.table->columns, part.table->rows);
+    if (const std::size_t shown = part.table->rows.size(); part.table->in_all > shown)
+      out += fmt::format("<p class=\"soft\">the first {} of {}</p>\n", shown, part.table->in_all);
+  }
+  return "<div class=\"part\">" + out + "</div>\n";
 }
 
 std::string summary_section(std::span<const Result> results) {
-  std::string out = "<section id=\"summary\"><h2>Summary</h2>\n";
+  std::string out = "<section id=\"summary\"><h2>Verdict</h2>\n";
   for (const Result& r : results) {
     if (results.size() > 1) out += "<h3>" + html_text(r.label) + "</h3>\n";
-    out += paragraphs(summary_of(r));
-    const auto advice = advice_for(r);
-    if (!advice.empty()) {
-      out += "<p>What to try:</p><ul>";
-      for (const std::string& line : advice) out += "<li>" + html_text(line) + "</li>";
-      out += "</ul>\n";
-    }
     for (const std::string& note : r.notes) out += "<p class=\"alarm\">" + html_text(note) + "</p>\n";
+    for (const VerdictPart& part : verdict_of(r).parts) out += part_html(part);
   }
-  return out + headline_table(results) + "</section>\n";
+  return out + (results.size() > 1 ? headline_table(results) : "") + "</section>\n";
 }
 
 std::string figure_of(const Chart& c) {
@@ -146,11 +159,11 @@ std::string figure_of(const Chart& c) {
 std::string result_section(const Result& r) {
   std::string out = fmt::format("<h3>{}</h3><p class=\"soft\">{} from {}</p>", html_text(r.label), name_of(r.kind),
                                 html_text(r.path));
-  if (!r.command.empty()) out += "<pre>" + html_text(r.command) + "</pre>";
+  if (!r.command.empty()) out += "<pre tabindex=\"0\">" + html_text(r.command) + "</pre>";
   if (const std::string table = detail_table(r); !table.empty())
     out += "<details><summary>Table</summary>" + table + "</details>";
   if (r.json.is_object() && !r.json.empty()) {
-    out += "<details><summary>Specs and results</summary><pre>" +
+    out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" +
            html_text(without_lists(r.json).dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre></details>";
   }
   return out + "\n";
@@ -176,7 +189,7 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
       ROOFCAST_VERSION, title, kPageStyle);
   out += fmt::format("<header><h1>{}</h1><button id=\"theme\" type=\"button\" hidden>light / dark</button></header>\n",
                      title);
-  out += summary_section(results);
+  out += "<main>\n" + summary_section(results);
   if (kChartJs.empty())
     out +=
         "<p class=\"soft\">The charts stand still: this roofcast was built without Chart.js (Debian's "
@@ -191,7 +204,8 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   out += "</div></section>\n<section id=\"results\"><h2>Results</h2>\n";
   for (const Result& r : results) out += result_section(r);
   out += fmt::format(
-      "</section>\n<footer><h2>How this page was made</h2><pre>{}</pre><p class=\"soft\">roofcast {}</p></footer>\n",
+      "</section></main>\n<footer><h2>How this page was made</h2><pre tabindex=\"0\">{}</pre><p "
+      "class=\"soft\">roofcast {}</p></footer>\n",
       html_text(command), ROOFCAST_VERSION);
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
   out +=

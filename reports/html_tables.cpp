@@ -17,7 +17,9 @@ namespace {
 using Row = std::vector<std::string>;
 constexpr std::size_t kMaxRows = 300;
 
-std::string table_of(const Row& header, const std::vector<Row>& rows) {
+}  // namespace
+
+std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
   std::string out = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr>";
   for (const std::string& cell : header) out += "<th scope=\"col\">" + html_text(cell) + "</th>";
   out += "</tr></thead><tbody>\n";
@@ -31,6 +33,8 @@ std::string table_of(const Row& header, const std::vector<Row>& rows) {
     out += fmt::format("<p class=\"soft\">The first {} of {} rows.</p>", kMaxRows, rows.size());
   return out;
 }
+
+namespace {
 
 enum class As { kMilliseconds, kSeconds, kBytes, kNumber, kPercent };
 struct Metric {
@@ -115,7 +119,7 @@ std::string operator_table(const Json& j) {
                       text_at(*op, "bound")});
     }
   }
-  return table_of({"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"}, rows);
+  return html_table({"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"}, rows);
 }
 
 std::string point_table(const Result& r) {
@@ -147,7 +151,7 @@ std::string point_table(const Result& r) {
       break;
     }
   }
-  return header.empty() ? "" : table_of(header, rows);
+  return header.empty() ? "" : html_table(header, rows);
 }
 
 std::string validation_table(const Result& r) {
@@ -160,7 +164,7 @@ std::string validation_table(const Result& r) {
                         fmt::format("{:.1f}", g.mape)});
     }
   }
-  return rows.empty() ? "" : table_of({"group", "rows", "mean absolute error, %"}, rows);
+  return rows.empty() ? "" : html_table({"group", "rows", "mean absolute error, %"}, rows);
 }
 
 }  // namespace
@@ -183,7 +187,7 @@ std::string headline_table(std::span<const Result> results) {
     }
     if (any) rows.push_back(std::move(row));
   }
-  return table_of(header, rows);
+  return html_table(header, rows);
 }
 
 std::string detail_table(const Result& r) {

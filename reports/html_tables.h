@@ -1,10 +1,14 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reports/result_file.h"
 
 namespace roofcast {
+
+/// Scrolls by itself where it is wider than the page; at most 300 rows.
+std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
 /// Metrics by result, side by side; empty when no result has any.
 std::string headline_table(std::span<const Result> results);

@@ -6,6 +6,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "reports/verdict.h"
 
 namespace roofcast {
 namespace {
@@ -29,6 +30,43 @@ Json rung_json(const Rung& r) {
   return out;
 }
 
+VerdictTable rung_table(const Ladder& l) {
+  VerdictTable table{.columns = {"rung", "TTFT", "TPOT", "request", "tokens/s", "gain", "in all", "memory a GPU",
+                                 "GPUs", "USD/M out", "bound"},
+                     .rows = {}};
+  for (const Rung& r : l.rungs) {
+    if (!r.has_numbers) {
+      table.rows.push_back(
+          {r.name, "", "", "", "", "", "", human_bytes(r.memory.base()), std::to_string(r.gpus), "", ""});
+      continue;
+    }
+    table.rows.push_back({r.name + (r.fits ? "" : " *"), human_time(r.ttft.base()), human_time(r.tpot.base()),
+                          human_time(r.latency.base()), significant(r.output_tokens_per_s),
+                          fmt::format("{}x", significant(r.throughput_gain, 3)),
+                          fmt::format("{}x", significant(r.total_gain, 3)), human_bytes(r.memory.base()),
+                          std::to_string(r.gpus), significant(r.usd_per_million_output_tokens, 3),
+                          std::string(name_of(r.bound))});
+  }
+  return table;
+}
+
+ResultVerdict verdict_of(const Ladder& l) {
+  ResultVerdict verdict;
+  verdict.add(
+      "", fmt::format("{} on {}, requests of {} + {} tokens; one at a time up to speculation, then {} users\n", l.model,
+                      l.gpu, significant(l.prompt_tokens), significant(l.output_tokens), l.options.concurrency));
+  verdict.add("", rung_table(l));
+  std::string notes;
+  bool unfit = false;
+  for (const Rung& r : l.rungs) {
+    if (!r.note.empty()) notes += fmt::format("{}: {}\n", r.name, r.note);
+    unfit |= !r.fits && r.has_numbers;
+  }
+  if (unfit) notes += "* does not fit: what it would do if it did\n";
+  if (!notes.empty()) verdict.add("", notes);
+  return verdict;
+}
+
 Json to_json(const Ladder& l) {
   Json rungs = Json::array();
   for (const Rung& r : l.rungs) rungs.push_back(rung_json(r));
@@ -38,38 +76,8 @@ Json to_json(const Ladder& l) {
               {"mean_prompt_tokens", l.prompt_tokens},
               {"mean_output_tokens", l.output_tokens},
               {"concurrency", l.options.concurrency},
-              {"rungs", std::move(rungs)}});
-  return out;
-}
-
-Table rung_table(const Ladder& l) {
-  Table table(
-      {"rung", "TTFT", "TPOT", "request", "tokens/s", "gain", "in all", "memory a GPU", "GPUs", "USD/M out", "bound"});
-  for (const Rung& r : l.rungs) {
-    if (!r.has_numbers) {
-      table.row({r.name, "", "", "", "", "", "", human_bytes(r.memory.base()), std::to_string(r.gpus), "", ""});
-      continue;
-    }
-    table.row({r.name + (r.fits ? "" : " *"), human_time(r.ttft.base()), human_time(r.tpot.base()),
-               human_time(r.latency.base()), significant(r.output_tokens_per_s),
-               fmt::format("{}x", significant(r.throughput_gain, 3)), fmt::format("{}x", significant(r.total_gain, 3)),
-               human_bytes(r.memory.base()), std::to_string(r.gpus), significant(r.usd_per_million_output_tokens, 3),
-               std::string(name_of(r.bound))});
-  }
-  return table;
-}
-
-std::string to_text(const Ladder& l) {
-  std::string out =
-      fmt::format("{} on {}, requests of {} + {} tokens; one at a time up to speculation, then {} users\n\n", l.model,
-                  l.gpu, significant(l.prompt_tokens), significant(l.output_tokens), l.options.concurrency);
-  out += rung_table(l).text() + "\n";
-  bool unfit = false;
-  for (const Rung& r : l.rungs) {
-    if (!r.note.empty()) out += fmt::format("{}: {}\n", r.name, r.note);
-    unfit |= !r.fits && r.has_numbers;
-  }
-  if (unfit) out += "* does not fit: what it would do if it did\n";
+              {"rungs", std::move(rungs)},
+              {"verdict", verdict_json(verdict_of(l))}});
   return out;
 }
 
@@ -78,7 +86,7 @@ std::string to_text(const Ladder& l) {
 std::string ladder_report(const Ladder& ladder, const std::string& format) {
   if (format == "json") return result_text(to_json(ladder));
   if (format == "csv") return records_csv(to_json(ladder)["rungs"]);
-  return to_text(ladder);
+  return verdict_text(verdict_of(ladder));
 }
 
 }  // namespace roofcast

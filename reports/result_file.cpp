@@ -112,18 +112,79 @@ void read_sweep_table(Result& result) {
   for (std::size_t r = 0; r < t.rows() && r < kMaxPointsRead; ++r) {
     ResultPoint point;
     point.result = Json::object();
+    bool impossible = false;
     for (std::size_t c = 0; c < t.columns().size(); ++c) {
       const std::string& name = t.columns()[c];
       double value = 0;
-      if (!is_metric(name)) {
-        point.keys.emplace_back(clean_utf8(name), clean_utf8(t.at(r, c)));
-      } else if (parse_number(t.at(r, c), value) == NumberFault::kNone) {
+      const std::string_view text = t.at(r, c);
+      if (name == "error") {
+        impossible = !text.empty();
+      } else if (!is_metric(name)) {
+        point.keys.emplace_back(clean_utf8(name), clean_utf8(text));
+      } else if (parse_number(text, value) == NumberFault::kNone) {
         point.result[name] = value;
+      } else if (!text.empty()) {
+        point.result[name] = text == "true" ? Json(true) : text == "false" ? Json(false) : Json(clean_utf8(text));
       }
     }
+    if (impossible) continue;
     result.points.push_back(std::move(point));
   }
   result.kind = ResultKind::kSweep;
+}
+
+/// Where a kind of result keeps what its CSV has as `column`: "memory.weight_bytes" of weight_bytes, "prefill.bound" of
+/// prefill_bound. The column itself where it is at the top.
+std::string place_of(ResultKind kind, const std::string& column) {
+  for (const result_keys::KeyGroup& group : schema_of(kind).groups) {
+    if (group.place.find("[]") != std::string_view::npos) continue;
+    for (const std::string_view key : group.keys) {
+      const std::string full = std::string(group.place) + std::string(key);
+      std::string flat = full;
+      std::replace(flat.begin(), flat.end(), '.', '_');
+      const bool last = full.ends_with("." + column);
+      if (full == column || flat == column || last) return full;
+    }
+  }
+  return column;
+}
+
+/// A row of a CSV as the JSON of its kind, as far as its columns go.
+Json record_of(const CsvTable& t, std::size_t row, ResultKind kind) {
+  Json out = Json::object();
+  for (std::size_t c = 0; c < t.columns().size(); ++c) {
+    const std::string_view text = t.at(row, c);
+    if (text.empty()) continue;
+    double number = 0;
+    Json value = text == "true" ? Json(true) : text == "false" ? Json(false) : Json(clean_utf8(text));
+    if (parse_number(text, number) == NumberFault::kNone) value = number;
+    Json* at = &out;
+    for (const std::string& part : split(place_of(kind, t.columns()[c]), '.')) at = &(*at)[part];
+    *at = std::move(value);
+  }
+  return out;
+}
+
+/// The CSV of an estimate or of a simulation: one row.
+void read_record(Result& result, ResultKind kind) {
+  result.kind = kind;
+  result.json = record_of(*result.table, 0, kind);
+  result.notes.push_back(
+      fmt::format("a CSV holds the numbers of the {} alone; its JSON has the verdict and what the other plots need",
+                  schema_of(kind).name));
+}
+
+/// The CSV of a plan: one row a deployment, the winner first.
+void read_deployments(Result& result) {
+  const CsvTable& t = *result.table;
+  result.kind = ResultKind::kPlan;
+  for (std::size_t r = 0; r < t.rows() && r < kMaxPointsRead; ++r) {
+    ResultPoint point;
+    point.result = record_of(t, r, ResultKind::kSimulation);
+    point.keys = settings_of(point.result);
+    result.points.push_back(std::move(point));
+  }
+  result.notes.emplace_back("a CSV holds the ranking of the plan alone; its JSON has the verdict and the frontier");
 }
 
 Result read_table(const std::string& path, std::string text) {
@@ -138,6 +199,12 @@ Result read_table(const std::string& path, std::string text) {
   } else if (has("request_id") && has("ttft_ms")) {
     result.kind = ResultKind::kRequestRows;
     for (const std::string_view column : result_keys::kRequestColumns) (void)t.column(column);
+  } else if (has("spare_replicas")) {
+    read_deployments(result);
+  } else if (has("engine_version") && t.columns().back() != "error") {  // a sweep's last column is "error"
+    read_record(result, has("workload") ? ResultKind::kSimulation : ResultKind::kEstimate);
+  } else if (has("replicas_needed")) {
+    throw ConfigError(Mark{path, 1, 1}, "the hours of a plan's day alone; give the JSON of the plan");
   } else if (has("tpot_ms") || has("median_tpot_ms")) {
     read_sweep_table(result);
   } else {
@@ -174,6 +241,7 @@ std::string reconstructed_command(const Json& j) {
 
 std::string label_of(const Json& j) {
   if (const std::string name = text_at(j, "name"); !name.empty()) return name;
+  if (const auto winner = j.find("winner"); winner != j.end() && winner->is_object()) return label_of(*winner);
   std::string out = text_at(j, "model");
   const double gpus = gpus_of(j);
   if (const std::string gpu = text_at(j, "gpu"); !gpu.empty())

@@ -115,9 +115,26 @@ inline constexpr auto kPlanned =
          "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_user", "mean_power_watts", "kv_cache_peak_usage",
          "usd_per_hour", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
          "usd_per_million_total_tokens", "joules_per_output_token");
+inline constexpr auto kObjectiveInterval = keys("interval_low_ms", "interval_high_ms");
+inline constexpr auto kFrontierPoint =
+    keys("gpu", "layout", "output_tokens_per_s_per_user", "output_tokens_per_s_per_gpu",
+         "usd_per_million_output_tokens", "objectives_met");
+inline constexpr auto kSensitivity =
+    keys("ten_percent_more", "throughput_change", "throughput_change_error", "cost_change");
+inline constexpr auto kFleetCost = keys("static.usd", "scheduled.usd", "autoscaled.usd");
+inline constexpr auto kFleetHour =
+    keys("start_s", "end_s", "request_rate", "replicas_needed", "replicas", "replicas_most", "p99_ttft_ms");
 inline constexpr std::array kPlanGroups{
-    KeyGroup{"", kPlan}, KeyGroup{"deployments[].", kDeployment}, KeyGroup{"deployments[].", kPlanned},
-    KeyGroup{"deployments[].objectives[].", kObjective}, KeyGroup{"deployments[].provenance.", kProvenance}};
+    KeyGroup{"", kPlan},
+    KeyGroup{"deployments[].", kDeployment},
+    KeyGroup{"deployments[].", kPlanned},
+    KeyGroup{"deployments[].objectives[].", kObjective},
+    KeyGroup{"deployments[].objectives[].", kObjectiveInterval, Presence::kTogether},
+    KeyGroup{"deployments[].provenance.", kProvenance},
+    KeyGroup{"pareto[].", kFrontierPoint, Presence::kTogether},
+    KeyGroup{"sensitivities[].", kSensitivity, Presence::kTogether},
+    KeyGroup{"fleet.", kFleetCost, Presence::kTogether},
+    KeyGroup{"fleet.hours[].", kFleetHour, Presence::kTogether}};
 
 // ladder
 inline constexpr auto kLadder =

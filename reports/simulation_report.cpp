@@ -11,6 +11,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "reports/verdict.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/system_spread.h"
@@ -153,30 +154,6 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
   out["mean_power_watts_high"] = watts * std::exp(power.high);
 }
 
-Json to_json(const ServingMetrics& m, const Scenario& s) {
-  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
-  Json out = result_head(ResultKind::kSimulation);
-  out.update(setup_json(s, cost));
-  add_client_metrics(m, s, out);
-  add_engine_metrics(m, s, cost, out);
-  if (!m.clients.empty()) out["clients"] = clients_json(m, s);
-  if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
-  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
-                                    s.serving.disaggregation);
-  out["price"] = price_json(*s.deployment);
-  out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
-                 {"usd", cost.usd_per_hour * m.duration.in(kHour)},
-                 {"usd_per_million_input_tokens", bill.usd_per_million_input},
-                 {"usd_per_million_cached_input_tokens", bill.usd_per_million_cached_input},
-                 {"usd_per_million_output_tokens", bill.usd_per_million_output},
-                 {"usd_per_million_total_tokens", bill.usd_per_million_total},
-                 {"joules_per_output_token", cost.joules_per_output_token}};
-  out["iterations"] = m.iterations;
-  if (!s.objectives.empty()) out["objectives"] = objectives_json(m, s);
-  out["provenance"] = provenance_json(*s.deployment);
-  return out;
-}
-
 /// The one row of the CSV.
 Json record_json(const ServingMetrics& m, const Scenario& s) {
   Json out = deployment_json(*s.deployment);
@@ -187,9 +164,9 @@ Json record_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-std::string clients_text(const ServingMetrics& m, const Scenario& s) {
+VerdictTable clients_table(const ServingMetrics& m, const Scenario& s) {
   constexpr std::size_t kShown = 20;
-  Table table({"clients", "requests", "mean TTFT", "p99 TTFT", "mean TPOT", "p99 TPOT"});
+  VerdictTable table{.columns = {"clients", "requests", "mean TTFT", "p99 TTFT", "mean TPOT", "p99 TPOT"}, .rows = {}};
   std::vector<std::size_t> order(m.clients.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (order.size() > kShown) {  // those with the most requests, as listed
@@ -200,12 +177,12 @@ std::string clients_text(const ServingMetrics& m, const Scenario& s) {
   }
   for (const std::size_t i : order) {
     const ClientMetrics& c = m.clients[i];
-    table.row({s.workload->clients[i].name, std::to_string(c.completed), significant(c.ttft_ms.mean()),
-               significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
-               significant(c.tpot_ms.percentile(99))});
+    table.rows.push_back({s.workload->clients[i].name, std::to_string(c.completed), significant(c.ttft_ms.mean()),
+                          significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
+                          significant(c.tpot_ms.percentile(99))});
   }
-  const std::size_t more = m.clients.size() - order.size();
-  return table.text() + (more > 0 ? fmt::format("and {} kinds of clients with fewer requests\n", more) : std::string());
+  table.in_all = m.clients.size();
+  return table;
 }
 
 /// Lines of a name and what it stands for.
@@ -282,28 +259,42 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
-std::string latency_text(const ServingMetrics& m) {
-  Table table({"ms", "mean", "median", "p90", "p99"});
+VerdictTable latency_table(const ServingMetrics& m) {
+  VerdictTable table{.columns = {"ms", "mean", "median", "p90", "p99"}, .rows = {}};
   for (const Named& l : latencies(m)) {
     const Distribution& d = *l.values;
-    table.row({l.name, significant(d.mean()), significant(d.percentile(50)), significant(d.percentile(90)),
-               significant(d.percentile(99))});
+    table.rows.push_back({l.name, significant(d.mean()), significant(d.percentile(50)), significant(d.percentile(90)),
+                          significant(d.percentile(99))});
   }
-  return table.text();
+  return table;
 }
 
-std::string to_text(const ServingMetrics& m, const Scenario& s) {
-  const Json json = to_json(m, s);
-  Lines lines;
-  add_request_lines(m, s, json, lines);
-  add_cache_lines(m, s, json, lines);
-  add_fleet_lines(m, s, lines);
-  add_gpu_lines(json, lines);
-  lines.add("price", price_line(*s.deployment));
-  lines.add("steps", std::to_string(m.iterations));
-  lines.add("standing", provenance_line(*s.deployment));
-  std::string out = setup_text(s) + "\n" + lines.text() + "\n" + latency_text(m);
-  if (!m.clients.empty()) out += "\n" + clients_text(m, s);
+Json to_json(const ServingMetrics& m, const Scenario& s) {
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  Json out = result_head(ResultKind::kSimulation);
+  out.update(setup_json(s, cost));
+  add_client_metrics(m, s, out);
+  add_engine_metrics(m, s, cost, out);
+  if (!m.clients.empty()) out["clients"] = clients_json(m, s);
+  if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
+  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
+                                    s.serving.disaggregation);
+  out["price"] = price_json(*s.deployment);
+  out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
+                 {"usd", cost.usd_per_hour * m.duration.in(kHour)},
+                 {"usd_per_million_input_tokens", bill.usd_per_million_input},
+                 {"usd_per_million_cached_input_tokens", bill.usd_per_million_cached_input},
+                 {"usd_per_million_output_tokens", bill.usd_per_million_output},
+                 {"usd_per_million_total_tokens", bill.usd_per_million_total},
+                 {"joules_per_output_token", cost.joules_per_output_token}};
+  out["iterations"] = m.iterations;
+  if (!s.objectives.empty()) out["objectives"] = objectives_json(m, s);
+  out["provenance"] = provenance_json(*s.deployment);
+  return out;
+}
+
+std::string objectives_text(const ServingMetrics& m, const Scenario& s) {
+  std::string out;
   for (const Objective& o : s.objectives) {
     const Seconds value = observed(o, m);
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),
@@ -314,11 +305,31 @@ std::string to_text(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-std::string uncertain_text(const std::vector<MetricInterval>& uncertain) {
-  if (uncertain.empty()) return "";
-  Table table({"90 % interval", "low", "high"});
-  for (const MetricInterval& i : uncertain) table.row({i.metric, significant(i.low), significant(i.high)});
-  return "\n" + table.text();
+VerdictTable uncertain_table(const std::vector<MetricInterval>& uncertain) {
+  VerdictTable table{.columns = {"90 % interval", "low", "high"}, .rows = {}};
+  for (const MetricInterval& i : uncertain) table.rows.push_back({i.metric, significant(i.low), significant(i.high)});
+  return table;
+}
+
+/// `json`: the result's own numbers.
+ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json& json,
+                         const std::vector<MetricInterval>& uncertain) {
+  Lines lines;
+  add_request_lines(m, s, json, lines);
+  add_cache_lines(m, s, json, lines);
+  add_fleet_lines(m, s, lines);
+  add_gpu_lines(json, lines);
+  lines.add("price", price_line(*s.deployment));
+  lines.add("steps", std::to_string(m.iterations));
+  lines.add("standing", provenance_line(*s.deployment));
+  ResultVerdict verdict;
+  verdict.add("", setup_text(s));
+  verdict.add("", lines.text());
+  verdict.add("", latency_table(m));
+  if (!m.clients.empty()) verdict.add("", clients_table(m, s));
+  if (!s.objectives.empty()) verdict.add("", objectives_text(m, s));
+  if (!uncertain.empty()) verdict.add("", uncertain_table(uncertain));
+  return verdict;
 }
 
 }  // namespace
@@ -330,9 +341,10 @@ std::string saturation_words(const LoadVerdict& load) {
 
 std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
                               const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
-  if (format == "table") return to_text(m, s) + uncertain_text(uncertain);
   const bool csv = format == "csv";
   Json out = to_json(m, s);
+  const ResultVerdict verdict = verdict_of(m, s, out, uncertain);
+  if (format == "table") return verdict_text(verdict);
   if (csv) {  // the deployment and the metrics as a sweep's row has them, then the other numbers of the JSON
     Json row = record_json(m, s);
     for (const auto& [key, value] : out.items()) {
@@ -345,6 +357,7 @@ std::string simulation_report(const ServingMetrics& m, const Scenario& s, const 
     out[i.metric + "_high"] = i.high;
   }
   if (!over_time.is_null() && !csv) out["intervals"] = over_time;
+  if (!csv) out["verdict"] = verdict_json(verdict);
   return csv ? records_csv(Json::array({out})) : result_text(out);
 }
 

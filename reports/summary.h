@@ -1,17 +1,13 @@
 #pragma once
-// A result in words: what, on what, meets which objective, what bounds it, what to try.
-
-#include <string>
-#include <vector>
+// What a result that was read says: its own verdict, or what its rows add up to.
 
 #include "reports/result_file.h"
+#include "reports/verdict.h"
 
 namespace roofcast {
 
-/// Whole sentences, plain text.
-std::vector<std::string> summary_of(const Result& result);
-
-/// What would help against that bound; from rules of thumb, not computed.
-std::vector<std::string> advice_for(const Result& result);
+/// The verdict that the result was written with; of tables and of validations what their rows say. A result without
+/// one says so.
+ResultVerdict verdict_of(const Result& result);
 
 }  // namespace roofcast

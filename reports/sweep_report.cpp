@@ -7,6 +7,7 @@
 
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
+#include "reports/sweep_verdict.h"
 #include "reports/table.h"
 
 namespace roofcast {
@@ -56,6 +57,12 @@ Json key_json(const std::string& text) {
   return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
 }
 
+SweepVerdict::Keys keys_of(const std::vector<std::string>& names, const std::vector<std::string>& values) {
+  SweepVerdict::Keys out;
+  for (std::size_t i = 0; i < names.size(); ++i) out.emplace_back(names[i], values[i]);
+  return out;
+}
+
 /// The JSON of a sweep, point after point.
 class SweepJson {
  public:
@@ -75,14 +82,19 @@ class SweepJson {
     } else {
       add_metrics(p.metrics, entry["result"]);
     }
+    verdict_.add(keys_of(keys_, p.values), p.error.empty() ? entry["result"] : Json());
     out_ += (first_ ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, Json::error_handler_t::replace);
     first_ = false;
   }
-  std::string text() const { return out_ + "\n  ]\n}\n"; }
+  std::string text() const {
+    return out_ + "\n  ],\n  \"verdict\": " +
+           verdict_json(verdict_.verdict()).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n}\n";
+  }
 
  private:
   std::vector<std::string> keys_;
   std::string out_;
+  SweepVerdict verdict_;
   bool first_ = true;
 };
 
@@ -130,7 +142,13 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   header.insert(header.end(), names.begin(), names.end());
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
+  SweepVerdict verdict;
   for_each_point(sweep, outcome, store, [&](const Point& p) {
+    if (!csv) {
+      Json metrics;
+      if (p.error.empty()) add_metrics(p.metrics, metrics);
+      verdict.add(keys_of(point_keys(sweep), p.values), metrics);
+    }
     std::vector<std::string> cells = p.values;
     for (const std::string& name : names) cells.push_back(cell(find(p.metrics, name), !csv));
     const MetricValue* saturated = find(p.metrics, "saturated");
@@ -141,7 +159,7 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
     cells.push_back(std::move(note));
     table.row(std::move(cells));
   });
-  return csv ? table.csv() : table.text();
+  return csv ? table.csv() : table.text() + "\n" + verdict_text(verdict.verdict());
 }
 
 std::string stored_sweep_json(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reports/summary.h"
+#include "reports/sweep_verdict.h"
 #include "reports/validation_pairs.h"
 
 using namespace roofcast;
@@ -90,10 +91,13 @@ TEST_CASE("charts: a sweep has its numeric key on x and one line a GPU") {
   CHECK(chart(charts, "cost").series[0].y.size() == 2);
   // No point of the frontier is beaten by another in both.
   const Chart& pareto = chart(charts, "pareto");
-  const Series &all = pareto.series[0], &best = pareto.series[1];
-  CHECK(all.x.size() == 8);
-  for (std::size_t i = 0; i < best.x.size(); ++i) {
-    for (std::size_t k = 0; k < all.x.size(); ++k) CHECK_FALSE((all.x[k] > best.x[i] && all.y[k] > best.y[i]));
+  REQUIRE(pareto.series.size() == 3);  // a colour for each of two GPUs, and the frontier
+  const Series& best = pareto.series.back();
+  CHECK(pareto.series[0].x.size() + pareto.series[1].x.size() == 8);
+  for (const Series& all : {pareto.series[0], pareto.series[1]}) {
+    for (std::size_t i = 0; i < best.x.size(); ++i) {
+      for (std::size_t k = 0; k < all.x.size(); ++k) CHECK_FALSE((all.x[k] > best.x[i] && all.y[k] > best.y[i]));
+    }
   }
 }
 
@@ -108,8 +112,9 @@ TEST_CASE("charts: speculation over k, one line an acceptance, relative to k = 0
 
 TEST_CASE("charts: a plan's frontier and cost, a ladder's waterfall") {
   const auto plan = charts_from({"plan.json"});
-  CHECK(chart(plan, "pareto").series[1].x == std::vector<double>{50, 100});  // 1000 / 20 and 1000 / 10; 40 is beaten
-  CHECK(chart(plan, "pareto").series[1].y == std::vector<double>{1000, 500});
+  CHECK(chart(plan, "pareto").series.back().x ==
+        std::vector<double>{50, 100});  // 1000 / 20 and 1000 / 10; 40 is beaten
+  CHECK(chart(plan, "pareto").series.back().y == std::vector<double>{1000, 500});
   CHECK(chart(plan, "plan-cost").y.categories.size() == 3);
   const auto ladder = charts_from({"ladder.json"});
   const Chart& c = chart(ladder, "ladder-tpot");
@@ -139,15 +144,31 @@ TEST_CASE("charts: requests, several results side by side, ids that differ") {
   CHECK(chart(charts, "roofline-2").title.find("toy-7b") != std::string::npos);
 }
 
-TEST_CASE("summary: what, on what, objective, bound, advice") {
-  const auto estimate = summary_of(read_result(fixture("estimate.json")));
-  CHECK(estimate[0] ==
-        "toy-7b on 2 x toy-gpu under vllm, bf16 weights, bf16 KV cache: a batch of 8 requests of 1024 prompt and 128 "
-        "output tokens.");
-  const Result simulation = read_result(fixture("simulation.json"));
-  const auto lines = summary_of(simulation);
-  CHECK(std::count(lines.begin(), lines.end(), "The objective ttft_p99 of 2.00 s is MISSED: 2.50 s.") == 1);
-  CHECK(lines[0].find("3 x toy-gpu") != std::string::npos);
-  CHECK(advice_for(simulation).size() == 2);  // queueing, and a full cache
-  CHECK(simulation.notes.size() == 1);        // another version
+TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
+  SweepVerdict v;
+  const Json fits{
+      {"fits", true}, {"usd_per_million_output_tokens", 2.0}, {"output_tokens_per_s_per_gpu", 10.0}, {"tpot_ms", 5.0}};
+  Json unfit = fits, grows = fits;
+  unfit["fits"] = false, unfit["usd_per_million_output_tokens"] = 1.0, unfit["output_tokens_per_s_per_gpu"] = 99.0;
+  grows["saturated"] = true, grows["tpot_ms"] = 1.0;
+  v.add({{"batch", "1"}}, fits), v.add({{"batch", "2"}}, unfit), v.add({{"batch", "3"}}, grows),
+      v.add({{"batch", "4"}}, Json());
+  CHECK(verdict_text(v.verdict()) ==
+        "4 points over batch: 1 can be run, 1 do not fit, 1 are saturated, 1 are not possible\n"
+        "cheapest: batch 1, 2.00 USD per million output tokens\n"
+        "most of a GPU: batch 1, 10.00 output tokens/s and GPU\n"
+        "quickest: batch 1, TPOT 5.00 ms\n");
+  const Chart c = pareto_chart("p", {{{{"batch", "1"}}, fits}, {{{"batch", "2"}}, unfit}});
+  CHECK(c.series.back().labels == std::vector<std::string>{"batch 1"});
+}
+
+TEST_CASE("verdict: what is written is read, in lines and tables") {
+  ResultVerdict v;
+  v.add("for the peak:", "a line\n  another\n");
+  v.add("", VerdictTable{.columns = {"GPU", "USD/h"}, .rows = {{"h100", "3"}}, .in_all = 5});
+  const Json json{{"verdict", verdict_json(v)}};
+  CHECK(verdict_text(read_verdict(json)) ==
+        "for the peak:\na line\n  another\n\nGPU   USD/h\nh100      3\nthe first 1 of 5\n");
+  CHECK(read_verdict({{"verdict", {1, {{"lines", 3}}}}}).parts.size() == 1);  // what has another form is left out
+  CHECK(read_verdict(Json::object()).parts.empty());
 }

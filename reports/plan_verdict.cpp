@@ -1,0 +1,354 @@
+#include "reports/plan_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "reports/fleet_plan_report.h"
+#include "reports/launch_command.h"
+#include "reports/plan_report.h"
+#include "reports/provenance.h"
+#include "reports/table.h"
+#include "sim/plan/prices.h"
+#include "sim/plan/serving_intervals.h"
+#include "sim/plan/system_spread.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kShown = 12;
+constexpr std::size_t kFrontierShown = 16;
+
+std::string layout_of(const Sharding& s) {
+  std::string out = fmt::format("tp {}", s.tp);
+  if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
+  if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
+  if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
+  return out;
+}
+
+std::string with_speculation(const Candidate& c, std::string layout) {
+  const SpeculationSpec& s = c.scenario.serving.speculation;
+  if (!s.active()) return layout;
+  return layout + fmt::format(" {} k {}", name_of(s.method), s.num_speculative_tokens);
+}
+
+std::string count_of(int replicas, int spare) {
+  return spare > 0 ? fmt::format("{}+{}", replicas, spare) : std::to_string(replicas);
+}
+
+/// "4 x tp 2", "3 x tp 2 > 1+1 x tp 4".
+std::string fleet_layout(const PlannedDeployment& p) {
+  const Candidate& c = p.candidate;
+  const std::string decode = count_of(p.replicas, p.spare) + " x " + layout_of(c.scenario.deployment->sharding);
+  if (!c.disaggregated()) return with_speculation(c, decode);
+  return with_speculation(
+      c, count_of(p.prefill_replicas, p.spare) + " x " + layout_of(c.prefill().sharding) + " > " + decode);
+}
+
+std::string fleet_of(const Candidate& c, const Fleet& fleet) {
+  if (c.disaggregated())
+    return fmt::format("{} prefill, {} decode worker{}", fleet.prefill_replicas, fleet.replicas,
+                       fleet.replicas == 1 ? "" : "s");
+  return fmt::format("{} replica{}", fleet.replicas, fleet.replicas == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string layout_of(const Candidate& c) {
+  const std::string decode = layout_of(c.scenario.deployment->sharding);
+  return with_speculation(c, c.disaggregated() ? layout_of(c.prefill().sharding) + " > " + decode : decode);
+}
+
+const char* unit_of(LoadKind kind) {
+  if (kind == LoadKind::kPace) return "times the trace's rate";
+  return kind == LoadKind::kUsers ? "users" : "requests/s";
+}
+
+const Candidate& candidate_of(const PlanResult& r, std::uint64_t index) {
+  return *std::find_if(r.candidates.begin(), r.candidates.end(), [&](const Candidate& c) { return c.index == index; });
+}
+
+std::string bound_of(const PlanAnswer& a) {
+  if (a.sensitivities.changes.empty()) return "";
+  const Sensitivity& most = a.sensitivities.changes.front();
+  if (most.throughput_change < 0.01) return "nothing that ten percent more would ease";
+  return most.what;
+}
+
+namespace {
+
+/// A column of the ranking; where the table is too wide those of the highest `rank` go first.
+struct Column {
+  int rank;
+  std::string name;
+  std::function<std::string(const PlannedDeployment&)> cell;
+};
+
+std::string constants_of(const Deployment& d) {
+  if (d.fidelity == Fidelity::kIdeal) return "datasheet";
+  if (of_another_vendor(d)) return "other vendor's";
+  return d.efficiency.carried_over_from.empty() ? "measured" : "carried over";
+}
+
+std::string sure(const PlannedDeployment& p) {
+  return p.probability ? fmt::format("{:.0f} %", 100 * *p.probability) : "-";
+}
+
+std::vector<Column> columns_of(const PlanAnswer& a) {
+  const auto deployment = [](const PlannedDeployment& p) -> const Deployment& {
+    return *p.candidate.scenario.deployment;
+  };
+  std::vector<Column> columns{{0, "GPU", [](const auto& p) { return p.candidate.gpu; }},
+                              {0, "GPUs", [](const auto& p) { return std::to_string(p.gpus()); }},
+                              {1, "engine", [=](const auto& p) { return engine_name(deployment(p).engine); }},
+                              {0, "fleet", [](const auto& p) { return fleet_layout(p); }},
+                              {0, "formats", [](const auto& p) { return p.candidate.precision; }}};
+  if (!a.result.ranked.empty()) {
+    for (const Objective& o : a.result.ranked.front().candidate.scenario.objectives)
+      columns.push_back({0, o.name(), [o](const auto& p) { return human_time(observed(o, p.result.metrics).base()); }});
+  }
+  const auto price = [&a](const PlannedDeployment& p) { return token_price(p, a.plan); };
+  columns.insert(
+      columns.end(),
+      {{0, "P", [](const auto& p) { return sure(p); }},
+       {0, "USD/h", [](const auto& p) { return significant(p.usd_per_hour(), 3); }},
+       {3, "USD/M in", [=](const auto& p) { return significant(price(p).usd_per_million_input, 3); }},
+       {3, "USD/M cached", [=](const auto& p) { return significant(price(p).usd_per_million_cached_input, 3); }},
+       {3, "USD/M out", [=](const auto& p) { return significant(price(p).usd_per_million_output, 3); }},
+       {2, "tokens/s/GPU", [](const auto& p) { return significant(p.tokens_per_s_per_gpu()); }},
+       {4, "tokens/s/user", [](const auto& p) { return significant(p.tokens_per_s_per_user(), 3); }},
+       {1, "constants", [=](const auto& p) { return constants_of(deployment(p)); }},
+       {5, "price", [=](const auto& p) { return price_line(deployment(p)); }},
+       {4, "seqs", [=](const auto& p) { return std::to_string(deployment(p).engine.max_num_seqs); }},
+       {4, "tokens",
+        [=](const auto& p) {
+          const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : deployment(p);
+          return std::to_string(prefilling.engine.max_num_batched_tokens);
+        }},
+       {4, "J/token", [=](const auto& p) { return significant(price(p).joules_per_output_token, 3); }},
+       {4, "margin", [](const auto& p) {
+          return p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio));
+        }}});
+  return columns;
+}
+
+VerdictTable ranking(const PlanAnswer& a) {
+  const std::vector<Column> columns = columns_of(a);
+  VerdictTable table{.columns = {}, .rows = {}, .in_all = a.result.ranked.size()};
+  for (const Column& c : columns) table.columns.push_back(c.name), table.ranks.push_back(c.rank);
+  for (std::size_t i = 0; i < std::min(kShown, a.result.ranked.size()); ++i) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const Column& c : columns) row.push_back(c.cell(a.result.ranked[i]));
+  }
+  return table;
+}
+
+/// The fleet, and what it costs.
+std::string fleet_text(const PlannedDeployment& w) {
+  const Deployment& d = *w.candidate.scenario.deployment;
+  const bool apart = w.candidate.disaggregated();
+  const std::string what =
+      apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
+            : deployment_line(d) + "\n";
+  return what + fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
+                            w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "",
+                            w.gpus(), w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3));
+}
+
+/// Each objective and limit, and how far it is met.
+std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
+  std::string out;
+  if (plan.goodput > 0)
+    out += fmt::format(
+        "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
+        100 * w.result.goodput, 100 * w.result.goodput_low, 100 * plan.goodput);
+  for (const Verdict& v : w.result.verdicts) {
+    if (plan.goodput > 0) {
+      out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
+                         human_time(v.objective.limit.base()));
+      continue;
+    }
+    const LogSpread spread = quick_spread(w.candidate.scenario, w.result.metrics, v.objective.name());
+    out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
+                       v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
+                       human_time(v.objective.limit.base()), 100 * v.margin());
+    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
+                       human_time(v.value.base() * std::exp(spread.low)),
+                       human_time(v.value.base() * std::exp(spread.high)),
+                       v.value.base() * std::exp(spread.high) > v.objective.limit.base() ? ", beyond the limit" : "");
+  }
+  const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
+  if (drafts.active())
+    out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
+  if (plan.max_power.value > 0)
+    out += fmt::format("  power        {} W in the mean, 95 % sure to stay below {} W, limit {} W\n",
+                       significant(w.power().value, 3), significant(w.power_bound().value, 3),
+                       significant(plan.max_power.value, 3));
+  if (plan.max_cost.value > 0)
+    out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
+                       significant(plan.max_cost.value, 3));
+  return out;
+}
+
+/// How sure it is, and what it costs to be surer.
+std::string probability_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  if (!w.probability) return "";
+  std::string out = fmt::format(
+      "  all objectives met with probability {:.0f} % ({} draws of kernels, host, release{}{})\n", 100 * *w.probability,
+      a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
+      a.plan.load_uncertainty > 0 ? ", load" : "");
+  for (const SaferFleet& f : w.safer) {
+    const std::string what = a.plan.goal == PlanGoal::kThroughput
+                                 ? fmt::format("{} {}", significant(f.load, 3), unit_of(a.result.kind))
+                                 : fmt::format("{} GPUs, {} USD/h", f.gpus, significant(f.usd_per_hour, 3));
+    out += fmt::format("    {:.0f} % sure: {}\n", 100 * f.confidence, what);
+  }
+  return out;
+}
+
+/// What it holds, and what would let it hold more.
+std::string reserve_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  std::string out;
+  if (a.sensitivities.held > 0) {
+    out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
+                       a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+  }
+  const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
+  out += fmt::format("  {} requests simulated{}\n", w.result.requests,
+                     !w.confirmed ? ""
+                     : recorded   ? ", the trace over and over under another seed than the search's"
+                                  : ", under another seed than the search's");
+  if (!a.sensitivities.changes.empty())
+    out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
+                       bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
+  for (const Sensitivity& s : a.sensitivities.changes)
+    out += fmt::format("    {:<18} {:+.1f} % (+- {:.1f})  {:+.1f} %\n", s.what, 100 * s.throughput_change,
+                       100 * s.error, 100 * s.cost_change());
+  return out;
+}
+
+std::string winner_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  std::string out = fleet_text(w) + fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) +
+                    probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
+                    fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
+  for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
+  return out;
+}
+
+VerdictTable frontier(const PlanResult& r) {
+  VerdictTable table{
+      .columns = {"GPU", "layout", "precision", "tokens/s/user", "tokens/s/GPU", "USD/M out", "p99 TTFT", "objectives"},
+      .rows = {}};
+  const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
+  for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
+    const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
+    const Candidate& c = candidate_of(r, p.candidate);
+    table.rows.push_back({c.gpu, layout_of(c), c.precision, significant(p.tokens_per_s_per_user, 3),
+                          significant(p.tokens_per_s_per_gpu), significant(p.usd_per_million_output, 3),
+                          human_time(p.ttft_p99.base()), p.met ? "met" : "missed"});
+  }
+  return table;
+}
+
+/// What would help, one line each.
+std::string advice_text(const PlanResult& r) {
+  const Advice& advice = r.advice;
+  std::string out;
+  if (!advice.binds.empty()) out += fmt::format("  what binds: {}\n", advice.binds);
+  if (advice.carries > 0)
+    out += fmt::format("  the given GPUs carry {} {}: {}\n", significant(advice.carries, 3), unit_of(r.kind),
+                       advice.carries_on);
+  if (advice.gpus > 0)
+    out += fmt::format("  enough would be: {}, {} USD/h\n", advice.fleet, significant(advice.usd_per_hour, 3));
+  for (const std::string& relaxed : advice.relax) out += fmt::format("  or relax {}\n", relaxed);
+  return out;
+}
+
+std::string search_text(const PlanResult& r) {
+  return fmt::format(
+      "{} candidates{}: {} cannot be split or need too many GPUs, {} do not fit,\n"
+      "{} cannot run, {} have no price, {} ruled out by bounds, {} simulated ({} runs)\n",
+      r.considered, r.pairs > 0 ? fmt::format(" and {} disaggregated pairs of them", r.pairs) : "", r.unsplittable,
+      r.too_large, r.unsupported, r.unpriced, r.bounded, r.simulated, r.simulations);
+}
+
+/// What an engine loads: the repository that the model's file names as its source, else its name.
+std::string repository_of(const PlanAnswer& a) {
+  static constexpr std::string_view kHub = "huggingface.co/";
+  const PlannedDeployment& winner = a.result.ranked.front();
+  const ConfigTree scenario = point_scenario(a.plan.space, winner.candidate.point);
+  const ConfigTree* source = resolve_named("models", *scenario->find("model"))->find("source");
+  const std::string text = source != nullptr && *source ? (*source)->scalar : "";
+  const auto at = text.find(kHub);
+  return at == std::string::npos ? winner.candidate.scenario.deployment->model.name
+                                 : text.substr(at + kHub.size(), text.find(' ', at) - at - kHub.size());
+}
+
+}  // namespace
+
+Launch launch_of(const PlanAnswer& a, const std::string& engine, const std::string& form) {
+  if (a.result.ranked.empty()) return {};
+  return {.command = launch_command(a.result.ranked.front(), engine, repository_of(a), form)};
+}
+
+Launch launch_of(const PlanAnswer& a) {
+  if (a.result.ranked.empty()) return {};
+  try {
+    return launch_of(a, a.result.ranked.front().candidate.scenario.deployment->engine.name, "shell");
+  } catch (const ConfigError& error) {
+    return {.command = {}, .reason = error.what()};
+  }
+}
+
+ResultVerdict plan_verdict(const PlanAnswer& a) {
+  const PlanResult& r = a.result;
+  ResultVerdict out;
+  if (a.fleet) add_fleet_verdict(*a.fleet, out);
+  const char* of = !a.fleet ? "" : a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:" : "for the peak:";
+  if (r.ranked.empty()) {
+    out.add(of, no_plan(r, a.plan) + "\n" + advice_text(r));
+  } else {
+    out.add(of, winner_text(a));
+    out.add("", ranking(a));
+  }
+  if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier(r));
+  out.add("", search_text(r));
+  if (const Launch launch = launch_of(a); !launch.command.empty()) {
+    out.add("to launch it", launch.command).command = true;
+  } else if (!launch.reason.empty()) {
+    out.add("", "no launch command: " + launch.reason);
+  }
+  return out;
+}
+
+std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
+  if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
+  const PlannedDeployment& n = *r.nearest;
+  std::string out = "no deployment meets the objectives; the nearest feasible:";
+  for (const Verdict& v : n.result.verdicts)
+    out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
+                       human_time(v.objective.limit.base()));
+  if (plan.goodput > 0)
+    out += fmt::format(" goodput {:.2f} % (asked {:g} %),", 100 * n.result.goodput_low, 100 * plan.goodput);
+  if (!n.result.stationary) out += " the queue grows,";
+  if (plan.max_power.value > 0)
+    out += fmt::format(" {} W (at most {} W),", significant(n.power_bound().value, 3),
+                       significant(plan.max_power.value, 3));
+  if (plan.max_cost.value > 0)
+    out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
+                       significant(plan.max_cost.value, 3));
+  if (n.probability)
+    out += fmt::format(" met with probability {:.0f} % (asked {:.0f} %),", 100 * *n.probability, 100 * plan.confidence);
+  out += fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),
+                     fleet_of(n.candidate, n.fleet()));
+  return out;
+}
+
+}  // namespace roofcast

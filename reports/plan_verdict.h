@@ -1,0 +1,28 @@
+#pragma once
+// What a plan says: the winner and why, the ranking, the frontier, how to launch it.
+
+#include "reports/verdict.h"
+#include "sim/plan/search/plan_answer.h"
+
+namespace roofcast {
+
+ResultVerdict plan_verdict(const PlanAnswer& answer);
+
+/// The winner's launch commands; empty without a winner.
+struct Launch {
+  std::string command{};
+  std::string reason{};  ///< why there is none
+};
+/// Of `engine` in `form` (reports/launch_command.h). Throws ConfigError for what it cannot launch.
+Launch launch_of(const PlanAnswer& answer, const std::string& engine, const std::string& form);
+/// Of the winner's own engine, in shell; never throws.
+Launch launch_of(const PlanAnswer& answer);
+
+/// "tp 2 pp 2"; prefill > decode where they are apart.
+std::string layout_of(const Candidate& candidate);
+const char* unit_of(LoadKind kind);
+const Candidate& candidate_of(const PlanResult& result, std::uint64_t index);
+/// What limits the winner: the perturbation that helps the most.
+std::string bound_of(const PlanAnswer& answer);
+
+}  // namespace roofcast

@@ -1,0 +1,42 @@
+#pragma once
+// What a sweep says: how many points can be run, and the best of those that can.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reports/result_schema.h"
+#include "reports/verdict.h"
+
+namespace roofcast {
+
+/// False for a point that does not fit, is saturated or misses its objectives: never the best of anything.
+bool is_usable(const Json& metrics);
+
+/// Fed point by point: a large sweep is never held whole.
+class SweepVerdict {
+ public:
+  using Keys = std::vector<std::pair<std::string, std::string>>;
+
+  /// `metrics` is null where the combination is not possible.
+  void add(const Keys& keys, const Json& metrics);
+  ResultVerdict verdict() const;
+
+ private:
+  /// The point with the least of a measure so far.
+  struct Best {
+    std::optional<double> value{};
+    Keys keys{};
+    void take(std::optional<double> other, const Keys& of);
+  };
+  std::string label(const Keys& keys) const;
+
+  std::size_t points_ = 0, impossible_ = 0, unfit_ = 0, saturated_ = 0, missed_ = 0;
+  bool objectives_ = false;
+  Best cheapest_, quickest_, busiest_;  ///< USD per million output tokens, TPOT, minus tokens/s and GPU
+  Keys first_;
+  std::vector<bool> varies_;
+};
+
+}  // namespace roofcast
