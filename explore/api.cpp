@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "explore/canvases.h"
 #include "explore/catalog.h"
+#include "explore/documents.h"
 #include "reports/estimate_report.h"
 #include "reports/html_text.h"
 
@@ -45,8 +46,20 @@ constexpr std::array kEndpoints{
     Endpoint{"cache", "the KV cache token by token, and the work it saves", cache_steps_json, cache_steps_keys},
     Endpoint{"formats", "every number format in place of the weights'", formats_json, no_keys},
     Endpoint{"attention", "every kind of attention in place of the model's", attention_json, no_keys},
-    Endpoint{"costs", "every GPU in place of this one", costs_json, no_keys},
+    Endpoint{"costs", "every GPU in place of this one, at its best batch", costs_json, costs_keys},
     Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys},
+};
+
+/// A question that comes as a document.
+struct DocumentEndpoint {
+  std::string_view path, help;
+  std::string (*make)(std::string_view body);
+};
+constexpr std::array kDocuments{
+    DocumentEndpoint{"plan", "what `roofcast plan` prints for a document {document, trace, config, fidelity}",
+                     plan_document},
+    DocumentEndpoint{"simulate", "what `roofcast simulate` prints for a document", simulate_document},
+    DocumentEndpoint{"compare", "what `roofcast compare` prints for a document and a run {bench}", compare_document},
 };
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -72,6 +85,7 @@ std::string index_text() {
   for (const CatalogEntry& entry : kCatalog) add(entry.path, entry.help, nullptr);
   add("estimate", "what `roofcast estimate --format json` prints", &kNoKeys);
   for (const Endpoint& endpoint : kEndpoints) add(endpoint.path, endpoint.help, &endpoint.keys());
+  for (const DocumentEndpoint& endpoint : kDocuments) add(endpoint.path, endpoint.help, nullptr);
   return dumped(out);
 }
 
@@ -98,10 +112,20 @@ ApiAnswer endpoint_answer(const Endpoint& endpoint, Query query) {
   return {.body = dumped(endpoint.make(setup, query)), .headers = {{"Roofcast-Command", setup.command}}};
 }
 
+ApiAnswer document_answer(const DocumentEndpoint& endpoint, const ApiRequest& request) {
+  if (request.method != "POST") {
+    ApiAnswer no = refusal(405, fmt::format("{}: use POST; its document is in the body", endpoint.path));
+    no.headers.emplace_back("Allow", "POST");
+    return no;
+  }
+  return {.body = endpoint.make(request.body)};
+}
+
 ApiAnswer unknown_path(std::string_view path) {
   std::vector<std::string> names{"estimate"};
   for (const CatalogEntry& entry : kCatalog) names.emplace_back(entry.path);
   for (const Endpoint& endpoint : kEndpoints) names.emplace_back(endpoint.path);
+  for (const DocumentEndpoint& endpoint : kDocuments) names.emplace_back(endpoint.path);
   return refusal(404, unknown_name("endpoint", shortened(clean_utf8(path), 40), names));
 }
 
@@ -111,6 +135,9 @@ ApiAnswer dispatch(const ApiRequest& request, std::string_view path) {
   }
   if (path.empty()) return {.body = index_text()};
   if (path == "estimate") return estimate_answer(query_of(request));
+  for (const DocumentEndpoint& endpoint : kDocuments) {
+    if (path == endpoint.path) return document_answer(endpoint, request);
+  }
   for (const Endpoint& endpoint : kEndpoints) {
     if (path == endpoint.path) return endpoint_answer(endpoint, query_of(request));
   }

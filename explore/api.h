@@ -24,8 +24,8 @@ struct ApiAnswer {
   std::vector<std::pair<std::string, std::string>> headers{};  ///< Allow, Roofcast-Command
 };
 
-/// The longest body that is read.
-inline constexpr std::size_t kMostBody = 16384;
+/// The longest body that is read: a trace of some ten thousand requests.
+inline constexpr std::size_t kMostBody = std::size_t{2} << 20;
 
 /// Answers from what ships with the program alone. Never throws: what is wrong with the request becomes 400 with
 /// {"error": "..."}, an unknown path 404, a method 405, a body 413 or 415, our bug 500. Safe on several threads.

@@ -4,6 +4,7 @@
 namespace roofcast {
 
 /// Files of explore/page that the build turned into strings (cmake/embed.cmake).
-extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases;
+extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases,
+    kExploreAsk, kExplorePlan;
 
 }  // namespace roofcast

@@ -10,8 +10,8 @@ namespace roofcast {
 
 using Json = nlohmann::ordered_json;
 
-/// {front_end_ms, prefill_ms, ttft_ms, request_latency_ms, tokens: [{token, at_ms}]}: one request from its arrival to
-/// its last token, at most `points` of its tokens.
+/// {front_end_ms, prefill_ms, ttft_ms, request_latency_ms, tokens: [{token, at_ms}]}: one request alone, whatever the
+/// batch, from its arrival to its last token, at most `points` of its tokens.
 Json timeline_json(const Setup& setup, const Query& query);
 
 /// {machine, ridge_flop_per_byte, ceilings: [{name, points: [[FLOP/B, FLOP/s]]}], steps: [...], operators: [...]}, the
@@ -56,7 +56,8 @@ Json formats_json(const Setup& setup, const Query& query);
 /// The same deployment with every kind of attention: bytes a token, room, speed.
 Json attention_json(const Setup& setup, const Query& query);
 
-/// The same deployment on every GPU of the library, cheapest tokens first; those that do not fit last.
+/// The same deployment on every GPU of the library, each at its best batch within `max_tpot_ms`, cheapest tokens first;
+/// those that do not fit or are slower last.
 Json costs_json(const Setup& setup, const Query& query);
 
 /// `requests` requests with outputs of uneven length on `slots` sequences at a time, simulated with static and with
@@ -70,6 +71,7 @@ const std::vector<QueryKey>& timeline_keys();
 const std::vector<QueryKey>& rounds_keys();
 const std::vector<QueryKey>& cache_steps_keys();
 const std::vector<QueryKey>& batching_keys();
+const std::vector<QueryKey>& costs_keys();
 
 /// The estimate of a setup whose `key` is `value`, and its setup; an error's text where there is none.
 struct Variation {

@@ -122,7 +122,9 @@ const std::vector<QueryKey>& timeline_keys() {
 
 Json timeline_json(const Setup& setup, const Query& query) {
   const int most = integer_of(query, "points", 160, 2, 512);
-  const Estimate e = estimate(setup.scenario.deployment, setup.request);
+  EstimateRequest alone = setup.request;
+  alone.batch = 1;  // one request is one request; what a batch does to it is under "Many requests"
+  const Estimate e = estimate(setup.scenario.deployment, alone);
   Json out{{"batch", e.request.batch},
            {"prompt_tokens", e.request.prompt_tokens},
            {"output_tokens", e.request.output_tokens},

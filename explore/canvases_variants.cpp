@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
 #include "explore/canvases.h"
@@ -89,19 +91,54 @@ Json attention_json(const Setup&, const Query& query) {
   return {{"attention", it == query.end() ? "own" : it->second}, {"rows", std::move(rows)}};
 }
 
+const std::vector<QueryKey>& costs_keys() {
+  static const std::vector<QueryKey> kKeys{
+      {"max_tpot_ms",
+       "time per output token that users accept, 1 to 10000 (50); each GPU gets its best batch within it"}};
+  return kKeys;
+}
+
+/// The largest power of two that fits and stays within the limit, for the cheapest tokens: both memory and TPOT grow
+/// with the batch, cost falls. Nothing where a batch of one already breaks a limit.
+Variation at_best_batch(Query query, const std::string& gpu, double max_tpot_ms) {
+  int good = -1, bad = 13;  // exponents; batches up to 4096
+  Variation best = vary(query, "gpu", gpu);
+  const auto within = [&](const Variation& v) {
+    return v.estimate && v.estimate->memory.fits && v.estimate->tpot.in(kMillisecond) <= max_tpot_ms;
+  };
+  query["gpu"] = gpu;
+  while (bad - good > 1) {
+    const int middle = (good + bad) / 2;
+    Variation v = vary(query, "batch", std::to_string(1 << middle));
+    const bool holds = within(v);
+    (holds ? good : bad) = middle;
+    if (holds) best = std::move(v);
+  }
+  if (good < 0) {
+    best = vary(query, "batch", "1");
+    if (best.estimate && !within(best)) {
+      best.error = best.estimate->memory.fits ? fmt::format("slower than {} ms a token", max_tpot_ms) : "does not fit";
+      best.estimate.reset();
+    }
+  }
+  return best;
+}
+
 Json costs_json(const Setup& setup, const Query& query) {
+  const int max_tpot_ms = integer_of(query, "max_tpot_ms", 50, 1, 10000);
+  Query plain = query;
+  plain.erase("max_tpot_ms");
   std::vector<std::pair<double, Json>> rows;
   for (const std::string& name : names_of("hardware")) {
-    const Variation v = vary(query, "gpu", name);
-    const bool usable = v.estimate && v.estimate->memory.fits;
+    const Variation v = at_best_batch(plain, name, max_tpot_ms);
     Json row{{"gpu", name}};
+    if (v.estimate) row["batch"] = v.estimate->request.batch;
     row.update(variation_json(v));
     const double usd = v.estimate ? v.estimate->cost.usd_per_million_output_tokens : 0;
-    const double rank = !v.estimate ? 2e300 : usable && std::isfinite(usd) ? usd : 1e300;
-    rows.emplace_back(rank, std::move(row));
+    rows.emplace_back(!v.estimate ? 2e300 : std::isfinite(usd) ? usd : 1e300, std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  Json out{{"gpu", setup.deployment().gpu.name}, {"rows", Json::array()}};
+  Json out{{"gpu", setup.deployment().gpu.name}, {"max_tpot_ms", max_tpot_ms}, {"rows", Json::array()}};
   for (auto& [rank, row] : rows) out["rows"].push_back(std::move(row));
   return out;
 }

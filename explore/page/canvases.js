@@ -238,7 +238,7 @@ window.Canvases = (function () {
       });
     });
     let first = true;
-    return (fresh) => { data = fresh; if (first) { first = false; control.show(0.5); } else control.refresh(); };
+    return (fresh) => { const drawn = fresh.kernels.length > 0; for (const part of card.children) part.hidden = !drawn; data = fresh; if (first) { first = false; control.show(0.5); } else control.refresh(); };
   }
 
   // Many requests ----------------------------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ window.Canvases = (function () {
     return {
       horizontal: true, legend: false, labels: rows.map((r) => r.gpu), x: { title: "USD per million output tokens" }, y: { categories: true },
       sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : "c0")), data: rows.map((r) => r.usd_per_million_output_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
-      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h", "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms), digits(r.joules_per_output_token) + " J a token"]; },
+      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms), digits(r.joules_per_output_token) + " J a token"]; },
     };
   }
 
@@ -400,7 +400,7 @@ window.Canvases = (function () {
   const ALL = [
     { section: "One request" },
     {
-      id: "timeline", title: "Prefill, then decode", wide: true, endpoint: "timeline", make: timeline, lead: "The whole prompt goes through at once; then every token waits for the one before it.",
+      id: "timeline", title: "Prefill, then decode", wide: true, endpoint: "timeline", make: timeline, lead: "One request alone on the machine, whatever the batch: its whole prompt goes through at once; then every token waits for the one before it.",
       say: (d) => ["First token after ", b(text.ms(d.ttft_ms)), " (" + (d.prefill_steps === 1 ? "one prefill step" : d.prefill_steps + " prefill steps") + ", bound by " + d.prefill_bound + "), then one every ", b(text.ms(d.tpot_ms)), " (bound by " + d.decode_bound + "): ", b(text.ms(d.request_latency_ms)), " in all."],
       rows: (d) => d.tokens, columns: [["token", "token", tick], ["at_ms", "at", text.ms]],
     },
@@ -410,7 +410,7 @@ window.Canvases = (function () {
       rows: (d) => d.points, columns: [["step", "step", tick], ["cached_tokens", "cached", tick], ["kv_cache_bytes", "cache", text.bytes], ["step_ms_with", "step with", text.ms], ["step_ms_without", "without", text.ms], ["saved_share", "compute saved", percent]],
     },
     {
-      id: "memory", title: "KV cache against the GPU's memory", endpoint: "memory", make: plot("scatter", memory), lead: "The cache grows with the context of every sequence until the red line stops it.",
+      id: "memory", title: "KV cache against the GPU's memory", endpoint: "memory", make: plot("scatter", memory), lead: "The cache grows with the context of every sequence until it meets the dashed line, what the engine uses of the capacity in red.",
       say: (d) => d.full_at_tokens === null ? [d.reason || "The cache does not grow with the context."] : ["With " + d.batch + " sequences the cache is full at ", b(digits(d.full_at_tokens)), " tokens each; now they hold ", b(digits(d.context_tokens)), ", ", b(text.bytes(d.kv_cache_bytes)), " of cache."],
       rows: (d) => d.points, columns: [["context_tokens", "context", tick], ["kv_cache_bytes", "KV cache", text.bytes]],
     },
@@ -465,9 +465,9 @@ window.Canvases = (function () {
     },
     { section: "Money" },
     {
-      id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", make: plot("bar", costs, "tall"), lead: "The same deployment on each GPU at its hourly price; busy all the time.",
-      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.fits === false), bad = d.rows.filter((r) => r.error); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens."] : ["It fits none."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", bad.length ? " Cannot compute this: " + listOf(bad, "gpu") + "." : ""]; },
-      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["fits", "fits", String]],
+      id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", make: plot("bar", costs, "tall"), lead: "The same deployment on each GPU at its hourly price, busy all the time, each at the largest batch (a power of two) that fits and keeps a token within 50 ms.",
+      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " Cannot compute this: " + listOf(bad, "gpu") + "." : ""]; },
+      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["fits", "fits", String]],
     },
   ];
 

@@ -25,10 +25,13 @@
       if (values[key] === value) return;
       values[key] = value;
       for (const callback of watchers[key] || []) callback(value);
-      history.replaceState(null, "", location.pathname + "?" + address());
+      const now = Date.now();  // a new entry for a new thought, the same one while a slider is dragged
+      history[now - moved > 1000 ? "pushState" : "replaceState"](null, "", location.pathname + "?" + address() + "#learn");
+      moved = now;
       refresh();
     },
   };
+  let moved = 0;
 
   /// Keys that say something beside the defaults of the API; those of a choice that is off are left out.
   function query(more = []) {
@@ -127,12 +130,10 @@
 
   // Answers --------------------------------------------------------------------------------------------------------------
   class Refused extends Error {}
-  async function ask(endpoint, search, signal) {
-    const response = await fetch("/api/v1/" + endpoint + "?" + search, { signal });
-    if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return ask(endpoint, search, signal); }
-    const data = await response.json();
-    if (!response.ok) throw new Refused(data.error);
-    return { data, command: response.headers.get("Roofcast-Command") };
+  async function ask(endpoint, search) {
+    const answer = await Ask.get(endpoint, search);
+    if (answer.status !== 200) throw new Refused(answer.data.error);
+    return answer;
   }
 
   const between = (low, high) => {
@@ -144,12 +145,12 @@
   function kpis(e) {
     const m = e.memory;
     return [
-      { id: "ttft_ms", name: "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
+      { id: "ttft_ms", name: e.batch > 1 ? "TTFT, " + e.batch + " at once" : "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
       { id: "tpot_ms", name: "Per token (TPOT)", value: e.tpot_ms, show: parts.ms(e.tpot_ms), sub: between(e.tpot_ms_low, e.tpot_ms_high) || "bound by " + e.decode.bound },
       { id: "output_tokens_per_s", name: "Decode throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
       { id: "request_latency_ms", name: "Whole request", value: e.request_latency_ms, show: parts.ms(e.request_latency_ms), sub: e.prefill.bound + "-, then " + e.decode.bound + "-bound" },
       { id: "fits", name: "Memory of a GPU", value: m.fits, show: [m.fits ? "fits" : "does not fit", ""], mood: m.fits ? "good" : "bad", bar: m, sub: "room for " + digits(m.max_batch) + " such sequences" },
-      { id: "usd_per_million_output_tokens", name: "Cost, M out tokens", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
+      { id: "usd_per_million_output_tokens", name: "Cost, M out tokens", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: e.machine.gpus * (e.replicas || 1) + (e.machine.gpus > 1 ? " GPUs, " : " GPU, ") + digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
     ];
   }
   function meter(m) {
@@ -164,7 +165,8 @@
     $("address").textContent = 'requests.get("' + location.origin + "/api/v1/estimate?" + query() + '").json()';
     const p = data.provenance;
     $("standing").textContent = "Constants: " + String(p.parameters).replace("_", " ") + (p.source ? " (" + p.source + ")" : "") + ". roofcast " + version + ".";
-    say(data.memory.fits ? "" : "It does not fit: the numbers are what it would do if it did.", !data.memory.fits);
+    const warnings = data.warnings || [];
+    say((data.memory.fits ? "" : "It does not fit: the numbers are what it would do if it did. ") + warnings.join("; "), !data.memory.fits || warnings.length > 0);
   }
   function say(words, alarm) { const s = $("state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
 
@@ -208,11 +210,13 @@
           known = search;
         }
       } catch (error) {
-        say(error instanceof Refused ? error.message : "The explorer does not answer; is `roofcast explore` still running?", true);
+        if (!(error instanceof Refused) && !(error instanceof Ask.Lost)) throw error;
+        say(error.message, true);
         answered = false;  // nor would the pictures be
         known = error instanceof Refused ? search : "";
       }
       for (const id of ["kpis", "sections"]) $(id).classList.toggle("stale", !answered);
+      $("sections").hidden = !answered && !cards.some((c) => c.data);  // nothing was ever drawn
       $("summary").textContent = "· " + values.model + " · " + values.gpu + " · batch " + values.batch;
       if (answered) await Promise.all(cards.map(update));
       await new Promise((r) => setTimeout(r, 30));  // a slider that is dragged asks often enough
@@ -234,7 +238,7 @@
       entry.card.firstChild.nextSibling.nextSibling.classList.remove("stale");
       fill_table(entry);
     } catch (error) {
-      if (!(error instanceof Refused) && !(error instanceof TypeError && /fetch/i.test(error.message))) throw error;
+      if (!(error instanceof Refused) && !(error instanceof Ask.Lost)) throw error;
       if (!(error instanceof Refused)) entry.asked = null;
       entry.finding.textContent = error.message;
       entry.finding.classList.add("alarm");
@@ -246,6 +250,29 @@
     root.dataset.theme = dark ? "dark" : "light";
     $("theme").textContent = dark ? "Light" : "Dark";
     for (const entry of cards) if (entry.data) entry.draw(entry.data);
+    Planner.redraw();
+  }
+  // Two pages, one after the other in the history ---------------------------------------------------------------------------
+  const PAGES = ["plan", "learn"];
+  /// A link with the keys of an estimate is one of the lectures' page.
+  const page_of = () => (location.hash.startsWith("#plan") ? "plan" : location.hash === "#learn" || location.search.length > 1 ? "learn" : "plan");
+  function turn(page) {
+    for (const p of PAGES) {
+      $("page-" + p).hidden = p !== page;
+      $("tab-" + p).setAttribute("aria-selected", String(p === page));
+      $("tab-" + p).tabIndex = p === page ? 0 : -1;
+    }
+    document.title = "roofcast: " + (page === "plan" ? "plan" : "learn");
+    $("skip").href = page === "plan" ? "#plan-main" : "#answers";
+    if (page === "plan" && !document.body.dataset.planned) Planner.run();
+    if (page === "learn") refresh();
+  }
+  function tabs() {
+    for (const p of PAGES) {
+      $("tab-" + p).addEventListener("click", () => { if (page_of() === p) return; history.pushState(null, "", p === "plan" ? location.pathname + Planner.hash() : location.pathname + "?" + address() + "#learn"); turn(p); });
+      $("tab-" + p).addEventListener("keydown", (e) => { if (e.key !== "ArrowRight" && e.key !== "ArrowLeft") return; const other = PAGES[1 - PAGES.indexOf(p)]; $("tab-" + other).focus(); $("tab-" + other).click(); });
+    }
+    $("skip").addEventListener("click", (e) => { e.preventDefault(); $(page_of() === "plan" ? "plan-main" : "answers").focus(); });
   }
   function remembered() { try { return localStorage.getItem("theme"); } catch { return null; } }
 
@@ -260,19 +287,31 @@
     version = choices.version;
     controls(models, gpus, engines, choices);
     sections();
+    Planner.start(models, gpus, engines, () => {});
+    tabs();
     if (typeof Chart === "undefined") $("state").after(el("p", { class: "alarm" }, "Built without Chart.js (Debian's libjs-chart.js): charts are left out, their numbers are under each title."));
-    $("reset").addEventListener("click", () => { history.replaceState(null, "", location.pathname); read_address(); refresh(); });
+    $("reset").addEventListener("click", () => {
+      if (page_of() === "plan") { history.pushState(null, "", location.pathname + "#plan"); Planner.reset(); Planner.run(); return; }
+      history.pushState(null, "", location.pathname + "#learn");
+      read_address();
+      refresh();
+    });
     $("share").addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(location.href); $("share").textContent = "Copied"; } catch { $("share").textContent = "It is in the address bar"; }
       setTimeout(() => { $("share").textContent = "Copy link"; }, 1500);
     });
-    addEventListener("popstate", () => { read_address(); refresh(); });
+    addEventListener("popstate", () => {
+      const page = page_of();
+      if (page === "plan") { Planner.read(location.hash); Planner.run(); } else read_address();
+      turn(page);
+    });
     const watch = new IntersectionObserver((entries) => {
       for (const e of entries) cards.find((c) => c.card === e.target).seen = e.isIntersecting;
       if (entries.some((e) => e.isIntersecting)) refresh();
     }, { rootMargin: "250px" });
     for (const entry of cards) watch.observe(entry.card);
-    refresh();
+    turn(page_of());
+    if (page_of() === "plan") document.body.dataset.ready = "true";
   }
-  start().catch((error) => { say(String(error.message || error), true); throw error; });
+  start().catch((error) => { say(String(error.message || error), true); $("plan-state").textContent = String(error.message || error); $("plan-state").className = "alarm"; throw error; });
 })();

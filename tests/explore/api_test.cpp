@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
 
 using namespace roofcast;
@@ -102,12 +103,13 @@ TEST_CASE("the catalogs list what ships") {
   CHECK(choices["formats"].size() == 13);
   CHECK(choices["attention"].size() == 5);
   const Json index = json_of(get(""));
-  CHECK(index["endpoints"].size() == 4 + std::size(kSetupEndpoints));
+  CHECK(index["endpoints"].size() == 4 + 3 + std::size(kSetupEndpoints));
   for (const Json& entry : index["endpoints"]) CHECK(entry["path"].get<std::string>().starts_with("/api/v1/"));
 }
 
-TEST_CASE("a timeline ends when the request does") {
-  const Json e = json_of(post("estimate", kSmall)), t = json_of(post("timeline", kSmall));
+TEST_CASE("a timeline is of one request alone, and ends when it does") {
+  const char* one = R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "output_tokens": 64})";
+  const Json e = json_of(post("estimate", one)), t = json_of(post("timeline", kSmall));
   CHECK(t["ttft_ms"] == e["ttft_ms"]);
   CHECK(t["tokens"].size() == 64);
   CHECK(t["tokens"][0]["at_ms"] == e["ttft_ms"]);
@@ -347,4 +349,58 @@ TEST_CASE("whatever comes, the answer is JSON and never our fault") {
   }
   CHECK(post("estimate", std::string(16000, '[')).status == 400);
   CHECK(post("estimate", "{\"a\":" + std::string(8000, '{')).status == 400);
+}
+
+namespace {
+
+const char* const kPlan =
+    "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 4 /s}, prompt_tokens: 500, output_tokens: 100, "
+    "requests: 2000}\nobjectives: {ttft_p99: 2 s, tpot_p99: 100 ms}\nsearch: {gpus: [h100-sxm, l40s], max_gpus: 2, tp: "
+    "[1], confidence: 0}\n";
+const char* const kScenario =
+    "model: llama-3.1-8b\ngpu: h100-sxm\nworkload: {arrivals: {process: poisson, rate: 4 /s}, prompt_tokens: 500, "
+    "output_tokens: 100, requests: 200}\nobjectives: {ttft_p99: 2 s}\n";
+
+std::string document(const std::string& text, const std::string& more_key = "", const std::string& more = "") {
+  Json body{{"document", text}};
+  if (!more_key.empty()) body[more_key] = more;
+  return body.dump();
+}
+
+}  // namespace
+
+TEST_CASE("a document is answered as the command line answers its file, byte for byte") {
+  const TemporaryFolder folder;
+  const std::string plan = folder.write("plan.yaml", kPlan), scenario = folder.write("scenario.yaml", kScenario);
+  CHECK(post("plan", document(kPlan)).body == testing::run_roofcast("plan " + plan + " --format json").out);
+  CHECK(post("simulate", document(kScenario)).body ==
+        testing::run_roofcast("simulate " + scenario + " --format json").out);
+  const std::string trace = "arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,200,30\n2,100,40\n";
+  const Json played = json_of(post("simulate", document(kScenario, "trace", trace)));
+  CHECK(played["completed"] == 3);
+  CHECK(played["total_output_tokens"] == 90);
+  const std::string bench = R"({"num_prompts": 200, "duration": 50.0, "completed": 200,
+    "total_input_tokens": 100000, "total_output_tokens": 20000, "request_throughput": 4.0,
+    "output_throughput": 400.0, "mean_ttft_ms": 30.0, "mean_tpot_ms": 8.0, "p99_ttft_ms": 60.0})";
+  const Json compared = json_of(post("compare", document(kScenario, "bench", bench)));
+  CHECK(compared["kind"] == "comparison");
+  CHECK(compared["bench"]["file"] == "bench.json");
+}
+
+TEST_CASE("a document names no file, and says where it is wrong") {
+  for (const char* text : {"model: ./model.yaml\ngpu: h100-sxm\n", "model: /etc/passwd\n", "model: 1/../x.json\n",
+                           "model: llama-3.1-8b\nworkload: {arrivals: {process: trace, file: azure}}\n",
+                           "model: llama-3.1-8b\nworkload: {prompt_tokens: {file: a}}\n"}) {
+    INFO(text);
+    CHECK(error_of(post("simulate", document(text))).starts_with("document:"));
+  }
+  CHECK(error_of(post("plan", document("model: [\n"))).starts_with("document:2:"));
+  CHECK(error_of(post("plan", document("model: llama-3.1-8b\nsearch: {gpu: [h100-sxm]}\n"))).find("gpus") !=
+        std::string::npos);
+  CHECK(error_of(post("plan", R"({"documents": "x"})")) ==
+        "unknown key 'documents'; nearest is 'document' (valid: document, trace, config, bench, fidelity)");
+  CHECK(error_of(post("plan", R"({"document": 3})")) == "document: must be a text");
+  CHECK(error_of(post("compare", document(kScenario))).starts_with("bench: missing"));
+  CHECK(error_of(post("simulate", document(kScenario, "trace", "no trace"))).starts_with("trace.csv:1: "));
+  CHECK(get("plan").status == 405);
 }

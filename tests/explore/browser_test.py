@@ -66,8 +66,8 @@ class Browser:
     def cdp(self, command, **parameters):
         return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
-    def until(self, script, *arguments, what=""):
-        for _ in range(400):
+    def until(self, script, *arguments, what="", tries=400):
+        for _ in range(tries):
             found = self.run(script, *arguments)
             if found:
                 return found
@@ -159,7 +159,7 @@ def one_slider_by_keyboard(browser):
 
 
 def every_canvas_draws(browser):
-    ids = browser.run("return [...document.querySelectorAll('article')].map((a) => a.id)")
+    ids = browser.run("return [...document.querySelectorAll('#page-learn article')].map((a) => a.id)")
     assert len(ids) >= 12, ids
     for card in ids:
         browser.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", card)
@@ -196,7 +196,7 @@ def plays(browser):
 def keyboard_reaches_everything(browser):
     browser.run("scrollTo(0, 0); document.querySelector('.skip').focus()")
     wanted = set(browser.run("""return [...document.querySelectorAll("header button, #controls input, #controls select")]
-                                .filter((c) => c.offsetParent).map((c) => c.id)"""))
+                                .filter((c) => c.offsetParent && c.tabIndex >= 0).map((c) => c.id)"""))
     for _ in range(len(wanted) + 8):
         browser.keys(TAB)
         wanted.discard(browser.run("return document.activeElement.id"))
@@ -221,15 +221,24 @@ CONTRAST = """
 
 
 def reads_well(browser, url):
+    for page in ("learn", "plan"):
+        browser.go(url + "#" + page)
+        browser.until("return document.body.dataset.ready")
+        contrast(browser)
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
+    for page in ("learn", "plan"):
+        browser.go("about:blank")
+        browser.go(url + "#" + page)
+        browser.until("return document.body.dataset.ready")
+        assert browser.run("return document.documentElement.scrollWidth") <= 360, page
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+
+
+def contrast(browser):
     for theme in ("light", "dark"):
         browser.run("if (document.documentElement.dataset.theme !== arguments[0]) document.getElementById('theme').click()", theme)
         poor = browser.until("const p = (() => {" + CONTRAST + "})(); return p.length ? null : 'fine'", what="contrast, " + theme)
         assert poor == "fine"
-    browser.cdp("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
-    browser.go(url)
-    browser.until("return document.body.dataset.ready")
-    assert browser.run("return document.documentElement.scrollWidth") <= 360
-    browser.cdp("Emulation.clearDeviceMetricsOverride")
 
 
 def link_reproduces(browser, url):
@@ -253,20 +262,60 @@ def link_reproduces(browser, url):
     assert not browser.run("return document.querySelector('img')")
 
 
+PLANNED = "return document.body.dataset.planned && !document.getElementById('plan-answer').classList.contains('stale') && document.getElementById('plan-title') && document.getElementById('plan-title').firstChild.textContent"
+
+
+def planned(browser, what):
+    return browser.until(PLANNED, what=what, tries=4000)
+
+
+def planner(browser, url):
+    """A load in, the winner that the program finds for the page's own plan file out."""
+    small = "#plan?model=llama-3.1-8b&gpus=h100-sxm%2Cl40s&max_gpus=4&confidence=0&rate=4"
+    browser.go(url + small)
+    first = planned(browser, "a plan")
+    check_plan(browser, first)
+    browser.run("document.getElementById('plan-pin').click()")
+    browser.run("const r = document.getElementById('plan-at-rate'); r.value = 40; r.dispatchEvent(new Event('change'))")
+    browser.until("return location.hash.includes('rate=40')")
+    browser.until(PLANNED + " !== arguments[0]", first, what="another winner", tries=4000)
+    check_plan(browser, planned(browser, "the other plan"))
+    assert "rate: 4 → 40" in browser.run("return document.getElementById('plan-compare').textContent")
+    browser.run("history.back()")
+    browser.until("return document.getElementById('plan-at-rate').value === '4'", what="back")
+    browser.until(PLANNED + " === arguments[0]", first, what="the first winner again", tries=4000)
+    browser.run("const t = document.getElementById('plan-at-ttft'); t.value = 1; t.dispatchEvent(new Event('change'))")
+    browser.until("return document.getElementById('plan-winner').textContent.includes('Nothing meets these objectives')", what="no answer", tries=4000)
+    assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
+
+
+def check_plan(browser, title):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(browser.run("return document.getElementById('plan-yaml').textContent"))
+        file.flush()
+        printed = subprocess.run([ROOFCAST, "plan", file.name, "--format", "json"], capture_output=True, text=True)
+    winner = json.loads(printed.stdout)["winner"]
+    assert title == f"{winner['gpus']} × {winner['gpu']}", (title, winner)
+
+
 def explorer(browser):
     server = subprocess.Popen([ROOFCAST, "explore", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         url = server.stdout.readline().strip()
-        browser.go(url)
-        browser.until("return document.body.dataset.ready")
+        planner(browser, url)
+        learn = url + "#learn"
+        browser.go("about:blank")
+        browser.go(learn)
+        browser.until("return document.body.dataset.ready && document.getElementById('command').textContent")
         check_against_program(browser)
         every_canvas_draws(browser)
         plays(browser)
         keyboard_reaches_everything(browser)
         one_slider_by_keyboard(browser)
         browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
-        browser.go(url)  # closes the tables
-        browser.until("return document.body.dataset.ready")
+        browser.go("about:blank")
+        browser.go(learn)  # closes the tables
+        browser.until("return document.body.dataset.ready && document.getElementById('command').textContent")
         move_every_control(browser)
         check_against_program(browser)
         refused = [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]

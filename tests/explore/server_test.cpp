@@ -1,5 +1,7 @@
 #include "explore/server.h"
 
+#include "explore/api.h"
+
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -82,7 +84,7 @@ TEST_CASE("the server serves the page, its files and the API") {
   const Running running;
   const std::string page = running.get("/");
   CHECK(status_of(page) == "HTTP/1.1 200 OK");
-  CHECK(holds(page, "<title>roofcast explorer</title>"));
+  CHECK(holds(page, "<title>roofcast: plan</title>"));
   CHECK(holds(page, "Content-Security-Policy: default-src 'none'; script-src 'self';"));
   CHECK(holds(page, "X-Content-Type-Options: nosniff"));
   CHECK_FALSE(holds(page, "unsafe-inline"));
@@ -118,7 +120,8 @@ TEST_CASE("the server answers to its address alone, and to no page of another or
 
 TEST_CASE("hostile requests get an error and leave the server well") {
   const Running running;
-  CHECK(status_of(running.post("/api/v1/estimate", std::string(100000, ' '))) == "HTTP/1.1 413 Payload Too Large");
+  CHECK(status_of(running.post("/api/v1/estimate", std::string(kMostBody + 1, ' '))) ==
+        "HTTP/1.1 413 Payload Too Large");
   CHECK(status_of(running.ask("POST /api/v1/estimate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                               "Content-Length: 99999999999\r\n\r\n")) == "HTTP/1.1 413 Payload Too Large");
   for (const char* header : {"Transfer-Encoding: chunked", "Content-Encoding: gzip"}) {

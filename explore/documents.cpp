@@ -1,0 +1,197 @@
+#include "explore/documents.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config_node.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "reports/comparison_report.h"
+#include "reports/html_text.h"
+#include "reports/plan_report.h"
+#include "reports/simulation_report.h"
+#include "sim/plan/scenario.h"
+#include "sim/plan/search/plan_answer.h"
+#include "sim/plan/what_fits.h"
+
+namespace roofcast {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::map<std::string, std::string, std::less<>>;
+
+/// Most requests that one answer plays, so that it stays quick.
+constexpr std::int64_t kMostRequests = 50000;
+
+Texts read_body(std::string_view body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  if (!json.is_object()) throw ConfigError("the body must be a JSON object, such as {\"document\": \"model: ...\"}");
+  static const std::vector<std::string> kKeys{"document", "trace", "config", "bench", "fidelity"};
+  Texts out;
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+      throw ConfigError(unknown_name("key", shortened(clean_utf8(key), 40), kKeys));
+    if (!value.is_string()) throw ConfigError(key + ": must be a text");
+    out[key] = value.get<std::string>();
+  }
+  if (!out.contains("document")) throw ConfigError("document: missing; the YAML of a plan or of a scenario");
+  return out;
+}
+
+/// A text as a file for as long as it is read.
+class TextFile {
+ public:
+  TextFile(const std::string& name, const std::string& text) {
+    static std::atomic<unsigned> count{0};
+    static const auto started = fs::file_time_type::clock::now().time_since_epoch().count();
+    folder_ = fs::temp_directory_path() / fmt::format("roofcast-{}-{}", started, ++count);
+    if (!fs::create_directory(folder_)) throw ConfigError("the folder of temporary files cannot be used");
+    fs::permissions(folder_, fs::perms::owner_all);
+    path_ = (folder_ / name).string();
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~TextFile() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+  const std::string& path() const { return path_; }
+  std::string folder() const { return folder_.string() + "/"; }
+
+ private:
+  fs::path folder_;
+  std::string path_;
+};
+
+/// A name of a file, and no number with a unit such as "6 /s" or "3.5 USD/h".
+bool names_a_file(std::string_view text) {
+  for (const char* end : {".yaml", ".yml", ".json", ".jsonl", ".csv", ".txt"}) {
+    if (text.ends_with(end)) return true;
+  }
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return text.find('\\') != std::string_view::npos;
+  const bool number = text[0] >= '0' && text[0] <= '9';
+  const std::string_view unit = text.substr(slash + 1);
+  return !number || unit.empty() ||
+         unit.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string_view::npos;
+}
+
+/// The server opens no file that a request names.
+void refuse_files(const ConfigNode& node, const std::string& key) {
+  if (node.kind == ConfigNode::Kind::kScalar) {
+    if (key != "source" && names_a_file(node.scalar))
+      throw ConfigError(node.mark, fmt::format("'{}' would be a file; a document names only what ships with roofcast",
+                                               shortened(clean_utf8(node.scalar), 60)));
+    return;
+  }
+  if (key == "file" || key == "files")
+    throw ConfigError(node.mark, "files cannot be named here; give the text as 'trace'");
+  for (const auto& entry : node.entries) refuse_files(*entry.value, entry.key);
+  for (const auto& item : node.items) refuse_files(*item, key);
+}
+
+/// A document, its texts as files, and the tree that names them.
+struct Question {
+  ConfigTree tree;
+  Fidelity fidelity = Fidelity::kCalibrated;
+  std::optional<TextFile> trace, config, bench;
+};
+
+ConfigTree with_file(const ConfigTree& tree, const char* key, const TextFile& file, const char* origin) {
+  return with_value(tree, key, make_scalar(file.path(), Mark{origin, 0, 0}), origin);
+}
+
+void read_question(const Texts& texts, Question& q) {
+  const auto text = [&](const char* key) -> const std::string* {
+    const auto found = texts.find(key);
+    return found == texts.end() || found->second.empty() ? nullptr : &found->second;
+  };
+  q.tree = parse_config_text(texts.at("document"), "document");
+  refuse_files(*q.tree, "");
+  if (const std::string* fidelity = text("fidelity")) {
+    if (*fidelity != "ideal" && *fidelity != "calibrated")
+      throw ConfigError(fmt::format("fidelity: must be ideal or calibrated, got '{}'", clean_utf8(*fidelity)));
+    if (*fidelity == "ideal") q.fidelity = Fidelity::kIdeal;
+  }
+  if (const std::string* config = text("config")) {
+    q.config.emplace("config.json", *config);
+    q.tree = with_file(q.tree, "model", *q.config, "config");
+  }
+  if (const std::string* trace = text("trace")) {
+    q.trace.emplace("trace.csv", *trace);
+    q.tree = with_value(q.tree, "workload", make_map({}, Mark{"trace", 0, 0}), "trace");
+    q.tree = with_assignment(q.tree, "workload.arrivals.process=trace", "trace");
+    q.tree = with_file(q.tree, "workload.arrivals.file", *q.trace, "trace");
+  }
+  if (const std::string* bench = text("bench")) q.bench.emplace("bench.json", *bench);
+}
+
+/// `answer` of the question; its messages name texts, not the files that they were for a while.
+template <class Answer>
+std::string answered(std::string_view body, const Answer& answer) {
+  Question q;
+  const auto plain = [&](std::string message) {
+    for (const auto* file : {&q.trace, &q.config, &q.bench}) {
+      if (!*file) continue;
+      const std::string folder = (*file)->folder();
+      for (std::size_t at = message.find(folder); at != std::string::npos; at = message.find(folder, at))
+        message.erase(at, folder.size());
+    }
+    return message;
+  };
+  try {
+    read_question(read_body(body), q);
+    return plain(answer(q));
+  } catch (const ConfigError& error) {
+    throw ConfigError(plain(error.what()));
+  } catch (const Unavailable& error) {
+    throw Unavailable(plain(error.what()));
+  }
+}
+
+Scenario scenario_of(const Question& q) {
+  Scenario s = read_scenario(q.tree, q.fidelity);
+  if (!s.workload) throw ConfigError(q.tree->mark, "missing key 'workload' of a scenario to simulate");
+  if (s.deployment->memory.infeasible)
+    throw Unavailable(s.deployment->memory.infeasible->reason + what_would_fit(*s.deployment));
+  if (s.workload->requests > kMostRequests)
+    throw ConfigError(s.workload->mark,
+                      fmt::format("{} requests; at most {} are played here", s.workload->requests, kMostRequests));
+  return s;
+}
+
+}  // namespace
+
+std::string plan_document(std::string_view body) {
+  return answered(body,
+                  [](const Question& q) { return plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json"); });
+}
+
+std::string simulate_document(std::string_view body) {
+  return answered(body, [](const Question& q) {
+    const Scenario s = scenario_of(q);
+    const ServingMetrics metrics = simulate(s.deployment, *s.workload, s.serving);
+    if (metrics.completed + metrics.failed == 0)
+      throw ConfigError(s.workload->mark, "no request arrives within the 'duration'");
+    return simulation_report(metrics, s, "json");
+  });
+}
+
+std::string compare_document(std::string_view body) {
+  return answered(body, [](const Question& q) {
+    if (!q.bench) throw ConfigError("bench: missing; the JSON of the measured run");
+    const Scenario s = scenario_of(q);
+    return comparison_report(compare_with_run(s, read_bench_run(q.bench->path())), s, "json");
+  });
+}
+
+}  // namespace roofcast

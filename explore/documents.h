@@ -1,0 +1,21 @@
+#pragma once
+// Questions that come as documents: what `roofcast plan`, `simulate` and `compare` print for a file of this text.
+
+#include <string>
+#include <string_view>
+
+namespace roofcast {
+
+/// `body`: a JSON object of texts,
+///   document  YAML of a plan (plan) or of a scenario (simulate, compare); required
+///   trace     a trace of arrivals and lengths, in place of the document's workload
+///   config    a config.json of Hugging Face, in place of the document's model
+///   bench     of compare: the JSON of `vllm bench serve`, SGLang's bench_serving or AIPerf; required there
+///   fidelity  calibrated | ideal
+/// The answer is the command's JSON to the last byte, but for the names of the texts. Documents name what ships with
+/// the program, and no file. Throws ConfigError, with line and column of the text.
+std::string plan_document(std::string_view body);
+std::string simulate_document(std::string_view body);
+std::string compare_document(std::string_view body);
+
+}  // namespace roofcast

@@ -1,0 +1,50 @@
+"use strict";
+// Who answers: the server that sent the page, or the engine itself as WebAssembly in a worker (docs/wasm.md). No other address is ever asked.
+window.Ask = (function () {
+  const local = document.documentElement.dataset.engine === "wasm";
+  class Lost extends Error {}
+
+  /// One worker, one question at a time; questions wait in order. A worker that dies is started anew.
+  class Helper {
+    constructor() { this.waiting = new Map(); this.next = 0; }
+    start() {
+      this.worker = new Worker("worker.js");
+      this.worker.onmessage = ({ data }) => { const w = this.waiting.get(data.id); this.waiting.delete(data.id); if (!w) return; if (data.lost) w.no(new Lost(data.lost)); else w.yes(data); };
+      this.worker.onerror = (event) => this.fail(event.message || "the engine's worker ended");
+    }
+    fail(why) {
+      this.worker.terminate();
+      this.worker = null;
+      for (const { no } of this.waiting.values()) no(new Lost(why));
+      this.waiting.clear();
+    }
+    ask(endpoint, keys) {
+      if (typeof WebAssembly === "undefined") return Promise.reject(new Lost("This browser has no WebAssembly, in which the engine runs here; `roofcast explore` serves the same page from a program."));
+      if (!this.worker) this.start();
+      const id = ++this.next;
+      return new Promise((yes, no) => { this.waiting.set(id, { yes, no }); this.worker.postMessage({ id, endpoint, keys: JSON.stringify(keys) }); });
+    }
+  }
+  const quick = new Helper(), slow = new Helper();  // a plan does not hold up an estimate
+
+  async function server(endpoint, search, body) {
+    let response;
+    try {
+      response = body ? await fetch("/api/v1/" + endpoint, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }) : await fetch("/api/v1/" + endpoint + (search ? "?" + search : ""));
+    } catch { throw new Lost("The explorer does not answer; is `roofcast explore` still running?"); }
+    if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return server(endpoint, search, body); }
+    return { status: response.status, data: await response.json(), command: response.headers.get("Roofcast-Command") };
+  }
+  async function engine(endpoint, keys) {
+    const answer = await (["plan", "simulate", "compare"].includes(endpoint) ? slow : quick).ask(endpoint, keys);
+    return { status: answer.status, data: JSON.parse(answer.body), command: answer.command };
+  }
+
+  return {
+    local, Lost,
+    /// Of the keys in an address: {status, data, command}.
+    get: (endpoint, search) => (local ? engine(endpoint, Object.fromEntries(new URLSearchParams(search))) : server(endpoint, search)),
+    /// Of a document: {document, trace, config, bench}.
+    post: (endpoint, body) => (local ? engine(endpoint, body) : server(endpoint, "", body)),
+  };
+})();

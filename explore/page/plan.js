@@ -1,0 +1,308 @@
+"use strict";
+// The planner: a load and its objectives in, the cheapest fleet out. The page writes a plan file, asks for its answer and draws it; it forecasts nothing itself.
+window.Planner = (function () {
+  const { digits, parts, text, Plot } = Look;
+  const { el } = Canvases;
+  const $ = (id) => document.getElementById(id);
+  const DEFAULTS = {
+    model: "llama-3.1-70b", engine: "vllm", load: "rate", rate: "6", users: "50", prompt: "1155", output: "211", lengths: "spread", ttft: "2000", tpot: "100", percentile: "p99", price: "on_demand", confidence: "0.9",
+    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256",
+  };
+  const values = { ...DEFAULTS }, watchers = {};
+  const dropped = {};  // {trace, config, bench: {name, text}}
+  let pinned = null, answer = null, shown = null, changed = () => {};
+
+  const hash = () => { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (values[key] !== DEFAULTS[key]) out.set(key, values[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); };
+  function read_hash(text) {
+    Object.assign(values, DEFAULTS);
+    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS) values[key] = value.slice(0, 400);
+    for (const key of Object.keys(watchers)) for (const tell of watchers[key]) tell(values[key]);
+  }
+  /// A new entry of the history for a new thought, the same one while a slider is dragged.
+  let last = 0;
+  function set(key, value) {
+    value = String(value);
+    if (values[key] === value) return;
+    values[key] = value;
+    for (const tell of watchers[key] || []) tell(value);
+    const now = Date.now();
+    history[now - last > 1000 ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash());
+    last = now;
+    run();
+  }
+
+  // The plan file ----------------------------------------------------------------------------------------------------------
+  const yaml_number = (v) => String(Number(v));
+  function workload() {
+    const law = (mean) => (values.lengths === "fixed" ? yaml_number(mean) : "{distribution: lognormal, mean: " + yaml_number(mean) + ", cv: 1}");
+    const arrivals = values.load === "users" ? "{process: closed_loop, concurrency: " + yaml_number(values.users) + "}" : "{process: poisson, rate: " + yaml_number(values.rate) + " /s}";
+    return "workload:\n  arrivals: " + arrivals + "\n  prompt_tokens: " + law(values.prompt) + "\n  output_tokens: " + law(values.output) + "\n  requests: 2000\n";
+  }
+  const objectives = () => "objectives: {ttft_" + values.percentile + ": " + yaml_number(values.ttft) + " ms, tpot_" + values.percentile + ": " + yaml_number(values.tpot) + " ms}\n";
+  const PRECISIONS = { both: "[bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]", bf16: "[bf16]", fp8: "[{weights: fp8, activations: fp8, kv_cache: fp8}]" };
+  function tps() { const out = []; for (let tp = 1; tp <= Math.min(8, Number(values.max_gpus)); tp *= 2) out.push(tp); return "[" + out.join(", ") + "]"; }
+  function plan_file() {
+    return "model: " + values.model + "\nengine: " + values.engine + "\nprice: " + values.price + "\n" + workload() + objectives() +
+      "search:\n  gpus: [" + values.gpus.split(",").filter(Boolean).join(", ") + "]\n  max_gpus: " + yaml_number(values.max_gpus) + "\n  tp: " + tps() + "\n  precision: " + PRECISIONS[values.precision] +
+      "\n  max_num_seqs: [" + yaml_number(values.seqs) + "]\n  confidence: " + yaml_number(values.confidence) + "\n";
+  }
+  /// The winner as a scenario, at `share` of its load.
+  function scenario_file(w, share = 1) {
+    const p = w.parallelism, scaled = values.load === "users" ? workload().replace(/concurrency: [\d.]+/, "concurrency: " + Math.max(1, Math.round(values.users * share))) : workload().replace(/rate: [\d.e-]+/, "rate: " + +(values.rate * share).toPrecision(6));
+    return "model: " + values.model + "\ngpu: " + w.gpu + "\nengine: {name: " + w.engine + ", max_num_seqs: " + w.max_num_seqs + ", max_num_batched_tokens: " + w.max_num_batched_tokens + "}\nprice: " + values.price +
+      "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + objectives();
+  }
+  const body = (document, more = {}) => ({ document, ...(dropped.trace ? { trace: dropped.trace.text } : {}), ...(dropped.config ? { config: dropped.config.text } : {}), ...more });
+
+  // Controls ---------------------------------------------------------------------------------------------------------------
+  const watch = (key, tell) => { (watchers[key] = watchers[key] || []).push(tell); tell(values[key]); };
+  function select(key, label, options) {
+    const input = el("select", { id: "plan-" + key }, ...options.map((o) => (o.options ? el("optgroup", { label: o.label }, ...o.options.map((p) => el("option", { value: p.value }, p.label))) : el("option", { value: o.value }, o.label))));
+    input.addEventListener("change", () => set(key, input.value));
+    watch(key, (v) => { input.value = v; });
+    return el("div", { class: "field" }, el("label", { for: input.id }, label), input);
+  }
+  /// A slider over a log scale and a field for any number.
+  function slider(key, label, from, to, unit) {
+    const range = el("input", { type: "range", id: "plan-" + key, min: 0, max: 240, step: 1 }), number = el("input", { type: "number", id: "plan-at-" + key, "aria-label": label + ", " + unit, min: 0, step: "any" });
+    const value_at = (at) => { const v = from * (to / from) ** (at / 240); return +v.toPrecision(v >= 100 ? 3 : 2); };
+    range.addEventListener("input", () => set(key, value_at(Number(range.value))));
+    number.addEventListener("change", () => { if (Number(number.value) > 0) set(key, number.value); else number.value = values[key]; });
+    watch(key, (v) => { number.value = v; range.value = Math.round((240 * Math.log(v / from)) / Math.log(to / from)); range.setAttribute("aria-valuetext", v + " " + unit); });
+    return el("div", { class: "field" }, el("label", { for: range.id }, label, el("small", { class: "soft" }, " " + unit)), number, range);
+  }
+  const group = (title, ...fields) => el("fieldset", {}, el("legend", {}, title), ...fields);
+  function when(key, wanted, node) { watch(key, (v) => { node.hidden = v !== wanted; }); return node; }
+  const plain = (list) => list.map((v) => ({ value: v, label: v }));
+
+  function gpu_boxes(gpus) {
+    const box = el("div", { class: "checks", id: "plan-gpus" });
+    for (const g of gpus) {
+      const input = el("input", { type: "checkbox", id: "plan-gpu-" + g.name, value: g.name });
+      input.addEventListener("change", () => { const on = [...box.querySelectorAll("input:checked")].map((i) => i.value); if (!on.length) input.checked = true; else set("gpus", on.join(",")); });
+      box.append(el("label", { for: input.id }, input, " " + g.name, el("small", { class: "soft" }, g.usd_per_hour > 0 ? " " + digits(g.usd_per_hour) + " $/h" : "")));
+    }
+    watch("gpus", (v) => { const on = v.split(","); for (const input of box.querySelectorAll("input")) input.checked = on.includes(input.value); });
+    return box;
+  }
+  function drop_zone() {
+    const input = el("input", { type: "file", id: "plan-file", multiple: "" }), list = el("p", { class: "soft", id: "plan-dropped", role: "status" });
+    const zone = el("div", { class: "drop", id: "plan-drop" }, el("label", { for: input.id }, "Drop or choose a config.json, a trace (CSV), or the JSON of vllm bench serve. It stays in this ", Ask.local ? "tab" : "machine", "."), input, list);
+    const take = async (files) => { for (const file of files) await take_file(file); tell(); run(); };
+    const tell = () => list.replaceChildren(...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }));
+    input.addEventListener("change", () => take(input.files));
+    for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (e) => { e.preventDefault(); zone.classList.add("over"); });
+    for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (e) => { e.preventDefault(); take(e.dataTransfer.files); });
+    return zone;
+  }
+  async function take_file(file) {
+    if (file.size > 2e6) { say(file.name + " is longer than 2 MB; give a part of it", true); return; }
+    const content = await file.text();
+    let json = null;
+    try { json = JSON.parse(content); } catch { /* a table, then */ }
+    const kind = json === null ? "trace" : json.architectures || json.model_type || json.hidden_size ? "config" : "bench";
+    dropped[kind] = { name: file.name, text: content };
+  }
+
+  // Answers ----------------------------------------------------------------------------------------------------------------
+  function say(words, alarm) { const s = $("plan-state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
+  let running = false, wanted = false;
+  async function run() {
+    wanted = true;
+    changed();
+    if (running) return;
+    running = true;
+    while (wanted) {
+      wanted = false;
+      $("plan-answer").classList.add("stale");
+      say(answer ? "planning ..." : "the first plan takes a moment ...");
+      const file = plan_file(), question = body(file);
+      const began = performance.now();
+      try {
+        const { status, data } = await Ask.post("plan", question);
+        if (wanted) continue;
+        if (status !== 200) { say(data.error, true); answer = null; $("plan-answer").hidden = !shown; continue; }
+        answer = { plan: data, file };
+        show(data);
+        $("plan-answer").classList.remove("stale");
+        say("planned in " + text.ms(performance.now() - began) + (Ask.local ? " in this tab" : ""));
+        await more(data);
+      } catch (error) {
+        if (!(error instanceof Ask.Lost)) throw error;
+        say(error.message, true);
+      }
+    }
+    running = false;
+    document.body.dataset.planned = "true";
+  }
+
+  const money = (v) => (Number.isFinite(v) ? digits(v) : "no price");
+  function fact(name, value, sub, id) { return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || "")); }
+  const small = (unit) => el("small", {}, unit);
+  function limits(w) {
+    return el("div", { class: "limits" }, ...w.objectives.map((o) => {
+      const most = Math.max(o.limit_ms, o.interval_high_ms || o.value_ms) * 1.05, at = (ms) => (100 * ms) / most;
+      const bar = (cls, from, to) => { const i = el("i", { class: cls }); i.style.left = at(from) + "%"; i.style.width = Math.max(0.6, at(to) - at(from)) + "%"; return i; };
+      return el("div", { class: "limit" }, el("span", {}, o.objective.replace("_", " ")), el("div", { class: "range", role: "img", "aria-label": o.objective + " " + text.ms(o.value_ms) + " of " + text.ms(o.limit_ms) }, bar("value", 0, o.value_ms), o.interval_high_ms ? bar("interval", o.interval_low_ms, o.interval_high_ms) : "", bar("at", o.limit_ms, o.limit_ms)), el("b", {}, text.ms(o.value_ms) + " of " + text.ms(o.limit_ms)), el("span", { class: "soft" }, o.interval_high_ms ? "90 %: " + text.ms(o.interval_low_ms) + " to " + text.ms(o.interval_high_ms) + (o.interval_high_ms > o.limit_ms ? ", beyond the limit" : "") : ""));
+    }));
+  }
+  const format = (p) => (p.weights === p.kv_cache ? p.weights : p.weights + ", cache " + p.kv_cache);
+  const layout = (d) => { const p = d.parallelism; return d.replicas + " × tp " + p.tp + (p.pp > 1 ? " pp " + p.pp : "") + (p.attention_dp > 1 ? " adp " + p.attention_dp : "") + (p.ep > 1 ? " ep " + p.ep : ""); };
+
+  function show(plan) {
+    shown = plan;
+    $("plan-answer").hidden = false;
+    const w = plan.winner, box = $("plan-winner");
+    if (!w) {
+      const words = (plan.verdict || []).flatMap((p) => p.lines || []);
+      box.replaceChildren(el("h2", { class: "alarm" }, "Nothing meets these objectives"), ...words.slice(0, 8).map((line) => el("p", {}, line)));
+    } else {
+      const held = plan.load_held_per_replica || plan.load_held, unit = plan.load_unit;
+      box.replaceChildren(
+        el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
+        el("div", { class: "kpis" },
+          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), "plan-usd"),
+          fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws"),
+          fact("A million output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
+          fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : ""),
+          fact("Bound by", plan.bound || "–", "ten percent more of it helps the most"),
+          fact("Power", [digits(w.mean_power_watts / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
+        limits(w), el("div", { id: "plan-memory" }), compare_box(plan));
+    }
+    $("plan-now").replaceChildren(...(w ? [el("b", {}, w.gpus + " × " + w.gpu), el("span", {}, money(w.usd_per_hour) + " USD/h"), el("span", {}, w.probability === null ? "" : digits(100 * w.probability) + " % sure")] : [el("b", {}, "nothing meets these objectives")]));
+    $("plan-command").textContent = plan.launch_command || "no launch command for this engine";
+    $("plan-yaml").textContent = plan_file();
+    $("plan-words").replaceChildren(...(plan.verdict || []).filter((p) => !p.command).flatMap((p) => [p.title ? el("h4", {}, p.title) : "", ...(p.lines || []).map((line) => el("p", { class: "line" }, line))]));
+    table(plan);
+    charts(plan);
+  }
+
+  function table(plan) {
+    const part = (plan.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h"));
+    $("plan-table").replaceChildren(part ? el("table", {}, el("thead", {}, el("tr", {}, ...part.table.columns.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...part.table.rows.map((row, i) => el("tr", i ? {} : { class: "now" }, ...row.map((cell) => el("td", {}, cell)))))) : el("p", { class: "soft" }, "nothing to rank"));
+  }
+
+  // B beside A -------------------------------------------------------------------------------------------------------------
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["TTFT p99", (w) => w.p99_ttft_ms, text.ms], ["TPOT p99", (w) => w.p99_tpot_ms, text.ms], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => w.mean_power_watts / 1000, digits]];
+  function compare_box(plan) {
+    if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
+    const a = pinned.plan.winner, b = plan.winner, sign = (f, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + f(Math.abs(v));
+    const name = (w) => w.gpus + " × " + w.gpu + ", " + layout(w) + ", " + format(w.precision);
+    const changes = Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== values[k]).map((k) => k + ": " + pinned.values[k] + " → " + values[k]);
+    return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "region", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
+      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...COMPARED.map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, sign(write, of(b) - of(a))))))));
+  }
+
+  // Charts -----------------------------------------------------------------------------------------------------------------
+  const plots = {};
+  function plot(id, title, lead) {
+    const box = el("div", { class: "plot tall" }), png = el("button", { type: "button" }, "PNG"), csv = el("button", { type: "button" }, "CSV");
+    const card = el("article", { class: "card", id: "plan-card-" + id }, el("div", { class: "head" }, el("h3", {}, title), png, csv), el("p", { class: "lead" }, lead), box);
+    const entry = (plots[id] = { plot: new Plot(box, title), card, rows: [] });
+    png.addEventListener("click", () => { const c = document.createElement("canvas"), from = entry.plot.canvas; c.width = from.width; c.height = from.height; const pen = c.getContext("2d"); pen.fillStyle = Look.color("card"); pen.fillRect(0, 0, c.width, c.height); pen.drawImage(from, 0, 0); c.toBlob((blob) => save("roofcast-" + id + ".png", blob)); });
+    csv.addEventListener("click", () => save("roofcast-" + id + ".csv", new Blob([csv_of(entry.rows)], { type: "text/csv" })));
+    return card;
+  }
+  const csv_of = (rows) => { if (!rows.length) return ""; const keys = Object.keys(rows[0]), cell = (v) => (/[",\n]/.test(String(v)) ? '"' + String(v).replace(/"/g, '""') + '"' : String(v)); return [keys.join(","), ...rows.map((r) => keys.map((k) => cell(r[k])).join(","))].join("\n") + "\n"; };
+  function save(name, blob) { const a = el("a", { href: URL.createObjectURL(blob), download: name }); document.body.append(a); a.click(); a.remove(); setTimeout(() => URL.revokeObjectURL(a.href), 5000); }
+
+  let colors = [];
+  const color_of = (gpu) => { if (!colors.includes(gpu)) colors.push(gpu); return "c" + (colors.indexOf(gpu) % 10); };
+  function frontier(id, list, key, title, w) {
+    const by = new Map();
+    for (const p of list) by.set(p.gpu, [...(by.get(p.gpu) || []), p]);
+    const sets = [...by].map(([gpu, points]) => ({ label: gpu, color: color_of(gpu), data: points.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })), points, pointRadius: points.map((p) => (p.objectives_met ? 5 : 3)), pointStyle: points.map((p) => (p.objectives_met ? "circle" : "crossRot")), names: points.map((p) => p.layout), showLine: false }));
+    if (w) sets.push({ label: "winner", color: "ink", pointRadius: 9, pointStyle: "star", borderWidth: 2, data: [{ x: w.output_tokens_per_s_per_user, y: w[key] }], points: [{ ...w, layout: layout(w), precision: format(w.precision), objectives_met: true }] });
+    plots[id].rows = list.map((p) => ({ gpu: p.gpu, layout: p.layout, precision: p.precision, tokens_per_s_per_user: p.output_tokens_per_s_per_user, [key]: p[key], objectives_met: p.objectives_met }));
+    plots[id].plot.show({ kind: "scatter", x: { title: "output tokens/s of one user" }, y: { title }, sets, guides: [{ at: 1000 / Number(values.tpot), vertical: true, label: "TPOT " + values.tpot + " ms" }], tooltip: (item) => { const p = item.dataset.points[item.dataIndex]; return [item.dataset.label + ", " + p.layout + ", " + p.precision, digits(p.output_tokens_per_s_per_user) + " tokens/s a user, " + digits(p.output_tokens_per_s_per_gpu) + " a GPU", digits(p.usd_per_million_output_tokens) + " USD/M output tokens", p.objectives_met ? "meets the objectives" : "misses an objective"]; } });
+  }
+  function charts(plan) {
+    colors = values.gpus.split(",");
+    frontier("pareto", plan.pareto || [], "output_tokens_per_s_per_gpu", "output tokens/s a GPU", plan.winner);
+    frontier("cost", plan.pareto_cost || [], "usd_per_million_output_tokens", "USD per million output tokens", plan.winner);
+    const changes = plan.sensitivities || [];
+    plots.tornado.card.hidden = !changes.length;
+    plots.tornado.rows = changes;
+    if (changes.length) plots.tornado.plot.show({ kind: "bar", horizontal: true, legend: false, labels: changes.map((c) => c.ten_percent_more), x: { title: "change of the load that is held, %" }, y: { categories: true }, sets: [{ label: "load held", color: "c0", data: changes.map((c) => 100 * c.throughput_change), changes, maxBarThickness: 26 }], tooltip: (item) => { const c = item.dataset.changes[item.dataIndex]; return [digits(100 * c.throughput_change) + " % (± " + digits(100 * c.throughput_change_error, 2) + ")", "cost of a token " + digits(100 * c.cost_change) + " %"]; } });
+  }
+
+  /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
+  async function more(plan) {
+    const w = plan.winner;
+    plots.load.card.hidden = !w || !!dropped.trace || w.mode !== "aggregated";
+    if (!w || w.mode !== "aggregated") return;
+    if (!dropped.config) {
+      const keys = { model: values.model, gpu: w.gpu, engine: w.engine, tp: w.parallelism.tp, pp: w.parallelism.pp, ep: w.parallelism.ep, attention_dp: w.parallelism.attention_dp, weights: w.precision.weights, activations: w.precision.activations, kv_cache_dtype: w.precision.kv_cache, batch: 1, prompt_tokens: Math.round(values.prompt), output_tokens: Math.round(values.output) };
+      const { status, data } = await Ask.get("estimate", new URLSearchParams(keys).toString());
+      if (wanted) return;
+      if (status === 200) memory(data.memory, w);
+    }
+    if (dropped.bench) {
+      const { status, data } = await Ask.post("compare", body(scenario_file(w), { bench: dropped.bench.text }));
+      if (wanted) return;
+      bench(status, data);
+    } else $("plan-bench").hidden = true;
+    if (!plots.load.card.hidden) await against_load(plan, w);
+  }
+  function memory(m, w) {
+    const cache = w.kv_cache_peak_usage * (m.capacity_bytes - m.weight_bytes - m.activation_bytes), bar = el("div", { class: "bar" });
+    for (const bytes of [m.weight_bytes, m.activation_bytes, cache]) { const i = el("i"); i.style.width = (100 * bytes) / m.capacity_bytes + "%"; bar.append(i); }
+    $("plan-memory")?.replaceChildren(el("p", { class: "soft" }, "Memory of each GPU, " + text.bytes(m.capacity_bytes) + ": weights " + text.bytes(m.weight_bytes) + ", activations " + text.bytes(m.activation_bytes) + ", KV cache at its peak about " + text.bytes(cache)), bar);
+  }
+  function bench(status, data) {
+    const box = $("plan-bench");
+    box.hidden = false;
+    if (status !== 200) { box.replaceChildren(el("h3", {}, "The measured run"), el("p", { class: "alarm" }, data.error)); return; }
+    box.replaceChildren(el("h3", {}, "The measured run beside the winner's forecast"), ...(data.findings || []).map((line) => el("p", {}, line)), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "measured and predicted" }, el("table", {}, el("thead", {}, el("tr", {}, ...["metric", "measured", "predicted", "ratio"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...data.metrics.map((m) => el("tr", {}, el("td", {}, m.metric), el("td", {}, digits(m.measured, 4)), el("td", {}, digits(m.predicted, 4)), el("td", {}, m.ratio ? digits(m.ratio) : "")))))));
+  }
+  async function against_load(plan, w) {
+    const held = (plan.load_held || (plan.load_held_per_replica || w.load) * w.replicas) / w.load, most = Math.max(1.2, 1.15 * held);
+    const rows = [];
+    for (let i = 1; i <= 7; ++i) {
+      const share = (most * i) / 7;
+      const { status, data } = await Ask.post("simulate", body(scenario_file(w, share)));
+      if (wanted || status !== 200) return;
+      rows.push({ load: share * w.load, median_ttft_ms: data.median_ttft_ms, p90_ttft_ms: data.p90_ttft_ms, p99_ttft_ms: data.p99_ttft_ms, median_tpot_ms: data.median_tpot_ms, p90_tpot_ms: data.p90_tpot_ms, p99_tpot_ms: data.p99_tpot_ms, saturated: data.saturated });
+      if (i > 2) load_chart(rows, w, held, plan.load_unit);
+    }
+  }
+  function load_chart(rows, w, held, unit) {
+    plots.load.rows = rows;
+    const line = (key, label, color, dash) => ({ label, color, borderDash: dash ? [5, 4] : [], showLine: true, borderWidth: 2, pointRadius: 3, data: rows.map((r) => ({ x: r.load, y: r[key] })) });
+    plots.load.plot.show({ kind: "scatter", x: { title: "load, " + unit }, y: { title: "ms (log)", log: true }, sets: [line("p99_ttft_ms", "TTFT p99", "c1"), line("median_ttft_ms", "TTFT median", "c1", true), line("p99_tpot_ms", "TPOT p99", "c0"), line("median_tpot_ms", "TPOT median", "c0", true)],
+      guides: [{ at: Number(values.ttft), label: "TTFT limit", left: true }, { at: Number(values.tpot), label: "TPOT limit", left: true }, { at: w.load, vertical: true, label: "asked", color: "soft" }, { at: held * w.load, vertical: true, label: "holds", color: "good" }], tooltip: (item) => item.dataset.label + ": " + text.ms(item.parsed.y) + " at " + digits(item.parsed.x) + " " + unit + (rows[item.dataIndex].saturated ? " (saturated)" : "") });
+  }
+
+  async function copy(button, words) {
+    const old = button.textContent;
+    try { await navigator.clipboard.writeText(words); button.textContent = "Copied"; } catch { button.textContent = "Select and copy"; }
+    setTimeout(() => { button.textContent = old; }, 1500);
+  }
+
+  function start(models, gpus, engines, tell) {
+    changed = tell;
+    if (matchMedia("(max-width: 56rem)").matches) $("plan-panel").open = false;
+    read_hash(location.hash.startsWith("#plan") ? location.hash : "#plan");
+    const families = [...new Set(models.map((m) => m.family))];
+    const model = families.map((f) => ({ label: f, options: models.filter((m) => m.family === f).map((m) => ({ value: m.name, label: m.name + "  (" + parts.count(m.parameters).join(" ") + ")" })) }));
+    const form = $("plan-controls");
+    form.append(
+      group("Load", select("model", "Model", model), select("load", "Load as", [{ value: "rate", label: "requests a second" }, { value: "users", label: "users, one request each at a time" }]), when("load", "rate", slider("rate", "Rate", 0.1, 300, "requests/s")), when("load", "users", slider("users", "Users", 1, 5000, "at a time")),
+        slider("prompt", "Prompt", 16, 32000, "tokens, mean"), slider("output", "Output", 4, 8000, "tokens, mean"), select("lengths", "Lengths", [{ value: "spread", label: "spread as in chats" }, { value: "fixed", label: "all alike" }]), drop_zone()),
+      group("Objectives", slider("ttft", "First token within", 50, 20000, "ms"), slider("tpot", "Further tokens within", 4, 500, "ms"), select("percentile", "For", [{ value: "p99", label: "99 % of requests" }, { value: "p90", label: "90 % of requests" }, { value: "p50", label: "half of the requests" }]), select("confidence", "How sure", [{ value: "0", label: "the forecast taken for true" }, { value: "0.5", label: "50 %" }, { value: "0.8", label: "80 %" }, { value: "0.9", label: "90 %" }, { value: "0.95", label: "95 %" }])),
+      group("What may be bought", select("price", "Price", [{ value: "on_demand", label: "on demand" }, { value: "reserved_1y", label: "reserved, 1 year" }, { value: "reserved_3y", label: "reserved, 3 years" }, { value: "spot", label: "spot" }]), slider("max_gpus", "GPUs at most", 1, 128, "in all"), el("div", { class: "field" }, el("span", { id: "plan-gpus-label" }, "GPUs to consider")), gpu_boxes(gpus)),
+      group("Engine", select("engine", "Engine", plain(engines.map((e) => e.name))), select("precision", "Formats", [{ value: "both", label: "bf16 and fp8" }, { value: "bf16", label: "bf16" }, { value: "fp8", label: "fp8" }]), slider("seqs", "max_num_seqs", 8, 1024, "sequences")));
+    $("plan-gpus").setAttribute("role", "group");
+    $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
+    form.addEventListener("submit", (event) => event.preventDefault());
+    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each."), plot("tornado", "Ten percent more of one resource", "How much more load the winner would hold."));
+    $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
+    $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
+    $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));
+    $("plan-save-yaml").addEventListener("click", () => save("plan.yaml", new Blob([plan_file()], { type: "text/yaml" })));
+    $("plan-save-json").addEventListener("click", () => { if (answer) save("plan.json", new Blob([JSON.stringify(answer.plan, null, 2)], { type: "application/json" })); });
+    $("plan-save-csv").addEventListener("click", () => { const t = shown && (shown.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h")); if (t) save("ranking.csv", new Blob([csv_of(t.table.rows.map((r) => Object.fromEntries(t.table.columns.map((c, i) => [c, r[i]]))))], { type: "text/csv" })); });
+  }
+  return { start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); for (const k of Object.keys(dropped)) delete dropped[k]; } };
+})();
