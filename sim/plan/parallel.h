@@ -1,10 +1,11 @@
 #pragma once
 // Loops over all cores.
 
-#include <tbb/parallel_for.h>
-
 #include <cstddef>
 
+#if !defined(__EMSCRIPTEN__)
+#include <tbb/parallel_for.h>
+#endif
 #if defined(__SANITIZE_THREAD__)
 #include <atomic>
 #include <future>
@@ -14,10 +15,12 @@ namespace roofcast {
 
 /// body(0) .. body(count - 1), in any order, on all cores, one at a time handed out; returns when all are done. The
 /// thread sanitizer cannot see how Debian's TBB, which is not instrumented, hands work over; under it two plain threads
-/// do.
+/// do. In a browser's worker there is one core: in order.
 template <class Body>
 void parallel_for_each_index(std::size_t count, const Body& body) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(__EMSCRIPTEN__)
+  for (std::size_t i = 0; i < count; ++i) body(i);
+#elif defined(__SANITIZE_THREAD__)
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) body(i);

@@ -77,7 +77,7 @@ class DocumentHasher {
   }
 
  private:
-  static constexpr std::size_t kFileLimit = std::size_t{1} << 33;
+  static constexpr std::size_t kFileLimit = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 31);
 
   /// A name that stands for nothing fails where it is used.
   std::uint64_t named(std::string_view kind, const ConfigTree& value, std::uint64_t state) {

@@ -1,0 +1,39 @@
+#pragma once
+// std::from_chars for double, which the C++ library of emscripten 3.1.6 lacks. Included before every file of the wasm
+// build. musl's strtod rounds correctly, as the one of other systems' libraries does.
+
+#ifdef __cplusplus
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace std {
+
+inline from_chars_result from_chars(const char* first, const char* last, double& value) {
+  const bool minus = first != last && *first == '-';
+  const char* digits = first + (minus ? 1 : 0);
+  // strtod also takes blanks, a plus and hexadecimals; from_chars takes none.
+  const bool number = digits != last && ((*digits >= '0' && *digits <= '9') || *digits == '.' || *digits == 'i' ||
+                                         *digits == 'I' || *digits == 'n' || *digits == 'N');
+  if (!number) return {first, errc::invalid_argument};
+  const std::string text(first, last);
+  const bool hex = digits + 1 < last && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+  if (hex) {
+    value = minus ? -0.0 : 0.0;
+    return {digits + 1, errc()};
+  }
+  errno = 0;
+  char* end = nullptr;
+  const double read = std::strtod(text.c_str(), &end);
+  if (end == text.c_str()) return {first, errc::invalid_argument};
+  const char* stop = first + (end - text.c_str());
+  if (errno == ERANGE) return {stop, errc::result_out_of_range};
+  value = read;
+  return {stop, errc()};
+}
+
+}  // namespace std
+#endif
