@@ -5,8 +5,9 @@
 // Endpoints, keys, statuses and bodies are those of the explorer's HTTP API (docs/explorer.md); keys are an object or its JSON text.
 (function (root) {
   async function loadRoofcast(options = {}) {
-    const make = root.createRoofcast || require("./roofcast.js");
-    const module = await make(options);
+    const node = !root.createRoofcast;  // whose fetch opens no files
+    const make = node ? require("./roofcast.js") : root.createRoofcast;
+    const module = await make(node ? { wasmBinary: require("fs").readFileSync(__dirname + "/roofcast.wasm"), ...options } : options);
     return {
       ask(endpoint, keys = {}) {
         const body = module.ccall("roofcast_ask", "string", ["string", "string"], [endpoint, typeof keys === "string" ? keys : JSON.stringify(keys)]);
