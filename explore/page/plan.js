@@ -145,7 +145,7 @@ window.Planner = (function () {
       const most = Math.max(o.limit_ms, o.interval_high_ms || o.value_ms) * 1.05, at = (ms) => (100 * ms) / most;
       const bar = (cls, from, to) => { const i = el("i", { class: cls }); i.style.left = at(from) + "%"; i.style.width = Math.max(0.6, at(to) - at(from)) + "%"; return i; };
       return el("div", { class: "limit" }, el("span", {}, o.objective.replace("_", " ")), el("div", { class: "range", role: "img", "aria-label": o.objective + " " + text.ms(o.value_ms) + " of " + text.ms(o.limit_ms) }, bar("value", 0, o.value_ms), o.interval_high_ms ? bar("interval", o.interval_low_ms, o.interval_high_ms) : "", bar("at", o.limit_ms, o.limit_ms)), el("b", {}, text.ms(o.value_ms) + " of " + text.ms(o.limit_ms)), el("span", { class: "soft" }, o.interval_high_ms ? "90 %: " + text.ms(o.interval_low_ms) + " to " + text.ms(o.interval_high_ms) + (o.interval_high_ms > o.limit_ms ? ", beyond the limit" : "") : ""));
-    }));
+    }), el("p", { class: "soft key" }, el("i", { class: "value" }), " forecast ", el("i", { class: "interval" }), " 90 % of deployments like it ", el("i", { class: "at" }), " limit"));
   }
   const format = (p) => (p.weights === p.kv_cache ? p.weights : p.weights + ", cache " + p.kv_cache);
   const layout = (d) => { const p = d.parallelism; return d.replicas + " × tp " + p.tp + (p.pp > 1 ? " pp " + p.pp : "") + (p.attention_dp > 1 ? " adp " + p.attention_dp : "") + (p.ep > 1 ? " ep " + p.ep : ""); };
@@ -164,7 +164,7 @@ window.Planner = (function () {
         el("div", { class: "kpis" },
           fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), "plan-usd"),
           fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws"),
-          fact("A million output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
+          fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
           fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : ""),
           fact("Bound by", plan.bound || "–", "ten percent more of it helps the most"),
           fact("Power", [digits(w.mean_power_watts / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
