@@ -270,10 +270,43 @@ void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep
              total);
 }
 
-/// Each token draws by popularity, independently of the others; which expert lives where has nothing to do with its
-/// popularity: seeded placements, each with the draws' noise about every rank's expectation, and of each the fullest
-/// rank.
-ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& chances) {
+/// The chances of the experts' places, rank by rank, as EPLB's global policy finds them: each further copy goes to the
+/// expert with the most a copy, then the most chosen copy left to the rank with the least that has a place for it.
+/// Tokens are spread evenly over the copies of an expert. Source: github.com/deepseek-ai/EPLB, eplb.py
+/// (replicate_experts, balanced_packing).
+std::vector<double> balanced_places(const std::vector<double>& chances, double redundant, std::size_t ranks) {
+  std::vector<double> copies(chances.size(), 1.0);
+  for (int i = 0; i < static_cast<int>(redundant); ++i) {
+    std::size_t most = 0;
+    for (std::size_t e = 1; e < chances.size(); ++e) {
+      if (chances[e] / copies[e] > chances[most] / copies[most]) most = e;
+    }
+    copies[most] += 1.0;
+  }
+  std::vector<double> each;
+  for (std::size_t e = 0; e < chances.size(); ++e)
+    each.insert(each.end(), static_cast<std::size_t>(copies[e]), chances[e] / copies[e]);
+  std::sort(each.begin(), each.end(), std::greater<>());
+  std::vector<std::vector<double>> placed(ranks);
+  std::vector<double> load(ranks);
+  for (const double chance : each) {
+    std::size_t least = ranks;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const std::size_t room = (r + 1) * each.size() / ranks - r * each.size() / ranks;
+      if (placed[r].size() < room && (least == ranks || load[r] < load[least])) least = r;
+    }
+    placed[least].push_back(chance);
+    load[least] += chance;
+  }
+  std::vector<double> places;
+  for (const std::vector<double>& rank : placed) places.insert(places.end(), rank.begin(), rank.end());
+  return places;
+}
+
+/// Each token draws by popularity, independently of the others. Unless `balanced`, which expert lives where has nothing
+/// to do with its popularity: seeded placements. To each come the draws' noise about every rank's expectation, and of
+/// each the fullest rank counts.
+ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& chances, bool balanced) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::vector<double> placed = chances;
   ExpertLoad load;
@@ -282,7 +315,7 @@ ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& 
     const auto stream = static_cast<std::uint64_t>(d) + 1;
     std::size_t fullest = 0;
     double most = -1.0, expected = 1.0;
-    if (ranks > 1) {
+    if (ranks > 1 && !balanced) {
       for (std::size_t e = placed.size() - 1; e > 0; --e)
         std::swap(placed[e], placed[static_cast<std::size_t>(uniform(stream, e) * static_cast<double>(e + 1))]);
     }
@@ -312,10 +345,12 @@ class LoadTable {
   LoadTable(double top_k, double experts, double ep, const Routing& routing)
       : top_k_(top_k), experts_(experts), ep_(ep), routing_(routing) {
     if (routing.kind == Routing::Kind::kPopularity) chances_ = popularity(top_k, experts, routing.skew);
+    if (routing.redundant > 0)
+      chances_ = balanced_places(chances_, routing.redundant, static_cast<std::size_t>(std::max(1.0, ep)));
   }
   bool is(double top_k, double experts, double ep, const Routing& routing) const {
     return top_k == top_k_ && experts == experts_ && ep == ep_ && routing.kind == routing_.kind &&
-           routing.grouped == routing_.grouped &&
+           routing.grouped == routing_.grouped && routing.redundant == routing_.redundant &&
            (routing.kind == Routing::Kind::kPopularity
                 ? routing.skew == routing_.skew
                 : routing.exponent == routing_.exponent && routing.rest_to_first == routing_.rest_to_first);
@@ -346,7 +381,8 @@ class LoadTable {
 
  private:
   ExpertLoad draw(double tokens) const {
-    if (routing_.kind == Routing::Kind::kPopularity) return popularity_load(tokens, ep_, chances_);
+    if (routing_.kind == Routing::Kind::kPopularity)
+      return popularity_load(tokens, ep_, chances_, routing_.redundant > 0);
     const double whole = std::max(1.0, std::round(tokens));
     std::vector<double> counts(static_cast<std::size_t>(experts_));
     ExpertLoad load;
@@ -393,7 +429,8 @@ LoadTable& table_for(double top_k, double experts, double ep, const Routing& rou
 }
 
 ExpertLoad tabled_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
-  LoadTable& table = table_for(top_k, std::round(experts), std::round(std::min(ep, experts)), routing);
+  LoadTable& table =
+      table_for(top_k, std::round(experts), std::round(std::min(ep, experts + routing.redundant)), routing);
   const double largest = std::ldexp(1.0, kOctaves);
   const double scale = std::max(1.0, tokens / largest);
   tokens = std::min(tokens, largest);
@@ -421,9 +458,9 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   switch (routing.kind) {
     case Routing::Kind::kBalanced:
       return routing.grouped ? tabled_load(whole, top_k, experts, ep, routing)
-                             : balanced_load(whole, top_k, experts, ep);
+                             : balanced_load(whole, top_k, experts + routing.redundant, ep);
     case Routing::Kind::kUniform:
-      return uniform_load(whole, top_k, experts, ep);
+      return uniform_load(whole, top_k, experts + routing.redundant, ep);
     case Routing::Kind::kPowerLaw:
     case Routing::Kind::kPopularity:
       return tabled_load(whole, top_k, experts, ep, routing);

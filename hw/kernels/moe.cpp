@@ -52,7 +52,7 @@ LocalExperts local_part(const MoeShape& shape) {
           .hidden = shape.hidden,
           .inter = std::ceil(shape.inter / shape.tp),
           .gates = shape.gated ? 2.0 : 1.0,
-          .experts = std::max(1.0, std::floor(shape.experts / shape.ep)),
+          .experts = std::max(1.0, std::floor((shape.experts + shape.routing.redundant) / shape.ep)),
           .weight_element = shape.weight_scales.group_size > 0.0 ? bytes_per_element(shape.weights, shape.weight_scales)
                                                                  : bytes_per_element(shape.weights),
           .activation_element = activation_bytes(shape.activations)};

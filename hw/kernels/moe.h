@@ -19,6 +19,7 @@ struct Routing {
   double skew = 1.0;           ///< standard deviation of the logarithm of an expert's popularity
   bool rest_to_first = false;  ///< of the power law: as the benchmark of vLLM 0.14 drew it
   bool grouped = false;        ///< of balanced and power law: then limited to groups (hw/kernels/group_limit.h)
+  double redundant = 0;        ///< copies of experts beside the first of each; copies and ranks are chosen as EPLB does
 };
 
 /// A kernel that an engine was told to take for its experts, where it has it.

@@ -8,12 +8,14 @@ namespace roofcast {
 
 /// How one replica is spread over GPUs: tp x pp x attention_dp of them.
 struct Sharding {
-  int tp = 1;            ///< tensor parallel, of the attention (and of everything when attention_dp is 1)
-  int pp = 1;            ///< pipeline stages
-  int attention_dp = 1;  ///< copies of the attention, each with its own sequences, over one set of experts
-  int ep = 1;            ///< expert parallel; experts' tensor parallel is tp * attention_dp / ep
+  int tp = 1;                 ///< tensor parallel, of the attention (and of everything when attention_dp is 1)
+  int pp = 1;                 ///< pipeline stages
+  int attention_dp = 1;       ///< copies of the attention, each with its own sequences, over one set of experts
+  int ep = 1;                 ///< expert parallel; experts' tensor parallel is tp * attention_dp / ep
+  int redundant_experts = 0;  ///< copies of experts beside the first of each, over all ep ranks
 
   int gpus() const { return tp * pp * attention_dp; }
+  int expert_copies() const { return ep > 1 ? redundant_experts : 0; }
   int expert_tp() const { return tp * attention_dp / ep; }
 };
 
@@ -23,7 +25,8 @@ struct ShardingMarks {
   ShardingMarks(const Mark& all = {}) : tp(all), pp(all), attention_dp(all), ep(all) {}  ///< all in one place
 };
 
-/// Refuses what cannot be split (heads by tp, experts by ep, layers by pp), at the mark of what splits it.
+/// Refuses what cannot be split (heads by tp, experts and their copies by ep, layers by pp), at the mark of what splits
+/// it.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
 /// The same of `heads` of a model of that name.

@@ -41,11 +41,16 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
   return s;
 }
 
-Routing parse_routing(std::optional<ConfigReader> in) {
+Routing parse_routing(std::optional<ConfigReader> in, Sharding& sharding) {
   static constexpr std::array<std::string_view, 4> kKinds{"balanced", "uniform", "power_law", "popularity"};
   Routing routing;
   if (!in) return routing;
-  routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds));
+  routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds, static_cast<std::size_t>(routing.kind)));
+  sharding.redundant_experts = static_cast<int>(in->integer("redundant_experts", 0, {0, 65536}));
+  if (sharding.redundant_experts > 0 && routing.kind == Routing::Kind::kPowerLaw) {
+    in->fail("redundant_experts",
+             "power_law is a benchmark's draw, which has no copies; use popularity, uniform or balanced");
+  }
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
   if (routing.kind == Routing::Kind::kPopularity) routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
   in->finish();
@@ -207,6 +212,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->model = specs.model(in.tree("model"));
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
+  d->routing = parse_routing(in.optional_child("routing"), d->sharding);
   check_sharding(d->model, d->sharding, sharding_marks);
   bool asked = false;
   Mark precision_mark = in.mark_of("precision");
@@ -237,7 +243,6 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
-  d->routing = parse_routing(in.optional_child("routing"));
   set_price(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
   d->memory = plan_memory(*d);
   return d;

@@ -53,8 +53,12 @@ class ExpertModel final : public FeedForwardModel {
 };
 
 void ExpertModel::check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const {
-  refuse(!divides(s.ep, f_.experts), marks.ep,
-         fmt::format("ep {} does not divide the {} experts of {}", s.ep, f_.experts, model));
+  const double held = f_.experts + s.expert_copies(), more = (std::floor(held / s.ep) + 1) * s.ep - f_.experts;
+  const std::string copies = s.expert_copies() > 0 ? fmt::format(" and {} copies", s.expert_copies()) : "";
+  refuse(
+      !divides(s.ep, held), marks.ep,
+      fmt::format("ep {} does not divide the {} experts{} of {}; routing.redundant_experts {} makes it {} on each GPU",
+                  s.ep, f_.experts, copies, model, more, (f_.experts + more) / s.ep));
   const Mark& splits = s.ep > 1 ? marks.ep : s.attention_dp > 1 ? marks.attention_dp : marks.tp;
   refuse(!divides(s.expert_tp(), f_.inter), splits,
          fmt::format("the experts' tensor parallelism tp x attention_dp / ep = {} does not divide their width {} in {}",
@@ -64,7 +68,7 @@ void ExpertModel::check_sharding(const std::string& model, const Sharding& s, co
 void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double inter = std::ceil(f_.inter / s.expert_tp());
   const double columns = inter * (f_.gated ? 2.0 : 1.0);
-  const double resident = std::ceil(f_.experts / s.ep);
+  const double resident = std::ceil((f_.experts + s.expert_copies()) / s.ep);
   if (f_.experts > 1) {
     out.matrices.push_back({.name = "router",
                             .k = hidden,
@@ -124,6 +128,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const
   shape.activations = activations_for(WeightRole::kExpert, p);
   if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
   shape.routing = context.routing;
+  shape.routing.redundant = sharding.expert_copies();
   shape.expanded = context.expanded_experts && context.moe_kernel == AskedExperts::kDefault;
   return shape;
 }
