@@ -22,7 +22,8 @@ class TokenTimes {
     const bool plain = setup_.deployment().engine.kv_cache && !e_.speculation && !e_.request.context;
     if (gaps == 0 || !plain) return e_.ttft + e_.tpot * static_cast<double>(gaps);
     const int batch = e_.request.batch;
-    return e_.ttft + model_.decode_run(batch, (e_.request.prompt_tokens + 1.0) * batch, 1, gaps).time;
+    return e_.ttft +
+           model_.decode_run({.decodes = batch, .decode_context = (e_.request.prompt_tokens + 1.0) * batch}, gaps).time;
   }
 
  private:

@@ -125,6 +125,8 @@ void add_vllm_settings(const Launch& l, Words& w) {
     add(w, {e.async_scheduling ? "--async-scheduling" : "--no-async-scheduling"});
   if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--block-size", std::to_string(e.block_size)});
   if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
+  if (const int servers = e.front_ends(l.d.sharding); servers != plain.front_ends(l.d.sharding))
+    add(w, {"--api-server-count", std::to_string(servers)});
   if (e.kv_offload > Bytes(0)) add(w, {"--kv-offloading-size", text_of(e.kv_offload / kGibibyte * l.gpus())});
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--enforce-eager"});
   if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
@@ -172,6 +174,8 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pipeline-parallel-size", std::to_string(s.pp)});
   add_vllm_nodes(l, p);
   if (s.ep > 1) add(p.words, {"--enable-expert-parallel"});
+  if (const int copies = s.expert_copies(); copies > 0)
+    add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
   add_vllm_speculation(l.speculation, p.words);
   add(p.words, {"--port", std::to_string(p.port)});
@@ -210,6 +214,8 @@ void add_sglang_settings(const Launch& l, Words& w) {
   if (!e.async_scheduling && plain.async_scheduling) add(w, {"--disable-overlap-schedule"});
   if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--page-size", std::to_string(e.block_size)});
   if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
+  if (const int servers = e.front_ends(l.d.sharding); servers != plain.front_ends(l.d.sharding))
+    add(w, {"--tokenizer-worker-num", std::to_string(servers), "--detokenizer-worker-num", std::to_string(servers)});
   if (e.receive_interval != plain.receive_interval)
     add(w, {"--scheduler-recv-interval", std::to_string(e.receive_interval)});
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--disable-cuda-graph"});
@@ -233,6 +239,8 @@ void sglang(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pp-size", std::to_string(s.pp)});
   if (s.attention_dp > 1) add(p.words, {"--dp-size", std::to_string(s.attention_dp), "--enable-dp-attention"});
   if (s.ep > 1) add(p.words, {"--ep-size", std::to_string(s.ep)});
+  if (const int copies = s.expert_copies(); copies > 0)
+    add(p.words, {"--enable-eplb", "--ep-num-redundant-experts", std::to_string(copies)});
   if (p.nodes > 1)
     add(p.words,
         {"--nnodes", std::to_string(p.nodes), "--node-rank", "$NODE_RANK", "--dist-init-addr", "$HEAD_ADDRESS:5000"});

@@ -130,9 +130,16 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   out["p99_queue_ms"] = m.queue_ms.percentile(99);
 }
 
+/// Share of the time for which front ends sent tokens.
+double front_end_share(const ServingMetrics& m, const Scenario& s) {
+  const double replicas = m.replica_seconds > 0 ? m.replica_seconds / m.duration.base() : s.serving.replicas;
+  return m.duration > Seconds(0) ? std::min(1.0, m.front_end_seconds / (m.duration.base() * replicas)) : 0.0;
+}
+
 /// What the GPUs and their caches did.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
+  out["front_end_utilization"] = front_end_share(m, s);
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   out["preemptions"] = m.preemptions;
   out["prefix_cache_hit_rate"] = m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0;
@@ -259,6 +266,19 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
+/// Where it is busy nearly all of the time it is what binds, and what would help is said.
+std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
+  constexpr double kBinding = 0.8;  // a queue of tokens builds up from here on
+  const double share = front_end_share(m, s);
+  if (share < kBinding) return "";
+  const EngineSpec& e = s.deployment->engine;
+  const int servers = e.front_ends(s.deployment->sharding);
+  const std::string each = human_time(e.host.token_time.base() / std::max(1, e.postprocess_workers));
+  return fmt::format(
+      "busy {:.0f} %: it binds, not the GPUs. {} {} for a token; engine.api_servers sets how many there are",
+      100 * share, servers == 1 ? "One server takes" : fmt::format("{} servers take", servers), each);
+}
+
 VerdictTable latency_table(const ServingMetrics& m) {
   VerdictTable table{.columns = {"ms", "mean", "median", "p90", "p99"}, .rows = {}};
   for (const Named& l : latencies(m)) {
@@ -319,6 +339,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_cache_lines(m, s, json, lines);
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
+  if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);
   lines.add("price", price_line(*s.deployment));
   lines.add("steps", std::to_string(m.iterations));
   lines.add("standing", provenance_line(*s.deployment));

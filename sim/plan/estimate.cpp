@@ -145,7 +145,7 @@ void add_decode(StepModel& model, Estimate& e, int context) {
     e.decode =
         model.breakdown({.decodes = r.batch, .decode_context = static_cast<double>(context) * r.batch, .prefills = {}});
     e.tpot = r.context ? e.decode.time
-                       : model.decode_run(r.batch, (r.prompt_tokens + 1.0) * r.batch, 1, gaps).time /
+                       : model.decode_run({.decodes = r.batch, .decode_context = (r.prompt_tokens + 1.0) * r.batch}, gaps).time /
                              static_cast<double>(gaps);
   } else {
     const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch), PrefillChunk{context, 0, true});

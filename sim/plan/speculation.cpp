@@ -55,6 +55,7 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   if (in.has("precision")) draft->precision = parse_precision(draft->model, in.tree("precision"), asked);
   draft->sharding.tp = static_cast<int>(in.integer("draft_tp", target.sharding.tp, {1, 1024}));
   draft->sharding.ep = 1;
+  draft->sharding.redundant_experts = 0;
   draft->sharding.pp = 1;
   check_sharding(draft->model, draft->sharding, in.mark_of(in.has("draft_tp") ? "draft_tp" : "model"));
   draft->memory = plan_memory(*draft);
@@ -125,7 +126,7 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
   e.tokens_bound = expected_tokens_bound(spec.acceptance.empty() ? 0.0 : spec.acceptance.front(), e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
-  if (draft != nullptr) e.draft = draft->decode_run(batch, held, 1, e.drafts);
+  if (draft != nullptr) e.draft = draft->decode_run({.decodes = batch, .decode_context = held}, e.drafts);
   e.draft_time = e.draft.time + spec.draft_time;
   e.verify_time =
       target.time({.decodes = batch, .decode_context = held, .query_len = spec.query_len(), .prefills = {}});

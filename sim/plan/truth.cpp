@@ -26,19 +26,19 @@ class ShiftedPricer final : public StepPricer {
     if (batch.decodes > 0) {
       StepBatch alone = batch;
       alone.prefills = {};
-      alone.rank_prefill_tokens = 0;
+      alone.ranks = {};
       decodes = batch.prefills.empty() ? cost.time : std::min(cost.time, pricer_->cost(alone).time);
     }
     cost.time = decodes * factors_.decode + (cost.time - decodes) * factors_.prefill;
     return cost;
   }
-  StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {
-    StepCost cost = pricer_->decode_run(decodes, context, query_len, steps);
+  StepCost decode_run(const StepBatch& first, std::int64_t steps) override {
+    StepCost cost = pricer_->decode_run(first, steps);
     cost.time *= factors_.decode;
     return cost;
   }
-  std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) override {
-    return pricer_->steps_within(decodes, context, query_len, budget / factors_.decode, limit);
+  std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) override {
+    return pricer_->steps_within(first, budget / factors_.decode, limit);
   }
 
  private:

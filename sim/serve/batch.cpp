@@ -61,7 +61,7 @@ std::int64_t Batch::growth_of_step(int query_len) const {
 
 std::int64_t Batch::steps_to_change(std::int64_t limit) {
   const std::int64_t last = counter_ + limit;
-  return std::min(finishes_.next(requests_, last), level_ends_.next(requests_, last)) - counter_;
+  return std::min({finishes_.next(requests_, last), level_ends_.next(requests_, last), last}) - counter_;
 }
 
 void Batch::advance(std::int64_t steps) {

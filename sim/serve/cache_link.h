@@ -11,8 +11,8 @@
 
 namespace roofcast {
 
-/// One replica's side: the caches that it fetches, one after another over its link, and those that it holds for
-/// sequences it has handed over until they were sent.
+/// One rank's side, with a NIC of its own: the caches that it fetches, one after another over its link, and those that
+/// it holds for sequences it has handed over until they were sent.
 class CacheLink {
  public:
   CacheLink(BytesPerSecond bandwidth, Seconds latency) : bandwidth_(bandwidth), latency_(latency) {}
@@ -51,6 +51,7 @@ class CacheLink {
   void hold(LiveRequest& r, int source, std::int64_t bytes) {
     r.held_bytes = bytes;
     r.source = static_cast<std::uint16_t>(source);
+    r.source_rank = r.rank;
     r.held = true;
     ++held_;
   }

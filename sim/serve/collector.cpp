@@ -49,6 +49,7 @@ void Collector::add(const Work& work, double share, bool prefill) {
   ServingMetrics& m = metrics_;
   const double busy = share * work.busy_seconds, flops = share * work.flops, bytes = share * work.bytes;
   m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
+  m.front_end_seconds += share * work.front_end_seconds;
   if (prefill) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
 }
 
@@ -63,7 +64,7 @@ void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill
   const double rest = share(last, end);
   Work& later = later_[prefill];
   later.busy_seconds += rest * whole.busy_seconds, later.flops += rest * whole.flops;
-  later.bytes += rest * whole.bytes;
+  later.bytes += rest * whole.bytes, later.front_end_seconds += rest * whole.front_end_seconds;
 }
 
 void Collector::cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {

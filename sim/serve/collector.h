@@ -33,6 +33,7 @@ class Collector {
   /// Work of a replica, all its GPUs together, over a run.
   struct Work {
     double busy_seconds = 0, flops = 0, bytes = 0;
+    double front_end_seconds = 0;  ///< of its front end, on the tokens that come out
   };
   /// Counts the part of a run that falls into the time that is measured: between the first counted request's sending
   /// and the last one's end. `prefill`: of a replica that does nothing else.

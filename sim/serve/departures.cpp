@@ -22,7 +22,7 @@ std::int64_t Departures::suspend(Slot slot) {
   const std::int64_t tokens = parts_.batch.tokens_of(r);
   if (r.phase == Phase::kDecode) {
     const int produced = parts_.batch.produced_of(r);
-    r.last_token = parts_.delivery.leave(produced == r.produced);
+    r.last_token = parts_.delivery.leave(parts_.index, produced == r.produced);
     parts_.batch.leave_decodes(slot);
     r.produced = produced;
   } else {
@@ -42,7 +42,7 @@ void Departures::drop(Slot slot) {
     (void)suspend(slot);
   } else {
     const int produced = parts_.batch.produced_of(r);
-    (void)parts_.delivery.leave(produced == r.produced);
+    (void)parts_.delivery.leave(parts_.index, produced == r.produced);
     retire(slot);
     r.produced = produced;
   }

@@ -1,15 +1,15 @@
 #pragma once
-// Requests that leave a replica: ended, preempted, given up by their clients, or lost with a GPU.
+// Requests that leave a rank: ended, preempted, given up by their clients, or lost with a GPU.
 
 #include <vector>
 
-#include "sim/serve/replica_parts.h"
+#include "sim/serve/rank_parts.h"
 
 namespace roofcast {
 
 class Departures {
  public:
-  explicit Departures(ReplicaParts& parts) : parts_(parts) {}
+  explicit Departures(RankParts& parts) : parts_(parts) {}
 
   /// A running sequence leaves. What it has computed can be found in the prefix cache; where a
   /// scheduler computes ended sequences on, its row stays.
@@ -37,7 +37,7 @@ class Departures {
  private:
   void lose_landings(SimTime now);
 
-  ReplicaParts& parts_;
+  RankParts& parts_;
   std::vector<Slot> cancelled_;
   bool failed_ = false;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What stands between clients and an engine: two serial servers, of requests that come in and of tokens that go out.
+// What stands between clients and an engine: servers of requests that come in, and of tokens that go out.
 
 #include <algorithm>
 #include <optional>
@@ -9,20 +9,27 @@
 
 namespace roofcast {
 
+/// Its n servers share the work evenly: together they do it n times as fast, and one request as fast as one of them.
 class FrontEnd {
  public:
-  /// `text`: how long the front end takes for a prompt token, over what it takes for one of plain text.
-  explicit FrontEnd(const EngineSpec& engine, double text = 1.0)
-      : request_(SimTime::of(engine.host.request_time)),
+  /// `ranks`: copies of the attention behind it. `text`: how long the front end takes for a prompt token, over what it
+  /// takes for one of plain text.
+  explicit FrontEnd(const EngineSpec& engine, int ranks = 1, double text = 1.0)
+      : servers_(engine.front_ends({.attention_dp = ranks})),
+        request_(SimTime::of(engine.host.request_time)),
         prompt_token_(engine.host.prompt_token_time * text),
         latency_(SimTime::of(engine.host.request_latency)),
-        token_(SimTime::of(engine.host.token_time / std::max(1, engine.postprocess_workers))) {}
+        token_(SimTime::of(engine.host.token_time / std::max(1, engine.postprocess_workers) / servers_)) {}
 
   /// When the engine sees a request: requests are taken in one after another, then wait a fixed time.
   SimTime receive(SimTime sent, int prompt_tokens) {
-    intake_free_ = std::max(intake_free_, sent) + request_ + SimTime::of(prompt_token_ * prompt_tokens);
-    return intake_free_ + latency_;
+    const SimTime work = request_ + SimTime::of(prompt_token_ * prompt_tokens);
+    const SimTime share(work.picoseconds() / servers_);
+    intake_free_ = std::max(intake_free_, sent) + share;
+    return intake_free_ + (work - share) + latency_;
   }
+  /// For how long so many tokens keep the servers busy.
+  SimTime busy(std::int64_t tokens) const { return tokens * token_; }
 
   bool delays_tokens() const { return token_ > SimTime(0); }
 
@@ -57,6 +64,7 @@ class FrontEnd {
   }
 
  private:
+  int servers_;
   SimTime request_;
   Seconds prompt_token_;
   SimTime latency_, token_;

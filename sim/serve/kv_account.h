@@ -1,5 +1,5 @@
 #pragma once
-// The cache of one replica, by who holds it.
+// The cache of one rank, by who holds it.
 
 #include "sim/serve/kv_pool.h"
 

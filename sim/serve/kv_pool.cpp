@@ -15,7 +15,7 @@ std::int64_t contiguous_tokens(const Deployment& d) {
 
 std::int64_t capacity_of(const Deployment& d) {
   if (!d.engine.kv_cache) return kUnlimited;
-  return static_cast<std::int64_t>(std::max(0.0, std::floor(d.memory.cache.base()))) * d.sharding.attention_dp;
+  return static_cast<std::int64_t>(std::max(0.0, std::floor(d.memory.cache.base())));
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ KvPool::KvPool(const Deployment& d)
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
       caches_prefixes_(d.engine.prefix_caching && d.engine.kv_cache && layout_.paged() &&
                        layout_.block_bytes(layout_.levels() - 1) > 0),
-      host_capacity_(static_cast<std::int64_t>(d.engine.kv_offload.base()) * d.sharding.attention_dp) {}
+      host_capacity_(static_cast<std::int64_t>(d.engine.kv_offload.base())) {}
 
 void KvPool::take(std::int64_t bytes) {
   private_ += bytes;

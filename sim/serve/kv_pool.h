@@ -1,5 +1,5 @@
 #pragma once
-// The cache memory of one replica: what running sequences hold, and what is kept for later ones.
+// The cache memory of one attention-DP rank: what running sequences hold, and what is kept for later ones.
 
 #include <utility>
 #include <vector>
@@ -12,8 +12,7 @@
 namespace roofcast {
 
 /// Bytes in use = private (of single sequences) + pinned (prefix blocks in use) + evictable (prefix blocks nobody
-/// uses). A sequence of T tokens holds layout.bytes(T) less its pinned blocks as private bytes. Under attention-DP
-/// each sequence lives on one rank, so the pool is the ranks' caches together.
+/// uses). A sequence of T tokens holds layout.bytes(T) less its pinned blocks as private bytes.
 /// With EngineSpec::kv_offload, evicted blocks are kept in host memory, least recently used out first, and found there
 /// by later prompts, which copy them back. Copies out run beside the steps; copies in are waited for.
 class KvPool {

@@ -38,7 +38,7 @@ struct LiveRequest {
   std::uint32_t epoch = 0;                ///< counts what makes entries in heaps stale
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
-  std::uint16_t rank = 0;  ///< of attention-DP, where its prompt waits for those of the other ranks
+  std::uint16_t rank = 0, source_rank = 0;  ///< of attention-DP, on `replica` and on `source`
   std::uint8_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
@@ -65,7 +65,7 @@ inline void lose_remote_cache(LiveRequest& r) {
   r.first_token = SimTime();
 }
 
-static_assert(sizeof(LiveRequest) <= 144, "ten million live requests fit in memory");
+static_assert(sizeof(LiveRequest) <= 152, "ten million live requests fit in memory");
 
 /// Prefix hashes of a request and the blocks it holds pinned.
 struct PrefixBlocks {

@@ -84,8 +84,9 @@ struct ServingMetrics {
   /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: came back, went out.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
   /// In `duration`: the work of the warm-up is left out.
-  double gpu_busy_seconds = 0;  ///< summed over replicas
-  double flops = 0, bytes = 0;  ///< of all GPUs
+  double gpu_busy_seconds = 0;   ///< summed over replicas
+  double flops = 0, bytes = 0;   ///< of all GPUs
+  double front_end_seconds = 0;  ///< for which front ends sent tokens, summed over replicas
   /// Of these three, what replicas did that only prefill.
   double prefill_busy_seconds = 0, prefill_flops = 0, prefill_bytes = 0;
   double kv_peak_usage = 0;  ///< share of the pool

@@ -3,77 +3,31 @@
 #include <algorithm>
 
 namespace roofcast {
+namespace {
 
-RankBalance::RankBalance(const Deployment& d, bool continuous, int query_len, const RequestTable& requests,
-                         const RequestQueue& queue, const Batch& batch)
-    : requests_(requests),
-      queue_(queue),
-      batch_(batch),
-      ranks_(static_cast<std::size_t>(d.sharding.attention_dp)),
-      wait_steps_(d.engine.prefill_wait_steps),
-      budget_(std::max(1, d.engine.max_num_batched_tokens)),
-      query_len_(query_len),
-      active_(d.engine.attention_dp_balance && wait_steps_ > 0 && continuous && ranks_ > 1) {}
-
-/// What each rank holds: requests of any kind, prompts that wait or are under way, decoding sequences, and the tokens
-/// that it may prefill beside them in a step.
-struct RankBalance::Load {
-  std::vector<int> requests, prompts, decodes;
-  std::vector<std::int64_t> room;
-};
-
-RankBalance::Load RankBalance::load() const {
-  Load load{.requests = std::vector<int>(ranks_),
-            .prompts = std::vector<int>(ranks_),
-            .decodes = std::vector<int>(ranks_),
-            .room = std::vector<std::int64_t>(ranks_, budget_)};
-  queue_.waiting().for_each([&](Slot slot) {
-    const LiveRequest& r = requests_[slot];
-    ++load.requests[r.rank];
-    if (!comes_back(r)) ++load.prompts[r.rank];
-  });
-  batch_.for_each([&](Slot, const LiveRequest& r) {
-    ++load.requests[r.rank];
-    if (r.phase == Phase::kDecode) {
-      ++load.decodes[r.rank];
-      load.room[r.rank] -= query_len_;
-    } else if (!landing(r)) {
-      ++load.prompts[r.rank];
-    }
-  });
-  return load;
-}
-
-void RankBalance::assign(LiveRequest& request, std::vector<int>& requests) const {
-  if (requests.empty()) requests = load().requests;
-  const auto fewest = std::min_element(requests.begin(), requests.end());
-  request.rank = static_cast<std::uint16_t>(fewest - requests.begin());
-  ++*fewest;
-}
-
-bool RankBalance::holds() const {
-  if (queue_.waiting().empty() && batch_.prompts().empty()) return false;
-  const Load now = load();
-  bool any = false, all = true, each_decodes = true;
-  for (std::size_t i = 0; i < ranks_; ++i) {
-    any |= now.prompts[i] > 0;
-    all &= now.prompts[i] > 0;
-    each_decodes &= now.decodes[i] > 0;
+/// A prompt that waits or is under way, and not one whose cache comes back.
+bool has_prompt(const RankParts& rank) {
+  for (const Slot slot : rank.batch.prompts()) {
+    if (!landing(rank.requests[slot])) return true;
   }
+  bool any = false;
+  rank.queue.waiting().for_each([&](Slot slot) { any |= !comes_back(rank.requests[slot]); });
+  return any;
+}
+
+}  // namespace
+
+RankBalance::RankBalance(const Deployment& d, bool continuous)
+    : wait_steps_(d.engine.prefill_wait_steps),
+      active_(d.engine.attention_dp_balance && wait_steps_ > 0 && continuous && d.sharding.attention_dp > 1) {}
+
+bool RankBalance::holds(std::span<const RankParts* const> ranks) const {
   const bool time_is_up = clock_ > 0 && clock_ % wait_steps_ == 0;
-  return any && !all && each_decodes && !time_is_up;
-}
-
-std::vector<std::int64_t> RankBalance::room(const std::vector<PlannedChunk>& chunks) const {
-  std::vector<std::int64_t> room = load().room;
-  for (const PlannedChunk& chunk : chunks) room[requests_[chunk.slot].rank] -= chunk.tokens;
-  return room;
-}
-
-double RankBalance::fullest_prefill(const std::vector<PlannedChunk>& chunks) const {
-  std::vector<std::int64_t> tokens(ranks_);
-  for (const PlannedChunk& chunk : chunks) tokens[requests_[chunk.slot].rank] += chunk.tokens;
-  return static_cast<double>(*std::max_element(tokens.begin(), tokens.end()));
+  const auto decodes = [](const RankParts* rank) { return rank->batch.decoding() > 0; };
+  if (time_is_up || !std::all_of(ranks.begin(), ranks.end(), decodes)) return false;
+  const auto with_prompt =
+      std::count_if(ranks.begin(), ranks.end(), [](const RankParts* rank) { return has_prompt(*rank); });
+  return with_prompt > 0 && with_prompt < static_cast<std::ptrdiff_t>(ranks.size());
 }
 
 }  // namespace roofcast

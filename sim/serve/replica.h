@@ -1,7 +1,9 @@
 #pragma once
 // One replica of an engine as a sequence of events. An event is one step, or a run of decode steps between which
-// nothing is decided: its length is known beforehand and only an arrival can shorten it.
+// nothing is decided: its length is known beforehand and only an arrival can shorten it. Attention-DP ranks plan for
+// themselves and step together: a step ends when the slowest of them has.
 
+#include "sim/serve/rank_balance.h"
 #include "sim/serve/step_plan.h"
 
 namespace roofcast {
@@ -18,7 +20,7 @@ class Replica {
   void submit_prefilled(Slot slot, SimTime now);
 
   /// When something happens next here; nothing while idle with nothing under way.
-  bool pending() const { return busy_ || woken_ || parts_.queue.on_their_way() > 0 || !parts_.link.landings().empty(); }
+  bool pending() const;
   SimTime due() const;
   /// Counts changes of due(), so that what was scheduled before can be told apart.
   std::uint32_t generation() const { return generation_; }
@@ -33,51 +35,77 @@ class Replica {
   bool busy() const { return busy_; }
   /// A GPU has failed: the run under way ends with its step. After that, or at once when idle, evacuate() is due.
   void fail(SimTime now);
-  bool failed() const { return departures_.failed(); }
+  bool failed() const { return ranks_.front()->departures.failed(); }
   /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
   void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< who waits for caches of a lost replica
 
   using Landing = CacheLink::Landing;
-  const std::deque<Landing>& landings() const { return parts_.link.landings(); }  ///< caches under way
-  std::vector<Landing> take_fetches() { return parts_.link.take_fetches(); }      ///< those that it began to fetch
+  std::vector<Landing> landings() const;  ///< caches under way
+  std::vector<Landing> take_fetches();    ///< those that it began to fetch
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
 
-  int running() const { return parts_.batch.running(); }
-  int gpus() const { return parts_.deployment->sharding.gpus(); }
-  int places() const { return parts_.places; }
-  std::size_t queued() const { return parts_.queue.size(); }
+  int running() const;
+  int gpus() const { return deployment().sharding.gpus(); }
+  int places() const { return first().places * static_cast<int>(ranks_.size()); }
+  std::size_t queued() const;
   int outstanding() const { return static_cast<int>(queued()) + running(); }
-  std::int64_t outstanding_tokens() const { return parts_.queue.prompt_tokens(); }  ///< of their prompts
-  const KvPool& pool() const { return parts_.kv.pool(); }
-  int index() const { return parts_.options.index; }
+  std::int64_t outstanding_tokens() const;  ///< of their prompts
+  /// Leading blocks of `hashes` that the cache of a rank has, at best.
+  std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
+  bool empty() const;  ///< no request is here, nor any cache of one
+  int index() const { return first().options.index; }
 
  private:
+  struct Rank {
+    Rank(const std::shared_ptr<const Deployment>& deployment, int index, const ReplicaOptions& options,
+         RequestTable& requests, Collector& collector, TokenDelivery& delivery)
+        : parts(deployment, index, options, requests, collector, delivery),
+          departures(parts),
+          plan(parts, departures) {}
+    RankParts parts;
+    Departures departures;
+    StepPlan plan;
+  };
+  const RankParts& first() const { return ranks_.front()->parts; }
+  const Deployment& deployment() const { return *first().deployment; }
+  const EngineSpec& engine() const { return first().engine; }
+  LiveRequest& request(Slot slot) { return first().requests[slot]; }
+  Rank& rank_of(Slot slot) { return *ranks_[request(slot).rank]; }
+
   // replica.cpp: events
+  void choose_rank(LiveRequest& request);
   void arrive(Slot slot, SimTime ready);
   void wake(SimTime now);
   void cut_run(SimTime now);
   void take_arrivals(SimTime now);
-  bool arrival_matters() const;
+  bool arrival_matters(const Rank& rank) const;
+  bool someone_waits() const;
+  std::size_t on_their_way() const;
+  void plan_ranks(SimTime now);
+  void describe_run();
+  StepBatch decodes() { return run_.decodes_after(0, then_); }
   SimTime planning_lag() const;
-  std::int64_t steps_until_seen(SimTime ready, std::int64_t limit) const;
+  std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();
   void price_run(std::int64_t steps);
   StepBatch step_batch();
   StepCost price_step();
 
   // replica_end.cpp: what a step leaves behind
-  std::int64_t tokens_out();
-  std::int64_t verify_decodes();
-  void count_work();
-  void finish_chunk(const PlannedChunk& chunk, std::vector<Ended>& ended);
-  void end(Slot slot, std::vector<Ended>& ended);
-  void hand_over(Slot slot, std::vector<Ended>& ended);
+  std::int64_t tokens_out(Rank& rank);
+  std::int64_t verify_decodes(RankParts& rank);
+  void count_work(std::int64_t tokens);
+  void finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended);
+  void end(Rank& rank, Slot slot, std::vector<Ended>& ended);
+  void hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended);
 
-  ReplicaParts parts_;
-  Departures departures_;
-  StepPlan plan_;
+  TokenDelivery delivery_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<const RankParts*> rank_parts_;
+  RankBalance balance_;
+  std::size_t next_rank_ = 0;  ///< that a request is offered to first
   StepPricer& pricer_;
   StepPricer* draft_pricer_;
   AcceptanceLaw law_;
@@ -85,6 +113,7 @@ class Replica {
 
   StepRun run_;
   std::vector<PrefillChunk> priced_chunks_;
+  std::vector<RankLoad> then_;
   Seconds carry_{};  ///< what rounding to picoseconds left over, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;

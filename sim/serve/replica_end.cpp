@@ -6,114 +6,188 @@
 namespace roofcast {
 
 void Replica::end_run(std::vector<Ended>& ended) {
-  const std::int64_t tokens = tokens_out();
-  parts_.delivery.deliver(run_, tokens, parts_.batch.decoding());
-  count_work();
+  std::int64_t tokens = 0;
+  for (const auto& rank : ranks_) tokens += tokens_out(*rank);
+  delivery_.deliver(run_, tokens);
+  count_work(tokens);
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();
-  plan_.advance(run_.steps);
-  for (const PlannedChunk& c : plan_.chunks()) finish_chunk(c, ended);
-  parts_.batch.for_each_finished([&](Slot slot) { end(slot, ended); });
-  departures_.drop_cancelled(ended);
-  parts_.batch.raise_levels();
-  if (running() == 0) parts_.kv.give(parts_.batch.close());
+  balance_.advance(run_.steps);
+  for (const auto& rank : ranks_) {
+    rank->plan.advance(run_.steps);
+    for (const PlannedChunk& c : rank->plan.chunks()) finish_chunk(*rank, c, ended);
+    RankParts& parts = rank->parts;
+    parts.batch.for_each_finished([&](Slot slot) { end(*rank, slot, ended); });
+    rank->departures.drop_cancelled(ended);
+    parts.batch.raise_levels();
+    if (parts.batch.running() == 0) parts.kv.give(parts.batch.close());
+  }
   busy_ = false;
 }
 
-/// Caches grow by what was decoded and verified. Returns the tokens that come out: one of each decoding sequence and of
-/// each prompt that is done, and the drafts that were accepted.
-std::int64_t Replica::tokens_out() {
-  const int decoding = run_.rows > 0 ? parts_.batch.decoding() : 0;
+/// Caches grow by what was decoded and verified. Returns the tokens that come out of a rank: one of each decoding
+/// sequence and of each prompt that is done, and the drafts that were accepted.
+std::int64_t Replica::tokens_out(Rank& rank) {
+  RankParts& parts = rank.parts;
+  const auto index = static_cast<std::size_t>(parts.index);
+  const int rows = run_.ranks.empty() ? run_.rows : run_.ranks[index].decodes;
+  const int decoding = run_.decoding[index];
   std::int64_t tokens = decoding;
-  for (const PlannedChunk& c : plan_.chunks()) {
-    const LiveRequest& r = parts_.requests[c.slot];
+  for (const PlannedChunk& c : rank.plan.chunks()) {
+    const LiveRequest& r = parts.requests[c.slot];
     tokens += r.base + c.tokens == r.target ? 1 : 0;
   }
-  if (decoding > 0 && parts_.options.speculation.active()) {
-    tokens += verify_decodes() - decoding;
-  } else if (run_.rows > 0) {
-    parts_.kv.take(parts_.batch.growth(run_.steps));
-    parts_.batch.advance(run_.steps);
+  if (decoding > 0 && parts.options.speculation.active()) {
+    tokens += verify_decodes(parts) - decoding;
+  } else if (rows > 0) {
+    parts.kv.take(parts.batch.growth(run_.steps));
+    parts.batch.advance(run_.steps);
   }
   return tokens;
 }
 
 /// Every sequence keeps the drafts that were accepted and one token more. Returns the tokens that came out.
-std::int64_t Replica::verify_decodes() {
+std::int64_t Replica::verify_decodes(RankParts& rank) {
   std::int64_t out = 0;
-  ServingMetrics& m = parts_.collector.metrics();
-  parts_.batch.for_each([&](Slot, LiveRequest& r) {
+  ServingMetrics& m = rank.collector.metrics();
+  rank.batch.for_each([&](Slot, LiveRequest& r) {
     if (r.phase != Phase::kDecode) return;
     const int accepted = law_.draw(random_);
-    const std::int64_t tokens = std::min<std::int64_t>(1 + accepted, parts_.batch.left_of(r));
-    parts_.kv.take(parts_.kv.bytes(r.base + tokens) - parts_.kv.bytes(r.base));
-    parts_.batch.advance(r, tokens);
+    const std::int64_t tokens = std::min<std::int64_t>(1 + accepted, rank.batch.left_of(r));
+    rank.kv.take(rank.kv.bytes(r.base + tokens) - rank.kv.bytes(r.base));
+    rank.batch.advance(r, tokens);
     out += tokens;
-    m.drafted_tokens += parts_.options.speculation.num_speculative_tokens;
+    m.drafted_tokens += rank.options.speculation.num_speculative_tokens;
     m.accepted_tokens += accepted;
   });
   return out;
 }
 
-void Replica::count_work() {
+void Replica::count_work(std::int64_t tokens) {
+  Collector& collector = first().collector;
   StepRecord record{.replica = index(),
                     .start = run_.start.seconds(),
                     .end = run_.end.seconds(),
                     .steps = run_.steps,
                     .decodes = run_.rows,
-                    .prefills = static_cast<int>(plan_.chunks().size()),
+                    .prefills = 0,
                     .prefill_tokens = 0,
-                    .waiting = static_cast<std::int64_t>(parts_.queue.waiting().size()),
-                    .kv_usage = pool().usage()};
-  for (const PlannedChunk& c : plan_.chunks()) record.prefill_tokens += c.tokens;
-  parts_.collector.metrics().offload_stored_bytes += static_cast<double>(parts_.kv.take_stored());
+                    .waiting = 0,
+                    .kv_usage = 0};
+  for (const auto& rank : ranks_) {
+    record.prefills += static_cast<int>(rank->plan.chunks().size());
+    for (const PlannedChunk& c : rank->plan.chunks()) record.prefill_tokens += c.tokens;
+    record.waiting += static_cast<std::int64_t>(rank->parts.queue.waiting().size());
+    record.kv_usage += rank->parts.kv.pool().usage() / static_cast<double>(ranks_.size());
+    collector.metrics().offload_stored_bytes += static_cast<double>(rank->parts.kv.take_stored());
+  }
   const double all = gpus();
-  parts_.collector.work(run_.start, run_.end,
-                        {.busy_seconds = (run_.end - run_.start).seconds().base(),
-                         .flops = run_.cost.flops.base() * all,
-                         .bytes = run_.cost.bytes.base() * all},
-                        parts_.options.prefill_only);
-  parts_.collector.step(record);
+  collector.work(run_.start, run_.end,
+                 {.busy_seconds = (run_.end - run_.start).seconds().base(),
+                  .flops = run_.cost.flops.base() * all,
+                  .bytes = run_.cost.bytes.base() * all,
+                  .front_end_seconds = delivery_.front_end_busy(tokens * run_.steps).base()},
+                 first().options.prefill_only);
+  collector.step(record);
 }
 
 /// A prompt whose last chunk is done has its first token, and its blocks can be shared.
-void Replica::finish_chunk(const PlannedChunk& chunk, std::vector<Ended>& ended) {
-  LiveRequest& r = parts_.requests[chunk.slot];
-  TokenDelivery& delivery = parts_.delivery;
+void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended) {
+  RankParts& parts = rank.parts;
+  LiveRequest& r = parts.requests[chunk.slot];
   r.base += chunk.tokens;
   if (r.base < r.target) return;
-  parts_.batch.remove_prompt(chunk.slot);
-  parts_.kv.publish_prompt(chunk.slot);
+  parts.batch.remove_prompt(chunk.slot);
+  parts.kv.publish_prompt(chunk.slot);
   if (r.produced == 0) {
-    r.first_token = delivery.answered();
+    r.first_token = delivery_.answered();
   } else {
-    delivery.resume(r.last_token);
+    delivery_.resume(parts.index, r.last_token);
   }
-  if (++r.produced >= r.output) return end(chunk.slot, ended);
-  if (parts_.options.prefill_only) return hand_over(chunk.slot, ended);
-  parts_.batch.join_decodes(chunk.slot);
-  delivery.join(delivery.delivered());
+  if (++r.produced >= r.output) return end(rank, chunk.slot, ended);
+  if (parts.options.prefill_only) return hand_over(parts, chunk.slot, ended);
+  parts.batch.join_decodes(chunk.slot);
+  delivery_.join(parts.index, delivery_.delivered());
 }
 
-void Replica::end(Slot slot, std::vector<Ended>& ended) {
-  LiveRequest& r = parts_.requests[slot];
-  departures_.retire(slot);
-  parts_.queue.left(r);
+void Replica::end(Rank& rank, Slot slot, std::vector<Ended>& ended) {
+  LiveRequest& r = rank.parts.requests[slot];
+  rank.departures.retire(slot);
+  rank.parts.queue.left(r);
   r.produced = r.output;
   r.phase = Phase::kEnded;
-  ended.push_back({slot, std::max(r.first_token, parts_.delivery.answered()), false});
+  ended.push_back({slot, std::max(r.first_token, delivery_.answered()), false});
 }
 
 /// The cache stays here until the decoding replica has fetched it; the sequence runs no longer.
-void Replica::hand_over(Slot slot, std::vector<Ended>& ended) {
-  LiveRequest& r = parts_.requests[slot];
-  parts_.link.hold(r, index(), parts_.kv.private_bytes(r));
-  parts_.kv.release(slot, true);
-  parts_.batch.leave(slot);
-  parts_.queue.left(r);
+void Replica::hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended) {
+  LiveRequest& r = rank.requests[slot];
+  rank.link.hold(r, index(), rank.kv.private_bytes(r));
+  rank.kv.release(slot, true);
+  rank.batch.leave(slot);
+  rank.queue.left(r);
   r.prefilled = run_.end;
-  r.last_token = parts_.delivery.delivered();
+  r.last_token = delivery_.delivered();
   r.phase = Phase::kWaiting;
   ended.push_back({slot, r.last_token, true});
+}
+
+bool Replica::someone_waits() const {
+  return std::any_of(rank_parts_.begin(), rank_parts_.end(),
+                     [](const RankParts* rank) { return !rank->queue.waiting().empty(); });
+}
+
+std::size_t Replica::on_their_way() const {
+  std::size_t sum = 0;
+  for (const RankParts* rank : rank_parts_) sum += rank->queue.on_their_way();
+  return sum;
+}
+
+int Replica::running() const {
+  int sum = 0;
+  for (const RankParts* rank : rank_parts_) sum += rank->batch.running();
+  return sum;
+}
+
+std::size_t Replica::queued() const {
+  std::size_t sum = 0;
+  for (const RankParts* rank : rank_parts_) sum += rank->queue.size();
+  return sum;
+}
+
+std::int64_t Replica::outstanding_tokens() const {
+  std::int64_t sum = 0;
+  for (const RankParts* rank : rank_parts_) sum += rank->queue.prompt_tokens();
+  return sum;
+}
+
+std::int64_t Replica::cached_blocks(std::span<const std::uint64_t> hashes) const {
+  std::int64_t most = 0;
+  for (const RankParts* rank : rank_parts_) most = std::max(most, rank->kv.pool().cached_blocks(hashes));
+  return most;
+}
+
+bool Replica::empty() const {
+  const auto has_cache = [](const RankParts* rank) {
+    return rank->kv.pool().private_bytes() != 0 || rank->kv.pool().pinned_bytes() != 0;
+  };
+  return outstanding() == 0 && outstanding_tokens() == 0 &&
+         std::none_of(rank_parts_.begin(), rank_parts_.end(), has_cache);
+}
+
+std::vector<Replica::Landing> Replica::landings() const {
+  std::vector<Landing> all;
+  for (const RankParts* rank : rank_parts_)
+    all.insert(all.end(), rank->link.landings().begin(), rank->link.landings().end());
+  return all;
+}
+
+std::vector<Replica::Landing> Replica::take_fetches() {
+  std::vector<Landing> all;
+  for (const auto& rank : ranks_) {
+    const std::vector<Landing> fetches = rank->parts.link.take_fetches();
+    all.insert(all.end(), fetches.begin(), fetches.end());
+  }
+  return all;
 }
 
 }  // namespace roofcast

@@ -2,6 +2,7 @@
 // The chunks of a step being planned, the run under way, and the requests that end with it.
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/serve/live_request.h"
 #include "sim/serve/sim_time.h"
@@ -19,8 +20,22 @@ struct StepRun {
   std::int64_t steps = 0;
   int rows = 0;  ///< decoding sequences, and ended ones that a static batch still computes
   double context = 0;
-  bool whole = false;  ///< a run of decode steps that an arrival may shorten
+  int query_len = 1;
+  std::vector<RankLoad> ranks;  ///< rows, context and chunks of each; empty: there is one rank
+  std::vector<int> decoding;    ///< sequences of each rank that have a token of every step
+  bool whole = false;           ///< a run of decode steps that an arrival may shorten
   StepCost cost;
+
+  /// Its decodes as they are after some of its steps. `then` holds the loads of the ranks.
+  StepBatch decodes_after(std::int64_t passed, std::vector<RankLoad>& then) const {
+    const double tokens = static_cast<double>(passed) * query_len;
+    then = ranks;
+    for (RankLoad& rank : then) {
+      rank.decode_context += tokens * rank.decodes;
+      rank.prefills = 0;
+    }
+    return {.decodes = rows, .decode_context = context + tokens * rows, .query_len = query_len, .ranks = then};
+  }
 };
 
 struct EndedRequest {

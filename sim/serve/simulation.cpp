@@ -112,8 +112,7 @@ ServingMetrics Simulation::run() {
   if (enough_) return collector_.finish();
   SIM_CHECK(requests_.live() == 0, "every request has ended");
   for (const auto& replica : replicas_) {
-    SIM_CHECK(replica->pool().private_bytes() == 0 && replica->pool().pinned_bytes() == 0, "all cache was given back");
-    SIM_CHECK(replica->outstanding() == 0 && replica->outstanding_tokens() == 0, "no prompt is left anywhere");
+    SIM_CHECK(replica->empty(), "no prompt is left anywhere, and all cache was given back");
   }
   if (fleet_) account_fleet();
   const ArrivalSpec& arrivals = workload_.arrivals;

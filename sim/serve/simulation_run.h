@@ -26,7 +26,7 @@ class Pool final : public ReplicaView {
   int outstanding(int i) const override { return at(i).outstanding(); }
   std::int64_t outstanding_tokens(int i) const override { return at(i).outstanding_tokens(); }
   std::int64_t cached_blocks(int i, const Request& request) const override {
-    return at(i).pool().cached_blocks(request.prefix_blocks);
+    return at(i).cached_blocks(request.prefix_blocks);
   }
 
  private:

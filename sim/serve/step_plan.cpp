@@ -5,14 +5,12 @@
 
 namespace roofcast {
 
-StepPlan::StepPlan(ReplicaParts& parts, Departures& departures)
-    : parts_(parts),
-      departures_(departures),
-      budget_(std::int64_t{std::max(1, parts.engine.max_num_batched_tokens)} * parts.deployment->sharding.attention_dp),
-      rank_budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
+StepPlan::StepPlan(RankParts& parts, Departures& departures)
+    : parts_(parts), departures_(departures), budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
 
-void StepPlan::plan(SimTime now) {
+void StepPlan::plan(SimTime now, std::optional<bool> balance) {
   now_ = now;
+  balance_ = balance;
   chunks_.clear();
   parts_.kv.begin_step();
   decodes_ = preempted_ = held_ = false;
@@ -27,9 +25,12 @@ void StepPlan::decode() {
 }
 
 void StepPlan::prefill(std::int64_t budget, WhenFull when_full) {
-  if (parts_.ranks.active()) return prefill_by_rank(budget, when_full);
-  held_ = holds(budget, when_full);
-  if (held_ || !continue_within(budget, when_full) || preempted_) return;
+  held_ = balance_ ? *balance_ : holds(budget, when_full);
+  if (held_) {
+    if (balance_ && !preempted_) admit_those_back(budget);
+    return;
+  }
+  if (!continue_within(budget, when_full) || preempted_) return;
   admit(budget, false);
 }
 
@@ -46,7 +47,7 @@ bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
   if (when_full == WhenFull::kWait && !prompts.empty()) {
     const LiveRequest& r = parts_.requests[prompts.front()];
-    const std::int64_t chunk = std::min({r.target - r.base, budget, rank_budget_});
+    const std::int64_t chunk = std::min(r.target - r.base, budget);
     held_bytes_ = parts_.kv.bytes(r.base + chunk) - parts_.kv.bytes(r.base);
     if (held_bytes_ > parts_.kv.room()) return false;  // it waits for memory, not for other prompts
   }
@@ -78,18 +79,13 @@ void StepPlan::make_room_for_decodes() {
   while (parts_.kv.room() < 0) preempt(parts_.batch.newest());
 }
 
-/// Each prompt takes a chunk within what its rank has left, where requests have ranks.
 bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
-  std::vector<std::int64_t> of_ranks;
-  if (parts_.ranks.active() && !prompts.empty()) of_ranks = parts_.ranks.room(chunks_);
   for (std::size_t i = 0; i < prompts.size() && budget > 0; ++i) {
     const Slot slot = prompts[i];
     LiveRequest& r = parts_.requests[slot];
-    const std::int64_t of_rank = of_ranks.empty() ? rank_budget_ : of_ranks[r.rank];
-    if (of_rank <= 0) continue;
-    const std::int64_t left = r.target - r.base, most = std::min(budget, of_rank);
-    const std::int64_t tokens = parts_.engine.chunked_prefill ? std::min(left, most) : left;
+    const std::int64_t left = r.target - r.base;
+    const std::int64_t tokens = parts_.engine.chunked_prefill ? std::min(left, budget) : left;
     const std::int64_t bytes = parts_.kv.bytes(r.base + tokens) - parts_.kv.bytes(r.base);
     while (bytes > parts_.kv.room() && r.phase == Phase::kPrefill) {
       if (when_full == WhenFull::kWait && decoding() > 0) return false;
@@ -99,7 +95,6 @@ bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
     parts_.kv.take(bytes);
     chunks_.push_back({slot, static_cast<int>(tokens)});
     budget -= tokens;
-    if (!of_ranks.empty()) of_ranks[r.rank] -= tokens;
   }
   return true;
 }
@@ -116,34 +111,15 @@ void StepPlan::admit(std::int64_t budget, bool all) {
   }
 }
 
-/// Caches come back whether or not prefill is held.
-void StepPlan::prefill_by_rank(std::int64_t budget, WhenFull when_full) {
-  held_ = parts_.ranks.holds();
-  if (!held_ && !continue_within(budget, when_full)) return;
-  if (!preempted_) admit_by_rank(budget);
-  if (!chunks_.empty()) parts_.ranks.prefilled();
-}
-
-/// Each rank takes its own prompts in order, within its own budget.
-void StepPlan::admit_by_rank(std::int64_t budget) {
-  std::vector<std::int64_t> room = parts_.ranks.room(chunks_);
+/// Caches come back whether or not prompts are held.
+void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
   parts_.queue.offer_all([&](Slot slot) {
-    if (running() >= parts_.places || budget <= 0) return Offer::kStop;
-    const LiveRequest& r = parts_.requests[slot];
-    if (held_ && !comes_back(r)) return Offer::kSkipped;
-    std::int64_t& left = room[r.rank];
-    const bool alone = chunks_.empty() && r.produced > 0;  // preempted, and longer than a step by now
-    const bool fits = comes_back(r) || (parts_.engine.chunked_prefill ? left > 0 : r.target - r.base <= left || alone);
-    if (!fits) {
-      left = 0;
-      return Offer::kSkipped;
-    }
-    const Admission how = admission(slot, std::min(budget, left));
+    if (running() >= parts_.places) return Offer::kStop;
+    if (!comes_back(parts_.requests[slot])) return Offer::kSkipped;
+    const Admission how = admission(slot, budget);
     if (!how.possible) return Offer::kStop;
     parts_.queue.admitted(slot);
-    left -= how.tokens;
-    budget -= how.tokens;
     enter(slot, how);
     return Offer::kTaken;
   });
@@ -168,11 +144,10 @@ StepPlan::Admission StepPlan::admission(Slot slot, std::int64_t budget) const {
   const bool elsewhere = r.swapped || r.remote;
   if (!elsewhere) how.hit = kv.look_up(slot);
   const std::int64_t there = elsewhere ? r.base : how.hit.tokens, left = r.target - there;
-  const std::int64_t most = std::min(budget, rank_budget_),
-                     tokens = parts_.engine.chunked_prefill ? std::min(left, most) : left;
+  const std::int64_t tokens = parts_.engine.chunked_prefill ? std::min(left, budget) : left;
   // Without chunks a prompt has to fit; one that grew by what it had generated before it was preempted goes alone.
   const bool alone = chunks_.empty() && r.produced > 0;
-  if (tokens > parts_.scheduler->uncut_tokens(most) && !alone) return how;
+  if (tokens > parts_.scheduler->uncut_tokens(budget) && !alone) return how;
   how.tokens = static_cast<int>(tokens);
   how.bytes = kv.bytes(there + tokens) - how.hit.bytes;
   // Room for the step that a decoding sequence takes part in as soon as it is back.
@@ -197,7 +172,7 @@ void StepPlan::enter(Slot slot, const Admission& how) {
   restore(r, how.hit);
   if (r.base == r.target) {  // it had been decoding
     parts_.batch.join_decodes(slot);
-    parts_.delivery.join(r.last_token);
+    parts_.delivery.join(parts_.index, r.last_token);
     if (decodes_) make_room_for_decodes();
     return;
   }
@@ -239,7 +214,7 @@ void StepPlan::land() {
   while (parts_.link.landed(now_)) {
     const auto [at, slot] = parts_.link.pop();
     parts_.batch.join_decodes(slot);
-    parts_.delivery.join(parts_.requests[slot].produced > 1 ? parts_.requests[slot].last_token : at);
+    parts_.delivery.join(parts_.index, parts_.requests[slot].produced > 1 ? parts_.requests[slot].last_token : at);
   }
 }
 
@@ -279,8 +254,7 @@ bool StepPlan::arrival_could_start() const {
 
 std::int64_t StepPlan::steps_held(std::int64_t limit) const {
   if (!held_) return limit;
-  limit = std::min(limit, parts_.ranks.active() ? parts_.ranks.steps_until_release()
-                                                : parts_.engine.prefill_wait_steps - steps_waited_);
+  if (!balance_) limit = std::min(limit, parts_.engine.prefill_wait_steps - steps_waited_);
   // The first of them may stop fitting.
   return parts_.kv.pool().room() - parts_.batch.growth(limit + 1) < held_bytes_ ? 1 : limit;
 }
@@ -288,11 +262,10 @@ std::int64_t StepPlan::steps_held(std::int64_t limit) const {
 void StepPlan::advance(std::int64_t steps) {
   steps_ += steps;
   if (held_) steps_waited_ += steps;
-  parts_.ranks.advance(steps);
 }
 
 bool StepPlan::fits_whole(const LiveRequest& r) const {
-  return parts_.engine.chunked_prefill || r.prompt <= parts_.scheduler->uncut_tokens(rank_budget_);
+  return parts_.engine.chunked_prefill || r.prompt <= parts_.scheduler->uncut_tokens(budget_);
 }
 
 }  // namespace roofcast

@@ -1,10 +1,11 @@
 #pragma once
-// The next step of a replica while it is being planned.
+// The next step of a rank while it is being planned.
 
+#include <optional>
 #include <vector>
 
 #include "sim/serve/departures.h"
-#include "sim/serve/replica_parts.h"
+#include "sim/serve/rank_parts.h"
 
 namespace roofcast {
 
@@ -12,14 +13,14 @@ namespace roofcast {
 /// order, and the settings of the engine.
 class StepPlan {
  public:
-  StepPlan(ReplicaParts& parts, Departures& departures);
+  StepPlan(RankParts& parts, Departures& departures);
 
-  std::int64_t budget() const { return budget_; }  ///< tokens of a step, of all attention-DP ranks together
+  std::int64_t budget() const { return budget_; }  ///< tokens of a step
   std::int64_t decode_tokens() const { return std::int64_t{parts_.batch.decoding()} * parts_.query_len; }
   int running() const { return parts_.batch.running(); }    ///< sequences, prefilling or decoding
   int decoding() const { return parts_.batch.decoding(); }  ///< of them
   std::size_t waiting() const { return parts_.queue.waiting().size(); }
-  std::int64_t steps() const { return steps_; }          ///< of the replica before this one
+  std::int64_t steps() const { return steps_; }          ///< before this one
   bool has_prefill() const { return !chunks_.empty(); }  ///< in this step
 
   /// All decoding sequences take part in the step. The youngest running ones are preempted until the others have room
@@ -44,10 +45,12 @@ class StepPlan {
   bool arrival_could_start() const;
 
   // What the replica asks of the plan
-  void plan(SimTime now);
+  /// `balance`: prompts are held for those of other ranks, or not; nothing: ranks do not wait for each other.
+  void plan(SimTime now, std::optional<bool> balance);
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }
+  bool held() const { return held_; }  ///< prompts wait for more of them
   /// Decode steps for which the plan certainly stays the same, at most `limit`, as far as held prompts are concerned.
   std::int64_t steps_held(std::int64_t limit) const;
   void advance(std::int64_t steps);  ///< the planned step was run so many times
@@ -71,20 +74,20 @@ class StepPlan {
   void fetch(Slot slot, std::int64_t bytes);
   void land();
   bool holds(std::int64_t budget, WhenFull when_full);
-  void prefill_by_rank(std::int64_t budget, WhenFull when_full);
-  void admit_by_rank(std::int64_t budget);
+  void admit_those_back(std::int64_t budget);
   void make_room_for_decodes();
   void preempt(Slot victim);
 
-  ReplicaParts& parts_;
+  RankParts& parts_;
   Departures& departures_;
-  std::int64_t budget_, rank_budget_;
+  std::int64_t budget_;
 
   SimTime now_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;
-  bool preempted_ = false;       ///< by this plan, which then admits nothing
-  bool held_ = false;            ///< prompts wait for more of them
+  bool preempted_ = false;  ///< by this plan, which then admits nothing
+  bool held_ = false;
+  std::optional<bool> balance_;
   std::int64_t held_bytes_ = 0;  ///< that the first of them needs
   std::int64_t steps_ = 0;
   std::int64_t steps_waited_ = 0;  ///< of held prompts

@@ -7,11 +7,9 @@ class ModelPricer final : public StepPricer {
  public:
   explicit ModelPricer(std::shared_ptr<const Deployment> deployment) : model_(std::move(deployment)) {}
   StepCost cost(const StepBatch& batch) override { return model_.cost(batch); }
-  StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {
-    return model_.decode_run(decodes, context, query_len, steps);
-  }
-  std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) override {
-    return model_.steps_within(decodes, context, query_len, budget, limit);
+  StepCost decode_run(const StepBatch& first, std::int64_t steps) override { return model_.decode_run(first, steps); }
+  std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) override {
+    return model_.steps_within(first, budget, limit);
   }
 
  private:

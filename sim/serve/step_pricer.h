@@ -13,8 +13,8 @@ class StepPricer {
   virtual ~StepPricer() = default;
   virtual StepCost cost(const StepBatch& batch) = 0;
   /// As StepModel's: the sum of `steps` decode steps, and the largest n whose first n - 1 end before the budget.
-  virtual StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) = 0;
-  virtual std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) = 0;
+  virtual StepCost decode_run(const StepBatch& first, std::int64_t steps) = 0;
+  virtual std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) = 0;
 };
 
 /// Prices with a StepModel of the deployment.

@@ -11,22 +11,26 @@ constexpr std::int64_t kGapPieces = 8;
 
 }  // namespace
 
-void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens, int decoding) {
+void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
   SimTime first_end = run.end;
-  if (run.steps > 1 && first_step_matters(run, decoding)) {
-    first_end = run.start + SimTime::of(pricer_.decode_run(run.rows, run.context, query_len_, 1).time);
+  bool first_matters = false;
+  for (std::size_t rank = 0; rank < gaps_.size(); ++rank) first_matters |= first_step_matters(run, rank);
+  if (run.steps > 1 && first_matters) {
+    first_end = run.start + SimTime::of(pricer_.decode_run(run.decodes_after(0, then_), 1).time);
   }
   wait_ = front_end_.delays_tokens() && tokens > 0 ? wait_of(run, tokens) : SimTime();
   const FrontEnd::Delivery delivery = front_end_.deliver(first_end, run.end, run.steps, tokens);
   delivered_ = delivery.last;
-  if (run.rows > 0 && decoding > 0) record_gaps(run, delivery, decoding);
+  for (std::vector<Piece>& pieces : pieces_) pieces.clear();
+  for (std::size_t rank = 0; rank < gaps_.size(); ++rank) {
+    if (run.decoding[rank] > 0) record_gaps(run, delivery, rank);
+  }
 }
 
 /// Of the tokens of the run's last step, by the time since those of the step before it.
-SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) const {
+SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) {
   if (run.steps > 1) {
-    const double before = static_cast<double>(run.steps - 1) * static_cast<double>(run.rows) * query_len_;
-    const StepCost last = pricer_.decode_run(run.rows, run.context + before, query_len_, 1);
+    const StepCost last = pricer_.decode_run(run.decodes_after(run.steps - 1, then_), 1);
     return SimTime::of(front_end_.wait(last.time, tokens));
   }
   const std::optional<SimTime> previous = front_end_.last_output();
@@ -36,36 +40,47 @@ SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) const {
 
 /// Where the front end lags, or the sequences got their last tokens at other times, the first gap differs from the
 /// rest.
-bool TokenDelivery::first_step_matters(const StepRun& run, int sequences) const {
-  return front_end_.delays_tokens() || gaps_.uneven(run.start, sequences);
+bool TokenDelivery::first_step_matters(const StepRun& run, std::size_t rank) const {
+  return front_end_.delays_tokens() || gaps_[rank].uneven(run.start, run.decoding[rank]);
 }
 
-void TokenDelivery::record_gaps(const StepRun& run, const FrontEnd::Delivery& d, int sequences) {
-  gaps_.begin(sequences);
-  if (run.steps == 1 || first_step_matters(run, sequences)) {
-    gaps_.first(d.first, sequences);
-    if (run.steps > 1) record_run_gaps(run, d.last - d.first, 1, sequences);
+void TokenDelivery::record_gaps(const StepRun& run, const FrontEnd::Delivery& d, std::size_t rank) {
+  GapRecorder& gaps = gaps_[rank];
+  const int sequences = run.decoding[rank];
+  gaps.begin(sequences);
+  if (run.steps == 1 || first_step_matters(run, rank)) {
+    gaps.first(d.first, sequences);
+    if (run.steps > 1) record_run_gaps(run, d.last - d.first, 1, rank);
   } else {
-    record_run_gaps(run, d.last - run.start, 0, sequences);
+    record_run_gaps(run, d.last - run.start, 0, rank);
   }
-  gaps_.end(d.last);
+  gaps.end(d.last);
 }
 
 /// The gaps of the run's steps after the first `skip`, which span `span` together. Where the front end does not lag,
 /// they are the times of the steps themselves, as the mean of each piece of the run.
-void TokenDelivery::record_run_gaps(const StepRun& run, SimTime span, std::int64_t skip, int sequences) {
+const std::vector<TokenDelivery::Piece>& TokenDelivery::pieces_of(const StepRun& run, SimTime span, std::int64_t skip) {
+  std::vector<Piece>& out = pieces_[static_cast<std::size_t>(skip)];
+  if (!out.empty()) return out;
   const std::int64_t steps = run.steps - skip;
   const std::int64_t pieces =
       front_end_.delays_tokens() ? 1 : std::clamp<std::int64_t>(steps / kGapPieceSteps, 1, kGapPieces);
-  if (pieces == 1) return gaps_.rest(SimTime(span.picoseconds() / steps), steps, sequences);
+  if (pieces == 1) {
+    out.push_back({SimTime(span.picoseconds() / steps), steps});
+    return out;
+  }
   std::int64_t from = skip;
   for (std::int64_t p = 1; p <= pieces; ++p) {
     const std::int64_t to = skip + steps * p / pieces;
-    const double context = run.context + static_cast<double>(run.rows) * static_cast<double>(from);
-    const Seconds time = pricer_.decode_run(run.rows, context, query_len_, to - from).time;
-    gaps_.rest(SimTime::of(time / static_cast<double>(to - from)), to - from, sequences);
+    const Seconds time = pricer_.decode_run(run.decodes_after(from, then_), to - from).time;
+    out.push_back({SimTime::of(time / static_cast<double>(to - from)), to - from});
     from = to;
   }
+  return out;
+}
+
+void TokenDelivery::record_run_gaps(const StepRun& run, SimTime span, std::int64_t skip, std::size_t rank) {
+  for (const Piece& piece : pieces_of(run, span, skip)) gaps_[rank].rest(piece.gap, piece.steps, run.decoding[rank]);
 }
 
 }  // namespace roofcast

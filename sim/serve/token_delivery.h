@@ -1,6 +1,9 @@
 #pragma once
 // Tokens on their way from the steps of a replica to its clients.
 
+#include <array>
+#include <vector>
+
 #include "sim/serve/front_end.h"
 #include "sim/serve/gap_recorder.h"
 #include "sim/serve/replica_run.h"
@@ -8,41 +11,50 @@
 
 namespace roofcast {
 
-/// The front end that requests and tokens pass, and the gaps between tokens behind it.
+/// The front end that requests and tokens of all ranks pass, and the gaps between tokens behind it.
 class TokenDelivery {
  public:
-  TokenDelivery(const EngineSpec& engine, double prompt_text, int query_len, StepPricer& pricer, Collector& collector)
-      : front_end_(engine, prompt_text),
-        gaps_(collector, engine.stream_interval),
-        pricer_(pricer),
-        query_len_(query_len) {}
+  TokenDelivery(const EngineSpec& engine, int ranks, double prompt_text, StepPricer& pricer, Collector& collector)
+      : front_end_(engine, ranks, prompt_text),
+        gaps_(static_cast<std::size_t>(ranks), GapRecorder(collector, engine.stream_interval)),
+        pricer_(pricer) {}
 
   /// When the engine sees a request.
   SimTime receive(SimTime sent, int prompt_tokens) { return front_end_.receive(sent, prompt_tokens); }
+  /// For how long so many tokens keep the front end busy.
+  Seconds front_end_busy(std::int64_t tokens) const { return front_end_.busy(tokens).seconds(); }
 
-  /// The tokens of a run reach their clients; so many sequences decode in it.
-  void deliver(const StepRun& run, std::int64_t tokens, int decoding);
+  /// The tokens of a run reach their clients.
+  void deliver(const StepRun& run, std::int64_t tokens);
   SimTime delivered() const { return delivered_; }  ///< tokens of the last run
   /// ... and first and last tokens among them, which wait longer behind a server that varies.
   SimTime answered() const { return delivered_ + wait_; }
 
-  /// A sequence decodes from here on; its client had its latest token then.
-  void join(SimTime last_token) { gaps_.join(last_token); }
+  /// A sequence decodes on a rank from here on; its client had its latest token then.
+  void join(int rank, SimTime last_token) { gaps(rank).join(last_token); }
   /// A sequence leaves before its end; `fresh`: it has had no token since it joined. Returns when it had its latest.
-  SimTime leave(bool fresh) { return gaps_.leave(fresh); }
+  SimTime leave(int rank, bool fresh) { return gaps(rank).leave(fresh); }
   /// A preempted sequence goes on: the gap since its last token before that.
-  void resume(SimTime last_token) { gaps_.single(delivered_ - last_token); }
+  void resume(int rank, SimTime last_token) { gaps(rank).single(delivered_ - last_token); }
 
  private:
-  SimTime wait_of(const StepRun& run, std::int64_t tokens) const;
-  bool first_step_matters(const StepRun& run, int sequences) const;
-  void record_gaps(const StepRun& run, const FrontEnd::Delivery& delivery, int sequences);
-  void record_run_gaps(const StepRun& run, SimTime span, std::int64_t skip, int sequences);
+  GapRecorder& gaps(int rank) { return gaps_[static_cast<std::size_t>(rank)]; }
+  SimTime wait_of(const StepRun& run, std::int64_t tokens);
+  bool first_step_matters(const StepRun& run, std::size_t rank) const;
+  void record_gaps(const StepRun& run, const FrontEnd::Delivery& delivery, std::size_t rank);
+  void record_run_gaps(const StepRun& run, SimTime span, std::int64_t skip, std::size_t rank);
 
   FrontEnd front_end_;
-  GapRecorder gaps_;
+  std::vector<GapRecorder> gaps_;  ///< of each rank
   StepPricer& pricer_;
-  int query_len_;
+  struct Piece {
+    SimTime gap;
+    std::int64_t steps;
+  };
+  const std::vector<Piece>& pieces_of(const StepRun& run, SimTime span, std::int64_t skip);
+
+  std::vector<RankLoad> then_;
+  std::array<std::vector<Piece>, 2> pieces_;  ///< of the run being delivered, with and without its first step
   SimTime delivered_, wait_;
 };
 

@@ -118,8 +118,11 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
   e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
+  static constexpr std::array<std::string_view, 2> kRankChoices{"fewest", "in_turn"};
+  e.rank_choice = static_cast<RankChoice>(in.choice("rank_choice", kRankChoices, 0));
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
   e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);
+  e.api_servers = in.text("api_servers", "1") == "per_rank" ? 0 : small_integer(in, "api_servers", e.api_servers, 1);
 }
 
 void parse_cache(ConfigReader& in, EngineSpec& e) {

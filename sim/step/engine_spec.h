@@ -57,6 +57,9 @@ struct GraphSettings {
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 
+/// Which attention-DP rank takes a request: that which has the fewest, or one after another.
+enum class RankChoice { kFewest, kInTurn };
+
 /// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
   /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
@@ -109,6 +112,8 @@ struct EngineSpec {
   int receive_interval = 1;           ///< new requests are taken every so many steps
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
+  RankChoice rank_choice = RankChoice::kFewest;
+  int api_servers = 1;  ///< front ends of a replica; 0: one for each attention-DP rank
   GraphSettings graphs;
   AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
@@ -133,6 +138,8 @@ struct EngineSpec {
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 
+  /// Servers of the front end of one replica.
+  int front_ends(const Sharding& sharding) const { return api_servers > 0 ? api_servers : sharding.attention_dp; }
   /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the
   /// largest GPU. Once: what is set later stays. SGLang counts the copies of the attention into its tp, and parts the
   /// tokens of its default among them (server_args.py, _handle_data_parallelism).

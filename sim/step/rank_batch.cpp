@@ -9,33 +9,97 @@ namespace {
 /// How a pipeline of pp stages cuts a batch: k micro-batches keep k stages busy.
 int micro_batches(const Sharding& sharding, int parts) { return std::max(1, std::min(sharding.pp, parts)); }
 
+double micro_batches(const StepBatch& batch, const Sharding& sharding) {
+  const double each = std::ceil(batch.decodes / static_cast<double>(sharding.attention_dp));
+  return micro_batches(sharding, static_cast<int>(each) + static_cast<int>(batch.prefills.size()));
+}
+
+struct Chunks {
+  double tokens = 0, longest = 0, rows = 0;
+};
+
+Chunks sum_of(std::span<const PrefillChunk> chunks) {
+  Chunks sum;
+  for (const PrefillChunk& chunk : chunks) {
+    sum.tokens += chunk.tokens;
+    sum.longest = std::max<double>(sum.longest, chunk.tokens);
+    sum.rows += chunk.last ? 1 : 0;
+  }
+  return sum;
+}
+
+/// Prompt tokens of a rank where nobody says which rank has which prompt: a prompt stays on one rank, and a pipeline
+/// can cut it into chunks.
+double even_prefill(const Chunks& all, const Sharding& sharding, double micro) {
+  return std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp) / micro;
+}
+
 }  // namespace
 
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
-  const double ranks = sharding.attention_dp;
-  const int parts = static_cast<int>(std::ceil(batch.decodes / ranks)) + static_cast<int>(batch.prefills.size());
-  const double micro = micro_batches(sharding, parts);
-  RankBatch rank;
-  rank.decodes = std::ceil(std::ceil(batch.decodes / ranks) / micro);
-  rank.mean_context = batch.decodes > 0 ? batch.decode_context / batch.decodes : 0.0;
-  double total = 0, longest = 0, rows = 0;
-  for (const PrefillChunk& chunk : batch.prefills) {
-    total += chunk.tokens;
-    longest = std::max<double>(longest, chunk.tokens);
-    rows += chunk.last ? 1 : 0;
+  const double ranks = sharding.attention_dp, micro = micro_batches(batch, sharding);
+  const Chunks all = sum_of(batch.prefills);
+  RankBatch most;
+  most.group_tokens = (static_cast<double>(batch.decodes) * batch.query_len + all.tokens) / micro;
+  if (batch.ranks.empty()) {
+    most.decodes = std::ceil(std::ceil(batch.decodes / ranks) / micro);
+    most.tokens = most.decodes * batch.query_len + even_prefill(all, sharding, micro);
+    most.prompts = std::ceil(static_cast<double>(batch.prefills.size()) / ranks);
+    most.logit_rows = most.decodes * batch.query_len + std::ceil(all.rows / ranks / micro);
+    return most;
   }
-  // A prompt stays on one rank; a pipeline can cut it into chunks.
-  const double even = std::max(ranks > 1 ? longest : 0.0, total / ranks);
-  rank.prefill_tokens = std::max(even, batch.rank_prefill_tokens) / micro;
-  rank.group_tokens = (static_cast<double>(batch.decodes) * batch.query_len + total) / micro;
-  rank.logit_rows = rank.decodes * batch.query_len + std::ceil(rows / ranks / micro);
-  return rank;
+  std::size_t first = 0;
+  for (const RankLoad& rank : batch.ranks) {
+    const auto count = static_cast<std::size_t>(rank.prefills);
+    const Chunks own = sum_of(batch.prefills.subspan(first, count));
+    const double decodes = std::ceil(rank.decodes / micro);
+    most.decodes = std::max(most.decodes, decodes);
+    most.tokens = std::max(most.tokens, decodes * batch.query_len + own.tokens / micro);
+    most.prompts = std::max<double>(most.prompts, rank.prefills);
+    most.logit_rows = std::max(most.logit_rows, decodes * batch.query_len + std::ceil(own.rows / micro));
+    first += count;
+  }
+  return most;
 }
 
-double prefill_share(const StepBatch& batch, const RankBatch& rank) {
-  double tokens = 0;
-  for (const PrefillChunk& chunk : batch.prefills) tokens += chunk.tokens;
-  return tokens > 0 ? rank.prefill_tokens / tokens / static_cast<double>(batch.prefills.size()) : 0.0;
+RankMixers even_mixers(const StepBatch& batch, const Sharding& sharding) {
+  const double micro = micro_batches(batch, sharding);
+  const Chunks all = sum_of(batch.prefills);
+  const double mine = even_prefill(all, sharding, micro);
+  return {.decodes = rank_batch(batch, sharding).decodes,
+          .mean_context = batch.decodes > 0 ? batch.decode_context / batch.decodes : 0.0,
+          .prefills = batch.prefills,
+          .prefill_share = all.tokens > 0 ? mine / all.tokens / static_cast<double>(batch.prefills.size()) : 0.0};
+}
+
+RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding) {
+  const RankLoad& load = batch.ranks[rank];
+  const double micro = micro_batches(batch, sharding);
+  return {.decodes = std::ceil(load.decodes / micro),
+          .mean_context = load.decodes > 0 ? load.decode_context / load.decodes : 0.0,
+          .prefills = batch.prefills.subspan(first_chunk, static_cast<std::size_t>(load.prefills)),
+          .prefill_share = load.prefills > 0 ? 1.0 / micro / load.prefills : 0.0};
+}
+
+std::size_t fullest_cache(std::span<const RankLoad> ranks) {
+  const auto less = [](const RankLoad& a, const RankLoad& b) {
+    return a.decode_context != b.decode_context ? a.decode_context < b.decode_context : a.decodes < b.decodes;
+  };
+  return static_cast<std::size_t>(std::max_element(ranks.begin(), ranks.end(), less) - ranks.begin());
+}
+
+/// Caches grow in proportion to their sequences: a rank with more of them catches up with the fullest one after
+///   steps = (context of the fullest - its own) / (query_len (its sequences - those of the fullest))
+std::int64_t steps_to_other_rank(std::span<const RankLoad> ranks, int query_len, std::int64_t limit) {
+  if (ranks.empty()) return limit;
+  const RankLoad& fullest = ranks[fullest_cache(ranks)];
+  double steps = static_cast<double>(limit);
+  for (const RankLoad& rank : ranks) {
+    if (rank.decodes <= fullest.decodes) continue;
+    const double behind = fullest.decode_context - rank.decode_context;
+    steps = std::min(steps, std::ceil(behind / (static_cast<double>(rank.decodes - fullest.decodes) * query_len)));
+  }
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
 }
 
 }  // namespace roofcast

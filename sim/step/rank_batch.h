@@ -5,16 +5,30 @@
 
 namespace roofcast {
 
-/// What the fullest of the attention-DP ranks holds in one micro-batch.
+/// What attention-DP ranks hold in one micro-batch. Each number is that of the rank which has most of it.
 struct RankBatch {
-  double decodes = 0, mean_context = 0;
-  double prefill_tokens = 0, logit_rows = 0;
-  double group_tokens = 0;  ///< of all ranks together, in the micro-batch
-  double tokens(int query_len) const { return decodes * query_len + prefill_tokens; }
+  double decodes = 0;       ///< sequences
+  double tokens = 0;        ///< of decoding sequences and chunks
+  double prompts = 0;       ///< chunks
+  double logit_rows = 0;    ///< tokens that are sampled from
+  double group_tokens = 0;  ///< of all ranks together
 };
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
 
-/// The part of the launch over all chunks that one chunk takes on the fullest rank.
-double prefill_share(const StepBatch& batch, const RankBatch& rank);
+/// The mixers' work of one rank in one micro-batch.
+struct RankMixers {
+  double decodes = 0, mean_context = 0;
+  std::span<const PrefillChunk> prefills{};
+  double prefill_share = 0;  ///< the part of the launch over all `prefills` that one of them takes
+};
+/// Of a rank that shares the work of a step evenly with the others.
+RankMixers even_mixers(const StepBatch& batch, const Sharding& sharding);
+/// Of one of batch.ranks, whose chunks begin at `first_chunk`.
+RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding);
+
+/// The rank with the largest caches, of equals that with more sequences: its decode attention takes longest.
+std::size_t fullest_cache(std::span<const RankLoad> ranks);
+/// Decode steps for which that rank stays the same, at most `limit`.
+std::int64_t steps_to_other_rank(std::span<const RankLoad> ranks, int query_len, std::int64_t limit);
 
 }  // namespace roofcast

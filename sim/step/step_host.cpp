@@ -41,13 +41,16 @@ double StepHost::padded(double tokens, int largest) const {
 
 double StepHost::padded_tokens(const StepBatch& batch, const RankBatch& rank) const {
   return batch.prefills.empty() ? padded(rank.decodes, deployment_.engine.graphs.max_batch) * batch.query_len
-                                : padded(rank.tokens(batch.query_len), prefill_graph_tokens_);
+                                : padded(rank.tokens, prefill_graph_tokens_);
 }
 
+/// All ranks replay a graph, or none does: one whose step has none makes the others launch theirs, too. Source: vLLM,
+/// v1/worker/dp_utils.py (_post_process_cudagraph_mode: the minimum over ranks); SGLang,
+/// managers/scheduler_dp_attn_mixin.py (can_cuda_graph of MLPSyncBatchInfo: the minimum); TensorRT-LLM,
+/// _torch/pyexecutor/model_engine.py (all ranks generate only, and as many sequences each).
 bool StepHost::runs_eager(const StepBatch& batch, const RankBatch& rank) const {
   const GraphSettings& graphs = deployment_.engine.graphs;
-  const bool fits =
-      batch.prefills.empty() ? rank.decodes <= graphs.max_batch : rank.tokens(batch.query_len) <= prefill_graph_tokens_;
+  const bool fits = batch.prefills.empty() ? rank.decodes <= graphs.max_batch : rank.tokens <= prefill_graph_tokens_;
   return !ideal_ && (!graphs.enabled || !fits);
 }
 
@@ -78,17 +81,16 @@ double StepHost::host_seconds(double sequences, bool prefill, bool launching) co
 
 HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   const HostCosts& host = deployment_.engine.host;
-  const double prompts = std::ceil(static_cast<double>(batch.prefills.size()) / deployment_.sharding.attention_dp);
   HostTime out;
   out.eager = runs_eager(batch, rank);
   if (out.eager) {
-    out.step_launch = (host.eager_step_time + host.eager_prompt_time * prompts).base() / launching_pace();
+    out.step_launch = (host.eager_step_time + host.eager_prompt_time * rank.prompts).base() / launching_pace();
     out.kernel_launch = host.launch_time.base() / launching_pace();
   } else if (!ideal_) {
     out.pieces = piece_seconds();
     if (!deployment_.engine.graphs.dependent_launch) out.gap = host.graph_gap.base();
   }
-  const double sequences = rank.decodes + prompts;
+  const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
   (deployment_.engine.async_scheduling ? out.meanwhile : out.before) += scheduler_seconds(sequences);
   return out;

@@ -74,6 +74,7 @@ StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
   StepTotal total;
   total.rank = rank_batch(batch, deployment->sharding);
   total.host = host.time(batch, total.rank);
+  total.mixers = slowest_mixers(batch, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
   total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens}));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
@@ -84,15 +85,43 @@ StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
 
 StepTotal StepModel::State::total(const StepBatch& batch) {
   StepTotal total = without_mixers(batch);
-  for_each_mixer_part(batch, total, [&](const auto& part, double share, double starts) {
-    total.sum.add(parts.sum(part), share, starts);
-  });
+  for_each_mixer_part(
+      total.mixers, batch.query_len, total.host.gap,
+      [&](const auto& part, double share, double starts) { total.sum.add(parts.sum(part), share, starts); });
   return total;
 }
 
-double StepModel::State::least_decode_seconds(const StepBatch& batch, const RankBatch& rank) const {
-  if (tiles.empty() || batch.prefills.empty()) return 0.0;
-  return tile_time(*deployment, tiles, rank.decodes, rank.mean_context, batch.query_len).base();
+OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, double gap) {
+  OperatorSum sum{.seconds = 0};
+  for_each_mixer_part(of, query_len, gap,
+                      [&](const auto& part, double share, double starts) { sum.add(parts.sum(part), share, starts); });
+  return sum;
+}
+
+/// A rank without prompts is the slowest of its kind when its caches are the largest; those with prompts are compared.
+RankMixers StepModel::State::slowest_mixers(const StepBatch& batch, double gap) {
+  const Sharding& sharding = deployment->sharding;
+  if (batch.ranks.empty()) return even_mixers(batch, sharding);
+  const std::size_t fullest = fullest_cache(batch.ranks);
+  std::size_t first = 0;
+  RankMixers slowest;
+  double longest = -1;
+  for (std::size_t i = 0; i < batch.ranks.size(); ++i) {
+    const int prefills = batch.ranks[i].prefills;
+    if (prefills > 0 || i == fullest) {
+      const RankMixers of = rank_mixers(batch, i, first, sharding);
+      if (batch.prefills.empty()) return of;
+      if (const double seconds = mixers_sum(of, batch.query_len, gap).seconds; seconds > longest)
+        longest = seconds, slowest = of;
+    }
+    first += static_cast<std::size_t>(prefills);
+  }
+  return slowest;
+}
+
+double StepModel::State::least_decode_seconds(const RankMixers& of, int query_len) const {
+  if (tiles.empty() || of.prefills.empty()) return 0.0;
+  return tile_time(*deployment, tiles, of.decodes, of.mean_context, query_len).base();
 }
 
 StepCost StepModel::cost(const StepBatch& batch) {
@@ -105,13 +134,13 @@ StepCost StepModel::cost(const StepBatch& batch) {
 }
 
 /// Segment by segment: within a segment of the curve the step time is linear in the step's number.
-StepCost StepModel::decode_run(int decodes, double context, int query_len, std::int64_t steps) {
+StepCost StepModel::decode_run(const StepBatch& first_step, std::int64_t steps) {
   State& s = *state_;
-  const StepTotal fixed =
-      s.without_mixers({.decodes = decodes, .decode_context = context, .query_len = query_len, .prefills = {}});
-  DecodePart part{.sequences = fixed.rank.decodes,
+  const int query_len = first_step.query_len;
+  const StepTotal fixed = s.without_mixers(first_step);
+  DecodePart part{.sequences = fixed.mixers.decodes,
                   .query_len = query_len,
-                  .mean_context = fixed.rank.mean_context,
+                  .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
   double left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0, launches = 0;
   while (left > 0) {
@@ -135,13 +164,11 @@ StepCost StepModel::decode_run(int decodes, double context, int query_len, std::
 }
 
 /// Bisection on the closed form; the time of a run grows with its steps.
-std::int64_t StepModel::steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) {
+std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {
   if (limit <= 1 || budget <= Seconds(0)) return std::min<std::int64_t>(limit, 1);
-  const auto ends_before = [&](std::int64_t steps) {
-    return decode_run(decodes, context, query_len, steps).time < budget;
-  };
+  const auto ends_before = [&](std::int64_t steps) { return decode_run(first, steps).time < budget; };
   // A first guess from the first step's time makes the bracket small.
-  const double one = decode_run(decodes, context, query_len, 1).time.base();
+  const double one = decode_run(first, 1).time.base();
   std::int64_t high = std::min(limit, static_cast<std::int64_t>(std::min(budget.base() / one, 1e12)) + 2), low = 0;
   if (ends_before(high - 1)) return high == limit ? limit : high;
   high -= 1;  // ends_before(low) holds (0 steps), ends_before(high) does not

@@ -18,13 +18,21 @@ struct PrefillChunk {
   bool last = true;  ///< ends its prompt: its last row goes through the head
 };
 
+/// What one attention-DP rank holds of a step.
+struct RankLoad {
+  int decodes = 0;
+  double decode_context = 0;  ///< tokens in the caches of its decoding sequences
+  int prefills = 0;           ///< chunks
+};
+
 /// What runs in one step. Decoding sequences bring `query_len` tokens each (k + 1 when verifying k drafts).
 struct StepBatch {
   int decodes = 0;
   double decode_context = 0;  ///< sum over the decoding sequences of the tokens in their caches
   int query_len = 1;
-  std::span<const PrefillChunk> prefills;
-  double rank_prefill_tokens = 0;  ///< of the fullest attention-DP rank; 0: the chunks are spread as evenly as they go
+  std::span<const PrefillChunk> prefills{};
+  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work as evenly as it goes.
+  std::span<const RankLoad> ranks{};
 };
 
 /// One line of a step's breakdown.
@@ -68,12 +76,12 @@ class StepModel {
   StepCost cost(const StepBatch& batch);
   Seconds time(const StepBatch& batch) { return cost(batch).time; }
 
-  /// Sum of the costs of `steps` decode steps of `decodes` sequences whose caches hold `context` tokens
-  /// together before the first and grow by `decodes` x query_len a step; equal to calling cost() for each.
-  StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps);
+  /// Sum of the costs of `steps` decode steps, of which `first` is the first: caches grow by query_len tokens a
+  /// sequence and step. Equal to calling cost() for each, as far as the same rank stays the slowest.
+  StepCost decode_run(const StepBatch& first, std::int64_t steps);
   /// Decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1 steps end
   /// before the budget does.
-  std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit);
+  std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit);
 
   /// The same step operator by operator.
   StepBreakdown breakdown(const StepBatch& batch);

@@ -9,11 +9,12 @@
 
 namespace roofcast {
 
-/// A step of the fullest rank.
+/// A step of the slowest rank, for which the others wait.
 struct StepTotal {
   OperatorSum sum{.seconds = 0};
   HostTime host;
   RankBatch rank;
+  RankMixers mixers;
   Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before); }
 };
 
@@ -32,18 +33,16 @@ struct StepModel::State {
   /// Calls add(part, share, starts) for each part that depends on contexts: `share` of its time and `starts` of its
   /// launches belong to the step.
   template <class Add>
-  void for_each_mixer_part(const StepBatch& batch, const StepTotal& step, const Add& add) const {
-    if (batch.decodes > 0) {
-      add(DecodePart{step.rank.decodes, batch.query_len, step.rank.mean_context, least_decode_seconds(batch, step.rank),
-                     step.host.gap},
-          1.0, 1.0);
+  void for_each_mixer_part(const RankMixers& of, int query_len, double gap, const Add& add) const {
+    if (of.decodes > 0) {
+      const double least = least_decode_seconds(of, query_len);
+      add(DecodePart{of.decodes, query_len, of.mean_context, least, gap}, 1.0, 1.0);
     }
-    // Chunks start together, and a rank has its share of them.
-    const std::size_t chunks = batch.prefills.size();
-    const double share = prefill_share(batch, step.rank);
-    for (const PrefillChunk& chunk : batch.prefills) {
-      add(PrefillPart{chunks, static_cast<double>(chunk.tokens), static_cast<double>(chunk.context_before)}, share,
-          1.0 / static_cast<double>(chunks));
+    // Chunks start together.
+    const std::size_t chunks = of.prefills.size();
+    for (const PrefillChunk& chunk : of.prefills) {
+      add(PrefillPart{chunks, static_cast<double>(chunk.tokens), static_cast<double>(chunk.context_before)},
+          of.prefill_share, 1.0 / static_cast<double>(chunks));
     }
   }
 
@@ -53,7 +52,9 @@ struct StepModel::State {
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
 
  private:
-  double least_decode_seconds(const StepBatch& batch, const RankBatch& rank) const;
+  double least_decode_seconds(const RankMixers& of, int query_len) const;
+  OperatorSum mixers_sum(const RankMixers& of, int query_len, double gap);
+  RankMixers slowest_mixers(const StepBatch& batch, double gap);
 };
 
 }  // namespace roofcast

@@ -24,7 +24,9 @@ struct Parts {
   RequestTable requests;
   fake::LinearPricer pricer;
   Collector collector{{}, nullptr};
-  ReplicaParts all{fake::deployment(160), {}, pricer, requests, collector};
+  std::shared_ptr<Deployment> deployment = fake::deployment(160);
+  TokenDelivery delivery{deployment->engine, 1, 1.0, pricer, collector};
+  RankParts all{deployment, 0, {}, requests, collector, delivery};
   Departures departures{all};
 };
 

@@ -31,19 +31,19 @@ class LinearPricer final : public StepPricer {
             .launched = Seconds(b.prefills.empty() ? law_.launched : law_.prefill_launched)};
   }
   /// Contexts c, c + b q, c + 2 b q, ...: an arithmetic series.
-  StepCost decode_run(int decodes, double context, int query_len, std::int64_t steps) override {
-    const double n = static_cast<double>(steps), tokens = decodes * query_len;
-    const double contexts = n * context + tokens * n * (n - 1) / 2;
+  StepCost decode_run(const StepBatch& first, std::int64_t steps) override {
+    const double n = static_cast<double>(steps), tokens = first.decodes * first.query_len;
+    const double contexts = n * first.decode_context + tokens * n * (n - 1) / 2;
     return {.time = Seconds(n * (law_.fixed + law_.token * tokens) + law_.context * contexts),
             .flops = Flops(n * tokens),
             .bytes = Bytes(0),
             .launched = Seconds(law_.launched)};
   }
-  std::int64_t steps_within(int decodes, double context, int query_len, Seconds budget, std::int64_t limit) override {
+  std::int64_t steps_within(const StepBatch& batch, Seconds budget, std::int64_t limit) override {
     std::int64_t low = 0, high = limit;  // the first n that does not end before the budget, or the limit
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
-      if (decode_run(decodes, context, query_len, middle).time < budget)
+      if (decode_run(batch, middle).time < budget)
         low = middle + 1;
       else
         high = middle;

@@ -29,8 +29,21 @@ TEST_CASE("front end: requests queue for the intake, then wait the same time eac
 }
 
 TEST_CASE("front end: tokens of other text than plain take another time") {
-  FrontEnd front(engine(2, 10, 5, 0), 0.3);
+  FrontEnd front(engine(2, 10, 5, 0), 1, 0.3);
   CHECK(front.receive(ms(0), 100) == ms(7.3));  // 2 ms + 100 * 3 us, + 5 ms
+}
+
+TEST_CASE("front end: servers share requests and tokens, and one request is no faster for it") {
+  EngineSpec four = engine(2, 10, 5, 1000);
+  four.api_servers = 4;
+  FrontEnd front(four, 8);
+  // A request takes 2 ms + 100 * 10 us = 3 ms of one server, then 5 ms; the four take one every 0.75 ms.
+  CHECK(front.receive(ms(0), 100) == ms(8));
+  CHECK(front.receive(ms(0), 100) == ms(8.75));
+  CHECK(front.busy(8) == ms(2));  // 8 tokens of 1 ms by four servers
+  EngineSpec each = engine(2, 10, 5, 1000);
+  each.api_servers = 0;  // one for each rank
+  CHECK(FrontEnd(each, 8).busy(8) == ms(1));
 }
 
 TEST_CASE("front end: a lagging server delays tokens") {

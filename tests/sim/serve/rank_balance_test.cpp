@@ -8,75 +8,61 @@ using namespace roofcast;
 
 namespace {
 
-/// Two ranks of 100 tokens a step, with one decoding sequence each.
+/// Two ranks with one decoding sequence each.
 struct Ranks {
   Ranks() {
     deployment->sharding.attention_dp = 2;
     deployment->engine.attention_dp_balance = true;
     deployment->engine.prefill_wait_steps = 10;
-    deployment->engine.max_num_batched_tokens = 100;
-    for (const int rank : {0, 1}) {
-      const Slot slot = on_rank(rank);
-      batch.enter(slot);
-      batch.join_decodes(slot);
+    for (RankParts* rank : {&first, &second}) {
+      const Slot slot = fake::add(requests, 10, 50);
+      rank->batch.enter(slot);
+      rank->batch.join_decodes(slot);
     }
   }
-  Slot on_rank(int rank) {
-    const Slot slot = fake::add(requests, 10, 50);
-    requests[slot].rank = static_cast<std::uint16_t>(rank);
-    return slot;
-  }
+  RankBalance balance() const { return {*deployment, true}; }
   std::shared_ptr<Deployment> deployment = fake::deployment(10000);
   RequestTable requests;
-  KvLayout layout{deployment->memory.pooled(), 16, 0};
-  Batch batch{requests, layout, false};
-  RequestQueue queue{requests, QueuePolicy::kFcfs};
-  RankBalance ranks() const { return {*deployment, true, 1, requests, queue, batch}; }
+  fake::LinearPricer pricer;
+  Collector collector{{}, nullptr};
+  TokenDelivery delivery{deployment->engine, 2, 1.0, pricer, collector};
+  RankParts first{deployment, 0, {}, requests, collector, delivery};
+  RankParts second{deployment, 1, {}, requests, collector, delivery};
+  std::vector<const RankParts*> both{&first, &second};
 };
 
 }  // namespace
 
 TEST_CASE("rank balance: prompts are held until every rank has one") {
   Ranks r;
-  const RankBalance ranks = r.ranks();
-  CHECK(ranks.active());
-  CHECK_FALSE(ranks.holds());  // nobody waits
-  r.queue.push(r.on_rank(0));
-  CHECK(ranks.holds());
-  r.queue.push(r.on_rank(1));
-  CHECK_FALSE(ranks.holds());
+  const RankBalance balance = r.balance();
+  CHECK(balance.active());
+  CHECK_FALSE(balance.holds(r.both));  // nobody waits
+  r.first.queue.push(fake::add(r.requests, 10, 50));
+  CHECK(balance.holds(r.both));
+  r.second.queue.push(fake::add(r.requests, 10, 50));
+  CHECK_FALSE(balance.holds(r.both));
+}
+
+TEST_CASE("rank balance: a cache that comes back is no prompt") {
+  Ranks r;
+  r.first.queue.push(fake::add(r.requests, 10, 50));
+  const Slot back = fake::add(r.requests, 10, 50);
+  r.requests[back].remote = true;
+  r.requests[back].base = r.requests[back].target = 10;
+  r.second.queue.push(back);
+  CHECK(r.balance().holds(r.both));
 }
 
 TEST_CASE("rank balance: held prompts run all the same after so many steps") {
   Ranks r;
-  RankBalance ranks = r.ranks();
-  r.queue.push(r.on_rank(0));
-  ranks.advance(7);
-  CHECK(ranks.steps_until_release() == 3);
-  CHECK(ranks.holds());
-  ranks.advance(3);
-  CHECK_FALSE(ranks.holds());
-  ranks.prefilled();  // the wait begins anew
-  CHECK(ranks.holds());
-}
-
-TEST_CASE("rank balance: a request goes to the rank with the fewest") {
-  Ranks r;
-  r.queue.push(r.on_rank(0));
-  const RankBalance ranks = r.ranks();
-  std::vector<int> of_ranks;
-  LiveRequest first, second;
-  ranks.assign(first, of_ranks);
-  ranks.assign(second, of_ranks);
-  CHECK(first.rank == 1);
-  CHECK(second.rank == 0);
-  CHECK(of_ranks == std::vector<int>{3, 2});
-}
-
-TEST_CASE("rank balance: each rank has its own budget, less its decodes and chunks") {
-  Ranks r;
-  const RankBalance ranks = r.ranks();
-  const std::vector<PlannedChunk> chunks{{r.on_rank(0), 30}, {r.on_rank(1), 20}, {r.on_rank(1), 25}};
-  CHECK(ranks.room(chunks) == std::vector<std::int64_t>{100 - 1 - 30, 100 - 1 - 45});
-  CHECK(ranks.fullest_prefill(chunks) == 45);
+  RankBalance balance = r.balance();
+  r.first.queue.push(fake::add(r.requests, 10, 50));
+  balance.advance(7);
+  CHECK(balance.steps_until_release() == 3);
+  CHECK(balance.holds(r.both));
+  balance.advance(3);
+  CHECK_FALSE(balance.holds(r.both));
+  balance.prefilled();  // the wait begins anew
+  CHECK(balance.holds(r.both));
 }

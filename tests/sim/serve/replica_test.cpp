@@ -133,3 +133,105 @@ TEST_CASE("replica: routers see the tokens of the prompts that are here, whether
   CHECK(collector.metrics().preemptions == 1);
   CHECK(replica.outstanding_tokens() == 0);
 }
+
+namespace {
+
+/// A replica of two ranks, event by event.
+struct TwoRanks {
+  explicit TwoRanks(const std::string& scheduler) {
+    deployment->engine.scheduler = scheduler;
+    deployment->engine.max_num_batched_tokens = 100;
+    deployment->sharding.attention_dp = 2;
+    options.transfer_bandwidth = BytesPerSecond(1e4);
+  }
+  Slot add(int prompt, int output) {
+    Request request;
+    request.id = next_id++;
+    request.prompt_tokens = prompt;
+    request.output_tokens = output;
+    const Slot slot = requests.add(request);
+    requests[slot].target = prompt;
+    return slot;
+  }
+  void next_event() {
+    const SimTime now = replica().due();
+    if (replica().busy()) replica().end_run(ended);
+    replica().start_run(now);
+  }
+  Replica& replica() {
+    if (!made) made = std::make_unique<Replica>(deployment, options, pricer, nullptr, requests, collector);
+    return *made;
+  }
+  std::shared_ptr<Deployment> deployment = fake::deployment(1000);
+  fake::Recorder seen;
+  fake::LinearPricer pricer;
+  RequestTable requests;
+  Collector collector{{}, &seen};
+  ReplicaOptions options;
+  std::vector<Replica::Ended> ended;
+  std::unique_ptr<Replica> made;
+  std::int64_t next_id = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ranks: one decodes while the other prefills, where prompts run alone") {
+  TwoRanks t("prefill_first");
+  t.replica().submit(t.add(10, 40), SimTime(0));
+  t.next_event();  // the first rank prefills
+  t.replica().submit(t.add(20, 40), SimTime(0));
+  t.next_event();  // and decodes beside the second one's prompt
+  t.next_event();
+  REQUIRE(t.seen.steps.size() == 2);
+  CHECK(t.seen.steps[1].decodes == 1);
+  CHECK(t.seen.steps[1].prefill_tokens == 20);
+}
+
+TEST_CASE("ranks: each has its own pool, places and budget of tokens") {
+  TwoRanks t("decode_first");
+  t.deployment->engine.max_num_seqs = 1;
+  for (int i = 0; i < 3; ++i) t.replica().submit(t.add(80, 4), SimTime(0));
+  t.next_event();
+  t.next_event();
+  REQUIRE(t.seen.steps.size() == 1);
+  CHECK(t.seen.steps[0].prefill_tokens == 160);  // 80 of each rank's 100
+  CHECK(t.replica().running() == 2);             // the third waits for the first rank's place
+  CHECK(t.replica().queued() == 1);
+  // A request of more than one rank's cache can never run, whatever the two have together.
+  CHECK_FALSE(t.replica().can_serve(t.requests[t.add(900, 200)]));
+  CHECK(t.replica().can_serve(t.requests[t.add(900, 90)]));
+}
+
+TEST_CASE("ranks: requests go to the rank with the fewest, or in turn") {
+  for (const RankChoice choice : {RankChoice::kFewest, RankChoice::kInTurn}) {
+    TwoRanks t("decode_first");
+    t.deployment->engine.rank_choice = choice;
+    const Slot first = t.add(10, 40), second = t.add(10, 1), third = t.add(10, 40);
+    t.replica().submit(first, SimTime(0));
+    t.replica().submit(second, SimTime(0));
+    CHECK(t.requests[first].rank == 0);
+    CHECK(t.requests[second].rank == 1);
+    t.next_event();
+    t.next_event();  // the second has ended
+    t.replica().submit(third, SimTime(0));
+    CHECK(t.requests[third].rank == (choice == RankChoice::kFewest ? 1 : 0));
+  }
+}
+
+TEST_CASE("ranks: caches land side by side, each over its rank's own NIC") {
+  TwoRanks t("decode_first");
+  std::vector<Slot> slots;
+  for (int i = 0; i < 2; ++i) {
+    slots.push_back(t.add(100, 5));
+    t.requests[slots.back()].base = 100;
+    t.requests[slots.back()].produced = 1;
+    t.replica().submit_prefilled(slots.back(), SimTime(0));
+  }
+  t.next_event();
+  REQUIRE(t.seen.transfers.size() == 2);
+  // Seven blocks of 16 tokens, a byte each, at 10 kB/s
+  for (const TransferRecord& transfer : t.seen.transfers) {
+    CHECK(transfer.start == Seconds(0));
+    CHECK(transfer.end.base() == doctest::Approx(0.0112));
+  }
+}

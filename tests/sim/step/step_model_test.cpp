@@ -8,6 +8,7 @@
 #include "hw/kernels/elementwise.h"
 #include "sim/model/recipes.h"
 #include "sim/step/decode_curve.h"
+#include "sim/step/rank_batch.h"
 #include "tests/sim/step/shipped.h"
 
 using namespace roofcast;
@@ -61,7 +62,7 @@ TEST_CASE("kernels of a graph wait for one another unless they are launched ahea
     d->engine.graphs.enabled = graphs;
     StepModel model(d);
     const double one = model.cost(decodes(8, 500)).time.in(kMicrosecond);
-    CHECK(model.decode_run(8, 8 * 500, 1, 4).time.in(kMicrosecond) == doctest::Approx(4 * one).epsilon(1e-3));
+    CHECK(model.decode_run(decodes(8, 500), 4).time.in(kMicrosecond) == doctest::Approx(4 * one).epsilon(1e-3));
     return one;
   };
   const double kernels = step(1, false) - step(0, false);
@@ -102,8 +103,7 @@ TEST_CASE("the scheduler's own work comes before a step, or beside it and shows 
                       .scheduler_sequence_time = sequence_us * kMicrosecond};
     StepModel model(d);
     const double one = model.cost(decodes(sequences, 500)).time.in(kMicrosecond);
-    CHECK(model.decode_run(sequences, sequences * 500.0, 1, 4).time.in(kMicrosecond) ==
-          doctest::Approx(4 * one).epsilon(1e-3));
+    CHECK(model.decode_run(decodes(sequences, 500), 4).time.in(kMicrosecond) == doctest::Approx(4 * one).epsilon(1e-3));
     const StepBreakdown parts = model.breakdown(decodes(sequences, 500));
     CHECK((parts.gpu_time + parts.host_time).in(kMicrosecond) == doctest::Approx(one).epsilon(1e-3));
     return one;
@@ -230,7 +230,8 @@ TEST_CASE("a run of decode steps in closed form equals its steps one by one") {
                 model.cost({.decodes = sequences, .decode_context = context, .query_len = query_len, .prefills = {}});
             seconds += cost.time.base(), flops += cost.flops.base(), bytes += cost.bytes.base();
           }
-          const StepCost run = model.decode_run(sequences, sequences * 1000.0 + 3.0, query_len, steps);
+          const StepCost run = model.decode_run(
+              {.decodes = sequences, .decode_context = sequences * 1000.0 + 3.0, .query_len = query_len}, steps);
           CHECK(run.time.base() == doctest::Approx(seconds).epsilon(1e-9));
           CHECK(run.flops.base() == doctest::Approx(flops).epsilon(1e-9));
           CHECK(run.bytes.base() == doctest::Approx(bytes).epsilon(1e-9));
@@ -248,7 +249,7 @@ TEST_CASE("an eager run pays its launches in closed form too") {
   double seconds = 0, context = 8 * 500.0;
   for (int i = 0; i < 2000; ++i, context += 8)
     seconds += model.time({.decodes = 8, .decode_context = context, .prefills = {}}).base();
-  CHECK(model.decode_run(8, 8 * 500.0, 1, 2000).time.base() == doctest::Approx(seconds).epsilon(1e-9));
+  CHECK(model.decode_run(decodes(8, 500), 2000).time.base() == doctest::Approx(seconds).epsilon(1e-9));
 }
 
 TEST_CASE("an eager step is never faster than its launches and what launching a step takes") {
@@ -461,25 +462,66 @@ TEST_CASE("the fullest attention-DP rank sets a step's prefill") {
   d->sharding.attention_dp = d->sharding.ep = 4;
   StepModel model(d);
   const std::vector<PrefillChunk> chunks(4, {.tokens = 1000, .context_before = 0, .last = true});
-  const auto time = [&](double fullest) {
-    return model
-        .time({.decodes = 0, .decode_context = 0, .query_len = 1, .prefills = chunks, .rank_prefill_tokens = fullest})
-        .base();
+  const auto time = [&](std::vector<RankLoad> ranks) {
+    return model.time({.decodes = 0, .decode_context = 0, .prefills = chunks, .ranks = ranks}).base();
   };
-  CHECK(time(1000) == time(0));
-  CHECK(time(4000) > 1.4 * time(0));
+  CHECK(time({{.prefills = 1}, {.prefills = 1}, {.prefills = 1}, {.prefills = 1}}) == time({}));
+  CHECK(time({{.prefills = 4}, {}, {}, {}}) > 1.4 * time({}));
+}
+
+TEST_CASE("the slowest attention-DP rank sets a decode step, and equal ranks are as an even spread") {
+  auto d = deploy("deepseek-v3", "b200-sxm");
+  d->sharding.attention_dp = d->sharding.ep = 4;
+  StepModel model(d);
+  const auto step = [&](std::vector<RankLoad> ranks) {
+    StepBatch batch{.decodes = 0, .decode_context = 0, .ranks = ranks};
+    for (const RankLoad& rank : ranks) batch.decodes += rank.decodes, batch.decode_context += rank.decode_context;
+    CHECK(model.decode_run(batch, 1).time.base() == doctest::Approx(model.time(batch).base()).epsilon(1e-12));
+    return model.time(batch);
+  };
+  const RankLoad each{.decodes = 64, .decode_context = 64 * 2000.0},
+      longer{.decodes = 64, .decode_context = 64 * 8000.0};
+  CHECK(step({each, each, each, each}) == model.time(decodes(4 * 64, 2000)));
+  // One rank with longer contexts is as slow as four of them; one with no sequences does not help the others.
+  CHECK(step({each, longer, each, each}) == model.time(decodes(4 * 64, 8000)));
+  CHECK(step({each, each, each, each}) >= step({each, each, each, {}}));
+  CHECK(step({each, each, each, {}}) > model.time(decodes(3 * 16, 2000)));
+}
+
+TEST_CASE("the rank with the largest caches stays the slowest until one with more sequences has caught up") {
+  // 900 tokens behind, and 9 more a step: after 100 steps.
+  const std::vector<RankLoad> ranks{{.decodes = 1, .decode_context = 1000}, {.decodes = 10, .decode_context = 100}};
+  CHECK(fullest_cache(ranks) == 0);
+  CHECK(steps_to_other_rank(ranks, 1, 100000) == 100);
+  CHECK(steps_to_other_rank(ranks, 3, 100000) == 34);  // 27 a step
+  CHECK(steps_to_other_rank(ranks, 1, 7) == 7);
+  CHECK(steps_to_other_rank({}, 1, 7) == 7);
+}
+
+TEST_CASE("prompts on one rank: the others launch their decodes, too, as they do in the engines") {
+  auto d = deploy("deepseek-v3", "b200-sxm");
+  d->sharding.attention_dp = d->sharding.ep = 2;
+  d->engine.graphs.prefill_tokens = 0;
+  d->engine.host.launch_time = Seconds(1e-3);
+  const std::vector<PrefillChunk> prompt(1, {.tokens = 100});
+  const std::vector<RankLoad> ranks{{.prefills = 1}, {.decodes = 8, .decode_context = 8 * 500.0}};
+  StepModel model(d);
+  const StepCost cost = model.cost({.decodes = 8, .decode_context = 8 * 500.0, .prefills = prompt, .ranks = ranks});
+  CHECK(cost.launched > Seconds(0));
+  CHECK(cost.time >= cost.launched);
+  CHECK(model.cost(decodes(16, 500)).launched == Seconds(0));
 }
 
 TEST_CASE("steps_within counts the steps that begin before the budget is spent") {
   StepModel model(deploy("llama-3.1-8b", "h100-sxm"));
-  const double context = 16 * 1024.0;
+  const StepBatch batch = decodes(16, 1024);
   for (const double budget_ms : {0.0, 0.001, 5.0, 50.0, 500.0}) {
-    const std::int64_t n = model.steps_within(16, context, 1, Seconds(budget_ms * 1e-3), 10000);
+    const std::int64_t n = model.steps_within(batch, Seconds(budget_ms * 1e-3), 10000);
     CHECK(n >= 1);
-    if (n > 1) CHECK(model.decode_run(16, context, 1, n - 1).time < Seconds(budget_ms * 1e-3));
-    if (budget_ms > 0) CHECK(model.decode_run(16, context, 1, n).time >= Seconds(budget_ms * 1e-3));
+    if (n > 1) CHECK(model.decode_run(batch, n - 1).time < Seconds(budget_ms * 1e-3));
+    if (budget_ms > 0) CHECK(model.decode_run(batch, n).time >= Seconds(budget_ms * 1e-3));
   }
-  CHECK(model.steps_within(16, context, 1, Seconds(1e6), 17) == 17);
+  CHECK(model.steps_within(batch, Seconds(1e6), 17) == 17);
 }
 
 TEST_CASE("a mixed step shares its GEMMs") {

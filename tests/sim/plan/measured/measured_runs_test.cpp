@@ -530,7 +530,7 @@ TEST_CASE("measured runs: a slower host takes longer over its part of a step") {
                                                               {"metric", "tpot_ms"}}))
                                                .deployment);
     d->gpu.node.host_speed = speed;
-    return StepModel(d).decode_run(1, 128, 1, 1).time.base();
+    return StepModel(d).decode_run({.decodes = 1, .decode_context = 128}, 1).time.base();
   };
   CHECK(of(0.5) == doctest::Approx(2 * of(1.0)));  // eager: the host sets the pace
 }

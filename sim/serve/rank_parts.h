@@ -1,39 +1,40 @@
 #pragma once
-// What a replica is made of, for the parts that need several others.
+// One attention-DP rank of a replica: its own scheduler, running sequences, queue, caches and NIC. A replica without
+// attention-DP is one rank.
 
 #include <memory>
 
 #include "sim/serve/batch.h"
 #include "sim/serve/cache_link.h"
 #include "sim/serve/kv_account.h"
-#include "sim/serve/rank_balance.h"
 #include "sim/serve/replica_options.h"
 #include "sim/serve/request_queue.h"
 #include "sim/serve/token_delivery.h"
 
 namespace roofcast {
 
-struct ReplicaParts {
-  ReplicaParts(std::shared_ptr<const Deployment> served, const ReplicaOptions& replica_options, StepPricer& pricer,
-               RequestTable& table, Collector& gathered)
+struct RankParts {
+  RankParts(std::shared_ptr<const Deployment> served, int rank, const ReplicaOptions& replica_options,
+            RequestTable& table, Collector& gathered, TokenDelivery& replica_delivery)
       : deployment(std::move(served)),
         engine(deployment->engine),
+        index(rank),
         options(replica_options),
         scheduler(options.scheduler != nullptr ? options.scheduler() : make_scheduler(engine.scheduler)),
         requests(table),
         collector(gathered),
         query_len(options.speculation.query_len()),
-        places(std::max(1, deployment->seats())),
+        places(std::max(1, deployment->seats() / deployment->sharding.attention_dp)),
         kv(*deployment, requests),
         batch(requests, kv.layout(), options.speculation.active()),
         queue(requests, options.policy),
-        ranks(*deployment, scheduler->continuous(), query_len, requests, queue, batch),
         link(options.transfer_bandwidth, options.transfer_latency),
-        delivery(engine, options.prompt_text, query_len, pricer, collector) {}
-  ReplicaParts(const ReplicaParts&) = delete;
+        delivery(replica_delivery) {}
+  RankParts(const RankParts&) = delete;
 
   std::shared_ptr<const Deployment> deployment;
   const EngineSpec& engine;
+  int index;
   ReplicaOptions options;
   std::unique_ptr<Scheduler> scheduler;
   RequestTable& requests;
@@ -44,9 +45,10 @@ struct ReplicaParts {
   KvAccount kv;
   Batch batch;
   RequestQueue queue;
-  RankBalance ranks;
   CacheLink link;
-  TokenDelivery delivery;
+  TokenDelivery& delivery;  ///< of all ranks
+
+  int outstanding() const { return static_cast<int>(queue.size()) + batch.running(); }
 };
 
 }  // namespace roofcast
