@@ -11,6 +11,7 @@
 #include "reports/estimate_report.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/idle_settings.h"
+#include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
@@ -56,6 +57,7 @@ int run_estimate(std::span<const std::string> arguments) {
   const Scenario scenario = read_scenario(tree, options.fidelity());
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
+  if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write_report(estimate_report(e, *scenario.deployment, options.format()));

@@ -14,6 +14,7 @@
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/idle_settings.h"
+#include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/what_fits.h"
 
@@ -133,6 +134,7 @@ int run_simulate(std::span<const std::string> arguments) {
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
+  if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
   std::unique_ptr<RequestWriter> writer;

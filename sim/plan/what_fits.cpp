@@ -8,6 +8,8 @@
 namespace roofcast {
 namespace {
 
+constexpr double kUsualShare = 0.85;  ///< as SGLang is launched where its own choice leaves too little
+
 bool fits(const Deployment& d) {
   try {
     check_sharding(d.model, d.sharding, {});
@@ -35,6 +37,11 @@ std::string what_would_fit(const Deployment& deployment) {
     if (!fits(narrower)) continue;
     changes.push_back(fmt::format("--weights {}", name_of(weights)));
     break;
+  }
+  if (deployment.engine.memory_rule == MemoryRule::kStaticShare && deployment.engine.gpu_memory_utilization <= 0) {
+    Deployment more = deployment;
+    more.engine.gpu_memory_utilization = kUsualShare;
+    if (fits(more)) changes.push_back(fmt::format("--set engine.gpu_memory_utilization={}", kUsualShare));
   }
   return changes.empty() ? std::string() : fmt::format("; {} would fit", join(changes, " or "));
 }

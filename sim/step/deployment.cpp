@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,6 +26,11 @@ double static_share(const Deployment& d) {
   if (copies > 1) reserve_mib += copies * graphs * (graphs > 300 ? 4.5 : 3.0);
   if (gib > 60.0) reserve_mib = std::max(reserve_mib, 10.0 * 1024.0);
   return std::max(0.0, 1.0 - reserve_mib / (1024.0 * gib));
+}
+
+/// The fraction of the engine's memory rule.
+double share_of(const Deployment& d) {
+  return d.engine.gpu_memory_utilization > 0 ? d.engine.gpu_memory_utilization : static_share(d);
 }
 
 /// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
@@ -172,6 +179,33 @@ double MemoryPlan::max_context(double block) const {
   return low;
 }
 
+/// What is more than there is, term by term; with as many digits as it takes to see that.
+std::string memory_sum(const MemoryPlan& plan, const Deployment& d, double share) {
+  std::vector<std::pair<std::string, Bytes>> terms{{"weights", plan.weights}};
+  const EngineSpec& e = d.engine;
+  const Bytes reserved = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();
+  const bool set_apart =
+      e.memory_rule == MemoryRule::kStaticShare &&
+      (plan.capacity - reserved) * share - plan.weights <= plan.capacity - reserved - plan.weights - plan.activations;
+  if (d.fidelity != Fidelity::kIdeal) {
+    if (!set_apart) terms.emplace_back("activations", plan.activations);
+    terms.emplace_back("reserved", reserved);
+    if (set_apart)
+      terms.emplace_back(fmt::format("{} outside its static share of {:.3f}", e.name, share),
+                         (plan.capacity - reserved) * (1.0 - share));
+    if (e.memory_rule == MemoryRule::kShareOfTotal)
+      terms.emplace_back(fmt::format("left free by gpu_memory_utilization {}", share), plan.capacity * (1.0 - share));
+  }
+  Bytes sum{};
+  for (const auto& [name, bytes] : terms) sum += bytes;
+  int digits = 1;
+  const auto text = [&](Bytes b) { return fmt::format("{:.{}f} GB", b.in(kGigabyte), digits); };
+  while (digits < 6 && text(sum) == text(plan.capacity)) ++digits;
+  std::string out;
+  for (const auto& [name, bytes] : terms) out += fmt::format("{}{} {}", out.empty() ? "" : " + ", name, text(bytes));
+  return fmt::format("{} = {} a GPU, of {}", out, text(sum), text(plan.capacity));
+}
+
 /// vLLM takes its fraction of the whole memory and subtracts what is in use; SGLang takes its fraction of what is free
 /// before the weights are loaded, and subtracts these alone, for the rest is the activations' (model_runner.py,
 /// profile_max_num_token); TensorRT-LLM takes its fraction of what is free once the model is loaded. The ideal plan is
@@ -191,7 +225,7 @@ MemoryPlan plan_memory(const Deployment& d) {
     plan.activations = d.activations(d.engine.max_num_batched_tokens,
                                      std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
-    const double given = d.engine.gpu_memory_utilization, share = given > 0 ? given : static_share(d);
+    const double share = share_of(d);
     switch (d.engine.memory_rule) {
       case MemoryRule::kShareOfTotal:
         plan.cache = plan.capacity * share - used;
@@ -206,11 +240,8 @@ MemoryPlan plan_memory(const Deployment& d) {
     plan.set_states_apart(d.engine);
   }
   if (plan.cache <= Bytes(0)) {
-    const Bytes reserve = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();
-    plan.infeasible = Infeasible{fmt::format(
-        "{} does not fit {}: weights {:.1f} GB, activations {:.1f} GB and {:.1f} GB reserved a GPU, of {:.1f} GB",
-        d.model.name, d.gpu.name, plan.weights.in(kGigabyte), plan.activations.in(kGigabyte), reserve.in(kGigabyte),
-        plan.capacity.in(kGigabyte))};
+    plan.infeasible =
+        Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(plan, d, share_of(d)))};
   }
   return plan;
 }

@@ -237,3 +237,30 @@ TEST_CASE("what does not fit says how many bytes are missing") {
   CHECK(plan.infeasible->reason.find("weights 141.1 GB") != std::string::npos);
   CHECK(plan.infeasible->reason.find("of 85.0 GB") != std::string::npos);
 }
+
+TEST_CASE("what does not fit adds up to more than there is") {
+  const auto check = [](const Deployment& d, const std::string& term) {
+    const MemoryPlan plan = plan_memory(d);
+    REQUIRE(plan.infeasible.has_value());
+    const std::string& reason = plan.infeasible->reason;
+    CAPTURE(reason);
+    CHECK(reason.find(term) != std::string::npos);
+    double sum = 0, terms = 0;
+    for (std::size_t at = reason.find(": ") + 2; at < reason.find(" = "); at = reason.find(" + ", at) + 3) {
+      const std::size_t unit = reason.find(" GB", at);
+      terms += std::stod(reason.substr(reason.rfind(' ', unit - 1) + 1));
+      if (reason.find(" + ", at) == std::string::npos) break;
+    }
+    sum = std::stod(reason.substr(reason.find(" = ") + 3));
+    CHECK(terms == doctest::Approx(sum).epsilon(0.005));
+    CHECK(sum > std::stod(reason.substr(reason.find(", of ") + 5)));
+  };
+  Deployment d = llama_8b("vllm");
+  d.model = parse_model(load_named("models", "llama-3.1-70b", {}));
+  d.precision = d.model.precision;
+  check(d, "left free by gpu_memory_utilization");
+  // A rank of SGLang leaves 4.5 MiB a captured sequence for each of 64 ranks: 64 x 512 x 4.5 MiB = 155 GB of 85.
+  Deployment wide = llama_8b("sglang");
+  wide.sharding.attention_dp = 64;
+  check(wide, "outside its static share of");
+}
