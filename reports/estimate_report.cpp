@@ -134,6 +134,21 @@ std::string ranged(Seconds value, const Interval& interval, bool ideal) {
                      human_time(interval.high.base()));
 }
 
+/// What `simulate` finds for as many users; the difference to a batch that only decodes is the prompts between.
+std::string steady_line(const SteadyLoad& steady) {
+  std::string out = fmt::format("{} output tokens/s and TPOT {} with prompts between, as simulate has it",
+                                significant(steady.output_tokens_per_s), human_time(steady.tpot.base()));
+  if (steady.front_end_share >= 1.0) out += "; the front end binds (engine.api_servers)";
+  return out;
+}
+
+std::string balance_line(const ExpertBalance& b, const Sharding& s) {
+  const std::string fullest =
+      fmt::format("the fullest of {} GPUs gets {:.2f} x the mean in a decode step", s.ep, b.placed);
+  if (s.expert_copies() == 0) return fullest;
+  return fmt::format("{}, {:.2f} x without the {} redundant experts", fullest, b.as_drawn, s.expert_copies());
+}
+
 ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   const bool ideal = d.fidelity == Fidelity::kIdeal;
   const EstimateMemory& m = e.memory;
@@ -151,9 +166,11 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   line("request latency", human_time(e.request_latency.base()));
   line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
                                       significant(e.request_tokens_per_s)));
+  if (e.steady) line("under steady load", steady_line(*e.steady));
   line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
   if (e.speculation) line("speculation", speculation_line(*e.speculation));
+  if (e.expert_balance) line("experts", balance_line(*e.expert_balance, d.sharding));
   line("memory of a GPU",
        fmt::format("weights {}, KV cache {} ({} a token), activations {}, of {}{}", human_bytes(m.weights.base()),
                    human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
@@ -191,6 +208,16 @@ Json to_json(const Estimate& e, const Deployment& d) {
   out["output_tokens_per_s"] = e.output_tokens_per_s;
   out["request_output_tokens_per_s"] = e.request_tokens_per_s;
   if (e.speculation) out["speculation"] = speculation_json(*e.speculation);
+  if (e.steady) {
+    out["steady"] = {{"tpot_ms", e.steady->tpot.in(kMillisecond)},
+                     {"output_tokens_per_s", e.steady->output_tokens_per_s},
+                     {"front_end_utilization", e.steady->front_end_share}};
+  }
+  if (e.expert_balance) {
+    out["expert_balance"] = {{"fullest_over_mean", e.expert_balance->placed},
+                             {"without_redundant_experts", e.expert_balance->as_drawn},
+                             {"redundant_experts", d.sharding.expert_copies()}};
+  }
   Json operators = Json::array();
   operators_json(operators, "prefill", e.prefill);
   operators_json(operators, "decode", e.decode);

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "hw/kernels/moe.h"
+#include "sim/model/feed_forward_model.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/steady_load.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
 
@@ -137,6 +140,22 @@ Seconds through_front_end(const HostCosts& host, const EstimateRequest& r, Secon
   return host.request_latency + intake + each + std::max(intake, each) * (r.batch - 1.0);
 }
 
+std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateRequest& r) {
+  if (d.sharding.ep <= 1) return std::nullopt;
+  Routing routing = d.routing;
+  const double tokens = static_cast<double>(r.batch) * r.speculation.query_len();
+  for (const LayerKind& kind : d.model.layers) {
+    const FeedForwardFacts facts = facts_of(kind.feed_forward);
+    if (facts.experts <= 0) continue;
+    const auto fullest = [&] { return fullest_rank_load(tokens, facts.top_k, facts.experts, d.sharding.ep, routing); };
+    ExpertBalance balance{.as_drawn = fullest()};
+    routing.redundant = d.sharding.expert_copies();
+    balance.placed = fullest();
+    return balance;
+  }
+  return std::nullopt;
+}
+
 /// The decode step, and the mean time of a token over the output.
 void add_decode(StepModel& model, Estimate& e, int context) {
   const EstimateRequest& r = e.request;
@@ -144,9 +163,11 @@ void add_decode(StepModel& model, Estimate& e, int context) {
   if (model.deployment().engine.kv_cache) {
     e.decode =
         model.breakdown({.decodes = r.batch, .decode_context = static_cast<double>(context) * r.batch, .prefills = {}});
-    e.tpot = r.context ? e.decode.time
-                       : model.decode_run({.decodes = r.batch, .decode_context = (r.prompt_tokens + 1.0) * r.batch}, gaps).time /
-                             static_cast<double>(gaps);
+    e.tpot =
+        r.context
+            ? e.decode.time
+            : model.decode_run({.decodes = r.batch, .decode_context = (r.prompt_tokens + 1.0) * r.batch}, gaps).time /
+                  static_cast<double>(gaps);
   } else {
     const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch), PrefillChunk{context, 0, true});
     e.decode = model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
@@ -225,6 +246,8 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
   e.tpot_interval =
       interval_of(e.tpot, together(kernel_spread(relative_spread(e.decode, d, e.decode.time)), system.tpot));
+  e.expert_balance = balance_of(d, r);
+  e.steady = steady_load(model, r);
   const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();

@@ -30,6 +30,20 @@ struct EstimateMemory {
   std::string reason;  ///< why it does not fit
 };
 
+/// Tokens of the GPU whose experts get most in a decode step, over the mean of all.
+struct ExpertBalance {
+  double as_drawn = 1;  ///< every expert once, wherever it came to lie
+  double placed = 1;    ///< with the copies and the placement of the deployment
+};
+
+/// As many users as the batch has sequences, each of whom sends such a request when the one before has ended: prompts
+/// run between the decode steps of others, or beside them.
+struct SteadyLoad {
+  Seconds tpot{};
+  double output_tokens_per_s = 0;  ///< of all replicas
+  double front_end_share = 0;      ///< of the time for which the front end sends tokens; 1: it binds
+};
+
 struct EstimateCost {
   double usd_per_hour = 0;  ///< all GPUs
   /// The bill of whole requests, split as the steps' time is.
@@ -46,9 +60,11 @@ struct Estimate {
   Seconds ttft{}, tpot{}, request_latency{};
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
-      speculation;                  ///< tpot and decode then hold its rounds: drafts and the verifying step
-  double output_tokens_per_s = 0;   ///< of all replicas, while decoding at the step above
-  double request_tokens_per_s = 0;  ///< output tokens over the whole latency, prefill included
+      speculation;                              ///< tpot and decode then hold its rounds: drafts and the verifying step
+  std::optional<SteadyLoad> steady;  ///< not without a cache, with speculation or of more than fits at a time
+  std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
+  double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
+  double request_tokens_per_s = 0;              ///< output tokens over the whole latency, prefill included
   EstimateCost cost;
 };
 

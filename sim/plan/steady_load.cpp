@@ -1,0 +1,99 @@
+#include "sim/plan/steady_load.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "sim/serve/scheduler.h"
+
+namespace roofcast {
+namespace {
+
+/// Whether prompts run in steps of their own: engines that put them first do so.
+bool prompts_alone(const EngineSpec& engine) {
+  return engine.scheduler == "prefill_first" || engine.scheduler == "prefill_no_evict";
+}
+
+struct Users {
+  double users, ranks, prompt, output, budget, chunks;
+};
+
+/// A step in which `decodes` sequences decode and `prefilling` ranks have `tokens` of prompts each.
+Seconds mixed_step(StepModel& model, const Users& u, double decodes, double prefilling, double tokens, bool alone) {
+  const auto ranks = static_cast<std::size_t>(u.ranks);
+  const std::size_t with = std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(prefilling)), 1, ranks);
+  const double each = std::max(1.0, tokens), chunk = std::min(u.prompt, u.budget);
+  const auto pieces = static_cast<int>(std::max(1.0, std::round(each / chunk)));
+  const int before = static_cast<int>((u.chunks - 1) / 2 * u.budget);
+  const PrefillChunk piece{.tokens = static_cast<int>(std::max(1.0, std::round(each / pieces))),
+                           .context_before = before,
+                           .last = u.chunks <= 1};
+  std::vector<PrefillChunk> prefills(with * static_cast<std::size_t>(pieces), piece);
+  const double context = u.prompt + u.output / 2;
+  std::vector<RankLoad> loads(ranks);
+  int all = 0;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const bool prefills_here = i < with;
+    const double own = prefills_here && alone ? 0.0 : decodes / u.ranks;
+    loads[i].decodes = static_cast<int>(std::lround(own));
+    loads[i].decode_context = loads[i].decodes * context;
+    loads[i].prefills = prefills_here ? pieces : 0;
+    all += loads[i].decodes;
+  }
+  StepBatch batch{.decodes = all, .decode_context = all * context, .prefills = prefills};
+  if (ranks > 1) batch.ranks = loads;
+  return model.time(batch);
+}
+
+Seconds decode_step(StepModel& model, const Users& u, double decodes) {
+  const int whole = std::max(1, static_cast<int>(std::lround(decodes)));
+  return model.time({.decodes = whole, .decode_context = whole * (u.prompt + u.output / 2)});
+}
+
+}  // namespace
+
+std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r) {
+  const Deployment& d = model.deployment();
+  const EngineSpec& e = d.engine;
+  const double ranks = d.sharding.attention_dp, n = r.batch / ranks, o = r.output_tokens;
+  const double length = r.prompt_tokens + o, room = d.memory.max_batch(length, e.block_size) * ranks;
+  if (d.fidelity == Fidelity::kIdeal || d.memory.infeasible || r.speculation.active() || !e.kv_cache ||
+      r.batch > room || r.batch > d.seats() || r.output_tokens < 2 || !make_scheduler(e.scheduler)->continuous()) {
+    return std::nullopt;
+  }
+  const double budget =
+      e.chunked_prefill ? e.max_num_batched_tokens : std::max(e.max_num_batched_tokens, r.prompt_tokens);
+  const Users u{.users = static_cast<double>(r.batch),
+                .ranks = ranks,
+                .prompt = static_cast<double>(r.prompt_tokens),
+                .output = o,
+                .budget = budget,
+                .chunks = std::ceil(r.prompt_tokens / budget)};
+  const bool alone = prompts_alone(e);
+  const HostCosts& host = e.host;
+  const double outside = (host.request_time + host.request_latency + host.prompt_token_time * u.prompt).base();
+  double busy = 1, cycle = 0, first = 0, steps = 0;
+  for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
+    const double here = n * busy, chunks = here * u.chunks;
+    steps = alone ? o - 1 + chunks : std::max(o - 1 + u.chunks, here * u.prompt / budget);
+    const double chance = alone ? std::min(1.0, chunks / steps) : 1 - std::exp(-chunks / steps);  // of one rank
+    const double any = 1 - std::pow(1 - chance, ranks);
+    const double tokens = std::min(budget, here * u.prompt / (steps * chance));
+    const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
+    const Seconds mixed = mixed_step(model, u, decodes, ranks * chance / any, tokens, alone),
+                  plain = decode_step(model, u, decodes);
+    cycle = steps * (any * mixed.base() + (1 - any) * plain.base());
+    first = u.chunks * mixed.base();
+    busy = cycle / (cycle + outside);
+  }
+  const double most = host.token_time.base() > 0
+                          ? e.front_ends(d.sharding) * std::max(1, e.postprocess_workers) / host.token_time.base()
+                          : std::numeric_limits<double>::infinity();
+  const double free = u.users * o / (cycle + outside), rate = std::min(free, most);
+  const double tpot = alone ? (cycle - first) / (o - 1) : cycle / steps;
+  return SteadyLoad{
+      .tpot = Seconds(tpot * free / rate), .output_tokens_per_s = r.replicas * rate, .front_end_share = rate / most};
+}
+
+}  // namespace roofcast

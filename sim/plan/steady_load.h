@@ -1,0 +1,20 @@
+#pragma once
+#include "sim/plan/estimate.h"
+
+namespace roofcast {
+
+/// What a closed loop of as many users as `request.batch` settles at, in closed form; nothing where the engine cannot
+/// run all of them at a time, batches statically, has no cache, or where speculation is at work. Prompts are taken to
+/// come independently of each other, one when an answer has ended.
+///
+/// A request of o tokens takes part in o - 1 decode steps and has k = ceil(prompt / budget) steps with a chunk of its
+/// prompt. N users on R ranks, n = N / R each:
+///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps, n k chunks of each rank among them
+///   prompts alone:          S = o - 1 + n k, for a rank decodes nothing while it prefills
+///   g = 1 - exp(-n k / S), prompts alone n k / S, is the share of a rank's steps that hold a chunk
+///   f = 1 - (1 - g)^R of the steps hold one on some rank and take t_mixed, the others t
+///   cycle C = S (f t_mixed + (1 - f) t);  tokens/s = N o / (C + what the front end takes)
+/// at most what the front end's servers can send.
+std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& request);
+
+}  // namespace roofcast
