@@ -51,6 +51,13 @@ Seconds decode_step(StepModel& model, const Users& u, double decodes) {
   return model.time({.decodes = whole, .decode_context = whole * (u.prompt + u.output / 2)});
 }
 
+/// S = decodes + S (1 - exp(-chunks / S)): a rank decodes in all steps but those that hold one chunk or more.
+double steps_with_prompts(double decodes, double chunks) {
+  double steps = decodes + chunks;
+  for (int i = 0; i < 200; ++i) steps = decodes + steps * (1 - std::exp(-chunks / steps));
+  return steps;
+}
+
 }  // namespace
 
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r) {
@@ -76,8 +83,10 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   double busy = 1, cycle = 0, first = 0, steps = 0;
   for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy, chunks = here * u.chunks;
-    steps = alone ? o - 1 + chunks : std::max(o - 1 + u.chunks, here * u.prompt / budget);
-    const double chance = alone ? std::min(1.0, chunks / steps) : 1 - std::exp(-chunks / steps);  // of one rank
+    const double decoding = alone ? o - 1 : o - 1 + u.chunks;
+    steps = std::max(decoding, here * u.prompt / budget + (alone ? o - 1 : 0.0));
+    if (alone) steps = std::max(steps, steps_with_prompts(o - 1, chunks));
+    const double chance = 1 - std::exp(-chunks / steps);  // that a step of a rank holds a chunk
     const double any = 1 - std::pow(1 - chance, ranks);
     const double tokens = std::min(budget, here * u.prompt / (steps * chance));
     const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);

@@ -9,10 +9,10 @@ namespace roofcast {
 ///
 /// A request of o tokens takes part in o - 1 decode steps and has k = ceil(prompt / budget) steps with a chunk of its
 /// prompt. N users on R ranks, n = N / R each:
-///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps, n k chunks of each rank among them
-///   prompts alone:          S = o - 1 + n k, for a rank decodes nothing while it prefills
-///   g = 1 - exp(-n k / S), prompts alone n k / S, is the share of a rank's steps that hold a chunk
-///   f = 1 - (1 - g)^R of the steps hold one on some rank and take t_mixed, the others t
+///   g = 1 - exp(-n k / S) is the share of a rank's steps that hold a chunk, or several
+///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps
+///   prompts alone:          S = o - 1 + g S, at least o - 1 + n prompt / budget: a rank that prefills decodes nothing
+///   f = 1 - (1 - g)^R of the steps hold a chunk of some rank and take t_mixed, the others t
 ///   cycle C = S (f t_mixed + (1 - f) t);  tokens/s = N o / (C + what the front end takes)
 /// at most what the front end's servers can send.
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& request);

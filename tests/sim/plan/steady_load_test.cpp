@@ -1,0 +1,85 @@
+#include "sim/plan/steady_load.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "sim/plan/scenario.h"
+
+using namespace roofcast;
+
+namespace {
+
+template <class T>
+T one_of(Random& random, std::initializer_list<T> values) {
+  return values.begin()[random.uniform_integer(0, static_cast<std::int64_t>(values.size()) - 1)];
+}
+
+struct Drawn {
+  std::string text;
+  int users, prompt, output;
+};
+
+/// Users whose outputs differ, so that their requests do not stay in lockstep.
+Drawn draw(const std::string& engine, std::uint64_t seed) {
+  Random random(seed);
+  Drawn drawn{.text = "",
+              .users = one_of(random, {8, 32, 128}),
+              .prompt = one_of(random, {200, 1000, 3000}),
+              .output = one_of(random, {200, 500, 1500})};
+  const std::string machine = one_of<std::string>(
+      random, {"model: llama-3.1-8b\ngpu: h100-sxm\n", "model: llama-3.1-70b\ngpu: h200-sxm\nparallelism: {tp: 4}\n",
+               "model: gpt-oss-120b\ngpu: b200-sxm\n",
+               "model: deepseek-v3\ngpu: b200-sxm\nparallelism: {attention_dp: 8, ep: 8}\n"});
+  drawn.text = fmt::format(
+      "{}engine: {}\nworkload:\n  arrivals: {{process: closed_loop, concurrency: {}}}\n  prompt_tokens: {}\n"
+      "  output_tokens: {{distribution: uniform, min: {}, max: {}}}\n  requests: {}\n  warmup_requests: {}\n",
+      machine, engine, drawn.users, drawn.prompt, drawn.output / 10, drawn.output * 19 / 10, 8 * drawn.users + 100,
+      4 * drawn.users);
+  return drawn;
+}
+
+struct Difference {
+  double tpot, throughput;
+};
+
+/// Of the closed form to the simulation; nothing where the engine cannot run so many at a time.
+std::optional<Difference> difference(const Drawn& drawn) {
+  const Scenario s = read_scenario(parse_config_text(drawn.text, "steady.yaml"), Fidelity::kCalibrated);
+  StepModel model(s.deployment);
+  const EstimateRequest request{.batch = drawn.users, .prompt_tokens = drawn.prompt, .output_tokens = drawn.output};
+  const std::optional<SteadyLoad> steady = steady_load(model, request);
+  if (!steady) return std::nullopt;
+  const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+  return Difference{steady->tpot.in(kMillisecond) / m.tpot_ms.mean() - 1,
+                    steady->output_tokens_per_s / (m.output_tokens / m.duration.base()) - 1};
+}
+
+}  // namespace
+
+TEST_CASE("a steady load: the closed form and the simulation agree within 15 %") {
+  int compared = 0;
+  for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy"}) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      const Drawn drawn = draw(engine, seed);
+      CAPTURE(drawn.text);
+      const std::optional<Difference> d = difference(drawn);
+      if (!d) continue;
+      ++compared;
+      CHECK(std::abs(d->tpot) < 0.15);
+      CHECK(std::abs(d->throughput) < 0.15);
+    }
+  }
+  CHECK(compared >= 30);
+}
+
+TEST_CASE("a steady load: a front end that sends fewer tokens than the GPUs compute binds") {
+  Drawn drawn = draw("{name: trtllm, host: {token_time: 1 ms}}", 1);
+  const Scenario s = read_scenario(parse_config_text(drawn.text, "steady.yaml"), Fidelity::kCalibrated);
+  StepModel model(s.deployment);
+  const EstimateRequest request{.batch = 64, .prompt_tokens = 500, .output_tokens = 500};
+  const std::optional<SteadyLoad> steady = steady_load(model, request);
+  REQUIRE(steady);
+  CHECK(steady->front_end_share == 1.0);
+  CHECK(steady->output_tokens_per_s == doctest::Approx(1000));
+}
