@@ -278,7 +278,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
                       fmt::format("a {} must be a name, or a map with a 'name' and what it changes", word));
   }
   const ConfigTree* name = value->find("name");
-  if (name == nullptr) return value;
+  if (name == nullptr || value->find("base") != nullptr) return value;  // a document of its own
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }

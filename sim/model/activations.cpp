@@ -41,6 +41,12 @@ Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const
   return Bytes(stream + kept + std::max(block, logits));
 }
 
+Bytes score_bytes(const ModelSpec& model, const Sharding& sharding, double queries, double context) {
+  double heads = 0;
+  for (const LayerKind& kind : model.layers) heads = std::max(heads, model_of(kind.mixer)->scoring_heads(sharding));
+  return Bytes(heads * queries * context * kHalf);
+}
+
 Bytes compiled_activation_bytes(const ModelSpec& model, const Sharding& sharding, double tokens, double logit_rows) {
   double block = 0, workspace = 0;
   for (const LayerKind& kind : model.layers) {

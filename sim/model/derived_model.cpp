@@ -73,8 +73,8 @@ ConfigTree derive_model(const ConfigTree& tree) {
   if (tree->find("base") == nullptr) return tree;
   ConfigReader in(tree, "a derived model");
   const Mark mark = in.mark_of("base");
-  const std::string name = in.text("name");
   const std::string base = in.text("base");
+  const std::string name = in.text("name", base + (in.has("prune") ? "-pruned" : "-distilled"));
   if (base == name) in.fail("base", fmt::format("'{}' is made from itself", name));
   in.ignore("source");
   in.ignore("hugging_face");

@@ -247,6 +247,7 @@ LayerKind make_layer(Mixer mixer, FeedForward feed_forward, const Traits& traits
 std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   const std::size_t n = static_cast<std::size_t>(layers);
   const double window = in.number({"sliding_window", "sliding_window_size", "attention_chunk_size"}, 0);
+  const Names period{"sliding_window_pattern", "_sliding_window_pattern"};
   std::vector<double> windows(n, 0.0);
   const std::vector<std::string> types = in.texts({"layer_types"});
   if (!types.empty()) {
@@ -260,10 +261,12 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
     }
     return windows;
   }
-  if (!in.flag({"use_sliding_window"}, true) || window <= 0) return windows;
+  if (!in.flag({"use_sliding_window"}, true) || window <= 0) {
+    (void)in.text(period, "");  // a period of windows that are switched off
+    return windows;
+  }
   const bool qwen = in.has({"use_sliding_window"});  // there the first max_window_layers layers see everything
   const std::size_t first = qwen ? static_cast<std::size_t>(in.integer({"max_window_layers"}, layers)) : 0;
-  const Names period{"sliding_window_pattern", "_sliding_window_pattern"};
   const std::string letters = in.text(period, "");  // EXAONE 4: "LLLG", local and global
   if (letters.find_first_not_of("LG") == std::string::npos && !letters.empty()) {
     for (std::size_t i = 0; i < n; ++i) windows[i] = letters[i % letters.size()] == 'L' ? window : 0.0;

@@ -45,6 +45,7 @@ struct LatentAttention {
   bool shared_vector = false;  ///< the cached vector is key and value of every head: nothing to expand (DeepSeek-V4)
   double output_groups = 0, output_rank = 0;  ///< output projection in two pieces, block-diagonal first
   bool output_gate = false;
+  bool owns_cache = true;  ///< false: reads the latents of an earlier layer, and expands them with matrices of its own
   bool operator==(const LatentAttention&) const = default;
 };
 std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention);

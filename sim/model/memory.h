@@ -40,4 +40,7 @@ Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const
 /// set aside beside the graph's buffers.
 Bytes compiled_activation_bytes(const ModelSpec& model, const Sharding& sharding, double tokens, double logit_rows);
 
+/// Scores of one layer's naive attention, in 16 bit: of every head, each query and each of `context` tokens.
+Bytes score_bytes(const ModelSpec& model, const Sharding& sharding, double queries, double context);
+
 }  // namespace roofcast

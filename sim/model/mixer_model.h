@@ -65,6 +65,8 @@ class MixerModel {
   virtual LayerCache cache(const Precision& precision, const Sharding& sharding) const = 0;
   /// Values a token that it holds at once: projections and output.
   virtual double activation_values(const Sharding& sharding) const = 0;
+  /// Heads of one GPU that have a score for each query and token it may see; 0 without attention.
+  virtual double scoring_heads(const Sharding& sharding) const = 0;
 
   /// Kernels of `count` layers that depend on the number of tokens alone, without the products with weights.
   virtual void add_token_operators(OperatorList& list, double count, double tokens) const = 0;

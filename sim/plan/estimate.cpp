@@ -17,6 +17,24 @@
 namespace roofcast {
 namespace {
 
+/// Buffers of a step while `sequences` sequences of `prompt` tokens are prefilled.
+Bytes activations_of(const Deployment& d, double sequences, double prompt) {
+  return d.activations(std::min<double>(d.engine.max_num_batched_tokens, sequences * prompt), sequences, prompt);
+}
+
+/// Sequences, or tokens of one, that fit: at most `most`, for which the cache alone has room, and fewer where buffers
+/// take more than the memory plan has set aside for them.
+template <class Fits>
+double most_that_fit(double most, Fits fits) {
+  if (most >= 1e9 || most < 1 || fits(most)) return most;
+  double low = 0, high = most;
+  while (high - low > 1) {
+    const double middle = std::floor((low + high) / 2);
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
 EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const MemoryPlan& plan = d.memory;
   const double tokens = r.prompt_tokens + r.output_tokens,
@@ -26,14 +44,21 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
                    .cache_per_token = plan.layout.bytes_per_token(),
                    .state_per_sequence = plan.layout.state_per_sequence,
                    .cache = d.engine.kv_cache ? plan.layout.sequence_bytes(tokens) * sequences : Bytes(0),
-                   .activations = d.activations(
-                       std::min<double>(d.engine.max_num_batched_tokens, sequences * r.prompt_tokens), sequences),
+                   .activations = activations_of(d, sequences, r.prompt_tokens),
                    .capacity = plan.capacity,
                    .reason = {}};
-  m.max_batch = plan.infeasible ? 0 : plan.max_batch(tokens, block) * d.sharding.attention_dp;
-  m.max_context = plan.infeasible ? 0 : plan.max_context(block);
-  const Bytes pooled = plan.pooled().sequence_bytes(tokens) * sequences;
-  m.fits = !plan.infeasible && (!d.engine.kv_cache || (pooled <= plan.cache && sequences <= plan.places));
+  const CacheLayout pooled = d.engine.kv_cache ? plan.pooled() : CacheLayout{};
+  const auto fits = [&](double n, double prompt, double all) {
+    const Bytes buffers = std::max(Bytes(0), activations_of(d, n, prompt) - plan.activations);
+    return pooled.sequence_bytes(all) * n + buffers <= plan.cache;
+  };
+  if (!plan.infeasible) {
+    m.max_batch = d.sharding.attention_dp * most_that_fit(plan.max_batch(tokens, block),
+                                                          [&](double n) { return fits(n, r.prompt_tokens, tokens); });
+    m.max_context = most_that_fit(plan.max_context(block), [&](double n) { return fits(1, n, n); });
+  }
+  m.fits =
+      !plan.infeasible && fits(sequences, r.prompt_tokens, tokens) && (!d.engine.kv_cache || sequences <= plan.places);
   if (plan.infeasible) {
     m.reason = plan.infeasible->reason;
   } else if (!m.fits && sequences > plan.places) {
@@ -41,10 +66,14 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
                            plan.states.in(kGigabyte), plan.places * d.sharding.attention_dp);
   } else if (!m.fits) {
     m.reason = fmt::format(
-        "{} sequences of {:.0f} tokens need {:.1f} GB of KV cache a GPU, {:.1f} GB are left beside {:.1f} GB "
+        "{} sequences of {:.0f} tokens need {:.1f} GB of KV cache a GPU{}, {:.1f} GB are left beside {:.1f} GB "
         "of weights on {} ({:.1f} GB); {:.0f} sequences fit",
-        r.batch, tokens, m.cache.in(kGigabyte), plan.cache.in(kGigabyte), m.weights.in(kGigabyte), d.gpu.name,
-        plan.capacity.in(kGigabyte), m.max_batch);
+        r.batch, tokens, m.cache.in(kGigabyte),
+        m.activations > plan.activations ? fmt::format(" and {:.1f} GB of activations", m.activations.in(kGigabyte))
+                                         : std::string(),
+        (plan.cache + plan.activations).in(kGigabyte) -
+            (m.activations > plan.activations ? 0.0 : plan.activations.in(kGigabyte)),
+        m.weights.in(kGigabyte), d.gpu.name, plan.capacity.in(kGigabyte), m.max_batch);
   }
   return m;
 }

@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/text.h"
+#include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
@@ -72,6 +73,26 @@ void check_scheduler(const EngineSpec& engine, const ConfigTree& tree) {
   if (std::any_of(schedulers().begin(), schedulers().end(), same)) return;
   ConfigReader in(resolve_named("engines", tree), "an engine");
   (void)checked_name(in, "scheduler", engine.scheduler, schedulers());
+}
+
+/// Kernels of attention that a model's layers cannot have.
+void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
+  const std::string& kernel = d.engine.attention_kernel;
+  const ConfigTree* written = engine->kind == ConfigNode::Kind::kMap ? engine->find("attention_kernel") : nullptr;
+  const Mark mark = written != nullptr ? (*written)->mark : engine->mark;
+  for (const LayerKind& layer : d.model.layers) {
+    const auto mixer = model_of(layer.mixer);
+    const MixerFacts facts = mixer->facts();
+    const bool latent = facts.cache == TokenCache::kLatent;
+    if (kernel == "flash_unsplit" && latent)
+      throw ConfigError(mark,
+                        "'attention_kernel: flash_unsplit' is of attention to every head's own keys; kernels that "
+                        "decode latents always split the context (FlashMLA)");
+    if (kernel == "naive" && (facts.indexer || (latent && !mixer->absorbed())))
+      throw ConfigError(mark, fmt::format("'attention_kernel: naive' computes the score of every token, but {} of {} "
+                                          "attends to chosen or compressed ones",
+                                          mixer->name(), d.model.name));
+  }
 }
 
 /// The default engine is vllm; settings without a name change the default's, unless they are a whole profile.
@@ -233,6 +254,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   if (recipe.engine) d->engine = specs.engine(launched);
   check_scheduler(d->engine, launched);
   d->engine.settle(d->gpu, d->sharding);
+  check_attention_kernel(*d, launched);
   check_launch(*d, engine, in.boolean("force_unsupported", false));
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);

@@ -125,10 +125,11 @@ Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
 }
 
-Bytes Deployment::activations(double tokens, double logit_rows) const {
-  return engine.compiled
-             ? compiled_activation_bytes(model, sharding, tokens, logit_rows)
-             : activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers);
+Bytes Deployment::activations(double tokens, double logit_rows, double context) const {
+  const bool naive = engine.attention_kernel == "naive";
+  const Bytes scores = naive ? score_bytes(model, sharding, tokens, context) : Bytes(0);
+  if (engine.compiled) return compiled_activation_bytes(model, sharding, tokens, logit_rows) + scores;
+  return activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers) + scores;
 }
 
 int Deployment::seats() const {
@@ -222,8 +223,10 @@ MemoryPlan plan_memory(const Deployment& d) {
   } else {
     plan.copied_weights = copied_weights(d);
     plan.weights += plan.copied_weights;
-    plan.activations = d.activations(d.engine.max_num_batched_tokens,
-                                     std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens));
+    const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+    const double tokens = d.engine.max_num_batched_tokens;
+    plan.activations = d.activations(tokens, std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens),
+                                     longest > 0 ? std::min(tokens, longest) : tokens);
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double share = share_of(d);
     switch (d.engine.memory_rule) {

@@ -60,8 +60,9 @@ struct Deployment {
   Bytes loaded_weights() const { return (memory.weights - memory.copied_weights) * sharding.gpus(); }  ///< of all GPUs
   Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
   int seats() const;              ///< sequences that run at once, of all attention-DP ranks
-  /// Of a GPU: buffers of a step of `tokens` tokens, `logit_rows` of which are sampled from.
-  Bytes activations(double tokens, double logit_rows) const;
+  /// Of a GPU: buffers of a step of `tokens` tokens, which may see `context` tokens each and `logit_rows` of which are
+  /// sampled from.
+  Bytes activations(double tokens, double logit_rows, double context) const;
 };
 
 /// Plans the memory of a deployment whose other parts are set.

@@ -58,10 +58,11 @@ TEST_CASE("64 times the batch gives 21 times the throughput, 4 times more of it 
   CHECK(throughput(100000) < 3994);
 }
 
-TEST_CASE("B = 256 does not fit the 85 GB of an H100; 70 sequences do") {
+TEST_CASE("B = 256 does not fit the 85 GB of an H100; 69 sequences do") {
   const Estimate e = decode("llama-2-13b", "h100-sxm", 256, 1024);
   CHECK_FALSE(e.memory.fits);
-  CHECK(e.memory.max_batch == 70);  // (85.0 - 26.03) / 0.8397 for 1025 tokens
+  // (85.0 - 26.03) / 0.8397 for 1025 tokens is 70; buffers of 0.93 GB leave 69
+  CHECK(e.memory.max_batch == 69);
 }
 
 TEST_CASE("the configurator's example: 13B, B = 32, S = 2048 takes 79.7 GB and 23.8 ms") {

@@ -1,5 +1,7 @@
 #include "sim/model/families/cache_sharing.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace roofcast {
@@ -15,19 +17,14 @@ bool fits(const GroupedAttention& reader, const GroupedAttention& owner) {
          reader.head_dim == owner.head_dim && reader.value_dim == owner.value_dim;
 }
 
+/// Layers of a kind share among themselves: with windows between layers that see everything, neighbours on either side
+/// of those, and those across blocks.
 void share_in_groups(HfConfig& in, std::vector<GroupedAttention>& layers) {
-  const int factor = in.integer({"cla_share_factor"}, 2);
-  if (factor < 1) in.fail("cla_share_factor", fmt::format("must be at least 1, got {}", factor));
-  const std::size_t share = static_cast<std::size_t>(factor);
+  const int factor = share_factor(in, 2);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::size_t owner = i - i % share;
-    if (i == owner) continue;
-    if (!fits(layers[i], layers[owner])) {
-      in.fail("cla_share_factor", fmt::format("layer {} sees {}, but would read the keys and values of layer {}, which "
-                                              "sees {}; layers that share a cache must be alike",
-                                              i, seen_by(layers[i]), owner, seen_by(layers[owner])));
-    }
-    layers[i].owns_cache = false;
+    const auto alike = [&](const GroupedAttention& earlier) { return fits(layers[i], earlier); };
+    const auto before = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(i), alike);
+    layers[i].owns_cache = before % factor == 0;
   }
 }
 
@@ -47,6 +44,12 @@ void share_last(HfConfig& in, std::vector<GroupedAttention>& layers, int shared)
 }
 
 }  // namespace
+
+int share_factor(HfConfig& in, int otherwise) {
+  const int factor = in.integer({"cla_share_factor"}, otherwise);
+  if (factor < 1) in.fail("cla_share_factor", fmt::format("must be at least 1, got {}", factor));
+  return factor;
+}
 
 void share_caches(HfConfig& in, std::vector<GroupedAttention>& layers, int shared) {
   if (in.flag({"use_cla"}, in.has({"cla_share_factor"}))) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/model/families.h"
+#include "sim/model/families/cache_sharing.h"
 
 namespace roofcast {
 namespace {
@@ -65,7 +66,8 @@ LatentAttention read_compressed(HfConfig& in, double ratio) {
 
 }  // namespace
 
-/// MiniCPM3 (2024) has the attention without the experts.
+/// MiniCPM3 (2024) has the attention without the experts. Latents that s layers share: cross-layer latent attention
+/// (CLLA, arXiv:2410.15252).
 ModelSpec read_deepseek(HfConfig& in) {
   const Traits traits{.tied = in.model_type() == "minicpm3"};
   ModelSpec model = start_model(in, traits);
@@ -79,8 +81,12 @@ ModelSpec read_deepseek(HfConfig& in) {
   if (routed) experts = read_experts(in, traits);
   experts.router_bias = in.text({"topk_method"}, "") == "noaux_tc";
   const DenseFeedForward dense = read_dense(in, traits);
+  const auto share = static_cast<std::size_t>(share_factor(in, 1));
   for (std::size_t i = 0; i < sparse.size(); ++i) {
     LatentAttention attention = read_latent(in);
+    if (share > 1 && attention.indexer_top_k > 0)
+      in.fail("cla_share_factor", "layers whose indexer chooses among latents keep their own");
+    attention.owns_cache = i % share == 0;
     if (i < indexers.size() && indexers[i] == "shared") attention.indexer_heads = attention.indexer_dim = 0;
     append_layer(model, make_layer(attention, sparse[i] ? FeedForward(experts) : FeedForward(dense), traits));
   }

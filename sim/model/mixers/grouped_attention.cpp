@@ -49,6 +49,7 @@ class GroupedModel final : public MixerModel {
   void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override;
   LayerCache cache(const Precision& p, const Sharding& s) const override;
   double activation_values(const Sharding& s) const override;
+  double scoring_heads(const Sharding& s) const override { return heads_of(a_.heads, s); }
 
   void add_token_operators(OperatorList& list, double count, double tokens) const override;
   void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override {

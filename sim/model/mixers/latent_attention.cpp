@@ -19,7 +19,7 @@ class LatentModel final : public MixerModel {
   explicit LatentModel(const LatentAttention& a) : a_(a) {}
 
   std::string name() const override {
-    std::string name = "latent attention";
+    std::string name = a_.owns_cache ? "latent attention" : "latent attention, cache shared";
     if (a_.compression > 1) name += fmt::format(", compressed {}", a_.compression);
     if (a_.indexer_top_k > 0) name += fmt::format(", sparse {}", a_.indexer_top_k);
     return name;
@@ -56,6 +56,7 @@ class LatentModel final : public MixerModel {
     return a_.query_rank + a_.latent_dim + a_.rope_dim +
            heads * (2.0 * (a_.nope_dim + a_.rope_dim) + 2.0 * a_.value_dim);
   }
+  double scoring_heads(const Sharding& s) const override { return heads_of(a_.heads, s); }
 
   void add_token_operators(OperatorList& list, double count, double tokens) const override;
   void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override;
@@ -68,6 +69,10 @@ class LatentModel final : public MixerModel {
   double visible_latents(double context) const;
   LatentHeads heads_on_gpu(const OperatorContext& c) const;
   void add_absorbed_projections(OperatorList& list, const LatentHeads& heads, double count, double tokens) const;
+  bool runs_naive(const OperatorContext& c) const {
+    return c.attention_kernel == AttentionKernel::kNaive && !a_.shared_vector && a_.indexer_top_k <= 0;
+  }
+  AttentionHeads expand(OperatorList& list, double count, double latents) const;
   FlashMla sparse_kernel(const OperatorContext& c, FlashMla kernel) const {
     return c.flash_mla && a_.indexer_top_k > 0 && !a_.shared_vector ? kernel : FlashMla::kNone;
   }
@@ -92,7 +97,7 @@ void LatentModel::add_output(LayerWeights& out, double heads, double hidden, con
 void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double heads = heads_of(a_.heads, s);
   const double query = heads * (a_.nope_dim + a_.rope_dim);
-  const double cached = a_.latent_dim + a_.rope_dim;
+  const double cached = a_.owns_cache ? a_.latent_dim + a_.rope_dim : 0.0;
   const auto add = [&](const char* name, double k, double n, ProductInput input = ProductInput::kAnything) {
     out.matrices.push_back({.name = name, .k = k, .n = n, .role = WeightRole::kMixer, .input = input});
   };
@@ -102,9 +107,9 @@ void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
     out.vectors += a_.query_rank;
   } else {
     add("q_proj", hidden, query);
-    add("kv_a_proj", hidden, cached, ProductInput::kEarlier);
+    if (a_.owns_cache) add("kv_a_proj", hidden, cached, ProductInput::kEarlier);
   }
-  out.vectors += a_.latent_dim;
+  if (a_.owns_cache) out.vectors += a_.latent_dim;
   if (!a_.shared_vector) {
     add("kv_b_proj", a_.latent_dim, heads * (a_.nope_dim + a_.value_dim));
     out.matrices.back().projection = false;
@@ -126,6 +131,7 @@ double LatentModel::latent_bytes(const Precision& p) const {
 }
 
 LayerCache LatentModel::cache(const Precision& p, const Sharding&) const {
+  if (!a_.owns_cache) return {};
   const double bytes = latent_bytes(p);
   LayerCache cache{.windowed = a_.window > 0 ? bytes : 0.0, .window = a_.window};
   if (a_.window <= 0 || a_.compression > 1) cache.all_tokens = (bytes + indexer().cache_bytes()) / a_.compression;
@@ -135,9 +141,9 @@ LayerCache LatentModel::cache(const Precision& p, const Sharding&) const {
 /// Norms of the two latents in one kernel, rotation of the rotary parts.
 void LatentModel::add_token_operators(OperatorList& list, double count, double tokens) const {
   const double heads = heads_of(a_.heads, list.context().sharding);
-  list.stream("latent_norm", count, tokens * (a_.query_rank + a_.latent_dim) * 2.0 * kHalf);
+  list.stream("latent_norm", count, tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kHalf);
   if (a_.rope_dim > 0 && !list.context().rotary_in_attention) {
-    list.stream("rotary", count, tokens * (heads + 1) * a_.rope_dim * 2.0 * kHalf);
+    list.stream("rotary", count, tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kHalf);
   }
   indexer().add_token_operators(list, count, tokens);
   if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
@@ -170,6 +176,18 @@ void LatentModel::add_absorbed_projections(OperatorList& list, const LatentHeads
            GemmShape{.m = tokens, .n = down, .k = heads.latent_dim, .output_bytes = 2.0 + unshared_input / down});
 }
 
+/// Without kernels of its own every head has its keys and values, expanded from so many latents at each step (the
+/// modeling code of DeepSeek-V2 and V3 at Hugging Face).
+AttentionHeads LatentModel::expand(OperatorList& list, double count, double latents) const {
+  const double heads = heads_of(a_.heads, list.context().sharding);
+  list.product("kv_b_proj", count, latents, a_.latent_dim, heads * (a_.nope_dim + a_.value_dim), WeightRole::kMixer);
+  return {.heads = heads,
+          .kv_heads = heads,
+          .head_dim = a_.nope_dim + a_.rope_dim,
+          .value_dim = a_.value_dim,
+          .kernel = AttentionKernel::kNaive};
+}
+
 /// Cached entries that a query after `context` tokens attends to: all of them, or the window and the compressed ones,
 /// of which an indexer may leave top_k.
 double LatentModel::visible_latents(double context) const {
@@ -188,6 +206,10 @@ void LatentModel::add_prefill(OperatorList& list, double count, const PrefillSha
   const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
   const double new_tokens = shape.batch * shape.query_len;
   indexer().add_prefill(list, count, shape, a_.compression);
+  if (runs_naive(context)) {
+    list.add("attention", count, PrefillWork{shape, expand(list, count, shape.batch * end)});
+    return;
+  }
   if (!a_.shared_vector && (a_.indexer_top_k <= 0 || end <= a_.indexer_top_k)) {
     if (shape.query_len <= context.decoded_tokens) {
       add_absorbed_projections(list, heads, count, new_tokens);
@@ -208,6 +230,10 @@ void LatentModel::add_prefill(OperatorList& list, double count, const PrefillSha
 void LatentModel::add_decode(OperatorList& list, double count, const DecodeShape& shape) const {
   const LatentHeads heads = heads_on_gpu(list.context());
   indexer().add_decode(list, count, shape, a_.compression);
+  if (runs_naive(list.context())) {
+    list.add("attention", count, DecodeWork{shape, expand(list, count, shape.batch * shape.mean_context)});
+    return;
+  }
   DecodeShape visible = shape;
   visible.mean_context = visible_latents(shape.mean_context);
   visible.max_context = visible_latents(shape.max_context);

@@ -27,6 +27,7 @@ class NoMixerModel final : public MixerModel {
   void add_weights(LayerWeights&, double, const Sharding&) const override {}
   LayerCache cache(const Precision&, const Sharding&) const override { return {}; }
   double activation_values(const Sharding&) const override { return 0; }
+  double scoring_heads(const Sharding&) const override { return 0; }
 
   void add_token_operators(OperatorList&, double, double) const override {}
   void add_prefill(OperatorList&, double, const PrefillShape&) const override {}

@@ -68,6 +68,7 @@ class StateModel final : public MixerModel {
   double activation_values(const Sharding& s) const override {
     return (a_.in_features + a_.mixer.conv_channels + 2.0 * a_.out_features) / s.tp;
   }
+  double scoring_heads(const Sharding&) const override { return 0; }
 
   /// The scan's output is normed under a gate; a short convolution has one gate before it and one after.
   void add_token_operators(OperatorList& list, double count, double tokens) const override {

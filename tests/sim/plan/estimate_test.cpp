@@ -54,3 +54,74 @@ TEST_CASE("utilization is of the fastest format that a product runs in") {
   CHECK(at_peak("{model: llama-3.1-8b, gpu: b300-sxm, precision: smoothquant}", Dtype::kBf16) == doctest::Approx(1));
   CHECK(at_peak("{model: glm-5, gpu: h100-sxm, precision: bf16}", Dtype::kFp8) == doctest::Approx(1));  // its indexer
 }
+
+namespace {
+
+Estimate of(const std::string& yaml, Fidelity fidelity, EstimateRequest request) {
+  return estimate(read_scenario(parse_config_text(yaml, "test.yaml"), fidelity).deployment, request);
+}
+
+}  // namespace
+
+TEST_CASE("what fits counts activations in the ideal plan, too") {
+  // Llama-2-13B: 26.0 GB and 0.82 MB a token; 62 sequences of 1,152 tokens take 58.5 GB, buffers of 8,192 tokens 0.93:
+  // 85.5 of 85.0 GB. 61 take 57.6.
+  const auto at = [](int batch) {
+    return of("{model: llama-2-13b, gpu: h100-sxm}", Fidelity::kIdeal,
+              {.batch = batch, .prompt_tokens = 1024, .output_tokens = 128, .context = std::nullopt});
+  };
+  for (const int batch : {1, 30, 61, 62, 70}) {
+    const Estimate e = at(batch);
+    const double used = e.memory.weights.base() + e.memory.cache.base() + e.memory.activations.base();
+    CHECK(e.memory.fits == (used <= e.memory.capacity.base()));
+  }
+  CHECK(at(61).memory.fits);
+  CHECK_FALSE(at(62).memory.fits);
+  CHECK(at(62).memory.max_batch == 61);
+}
+
+TEST_CASE("naive attention holds the scores of a layer: heads x queries x keys in 16 bit") {
+  const auto activations = [](const std::string& model, int tp, const std::string& kernel, int prompt) {
+    return of("{model: " + model + ", gpu: h200-sxm, parallelism: {tp: " + std::to_string(tp) +
+                  "}, engine: {name: vllm, max_num_batched_tokens: 32768, attention_kernel: " + kernel + "}}",
+              Fidelity::kCalibrated,
+              {.batch = 1, .prompt_tokens = prompt, .output_tokens = 16, .context = std::nullopt})
+        .memory.activations.base();
+  };
+  const auto scores = [&](const std::string& model, int tp, int prompt) {
+    return activations(model, tp, "naive", prompt) - activations(model, tp, "flash", prompt);
+  };
+  CHECK(scores("llama-3.1-8b", 1, 32768) == doctest::Approx(32.0 * 32768 * 32768 * 2));  // 68.7 GB
+  CHECK(scores("llama-3.1-8b", 2, 8192) == doctest::Approx(16.0 * 8192 * 8192 * 2));
+  CHECK(scores("deepseek-v3", 8, 8192) == doctest::Approx(16.0 * 8192 * 8192 * 2));  // 128 heads over 8 GPUs
+}
+
+TEST_CASE("naive attention over latents expands every cached token for every head, in decode too") {
+  const auto at = [](const std::string& kernel) {
+    return of("{model: deepseek-v3, gpu: h200-sxm, parallelism: {tp: 8}, engine: {name: vllm, attention_kernel: " +
+                  kernel + "}}",
+              Fidelity::kIdeal, {.batch = 4, .prompt_tokens = 4096, .output_tokens = 16, .context = 4096});
+  };
+  const auto flops = [](const Estimate& e, const std::string& name) {
+    double sum = 0;
+    for (const OperatorTime& line : e.decode.operators) sum += line.name == name ? line.cost.flops.base() : 0;
+    return sum;
+  };
+  // 61 layers: 4 x 4096 latents of 512 to 16 heads of 128 + 128; 16 heads over 4096 tokens of 192 + 128 dimensions.
+  CHECK(flops(at("naive"), "kv_b_proj") == doctest::Approx(61.0 * 2 * 4 * 4096 * 512 * 16 * 256));
+  CHECK(flops(at("naive"), "attention") == doctest::Approx(61.0 * 4 * 16 * 4096 * 2 * 320).epsilon(0.001));
+  CHECK(flops(at("flash"), "kv_b_proj") == 0);
+  const auto refused = [](const std::string& model, const std::string& kernel) {
+    try {
+      of("{model: " + model +
+             ", gpu: b200-sxm, parallelism: {tp: 8}, engine: {name: vllm, attention_kernel: " + kernel + "}}",
+         Fidelity::kIdeal, {});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused("deepseek-v3", "flash_unsplit").find("always split the context") != std::string::npos);
+  CHECK(refused("deepseek-v3.2", "naive").find("chosen or compressed") != std::string::npos);
+  CHECK(refused("deepseek-v3", "naive").empty());
+}
