@@ -92,6 +92,10 @@ constexpr std::array kRules{
     Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
     Rule{"engine.kv_offload", "no prompts of this workload share a prefix", nothing_shared},
+    Rule{"engine.state_checkpoints", "the model has no layers with a state",
+         [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
+    Rule{"engine.batch_wait", "the scheduler batches continuously",
+         [](const Scenario& s) { return make_scheduler(s.deployment->engine.scheduler)->continuous(); }},
     Rule{"engine.prefix_caching", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.scheduler_launches", "async_scheduling is off",
          [](const Scenario& s) { return !s.deployment->engine.async_scheduling; }},
@@ -110,10 +114,27 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.workload && s.workload->shared_prefix_tokens == 0; }},
 };
 
+/// Why a prefix cache that is on finds nothing of prompts that share a prefix; empty: it can.
+std::string no_prefixes(const Scenario& s) {
+  const Deployment& d = *s.deployment;
+  if (!d.engine.prefix_caching || nothing_shared(s) || !s.workload) return "";
+  if (!d.engine.kv_cache) return "there is no KV cache";
+  if (d.engine.block_size == 0) return "sequences have places of one piece (block_size 0), which others cannot share";
+  if (d.memory.layout.state_per_sequence <= Bytes(0)) return "";
+  if (d.engine.state_checkpoints == "none")
+    return "layers with a state go on from a state that was kept, and " + d.engine.name +
+           " keeps none unless it is told so (state_checkpoints)";
+  if (d.engine.state_checkpoints == "blocks" && d.memory.state_block == 0)
+    return "states are kept at blocks of attention, and no layer of the model has any";
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenario& read) {
   std::vector<std::string> lines;
+  if (const std::string why = no_prefixes(read); !why.empty())
+    lines.push_back("engine.prefix_caching finds nothing here: " + why);
   for (const Rule& rule : kRules) {
     if (writes(scenario, rule.key) && rule.idle(read))
       lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));

@@ -6,7 +6,7 @@ namespace roofcast {
 
 void KvAccount::admit(Slot slot, const KvPool::Hit& hit, std::int64_t bytes, std::int64_t reserve) {
   LiveRequest& r = requests_[slot];
-  if (hit.blocks > 0) pool_.pin(*requests_.prefix(slot), hit);
+  if (hit.tokens > 0 || hit.branch > 0) pool_.pin(*requests_.prefix(slot), hit);
   pool_.take(bytes);
   r.pinned_bytes = hit.bytes;
   r.reserved = reserve;
@@ -34,7 +34,7 @@ void KvAccount::publish_output(Slot slot, std::int64_t tokens) {
 
 void KvAccount::publish_computed(Slot slot, std::int64_t tokens) {
   if (!pool_.caches_prefixes()) return;
-  PrefixBlocks& blocks = requests_.own_blocks(slot, tokens, static_cast<int>(layout().block()));
+  PrefixBlocks& blocks = requests_.own_blocks(slot, tokens, kPrefixBlock);
   share(requests_[slot], pool_.publish_computed(blocks, tokens));
 }
 

@@ -21,6 +21,8 @@ KvLayout::KvLayout(const CacheLayout& layout, int block, std::int64_t contiguous
     if (group.window > 0) {
       const auto limit = static_cast<std::int64_t>(std::ceil(group.window / static_cast<double>(block_))) + 1;
       by_limit[limit] += block_bytes;
+      const auto behind = static_cast<std::int64_t>(std::ceil((group.window - 1) / static_cast<double>(block_)));
+      windows_.push_back({behind * block_, block_bytes});
     }
   }
   block_bytes_.push_back(all);

@@ -20,8 +20,23 @@ class KvLayout {
   std::int64_t bytes(std::int64_t tokens) const;
   std::int64_t token_bytes(std::int64_t tokens) const { return bytes(tokens) - (paged_ ? state_ : 0); }
   std::int64_t state_bytes() const { return state_; }
+  /// Of whole blocks of the first `tokens` tokens, in the layers that keep every token.
+  std::int64_t kept_bytes(std::int64_t tokens) const { return tokens / block_ * block_bytes_.back(); }
   std::int64_t block() const { return block_; }
   bool paged() const { return paged_; }
+
+  /// Layers that see a window: a prompt goes on behind tokens of which the last `needed` are cached.
+  struct Window {
+    std::int64_t needed;  ///< whole blocks, less than the window by the token that looks back
+    std::int64_t block_bytes;
+  };
+  const std::vector<Window>& windows() const { return windows_; }
+
+  /// What `sequences` sequences of `tokens` tokens in all fill, as far as no window is full.
+  double filled_bytes(double tokens, int sequences) const {
+    return tokens * static_cast<double>(block_bytes_.front()) / static_cast<double>(block_) +
+           static_cast<double>(state_) * sequences;
+  }
 
   /// Levels: how many windows a sequence has filled. A new block at level l costs block_bytes(l).
   std::size_t levels() const { return block_bytes_.size(); }
@@ -35,6 +50,7 @@ class KvLayout {
   std::int64_t block_;
   std::int64_t state_ = 0;
   std::int64_t contiguous_ = 0;
+  std::vector<Window> windows_;
   std::vector<std::int64_t> limits_;       ///< blocks a window holds, ascending
   std::vector<std::int64_t> block_bytes_;  ///< by level; levels = limits + 1
 };

@@ -11,6 +11,13 @@
 
 namespace roofcast {
 
+/// A prompt finds whole blocks of the engine: 16 tokens in a cache of hashed blocks (vLLM, TensorRT-LLM), one in a tree
+/// of tokens (SGLang, whose block_size is 1). Behind the prefix that it finds
+///   layers that keep every token need all of them; those blocks are shared,
+///   layers with a window need its blocks alone (vLLM, v1/core/single_type_kv_cache_manager.py, SlidingWindowManager),
+///   layers with a state need the state after exactly those tokens, which somebody must have left there.
+/// Blocks of windows and states are kept beside those of the sequences that run, which copy what they go on from.
+///
 /// Bytes in use = private (of single sequences) + pinned (prefix blocks in use) + evictable (prefix blocks nobody
 /// uses). A sequence of T tokens holds layout.bytes(T) less its pinned blocks as private bytes.
 /// With EngineSpec::kv_offload, evicted blocks are kept in host memory, least recently used out first, and found there
@@ -45,6 +52,7 @@ class KvPool {
     std::int64_t unpinned = 0;  ///< of them that leave the evictable ones
     std::int64_t host = 0;      ///< bytes beside them that are copied back from host memory
     int host_tokens = 0;        ///< of `tokens`
+    std::int64_t branch = 0;    ///< tokens that were found but for the state behind them
   };
   Hit look_up(const PrefixBlocks* prefix, int target) const;
   void pin(PrefixBlocks& prefix, const Hit& hit);
@@ -55,23 +63,40 @@ class KvPool {
   /// At the end: the blocks that go on into the output, where the hashes do (sessions).
   std::int64_t publish_output(PrefixBlocks& prefix, int prompt, std::int64_t tokens);
   /// Of a sequence that is preempted: its whole blocks up to `tokens`, which stay until their room is needed.
-  std::int64_t publish_computed(PrefixBlocks& prefix, std::int64_t tokens) { return publish(prefix, tokens, false); }
+  std::int64_t publish_computed(PrefixBlocks& prefix, std::int64_t tokens) {
+    return publish(prefix, tokens, prefix.hashes.size());
+  }
   void unpin(PrefixBlocks& prefix);
-  /// Leading blocks of `hashes` that are cached, for routers.
-  std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const { return cache_.match(hashes).blocks; }
+  /// Blocks of `hashes` that are cached, for routers: leading ones, or of windows alone any.
+  std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
 
  private:
-  std::int64_t publish(PrefixBlocks& prefix, std::int64_t tokens, bool part_of_last);
+  std::int64_t publish(PrefixBlocks& prefix, std::int64_t tokens, std::size_t blocks);
+  std::int64_t publish_shared(PrefixBlocks& prefix, std::int64_t tokens, std::size_t blocks);
+  void publish_windows(const PrefixBlocks& prefix, std::int64_t tokens, std::size_t blocks);
+  void publish_states(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t known);
+  void keep_state(const PrefixBlocks& prefix, std::int64_t tokens);
+  void make_room();
   void keep_in_host(const std::vector<PrefixCache::Evicted>& gone);
-  void look_up_host(std::span<const std::uint64_t> hashes, std::int64_t most, Hit& hit) const;
+  void look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const;
+  bool windows_there(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t& host) const;
+  std::int64_t in_window(const PrefixBlocks& prefix, std::size_t window, std::int64_t most) const;
+  std::int64_t at_state(const PrefixBlocks& prefix, std::int64_t most) const;
+  const PrefixCache& states() const { return states_apart_ ? states_ : cache_; }
+  void share(const PrefixBlocks& prefix, Hit& hit) const;
 
   KvLayout layout_;
   std::int64_t capacity_, watermark_;
+  std::int64_t state_step_;  ///< tokens between states that are kept; 0: the model has none
+  bool states_at_ends_;      ///< they are kept where prompts end or part from others; false: at every step
+  bool states_apart_;        ///< in memory of their own
   bool caches_prefixes_;
   std::int64_t private_ = 0;
   PrefixCache cache_;
   std::int64_t host_capacity_ = 0, stored_ = 0;
   PrefixCache host_;  ///< blocks in host memory, none of them pinned
+  std::int64_t state_bytes_ = 0, state_capacity_ = 0;
+  PrefixCache states_;  ///< where they are apart, none of them pinned
 };
 
 }  // namespace roofcast

@@ -25,6 +25,13 @@ Slot RequestTable::add(const Request& request) {
     PrefixBlocks& blocks = add_blocks(live, request.prefix_block_tokens);
     blocks.hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
     blocks.given = blocks.hashes.size();
+    blocks.cut = request.prefix_cut;
+    blocks.tokens = request.prefix_tokens;
+    if (blocks.tokens == 0) {
+      const std::int64_t all = static_cast<std::int64_t>(blocks.given) * blocks.block_tokens;
+      const bool of_prompt = all - request.prompt_tokens < blocks.block_tokens;
+      blocks.tokens = of_prompt ? std::min<std::int64_t>(all, request.prompt_tokens) : all;
+    }
   }
   return slot;
 }
@@ -41,6 +48,7 @@ PrefixBlocks& RequestTable::add_blocks(LiveRequest& live, int block_tokens) {
   blocks.pinned.clear();
   blocks.block_tokens = block_tokens;
   blocks.given = 0;
+  blocks.cut = blocks.tokens = blocks.branch = 0;
   return blocks;
 }
 
@@ -48,9 +56,17 @@ PrefixBlocks& RequestTable::own_blocks(Slot slot, std::int64_t tokens, int block
   LiveRequest& live = (*this)[slot];
   if (live.blocks < 0) add_blocks(live, block_tokens);
   PrefixBlocks& blocks = *prefix(slot);
-  const auto whole = static_cast<std::size_t>(tokens / blocks.block_tokens);
-  while (blocks.hashes.size() < whole) blocks.hashes.push_back(mix_bits(~next_own_++));
+  if (tokens <= blocks.tokens) return blocks;
+  if (blocks.cut == 0 && blocks.tokens % blocks.block_tokens != 0) blocks.cut = blocks.tokens;
+  blocks.tokens = tokens;
+  while (blocks.begin(blocks.hashes.size()) < tokens) blocks.hashes.push_back(mix_bits(~next_own_++));
   return blocks;
+}
+
+std::size_t PrefixBlocks::begun(std::int64_t n) const {
+  std::size_t i = std::min(hashes.size(), static_cast<std::size_t>((n + block_tokens - 1) / block_tokens));
+  while (i < hashes.size() && begin(i) < n) ++i;
+  return i;
 }
 
 void RequestTable::remove(Slot slot) {

@@ -1,6 +1,7 @@
 #pragma once
 // Requests that are in flight.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -71,8 +72,21 @@ static_assert(sizeof(LiveRequest) <= 152, "ten million live requests fit in memo
 struct PrefixBlocks {
   std::vector<std::uint64_t> hashes;
   int block_tokens = 0;
+  std::int64_t cut = 0;                    ///< a block ends early here, and the next one where it would have; 0: none
+  std::int64_t tokens = 0;                 ///< that the hashes cover
   std::size_t given = 0;                   ///< of the hashes; nobody else has the blocks after them
+  std::int64_t branch = 0;                 ///< tokens after which its prefill leaves its state for others; 0: nowhere
   std::vector<PrefixCache::Entry> pinned;  ///< leading blocks
+
+  /// The first token of block `i`, and the one after its last.
+  std::int64_t begin(std::size_t i) const {
+    const auto n = static_cast<std::int64_t>(i);
+    if (cut == 0 || n * block_tokens < cut) return n * block_tokens;
+    return std::max(cut, (n - 1) * block_tokens);
+  }
+  std::int64_t end(std::size_t i) const { return std::min(begin(i + 1), tokens); }
+  /// Blocks that the first `n` tokens begin.
+  std::size_t begun(std::int64_t n) const;
 };
 
 /// Slots that are used again once their request has ended.

@@ -46,6 +46,20 @@ PrefixCache::Entry PrefixCache::insert(std::uint64_t hash, std::int64_t bytes, s
   return entry;
 }
 
+void PrefixCache::grow(Entry entry, std::int64_t bytes, std::int64_t tokens) {
+  Block& block = at(entry);
+  (block.pins > 0 ? pinned_bytes_ : evictable_bytes_) += bytes - block.bytes;
+  block.bytes = bytes;
+  block.tokens = tokens;
+}
+
+void PrefixCache::keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
+  bool fresh = false;
+  const Entry entry = insert(hash, bytes, tokens, fresh);
+  if (tokens > tokens_of(entry)) grow(entry, bytes, tokens);
+  unpin(entry);
+}
+
 void PrefixCache::unpin(Entry entry) {
   Block& block = at(entry);
   SIM_CHECK(block.pins > 0, "a block is unpinned as often as it was pinned");

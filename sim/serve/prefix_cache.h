@@ -22,12 +22,22 @@ class PrefixCache {
   };
   /// The longest cached head of `hashes`. Changes nothing.
   Match match(std::span<const std::uint64_t> hashes) const;
+  /// The block, -1 where it is not cached.
+  Entry find(std::uint64_t hash) const {
+    const auto found = index_.find(hash);
+    return found == index_.end() ? -1 : found->second;
+  }
 
   /// Pins the block, which must be cached.
   Entry pin(std::uint64_t hash);
   /// Pins the block, cached from now on. `fresh` tells whether it was not cached before.
   Entry insert(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens, bool& fresh);
+  /// A block has more tokens than before.
+  void grow(Entry entry, std::int64_t bytes, std::int64_t tokens);
+  /// Keeps the block unpinned, as the latest; `tokens` of it or as many as it had.
+  void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens);
   void unpin(Entry entry);
+  bool pinned(Entry entry) const { return blocks_[static_cast<std::size_t>(entry)].pins > 0; }
   std::int64_t bytes_of(Entry entry) const { return blocks_[static_cast<std::size_t>(entry)].bytes; }
   std::int64_t tokens_of(Entry entry) const { return blocks_[static_cast<std::size_t>(entry)].tokens; }
 

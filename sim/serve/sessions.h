@@ -16,10 +16,10 @@ struct Session {
   int turns_left = 0;
 };
 
-/// Appends the hashes of the shared prefix and of what follows it. The blocks of a group's prefix depend on
-/// the group and their place alone, those behind it on the session: so equal hashes mean equal tokens up to
-/// there. A block that the prefix only partly fills belongs to the session.
-void append_prefix_blocks(const Session& session, int shared_tokens, int tokens, std::vector<std::uint64_t>& blocks);
+/// Writes the hashes of the first `tokens` tokens of a prompt: of the shared prefix and of what follows it. The blocks
+/// of a group's prefix depend on the group and their place alone, those behind it on the session: so equal hashes mean
+/// equal tokens up to there. A block in which the prefix ends is cut there.
+void write_prefix(const Session& session, int shared_tokens, int tokens, Request& request);
 
 /// Deals the turns of sessions to arrivals. As many sessions are open as `open_sessions` says; each arrival
 /// goes to the one that has waited longest, and a finished session makes way for a new one.

@@ -107,12 +107,9 @@ class DrawnSource final : public RequestSource {
     request.prompt_tokens = session.history + added.prompt_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
-    request.prefix_blocks.clear();
     const int shared = workload_.shared_prefix_tokens;
     const int all_tokens = request.prompt_tokens + request.output_tokens;
-    const int known = workload_.turns > 1 ? all_tokens : std::min(shared, request.prompt_tokens);
-    append_prefix_blocks(session, shared, known, request.prefix_blocks);
-    request.prefix_block_tokens = request.prefix_blocks.empty() ? 0 : kPrefixBlock;
+    write_prefix(session, shared, workload_.turns > 1 ? all_tokens : std::min(shared, request.prompt_tokens), request);
     session.history = all_tokens;
     --session.turns_left;
     dealer_.give_back(session);
@@ -171,22 +168,20 @@ class TraceSource final : public RequestSource {
 
  private:
   void share(Request& request, const Trace::Row& row) {
-    request.prefix_blocks.clear();
     if (workload_.shared_prefix_tokens > 0) {
       Session session;
       if (workload_.prefix_groups > 1) {
         session.group = static_cast<std::uint64_t>(groups_.uniform_integer(0, workload_.prefix_groups - 1));
       }
       const int shared = std::min(workload_.shared_prefix_tokens, row.prompt_tokens);
-      append_prefix_blocks(session, shared, shared, request.prefix_blocks);
-      request.prefix_block_tokens = kPrefixBlock;
-      return;
+      return write_prefix(session, shared, shared, request);
     }
     const std::uint64_t salt = pass_ == 0 ? 0 : mix_bits(static_cast<std::uint64_t>(pass_));
     const auto first = trace_.block_hashes.begin() + static_cast<std::ptrdiff_t>(row.first_block);
     request.prefix_blocks.assign(first, first + row.blocks);
     for (std::uint64_t& hash : request.prefix_blocks) hash ^= salt;
     request.prefix_block_tokens = trace_.block_tokens;
+    request.prefix_cut = request.prefix_tokens = 0;
   }
 
   WorkloadSpec workload_;

@@ -16,7 +16,7 @@
 
 namespace roofcast {
 
-/// Tokens of one block of a made-up shared prefix: vLLM's default KV block.
+/// Tokens of one hash of a made-up prefix. What a cache finds goes by the engine's own blocks (KvPool).
 inline constexpr int kPrefixBlock = 16;
 
 /// Tokens of a prompt or an output. A lognormal is rounded, and what falls outside [min, max] counts as
@@ -116,10 +116,8 @@ struct WorkloadSpec {
 /// the prefix opens the session.
 WorkloadSpec parse_workload(ConfigReader in);
 
-/// One request. Prefix blocks are hashes of prefix_block_tokens leading tokens each, chained: equal hashes
-/// mean equal tokens up to there. Empty when nothing is shared. In sessions they go on past the prompt into
-/// the output, which the next turn finds cached; a trace's last block may be part empty. So a hit of n
-/// blocks is min(n * prefix_block_tokens, prompt_tokens - 1) tokens.
+/// One request. Prefix blocks are hashes of prefix_block_tokens leading tokens each, chained: equal hashes mean equal
+/// tokens up to there. Empty when nothing is shared. In sessions they go on into the output. The last may be part empty.
 struct Request {
   std::int64_t id = 0;
   Seconds arrival{};
@@ -130,6 +128,8 @@ struct Request {
   int priority = 0;  ///< smaller runs first under `policy: priority`
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
+  int prefix_cut = 0;           ///< where a shared prefix ends inside a block, which is then two; 0: nowhere
+  int prefix_tokens = 0;        ///< that the hashes cover; 0: their blocks, as far as the prompt goes
 };
 
 /// Gives requests one by one, so that ten million need no memory. Arrivals never go back in time. In a

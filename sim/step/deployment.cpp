@@ -57,6 +57,21 @@ Bytes copied_weights(const Deployment& d) {
   return Bytes(bytes + elsewhere * d.model.embedding_dim * bytes_per_weight(WeightRole::kHead, d.precision));
 }
 
+/// vLLM gives every layer blocks of the same memory: those of attention hold as many tokens, in multiples of 16, as
+/// make them no smaller than the state of a layer (vllm/platforms/interface.py, update_block_size_for_backend). 528
+/// tokens of Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 where no layer keeps every token, or none has a
+/// state.
+std::int64_t state_block(const Deployment& d) {
+  constexpr double kStep = 16;
+  double state = 0, token = std::numeric_limits<double>::infinity();
+  for (const LayerKind& kind : d.model.layers) {
+    const LayerCache cache = model_of(kind.mixer)->cache(d.precision, d.sharding);
+    state = std::max(state, cache.state);
+    if (cache.all_tokens > 0) token = std::min(token, cache.all_tokens);
+  }
+  return static_cast<std::int64_t>(kStep * std::ceil(state / (kStep * token)));
+}
+
 AttentionKernel kernel_named(const std::string& name) {
   if (name == "naive") return AttentionKernel::kNaive;
   if (name == "flash_split") return AttentionKernel::kSplit;
@@ -218,6 +233,7 @@ MemoryPlan plan_memory(const Deployment& d) {
                   .cache = Bytes(0),
                   .layout = cache_layout(d.model, d.precision, d.sharding),
                   .infeasible = std::nullopt};
+  plan.state_block = state_block(d);
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {

@@ -17,11 +17,12 @@ namespace roofcast {
 struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
-  Bytes copied_weights{};  ///< of them, made beside those that are loaded
-  Bytes activations{};     ///< at the profiling batch
-  Bytes cache{};           ///< left for KV blocks, and for states where they share it
-  Bytes states{};          ///< set aside for the states of recurrent layers; 0: they share the cache
-  double places = 1e9;     ///< sequences that the states set aside have room for
+  Bytes copied_weights{};        ///< of them, made beside those that are loaded
+  Bytes activations{};           ///< at the profiling batch
+  Bytes cache{};                 ///< left for KV blocks, and for states where they share it
+  Bytes states{};                ///< set aside for the states of recurrent layers; 0: they share the cache
+  std::int64_t state_block = 0;  ///< tokens of a block of every layer's cache that is as large as a layer's state
+  double places = 1e9;           ///< sequences that the states set aside have room for
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 

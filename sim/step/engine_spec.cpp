@@ -128,6 +128,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
 void parse_cache(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
+  static constexpr std::array<std::string_view, 3> kCheckpoints{"none", "blocks", "ends"};
   e.block_size = small_integer(in, "block_size", e.block_size, 0);
   e.max_model_len = small_integer(in, "max_model_len", e.max_model_len, 0);
   e.memory_rule = static_cast<MemoryRule>(in.choice("memory_rule", kRules, 0));
@@ -142,6 +143,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.prompt_must_fit = in.boolean("prompt_must_fit", e.prompt_must_fit);
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
+  e.state_checkpoints = kCheckpoints[in.choice("state_checkpoints", kCheckpoints, 0)];
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
   e.fp8_latent_prompts = in.boolean("fp8_latent_prompts", e.fp8_latent_prompts);

@@ -102,6 +102,9 @@ struct EngineSpec {
   bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not its first chunk alone
   bool prefix_caching = false;
   std::string preemption = "recompute";  ///< recompute | swap
+  /// States of recurrent layers that prompts leave for later ones: none, at every block of the memory of one (vLLM), at
+  /// the ends of prompts and where they part (SGLang).
+  std::string state_checkpoints = "none";
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
   int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late

@@ -142,8 +142,8 @@ TEST_CASE("kv pool: what is shared goes by the blocks that a request came with, 
   };
   KvPool pool(*d);
   pool.take(400);
-  PrefixBlocks& whole = preempted({1, 2}, 96);  // the prompt's both, and one of its own
-  CHECK(whole.hashes.size() == 3);
+  PrefixBlocks& whole = preempted({1, 2}, 96);  // the prompt's both, the rest of the second, and one of its own
+  CHECK(whole.hashes.size() == 4);
   CHECK(pool.publish_prompt(whole, 48) == 48);
   CHECK(pool.publish_output(whole, 48, 96) == 0);
   PrefixBlocks& head = preempted({11}, 64);  // the second is its own: 16 tokens of it would be of no use to others
@@ -151,8 +151,8 @@ TEST_CASE("kv pool: what is shared goes by the blocks that a request came with, 
   CHECK(pool.publish_prompt(head, 48) == 32);
   PrefixBlocks& session = preempted({21, 22, 23}, 128);  // the next turn has its third, and nobody the fourth
   CHECK(session.hashes.size() == 4);
-  CHECK(pool.publish_prompt(session, 48) == 32);
-  CHECK(pool.publish_output(session, 48, 100) == 64);
+  CHECK(pool.publish_prompt(session, 48) == 48);  // the whole KV blocks of its second
+  CHECK(pool.publish_output(session, 48, 100) == 48);
 }
 
 TEST_CASE("prefix cache: block hit rates of Mooncake's traces with room for everything") {

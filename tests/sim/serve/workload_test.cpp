@@ -172,7 +172,7 @@ TEST_CASE("workload: requests of a prefix group share their leading blocks") {
   std::set<std::vector<std::uint64_t>> prefixes;
   for (const Request& request : requests) {
     CHECK(request.prompt_tokens == 100);       // the prefix is part of the prompt
-    CHECK(request.prefix_blocks.size() == 4);  // floor(70 / 16)
+    CHECK(request.prefix_blocks.size() == 5);  // ceil(70 / 16)
     CHECK(request.prefix_block_tokens == 16);
     prefixes.insert(request.prefix_blocks);
   }
@@ -191,10 +191,10 @@ TEST_CASE("workload: each turn of a session sends the whole history again") {
   CHECK(requests[3].prompt_tokens == 132);  // a new session
   CHECK(requests[2].session == 0);
   CHECK(requests[3].session == 1);
-  // All that was sent and answered before, 142 tokens, stands in full blocks: floor(142 / 16) = 8.
+  // All that was sent and answered, 142 tokens: ceil(142 / 16) = 9 blocks, the last one begun.
   const auto& first = requests[0].prefix_blocks;
   const auto& second = requests[1].prefix_blocks;
-  REQUIRE(first.size() == 8);
+  REQUIRE(first.size() == 9);
   CHECK(std::equal(first.begin(), first.end(), second.begin()));
   // The other session shares the two blocks of the prefix and no more.
   CHECK(requests[3].prefix_blocks[1] == first[1]);
