@@ -136,11 +136,24 @@ double front_end_share(const ServingMetrics& m, const Scenario& s) {
   return m.duration > Seconds(0) ? std::min(1.0, m.front_end_seconds / (m.duration.base() * replicas)) : 0.0;
 }
 
+double cache_waste(const ServingMetrics& m) { return std::max(0.0, 1.0 - m.kv_filled / m.kv_held); }
+double padding_share(const ServingMetrics& m) {
+  return m.computed_tokens > 0 ? m.padding_tokens / m.computed_tokens : 0.0;
+}
+std::string waste_text(const ServingMetrics& m) {
+  std::string text;
+  if (m.kv_held > 0) text = fmt::format(", {:.1f} % of what is held not filled", 100 * cache_waste(m));
+  if (m.padding_tokens > 0) text += fmt::format("; {:.1f} % of computed tokens are padding", 100 * padding_share(m));
+  return text;
+}
+
 /// What the GPUs and their caches did.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
   out["front_end_utilization"] = front_end_share(m, s);
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
+  if (m.kv_held > 0) out["kv_cache_waste"] = cache_waste(m);
+  out["padding_share"] = padding_share(m);
   out["preemptions"] = m.preemptions;
   out["prefix_cache_hit_rate"] = m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0;
   if (s.deployment->engine.kv_offload > Bytes(0)) {
@@ -229,8 +242,9 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
 
 void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& json, Lines& lines) {
   lines.add("KV cache",
-            fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached",
-                        100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>()));
+            fmt::format("{:.1f} % of the pool at its peak, {} preemptions, {:.1f} % of prompt tokens found cached{}",
+                        100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>(),
+                        waste_text(m)));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
     lines.add("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out a GPU",
                                          100 * json["kv_offload"]["hit_rate"].get<double>(),

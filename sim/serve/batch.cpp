@@ -30,6 +30,7 @@ void Batch::join_decodes(Slot slot) {
   r.finish = counter_ + r.output - r.produced;
   ++decoding_;
   context_ += tokens;
+  longest_ = std::max(longest_, tokens);
   if (speculates_) return;
   const std::size_t level = layout_.level(tokens);
   r.level = static_cast<std::uint8_t>(level);
@@ -66,6 +67,7 @@ std::int64_t Batch::steps_to_change(std::int64_t limit) {
 
 void Batch::advance(std::int64_t steps) {
   counter_ += steps;
+  longest_ += steps;
   context_ += decoding_ * steps;
   idle_context_ += idle_rows_ * steps;
 }
@@ -74,6 +76,7 @@ void Batch::advance(LiveRequest& r, std::int64_t tokens) {
   r.base += tokens;
   r.finish -= tokens;
   context_ += tokens;
+  longest_ = std::max(longest_, r.base + counter_);
 }
 
 void Batch::raise_levels() {
@@ -90,12 +93,14 @@ void Batch::raise_levels() {
 void Batch::keep_row(std::int64_t tokens, std::int64_t bytes) {
   idle_bytes_ += bytes;
   idle_context_ += tokens;
+  longest_ = std::max(longest_, tokens);
   ++idle_rows_;
 }
 
 std::int64_t Batch::close() {
   idle_context_ = 0;
   idle_rows_ = 0;
+  longest_ = 0;
   return std::exchange(idle_bytes_, 0);
 }
 

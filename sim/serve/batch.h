@@ -33,6 +33,9 @@ class Batch {
   /// Rows of a decode step and the tokens in their caches, idle rows included.
   int rows() const { return decoding_ + idle_rows_; }
   double context() const { return static_cast<double>(context_ + idle_context_); }
+  /// The same where every row is as long as the longest.
+  double padded_context() const { return static_cast<double>(rows()) * static_cast<double>(longest_); }
+  std::int64_t decoded_tokens() const { return context_; }  ///< in the caches of those that decode
   std::int64_t tokens_of(const LiveRequest& r) const { return r.phase == Phase::kDecode ? r.base + counter_ : r.base; }
   int produced_of(const LiveRequest& r) const {
     return r.phase == Phase::kDecode ? r.output - static_cast<int>(r.finish - counter_) : r.produced;
@@ -82,6 +85,7 @@ class Batch {
   int running_ = 0, decoding_ = 0, idle_rows_ = 0;
   std::int64_t context_ = 0;  ///< tokens in the caches of the decoding ones
   std::int64_t idle_context_ = 0, idle_bytes_ = 0;
+  std::int64_t longest_ = 0;  ///< tokens of the longest row since close()
   std::int64_t counter_ = 0;  ///< decode steps so far
   StepHeap finishes_, level_ends_;
 };

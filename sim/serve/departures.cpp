@@ -11,7 +11,7 @@ void Departures::retire(Slot slot) {
   if (r.phase == Phase::kDecode) parts_.batch.leave_decodes(slot);
   r.base = tokens;
   parts_.kv.publish_output(slot, tokens);
-  const bool keeps_row = parts_.scheduler->computes_ended();
+  const bool keeps_row = parts_.scheduler->pads();
   if (keeps_row) parts_.batch.keep_row(r.base, parts_.kv.private_bytes(r));
   parts_.kv.release(slot, keeps_row);
   parts_.batch.leave(slot);

@@ -9,6 +9,7 @@ void KvAccount::admit(Slot slot, const KvPool::Hit& hit, std::int64_t bytes, std
   if (hit.tokens > 0 || hit.branch > 0) pool_.pin(*requests_.prefix(slot), hit);
   pool_.take(bytes);
   r.pinned_bytes = hit.bytes;
+  shared_ += hit.bytes;
   r.reserved = reserve;
   reserved_ += reserve;
 }
@@ -17,6 +18,7 @@ void KvAccount::release(Slot slot, bool keep_private) {
   LiveRequest& r = requests_[slot];
   if (!keep_private) pool_.give(private_bytes(r));
   if (PrefixBlocks* prefix = requests_.prefix(slot)) pool_.unpin(*prefix);
+  shared_ -= r.pinned_bytes;
   r.pinned_bytes = 0;
   reserved_ -= r.reserved;
   r.reserved = 0;
@@ -41,6 +43,7 @@ void KvAccount::publish_computed(Slot slot, std::int64_t tokens) {
 /// Private bytes of a request have become pinned ones, which its reservation does not count.
 void KvAccount::share(LiveRequest& r, std::int64_t bytes) {
   r.pinned_bytes += bytes;
+  shared_ += bytes;
   const std::int64_t reserved = std::min(bytes, r.reserved);
   r.reserved -= reserved;
   reserved_ -= reserved;

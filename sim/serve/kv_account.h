@@ -15,6 +15,7 @@ class KvAccount {
   const KvLayout& layout() const { return pool_.layout(); }
   std::int64_t bytes(std::int64_t tokens) const { return pool_.layout().bytes(tokens); }
   std::int64_t private_bytes(const LiveRequest& r) const { return bytes(r.base) - r.pinned_bytes; }
+  std::int64_t shared_bytes() const { return shared_; }  ///< pinned by requests, as often as they are
 
   /// A step is planned: nothing is moved over PCIe yet, and nothing set aside for its decodes.
   void begin_step() { moved_ = Bytes(0), step_growth_ = 0; }
@@ -53,6 +54,7 @@ class KvAccount {
 
   RequestTable& requests_;
   KvPool pool_;
+  std::int64_t shared_ = 0;
   std::int64_t reserved_ = 0;     ///< for running requests, what they hold included
   std::int64_t step_growth_ = 0;  ///< of the decodes of the step being planned
   Bytes moved_{};

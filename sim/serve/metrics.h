@@ -90,6 +90,10 @@ struct ServingMetrics {
   /// Of these three, what replicas did that only prefill.
   double prefill_busy_seconds = 0, prefill_flops = 0, prefill_bytes = 0;
   double kv_peak_usage = 0;  ///< share of the pool
+  /// Byte-seconds of cache that running sequences held for themselves, and that the tokens in it filled.
+  double kv_held = 0, kv_filled = 0;
+  /// Tokens that went through the layers, and those of them that pad a batch or belong to ended sequences.
+  double computed_tokens = 0, padding_tokens = 0;
   double drafted_tokens = 0, accepted_tokens = 0;
 };
 

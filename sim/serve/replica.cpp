@@ -214,6 +214,8 @@ std::int64_t Replica::run_length() {
     const RequestQueue& queue = rank->parts.queue;
     if (limit > 1 && queue.on_their_way() > 0 && arrival_matters(*rank))
       limit = steps_until_seen(queue.first_ready(), limit);
+    if (const auto due = rank->plan.batch_due(); limit > 1 && due)
+      limit = pricer_.steps_within(decodes(), (*due - run_.start).seconds(), limit);
     if (const auto& landings = rank->parts.link.landings(); limit > 1 && !landings.empty())
       limit = pricer_.steps_within(decodes(), (landings.front().at - run_.start).seconds(), limit);
   }
@@ -238,7 +240,10 @@ void Replica::describe_run() {
     const Rank& rank = *ranks_[i];
     const Batch& batch = rank.parts.batch;
     RankLoad load;
-    if (rank.plan.decodes()) load.decodes = batch.rows(), load.decode_context = batch.context();
+    if (rank.plan.decodes()) {
+      load.decodes = batch.rows();
+      load.decode_context = rank.parts.scheduler->pads() ? batch.padded_context() : batch.context();
+    }
     load.prefills = static_cast<int>(rank.plan.chunks().size());
     run_.rows += load.decodes;
     run_.context += load.decode_context;
@@ -264,7 +269,11 @@ void Replica::start_run(SimTime now) {
   if (!busy_) {
     idle_since_ = now;
     carry_ = Seconds(0);
-    SIM_CHECK(idle_for_caches || !waits, "an idle replica has nothing to do");
+    for (const auto& rank : ranks_) {
+      const auto due = rank->plan.batch_due();
+      if (due) wake_ = woken_ ? std::min(wake_, *due) : *due, woken_ = true;
+    }
+    SIM_CHECK(woken_ || on_their_way() > 0 || idle_for_caches || !waits, "an idle replica has nothing to do");
     return;
   }
   run_.start = now;
@@ -298,11 +307,18 @@ StepBatch Replica::step_batch() {
   const bool cached = engine().kv_cache;
   then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const Rank& rank = *ranks_[i];
+    Rank& rank = *ranks_[i];
+    rank.padding = 0;
+    int longest = 0;  // of the batch's prompts, to which the others are padded
+    if (rank.parts.scheduler->pads())
+      rank.parts.batch.for_each([&](Slot, const LiveRequest& r) { longest = std::max(longest, r.target); });
     for (const PlannedChunk& c : rank.plan.chunks()) {
       const LiveRequest& r = rank.parts.requests[c.slot];
+      const bool last = r.base + c.tokens == r.target;
+      const int padding = last ? std::max(0, longest - r.target) : 0;
+      rank.padding += padding;
       priced_chunks_.push_back(
-          {.tokens = c.tokens, .context_before = static_cast<int>(r.base), .last = r.base + c.tokens == r.target});
+          {.tokens = c.tokens + padding, .context_before = static_cast<int>(r.base), .last = last});
     }
     if (cached || run_.decoding[i] == 0) continue;
     if (!then_.empty()) then_[i] = {.prefills = then_[i].prefills + run_.decoding[i]};

@@ -67,6 +67,9 @@ class Replica {
     RankParts parts;
     Departures departures;
     StepPlan plan;
+    std::int64_t growth = 0;         ///< bytes of cache that the run under way took for its decodes
+    std::int64_t padding = 0;        ///< tokens of its chunks that fill prompts up
+    std::vector<EndedRequest> held;  ///< answers that leave together with the last of their batch
   };
   const RankParts& first() const { return ranks_.front()->parts; }
   const Deployment& deployment() const { return *first().deployment; }
@@ -97,9 +100,11 @@ class Replica {
   std::int64_t tokens_out(Rank& rank);
   std::int64_t verify_decodes(RankParts& rank);
   void count_work(std::int64_t tokens);
+  void count_waste(const Rank& rank, std::int64_t prompt_tokens);
   void finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended);
   void end(Rank& rank, Slot slot, std::vector<Ended>& ended);
   void hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended);
+  void release_answers(Rank& rank, std::vector<Ended>& ended);
 
   TokenDelivery delivery_;
   std::vector<std::unique_ptr<Rank>> ranks_;

@@ -20,8 +20,22 @@ void Replica::end_run(std::vector<Ended>& ended) {
     rank->departures.drop_cancelled(ended);
     parts.batch.raise_levels();
     if (parts.batch.running() == 0) parts.kv.give(parts.batch.close());
+    release_answers(*rank, ended);
   }
   busy_ = false;
+}
+
+/// A batch in one tensor answers all of its requests at its end; one that is lost, those it has computed.
+void Replica::release_answers(Rank& rank, std::vector<Ended>& ended) {
+  if (!rank.parts.scheduler->pads()) return;
+  std::erase_if(ended, [&](const Ended& e) {
+    const bool done = !e.handed_over && !request(e.slot).cancelled && &rank_of(e.slot) == &rank;
+    if (done) rank.held.push_back(e);
+    return done;
+  });
+  if (rank.parts.batch.running() > 0 && !rank.departures.failed()) return;
+  for (Ended& e : rank.held) ended.push_back({e.slot, std::max(e.delivered, delivery_.answered()), false});
+  rank.held.clear();
 }
 
 /// Caches grow by what was decoded and verified. Returns the tokens that come out of a rank: one of each decoding
@@ -32,6 +46,7 @@ std::int64_t Replica::tokens_out(Rank& rank) {
   const int rows = run_.ranks.empty() ? run_.rows : run_.ranks[index].decodes;
   const int decoding = run_.decoding[index];
   std::int64_t tokens = decoding;
+  rank.growth = 0;
   for (const PlannedChunk& c : rank.plan.chunks()) {
     const LiveRequest& r = parts.requests[c.slot];
     tokens += r.base + c.tokens == r.target ? 1 : 0;
@@ -39,7 +54,8 @@ std::int64_t Replica::tokens_out(Rank& rank) {
   if (decoding > 0 && parts.options.speculation.active()) {
     tokens += verify_decodes(parts) - decoding;
   } else if (rows > 0) {
-    parts.kv.take(parts.batch.growth(run_.steps));
+    rank.growth = parts.batch.growth(run_.steps);
+    parts.kv.take(rank.growth);
     parts.batch.advance(run_.steps);
   }
   return tokens;
@@ -75,7 +91,10 @@ void Replica::count_work(std::int64_t tokens) {
                     .kv_usage = 0};
   for (const auto& rank : ranks_) {
     record.prefills += static_cast<int>(rank->plan.chunks().size());
-    for (const PlannedChunk& c : rank->plan.chunks()) record.prefill_tokens += c.tokens;
+    std::int64_t prompt_tokens = 0;
+    for (const PlannedChunk& c : rank->plan.chunks()) prompt_tokens += c.tokens;
+    record.prefill_tokens += prompt_tokens;
+    count_waste(*rank, prompt_tokens);
     record.waiting += static_cast<std::int64_t>(rank->parts.queue.waiting().size());
     record.kv_usage += rank->parts.kv.pool().usage() / static_cast<double>(ranks_.size());
     collector.metrics().offload_stored_bytes += static_cast<double>(rank->parts.kv.take_stored());
@@ -88,6 +107,35 @@ void Replica::count_work(std::int64_t tokens) {
                   .front_end_seconds = delivery_.front_end_busy(tokens * run_.steps).base()},
                  first().options.prefill_only);
   collector.step(record);
+}
+
+/// Room that sequences hold and do not fill, and tokens that are computed for nothing.
+void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens) {
+  const RankParts& parts = rank.parts;
+  ServingMetrics& m = parts.collector.metrics();
+  const auto index = static_cast<std::size_t>(parts.index);
+  const int own_rows = run_.ranks.empty() ? run_.rows : run_.ranks[index].decodes;
+  const std::int64_t padding = rank.plan.has_prefill() ? rank.padding : 0;
+  const std::int64_t rows = run_.steps * parts.query_len * own_rows;
+  const std::int64_t ended = own_rows > 0 ? run_.steps * (own_rows - run_.decoding[index]) : 0;
+  m.computed_tokens += static_cast<double>(prompt_tokens + padding + rows);
+  m.padding_tokens += static_cast<double>(padding + ended * parts.query_len);
+  const KvLayout& layout = parts.kv.layout();
+  if (!layout.windows().empty() || parts.link.held() > 0 || !parts.link.landings().empty()) return;
+  const std::vector<Slot>& prompts = parts.batch.prompts();
+  std::int64_t tokens = parts.batch.decoded_tokens() + prompt_tokens;
+  for (const Slot slot : prompts) tokens += parts.requests[slot].base;
+  for (const PlannedChunk& c : rank.plan.chunks()) {  // those that this step takes whole are not among the prompts
+    if (std::find(prompts.begin(), prompts.end(), c.slot) == prompts.end()) tokens += parts.requests[c.slot].base;
+  }
+  // Of a run of steps as they are on average: tokens and blocks grow from step to step.
+  const double seconds = (run_.end - run_.start).seconds().base(), steps = static_cast<double>(run_.steps);
+  const double grown = run_.decoding[index] * (steps - 1) / 2;
+  const double held = static_cast<double>(parts.kv.pool().private_bytes()) -
+                      static_cast<double>(rank.growth) * (steps - 1) / (2 * steps);
+  m.kv_held += seconds * held;
+  m.kv_filled += seconds * (layout.filled_bytes(static_cast<double>(tokens) - grown, parts.batch.running()) -
+                            static_cast<double>(parts.kv.shared_bytes()));
 }
 
 /// A prompt whose last chunk is done has its first token, and its blocks can be shared.

@@ -27,7 +27,7 @@ constexpr std::array kSchedulers{
     SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only what can run to its end", make_no_evict},
     SchedulerKind{"prefill_no_evict", "prompts run alone and first, and only what can run to its end is admitted",
                   make_prefill_no_evict},
-    SchedulerKind{"static", "what waits becomes a batch that runs until its last sequence has ended",
+    SchedulerKind{"static", "a padded batch of what has come runs until its last sequence has ended",
                   make_static_batch},
 };
 

@@ -38,8 +38,9 @@ class Scheduler {
   /// Whether a request that arrives between such steps could change the plan.
   virtual bool arrival_matters(const StepPlan& step) const;
 
-  /// Ended sequences take part in decode steps, and keep their room, until all have ended.
-  virtual bool computes_ended() const { return false; }
+  /// A batch is one padded tensor: every row is as long as the longest, ended sequences take part in decode steps and
+  /// keep their room, and no answer leaves, until all have ended.
+  virtual bool pads() const { return false; }
   /// Requests join and leave a running batch at any step; false: the next batch starts when this one has ended.
   virtual bool continuous() const { return true; }
 };

@@ -14,6 +14,7 @@ void StepPlan::plan(SimTime now, std::optional<bool> balance) {
   chunks_.clear();
   parts_.kv.begin_step();
   decodes_ = preempted_ = held_ = false;
+  batch_due_.reset();
   land();
   parts_.scheduler->plan(*this);
 }
@@ -244,6 +245,14 @@ void StepPlan::preempt(Slot victim) {
   parts_.queue.push_preempted(victim);
   preempted_ = true;
   if (parts_.kv.step_growth() > 0) parts_.kv.set_step_growth(parts_.batch.growth_of_step(parts_.query_len));
+}
+
+bool StepPlan::waits_for_batch() {
+  const WaitingQueue& queue = parts_.queue.waiting();
+  if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.places)) return false;
+  const SimTime due = parts_.requests[queue.front()].arrival + SimTime::of(parts_.engine.batch_wait);
+  if (now_ < due) batch_due_ = due;
+  return batch_due_ || parts_.queue.on_their_way() > 0;
 }
 
 bool StepPlan::arrival_could_start() const {

@@ -40,6 +40,10 @@ class StepPlan {
   /// All waiting prompts start that find places and room, even where no tokens of the budget are left for them.
   void admit_all(std::int64_t budget) { admit(budget, true); }
 
+  /// Whether a batch is still to grow before it starts: it is not full, and requests are on their way or its first one
+  /// has not waited as long as EngineSpec::batch_wait.
+  bool waits_for_batch();
+
   /// Whether a request that arrives between decode steps could start. Room and places only get fewer until a sequence
   /// ends, so a first-come queue whose head was refused stays as it is.
   bool arrival_could_start() const;
@@ -51,6 +55,8 @@ class StepPlan {
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }
   bool held() const { return held_; }  ///< prompts wait for more of them
+  /// When a batch starts that is not full until then; nothing: it waits for nothing else.
+  std::optional<SimTime> batch_due() const { return batch_due_; }
   /// Decode steps for which the plan certainly stays the same, at most `limit`, as far as held prompts are concerned.
   std::int64_t steps_held(std::int64_t limit) const;
   void advance(std::int64_t steps);  ///< the planned step was run so many times
@@ -83,6 +89,7 @@ class StepPlan {
   std::int64_t budget_;
 
   SimTime now_;
+  std::optional<SimTime> batch_due_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;
   bool preempted_ = false;  ///< by this plan, which then admits nothing

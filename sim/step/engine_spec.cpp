@@ -112,6 +112,8 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.max_num_batched_tokens = small_integer(in, "max_num_batched_tokens", e.max_num_batched_tokens, 1);
   e.launch_speed = in.number("launch_speed", e.launch_speed, {0.05, 20.0});
   e.chunked_prefill = in.boolean("chunked_prefill", e.chunked_prefill);
+  e.batch_wait = in.time("batch_wait", e.batch_wait);
+  if (e.batch_wait < Seconds(0)) in.fail("batch_wait", "must be at least 0");
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
   e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);

@@ -89,6 +89,7 @@ struct EngineSpec {
   double launch_speed = 1.0;          ///< of kernels, beside the node's: divides the same times
   std::vector<GpuDefaults> by_gpu;    ///< of these and graphs.max_batch, where they are not given; see settle()
   bool chunked_prefill = true;
+  Seconds batch_wait{};   ///< that a static batch waits for more requests after its first, while it is not full
   int block_size = 16;    ///< tokens of a KV block; 0 = contiguous by max_model_len
   int max_model_len = 0;  ///< 0 = the model's own
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;

@@ -1,5 +1,5 @@
-// Static batches: what waits becomes a batch, which runs until its last sequence has ended. Sequences that end before
-// that are computed on, as in a padded tensor.
+// Static batches: requests wait until there are as many as run at once, or for a time. They become a batch, a padded
+// tensor that runs until its last sequence has ended and answers all of them together.
 #include <algorithm>
 #include <limits>
 
@@ -13,6 +13,7 @@ class StaticBatch final : public Scheduler {
  public:
   void plan(StepPlan& step) override {
     if (step.running() == 0) {
+      if (step.waits_for_batch()) return;
       step.admit_all(step.budget());
     } else {
       step.continue_prefills(step.budget(), StepPlan::WhenFull::kWait);
@@ -26,7 +27,7 @@ class StaticBatch final : public Scheduler {
     return std::min<std::int64_t>(tokens, prompt);
   }
   bool arrival_matters(const StepPlan&) const override { return false; }
-  bool computes_ended() const override { return true; }
+  bool pads() const override { return true; }
   bool continuous() const override { return false; }
 };
 
