@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/config_library.h"
 #include "base/csv.h"
 #include "sim/model/feed_forward_model.h"
@@ -123,10 +125,11 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
                              double context) {
   SpeculationEstimate e{.method = spec.method, .drafts = spec.num_speculative_tokens, .draft = {}};
   e.tokens_per_step = AcceptanceLaw(spec).mean_tokens();
-  e.tokens_bound = expected_tokens_bound(spec.acceptance.empty() ? 0.0 : spec.acceptance.front(), e.drafts);
+  const double first = spec.acceptance.empty() ? 0.0 : spec.acceptance.front();
+  e.tokens_bound = expected_tokens_bound(width_acceptance(first, spec.tree_width), e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
-  if (draft != nullptr) e.draft = draft->decode_run({.decodes = batch, .decode_context = held}, e.drafts);
+  if (draft != nullptr) e.draft = draft_cost(*draft, spec, {.decodes = batch, .decode_context = held});
   e.draft_time = e.draft.time + spec.draft_time;
   e.verify_time =
       target.time({.decodes = batch, .decode_context = held, .query_len = spec.query_len(), .prefills = {}});
@@ -234,6 +237,11 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
   spec.draft_time = in.time("draft_time", Seconds(0));
   spec.draft = read_drafter(in, target, spec.method);
+  const double words = spec.draft ? spec.draft->model.vocabulary : target.model.vocabulary;
+  if (spec.tree_width > words)
+    in.fail("tree_width", fmt::format("a tree of {} candidates a position is wider than the {:.0f} words that the "
+                                      "drafter knows",
+                                      spec.tree_width, words));
   in.finish();
   return spec.method == Method::kNone ? SpeculationSpec{} : spec;
 }

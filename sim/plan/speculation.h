@@ -17,7 +17,7 @@ namespace roofcast {
 ///   model, precision, draft_tp   of a draft_model
 ///   num_speculative_tokens   k, 4; at least 1, `method: none` is no speculation
 ///   acceptance               of one draft: a number, a list by position, or {file, column} of accepted drafts a step
-///   tree_width               candidates a position, 1
+///   tree_width               candidates of a node, 1; k times as many nodes are verified, the likeliest ones
 ///   layers                   self_draft: the share of the layers that drafts, 0.25
 /// or, of a diffusion language model (LLaDA, arXiv:2502.09992; blocks with a cache of what stands before them: Block
 /// Diffusion, arXiv:2503.09573, Fast-dLLM, arXiv:2505.22618),
@@ -47,7 +47,7 @@ struct SpeculationEstimate {
   SpeculationSpec::Method method = SpeculationSpec::Method::kNone;
   int drafts = 0;
   double tokens_per_step = 1;  ///< a sequence
-  double tokens_bound = 1;     ///< the lectures' k a + 1, a of the first draft
+  double tokens_bound = 1;     ///< the lectures' k a + 1, a of the first draft or, in a tree, of one of its candidates
   Seconds plain_step{};        ///< without speculation
   Seconds draft_time{}, verify_time{};
   StepCost draft;       ///< all drafts of a step

@@ -342,9 +342,7 @@ StepCost Replica::price_step() {
   if (spec.active() && run_.rows > 0) {
     cost.time += spec.draft_time;
     if (draft_pricer_ != nullptr) {
-      StepBatch drafts = decodes();
-      drafts.query_len = 1;
-      const StepCost draft = draft_pricer_->decode_run(drafts, spec.num_speculative_tokens);
+      const StepCost draft = draft_cost(*draft_pricer_, spec, decodes());
       cost.time += draft.time;
       cost.flops += draft.flops;
       cost.bytes += draft.bytes;

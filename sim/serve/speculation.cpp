@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <queue>
 
 namespace roofcast {
 
@@ -35,12 +36,67 @@ MethodFacts facts_of(SpeculationSpec::Method method) {
   return facts_of(Method::kNone);
 }
 
+double width_acceptance(double acceptance, int width) {
+  constexpr double kExponent = 0.52;
+  double one_of = acceptance, last = acceptance;
+  for (int rank = 2; rank <= width; ++rank) {
+    const double missed = (1 - acceptance) * (std::pow(rank - 1, -kExponent) - std::pow(rank, -kExponent));
+    last = std::min(last, missed);
+    one_of += last;
+  }
+  return std::min(one_of, 1.0);
+}
+
+namespace {
+
+/// The share of draft `i` that is accepted, those before it accepted.
+double acceptance_of(const SpeculationSpec& spec, int i) {
+  const auto n = static_cast<int>(spec.acceptance.size());
+  return n == 0 ? 0.0 : std::clamp(spec.acceptance[static_cast<std::size_t>(std::min(i, n - 1))], 0.0, 1.0);
+}
+
+/// P(at least i + 1 drafts accepted) of the likeliest nodes of a tree. A node's next sibling and its first child are
+/// never likelier than itself, so that taking the likeliest again and again gives a tree.
+std::vector<double> tree_law(const SpeculationSpec& spec) {
+  struct Node {
+    double all, before;  ///< likelihood of the path to it, and to its parent
+    int depth, rank;
+    bool operator<(const Node& other) const { return all < other.all; }
+  };
+  const int k = spec.num_speculative_tokens;
+  std::vector<double> at_least(static_cast<std::size_t>(k), 0.0);
+  std::vector<std::vector<double>> one_of;  ///< by depth and width
+  for (int i = 0; i < k; ++i) {
+    one_of.push_back({0.0});
+    for (int w = 1; w <= spec.tree_width; ++w) one_of.back().push_back(width_acceptance(acceptance_of(spec, i), w));
+  }
+  const auto node = [&](double before, int depth, int rank) {
+    const std::vector<double>& by_width = one_of[static_cast<std::size_t>(depth)];
+    const auto r = static_cast<std::size_t>(rank);
+    return Node{before * (by_width[r] - by_width[r - 1]), before, depth, rank};
+  };
+  std::priority_queue<Node> next;
+  next.push(node(1.0, 0, 1));
+  for (int left = k * spec.tree_width; left > 0 && !next.empty(); --left) {
+    const Node taken = next.top();
+    next.pop();
+    at_least[static_cast<std::size_t>(taken.depth)] += taken.all;
+    if (taken.rank < spec.tree_width) next.push(node(taken.before, taken.depth, taken.rank + 1));
+    if (taken.depth + 1 < k) next.push(node(taken.all, taken.depth + 1, 1));
+  }
+  return at_least;
+}
+
+}  // namespace
+
 AcceptanceLaw::AcceptanceLaw(const SpeculationSpec& spec) {
+  if (spec.active() && spec.tree_width > 1) {
+    at_least_ = tree_law(spec);
+    return;
+  }
   double product = 1.0;
   for (int i = 0; i < (spec.active() ? spec.num_speculative_tokens : 0); ++i) {
-    const auto n = static_cast<int>(spec.acceptance.size());
-    const double one = n == 0 ? 0.0 : spec.acceptance[static_cast<std::size_t>(std::min(i, n - 1))];
-    product *= 1.0 - std::pow(1.0 - std::clamp(one, 0.0, 1.0), std::max(spec.tree_width, 1));
+    product *= acceptance_of(spec, i);
     at_least_.push_back(product);
   }
 }
