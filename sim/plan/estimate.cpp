@@ -185,10 +185,31 @@ std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateReque
   return std::nullopt;
 }
 
+/// Passes of a diffusion model until its first tokens stand, beside those that are priced as its prefill.
+double first_passes(const Deployment& d, const EstimateRequest& r) {
+  if (!r.speculation.diffuses()) return 0;
+  const int block = std::min(r.output_tokens, 1 + r.speculation.num_speculative_tokens);
+  const double passes = std::ceil(block / AcceptanceLaw(r.speculation).mean_tokens());
+  return d.engine.kv_cache ? passes : passes - 1;
+}
+
+/// Without a cache each pass of a diffusion model computes prompt and answer whole (LLaDA, arXiv:2502.09992). The first
+/// one stands for its prefill.
+void add_whole_passes(StepModel& model, Estimate& e) {
+  const EstimateRequest& r = e.request;
+  const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch),
+                                         PrefillChunk{r.prompt_tokens + r.output_tokens, 0, true});
+  e.decode = model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
+  e.tpot = e.decode.time / AcceptanceLaw(r.speculation).mean_tokens();
+  e.prefill = e.decode;
+  e.prefill_steps = 1;
+}
+
 /// The decode step, and the mean time of a token over the output.
 void add_decode(StepModel& model, Estimate& e, int context) {
   const EstimateRequest& r = e.request;
   const std::int64_t gaps = std::max(r.output_tokens - 1, 1);
+  if (r.speculation.diffuses() && !model.deployment().engine.kv_cache) return add_whole_passes(model, e);
   if (model.deployment().engine.kv_cache) {
     e.decode =
         model.breakdown({.decodes = r.batch, .decode_context = static_cast<double>(context) * r.batch, .prefills = {}});
@@ -269,7 +290,13 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
   e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
-  e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 0));
+  const double passes = first_passes(d, r);
+  e.ttft += e.decode.time * passes;
+  // What is out with the first token: it alone, or a block of a diffusion model.
+  const int first = r.speculation.diffuses() ? 1 + r.speculation.num_speculative_tokens : 1;
+  e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - first, 0));
+  StepBreakdown until_first = e.prefill;
+  if (passes > 0) merge(until_first, e.decode, passes);
   const LoadRegime regime = load_regime(d, 1, r.batch, r.prompt_tokens + r.output_tokens);
   const SystemSpread system = system_spread(d, regime);
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
@@ -277,7 +304,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
       interval_of(e.tpot, together(kernel_spread(relative_spread(e.decode, d, e.decode.time)), system.tpot));
   e.expert_balance = balance_of(d, r);
   e.steady = steady_load(model, r);
-  const double tokens_per_step = e.speculation ? e.speculation->tokens_per_step : 1.0;
+  const double tokens_per_step = r.speculation.active() ? AcceptanceLaw(r.speculation).mean_tokens() : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();
   add_cost(model, e);

@@ -309,8 +309,10 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
-    if (s.serving.speculation.active() && !s.deployment->engine.kv_cache)
-      in.fail("speculation", "speculation without a KV cache is not priced: drop one of them");
+    const bool cached = s.deployment->engine.kv_cache, diffuses = s.serving.speculation.diffuses();
+    if (s.serving.speculation.active() && !cached && (!diffuses || s.workload))
+      in.fail("speculation", diffuses ? "passes without a KV cache are estimated, not simulated under a workload"
+                                      : "speculation without a KV cache is not priced: drop one of them");
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
     s.deployment = std::move(reserved);

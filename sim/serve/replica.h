@@ -103,6 +103,8 @@ class Replica {
   void count_waste(const Rank& rank, std::int64_t prompt_tokens);
   void finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended);
   void end(Rank& rank, Slot slot, std::vector<Ended>& ended);
+  void join_passes(Rank& rank, Slot slot);
+  void answer_blocks(RankParts& rank);
   void hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended);
   void release_answers(Rank& rank, std::vector<Ended>& ended);
 

@@ -10,6 +10,9 @@ void Replica::end_run(std::vector<Ended>& ended) {
   for (const auto& rank : ranks_) tokens += tokens_out(*rank);
   delivery_.deliver(run_, tokens);
   count_work(tokens);
+  if (first().options.speculation.diffuses()) {
+    for (const auto& rank : ranks_) answer_blocks(rank->parts);
+  }
   carry_ += run_.cost.time - (run_.end - run_.start).seconds();
   balance_.advance(run_.steps);
   for (const auto& rank : ranks_) {
@@ -49,7 +52,7 @@ std::int64_t Replica::tokens_out(Rank& rank) {
   rank.growth = 0;
   for (const PlannedChunk& c : rank.plan.chunks()) {
     const LiveRequest& r = parts.requests[c.slot];
-    tokens += r.base + c.tokens == r.target ? 1 : 0;
+    tokens += r.base + c.tokens == r.target && !parts.options.speculation.diffuses() ? 1 : 0;
   }
   if (decoding > 0 && parts.options.speculation.active()) {
     tokens += verify_decodes(parts) - decoding;
@@ -146,6 +149,7 @@ void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<En
   if (r.base < r.target) return;
   parts.batch.remove_prompt(chunk.slot);
   parts.kv.publish_prompt(chunk.slot);
+  if (parts.options.speculation.diffuses()) return join_passes(rank, chunk.slot);
   if (r.produced == 0) {
     r.first_token = delivery_.answered();
   } else {
@@ -155,6 +159,21 @@ void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<En
   if (parts.options.prefill_only) return hand_over(parts, chunk.slot, ended);
   parts.batch.join_decodes(chunk.slot);
   delivery_.join(parts.index, delivery_.delivered());
+}
+
+/// A prompt gives a diffusion model no token: those of the first block stand when its passes have run.
+void Replica::join_passes(Rank& rank, Slot slot) {
+  rank.parts.batch.join_decodes(slot);
+  delivery_.join(rank.parts.index, delivery_.delivered());
+}
+
+/// Of sequences whose first block has just been finished.
+void Replica::answer_blocks(RankParts& rank) {
+  const int block = 1 + rank.options.speculation.num_speculative_tokens;
+  rank.batch.for_each([&](Slot, LiveRequest& r) {
+    if (r.phase != Phase::kDecode || r.first_token > SimTime(0)) return;
+    if (rank.batch.produced_of(r) >= std::min(block, r.output)) r.first_token = delivery_.answered();
+  });
 }
 
 void Replica::end(Rank& rank, Slot slot, std::vector<Ended>& ended) {

@@ -26,6 +26,7 @@ struct SpeculationSpec {
       nullptr;  ///< a draft model that runs k decode steps; null: draft_time alone
 
   bool active() const { return method != Method::kNone && num_speculative_tokens > 0; }
+  bool diffuses() const { return method == Method::kDiffusion; }
   /// Tokens a sequence brings to a verify step: the last one accepted, and every drafted node.
   int query_len() const { return active() ? 1 + num_speculative_tokens * std::max(tree_width, 1) : 1; }
 };

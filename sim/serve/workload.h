@@ -117,7 +117,8 @@ struct WorkloadSpec {
 WorkloadSpec parse_workload(ConfigReader in);
 
 /// One request. Prefix blocks are hashes of prefix_block_tokens leading tokens each, chained: equal hashes mean equal
-/// tokens up to there. Empty when nothing is shared. In sessions they go on into the output. The last may be part empty.
+/// tokens up to there. Empty when nothing is shared. In sessions they go on into the output. The last may be part
+/// empty.
 struct Request {
   std::int64_t id = 0;
   Seconds arrival{};

@@ -164,6 +164,9 @@ TEST_CASE("diffusion: a pass over a block settles a share of it") {
   CHECK(e.tpot / e.decode.time == doctest::Approx(0.25));
   CHECK(run(llama_70b("{method: diffusion, block_tokens: 32, steps: 20}"), 1).speculation->tokens_per_step ==
         doctest::Approx(1.6));
+  // The first tokens stand when the eight passes over the first block have run.
+  CHECK(e.ttft.base() == doctest::Approx(e.prefill.time.base() + 8 * e.decode.time.base()));
+  CHECK(e.request_latency.base() == doctest::Approx(e.prefill.time.base() + 25 * e.decode.time.base()));  // 100 tokens
   // One token a pass is never faster than without blocks.
   CHECK(run(llama_70b("{method: diffusion, block_tokens: 32, steps: 32}"), 8).speculation->speedup <= 1);
   // Arithmetic bounds a large batch of blocks: 256 x 32 tokens a pass.
@@ -185,7 +188,22 @@ TEST_CASE("diffusion: under load every pass of a sequence gives its share") {
   StepModel model(s.deployment);
   const double pass =
       model.time({.decodes = 3, .decode_context = 3 * 120, .query_len = 16, .prefills = {}}).in(kMillisecond);
-  CHECK(m.tpot_ms.mean() == doctest::Approx(pass / 4).epsilon(0.02));
+  // 41 tokens take 11 passes, of which the first four give the first block; then 7 over 40 gaps.
+  CHECK(m.tpot_ms.mean() == doctest::Approx(7 * pass / 40).epsilon(0.02));
+}
+
+TEST_CASE("diffusion without a cache: every pass computes prompt and answer") {
+  const Scenario s = scenario(
+      "model: llama-2-7b\ngpu: h100-sxm\nengine: {name: vllm, kv_cache: false}\nspeculation: {method: diffusion, "
+      "block_tokens: 20, steps: 5}");
+  const Estimate e = run(s, 2);
+  StepModel model(s.deployment);
+  const std::vector<PrefillChunk> chunks(2, PrefillChunk{1100, 0, true});
+  const double pass = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
+  CHECK(e.decode.time.base() == doctest::Approx(pass));
+  CHECK(e.ttft.base() == doctest::Approx(5 * pass));
+  CHECK(e.tpot.base() == doctest::Approx(pass / 4));
+  CHECK(e.request_latency.base() == doctest::Approx(25 * pass));
 }
 
 TEST_CASE("what does not go together is refused where it stands") {
