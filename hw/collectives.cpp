@@ -29,8 +29,8 @@ double link_share(Collective kind, double n) {
   fail_check("kind", __FILE__, __LINE__, "no such collective");
 }
 
-/// Steps that follow one another: a ring's; a direct exchange grows with log2 n only.
-double steps(Collective kind, double n) {
+/// Steps of a ring that follow one another; a direct exchange grows with log2 n only.
+double ring_steps(Collective kind, double n) {
   switch (kind) {
     case Collective::kAllReduce:
       return 2.0 * (n - 1.0);
@@ -70,14 +70,24 @@ double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
   return std::min(fraction, local > 4.0 ? kPcieShareAcrossSockets : kPcieShare);
 }
 
-/// Ranks inside a domain, domains. Without NVLink a domain is the node, over PCIe.
+/// Ranks inside a domain, of them inside a node; domains. Without NVLink a domain is the node, over PCIe.
 struct Layout {
-  double local = 1, nodes = 1;
+  double local = 1, beside = 1, nodes = 1;
 };
 Layout layout_of(const Group& group, const GpuSpec& gpu) {
   SIM_CHECK(group.gpus >= 1 && group.gpus_per_node >= 1, "a group needs a GPU");
   const int local = std::min(group.gpus, has_fabric(gpu) ? group.gpus_per_node : std::max(gpu.node.gpus_per_node, 1));
-  return {static_cast<double>(local), std::ceil(static_cast<double>(group.gpus) / local)};
+  const int beside = std::min(local, std::max(gpu.node.gpus_per_node, 1));
+  return {static_cast<double>(local), static_cast<double>(beside), std::ceil(static_cast<double>(group.gpus) / local)};
+}
+
+/// Steps inside a domain. One of several nodes (NVL72) is passed as nodes beyond a domain are: a ring or chain in each,
+/// a tree over them, whose hops are steps of the links (NCCL: double binary trees over nodes, Sanders et al. 2009;
+/// nodes of one NVLink domain are nodes to it, too). A ring through all 72 would take 142 steps in a row.
+double steps(Collective kind, const Layout& at) {
+  if (kind == Collective::kAllToAll || kind == Collective::kSend) return ring_steps(kind, at.local);
+  const double over = std::log2(std::max(1.0, at.local / at.beside));
+  return ring_steps(kind, at.beside) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);
 }
 
 /// Seconds that the network between domains adds to or takes for a message: `latency` on top, `transfer` beside
@@ -269,7 +279,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   const Network network =
       network_of(kind, s, at, gpu.node.nic_bandwidth.base() * p.network_fraction, p.network_us * 1e-6);
   const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;
-  const double hops = at.local > 1.0 ? steps(kind, at.local) : 0.0;
+  const double hops = at.local > 1.0 ? steps(kind, at) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;
   const auto protocol = [&](double start_us, double step_us, double fraction) {
     const double transfer = link > 0.0 ? moved / (link * link_share_reached(fraction, at.local, gpu)) : 0.0;

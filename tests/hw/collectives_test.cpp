@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/config_library.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
@@ -224,4 +229,87 @@ TEST_CASE("collectives: a mesh gives a group the links to its members, and no sw
       custom_all_reduce_time(Bytes{1e8}, eight, {.size_limit_mb = 1, .switch_us = 0, .switch_fraction = 0.9}, {}, gpu) >
       custom_all_reduce_time(Bytes{1e8}, eight, {.size_limit_mb = 1, .switch_us = 0, .switch_fraction = 0.9}, {},
                              switched));
+}
+
+TEST_CASE("collectives: a rack of several nodes is passed as a tree over them") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.gpus_per_node = 4;
+  gpu.node.fabric = Fabric::kNvlDomain;
+  gpu.node.fabric_domain = 64;
+  gpu.node.switch_reduces = false;
+  NcclParameters p;
+  p = {.launch_us = 5,
+       .step_us = 1,
+       .ll_fraction = 1,
+       .ll128_us = 100,
+       .ll128_step_us = 0,
+       .ll128_fraction = 1,
+       .simple_us = 100,
+       .simple_step_us = 0,
+       .simple_fraction = 1,
+       .own_copy = 0};
+  const auto us = [&](Collective kind, int gpus) {
+    return nccl_time(kind, Bytes{1.0}, {.gpus = gpus, .gpus_per_node = std::min(gpus, 64)}, p, gpu).in(kMicrosecond);
+  };
+  CHECK(us(Collective::kAllReduce, 4) == doctest::Approx(5 + 2 * 3).epsilon(1e-3));         // one node: a ring of four
+  CHECK(us(Collective::kAllReduce, 64) == doctest::Approx(5 + 2 * (3 + 4)).epsilon(1e-3));  // a tree over 16 nodes
+  CHECK(us(Collective::kAllGather, 64) == doctest::Approx(5 + 3 + 4).epsilon(1e-3));
+}
+
+TEST_CASE("collectives: never faster than the wire, and better links never slower, over random fabrics") {
+  std::mt19937 random(5);
+  const auto pick = [&](double low, double high) {
+    return low * std::pow(high / low, std::uniform_real_distribution<double>(0.0, 1.0)(random));
+  };
+  const Efficiency priors;
+  for (int i = 0; i < 400; ++i) {
+    GpuSpec gpu = round_gpu();
+    gpu.node.switch_reduces = i % 4 == 0;
+    gpu.node.fabric_bandwidth = BytesPerSecond(pick(50e9, 2e12));
+    gpu.node.nic_bandwidth = BytesPerSecond(std::min(pick(5e9, 200e9), gpu.node.fabric_bandwidth.base() / 8));
+    if (i % 3 == 0) gpu.node.fabric = Fabric::kXgmiMesh, gpu.node.switch_reduces = false;
+    const Collective kind = kAll[i % 5];
+    const int gpus = kind == Collective::kSend ? 2 : 1 << (1 + i % 8);
+    const Bytes bytes(pick(1e2, 1e9));
+    const auto on = [&](const GpuSpec& which, Fidelity fidelity = Fidelity::kCalibrated) {
+      const Group group{.gpus = gpus, .gpus_per_node = std::min(gpus, which.node.fabric_domain)};
+      return collective(kind, bytes, group, {.gpu = &which, .efficiency = &priors, .fidelity = fidelity}).time;
+    };
+    const Seconds now = on(gpu);
+    CAPTURE(i);
+    // A switch that adds sends a message once where the ring of the ideal sends it twice.
+    CHECK(now >= on(gpu, Fidelity::kIdeal) * (gpu.node.switch_reduces && kind == Collective::kAllReduce ? 0.5 : 1.0));
+    GpuSpec better = gpu;
+    better.node.fabric_bandwidth *= 1.5;
+    CHECK(on(better) <= now);
+    better = gpu;
+    better.node.nic_bandwidth *= 1.5;
+    CHECK(on(better) <= now);
+    if (gpu.node.fabric == Fabric::kXgmiMesh) continue;
+    better = gpu;  // a rack in place of nodes with a network between them
+    better.node.fabric = Fabric::kNvlDomain;
+    better.node.fabric_domain = 256;
+    CHECK(on(better) <= now);
+    better.node.gpus_per_node = 4;
+    CHECK(on(better) <= now);
+  }
+}
+
+TEST_CASE("collectives: shipped racks are never slower than nodes over a network, pairs never faster than their link") {
+  const auto shipped = [](const char* name) {
+    return load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), KernelFamily::kVllm);
+  };
+  const CalibratedGpu rack = shipped("gb200"), nodes = shipped("b200-sxm"), pair = shipped("mi300x");
+  for (const int gpus : {2, 4, 8, 16, 32, 64}) {
+    for (double bytes = 1e3; bytes < 1e9; bytes *= 10) {
+      const auto time = [&](const CalibratedGpu& on) {
+        return collective(Collective::kAllReduce, Bytes{bytes},
+                          {.gpus = gpus, .gpus_per_node = std::min(gpus, on.spec.node.fabric_domain)},
+                          {.gpu = &on.spec, .efficiency = &on.efficiency})
+            .time;
+      };
+      CHECK(time(rack).base() <= time(nodes).base() * (1.0 + 1e-9));
+      if (gpus == 2) CHECK(time(pair).base() >= bytes / 64e9);  // one of seven links
+    }
+  }
 }
