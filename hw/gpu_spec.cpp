@@ -1,5 +1,7 @@
 #include "hw/gpu_spec.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <initializer_list>
@@ -62,10 +64,52 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   if (node.switch_reduces && !switched) in.fail("switch_reduces", "needs a fabric with a switch");
 }
 
+/// Where the links are counted they add up: to the bandwidth and, in a mesh, to the same number for each peer.
+void check_links(ConfigReader& in, const NodeSpec& node) {
+  const auto links = static_cast<int>(in.integer("fabric_links", 0, Range{1, 1 << 10}));
+  const BytesPerSecond one = in.bandwidth("link_bandwidth", BytesPerSecond{});
+  const bool counted = links > 0, rated = one.base() > 0.0;
+  if (counted != rated) {
+    in.fail(counted ? "fabric_links" : "link_bandwidth",
+            fmt::format("needs '{}', too", counted ? "link_bandwidth" : "fabric_links"));
+  }
+  if (!counted) return;
+  const double sum = links * one.base(), whole = node.fabric_bandwidth.base();
+  if (std::abs(sum - whole) > 0.01 * whole) {
+    in.fail("fabric_links", fmt::format("{} links of {:g} GB/s are {:g} GB/s, not the {:g} GB/s of the fabric: set its "
+                                        "bandwidth to {:g} GB/s",
+                                        links, one.base() / 1e9, sum / 1e9, whole / 1e9, sum / 1e9));
+  }
+  const int peers = node.fabric_domain - 1;
+  if (!traits_of(node.fabric).switched && peers > 0 && links % peers != 0) {
+    in.fail("fabric_links", fmt::format("a mesh of {} GPUs has a multiple of {} links a GPU, got {}: set "
+                                        "'fabric_domain' to {}",
+                                        node.fabric_domain, peers, links, links + 1));
+  }
+}
+
+/// A domain is a node's own, or whole nodes.
+void check_domain(const ConfigReader& in, const NodeSpec& node) {
+  const bool beyond = node.fabric_domain > node.gpus_per_node;
+  const char* key = is_nvlink(node.fabric) ? "nvlink_domain" : "fabric_domain";
+  if (beyond && node.fabric == Fabric::kNvSwitch) {
+    in.fail(key,
+            fmt::format("the switches of a node reach its {} GPUs, not {}: set 'fabric: nvl_domain' for a rack, or "
+                        "'{}: {}'",
+                        node.gpus_per_node, node.fabric_domain, key, node.gpus_per_node));
+  }
+  if (beyond && node.fabric_domain % node.gpus_per_node != 0) {
+    in.fail(key, fmt::format("must be a multiple of the {} GPUs of a node, got {}: set it to {}", node.gpus_per_node,
+                             node.fabric_domain, node.fabric_domain / node.gpus_per_node * node.gpus_per_node));
+  }
+}
+
 NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   NodeSpec node;
   node.gpus_per_node = static_cast<int>(in.integer("gpus_per_node", node.gpus_per_node, Range{1, 1 << 20}));
   read_fabric(in, node, architecture);
+  check_links(in, node);
+  check_domain(in, node);
   node.pcie_bandwidth = positive(in.bandwidth("pcie_bandwidth"), in, "pcie_bandwidth");
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
   node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});

@@ -265,6 +265,22 @@ TEST_CASE("gpu: the fabric says whether a switch reduces") {
   CHECK(error_of(node("fabric: nvswitch, ")).find("'nvswitch' needs 'nvlink_bandwidth'") != std::string::npos);
   CHECK(error_of(node("fabric: pcie, nvlink_bandwidth: 1 GB/s, ")).find("does not go with the fabric 'pcie'") !=
         std::string::npos);
+  // Three links of 40 GB/s: of a GPU with one peer, not with two.
+  const auto links = [&](const std::string& keys) {
+    return error_of(node("fabric: mesh, fabric_bandwidth: 120 GB/s, link_bandwidth: 40 GB/s, " + keys));
+  };
+  CHECK(links("fabric_links: 3, ").empty());
+  CHECK(links("fabric_links: 2, ")
+            .find("2 links of 40 GB/s are 80 GB/s, not the 120 GB/s of the fabric: set its "
+                  "bandwidth to 80 GB/s") != std::string::npos);
+  CHECK(links("fabric_links: 3, fabric_domain: 3, ")
+            .find("a mesh of 3 GPUs has a multiple of 2 links a GPU, got 3: set "
+                  "'fabric_domain' to 4") != std::string::npos);
+  CHECK(links("").find("needs 'fabric_links', too") != std::string::npos);
+  CHECK(error_of(node("fabric: nvswitch, nvlink_bandwidth: 1 GB/s, nvlink_domain: 72, "))
+            .find("set 'fabric: nvl_domain'") != std::string::npos);
+  CHECK(error_of(node("fabric: nvl_domain, nvlink_bandwidth: 1 GB/s, nvlink_domain: 71, ")).find("set it to 70") !=
+        std::string::npos);
   // Two bridged cards of two: the switch of a node; of eight: a mesh.
   std::string bridged = node("nvlink_bandwidth: 300 GB/s, nvlink_domain: 2, ");
   CHECK(parse(bridged).node.fabric == Fabric::kNvSwitch);
