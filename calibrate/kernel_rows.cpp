@@ -15,6 +15,21 @@ Timing parse_timing(std::string_view word, const Mark& mark) {
   throw ConfigError(mark, fmt::format("'timing' must be benchmark, served or cool, got '{}'", word));
 }
 
+/// Columns of a measured time, all of them or none.
+struct TimeColumns {
+  std::vector<std::string_view> names;
+  double microseconds;
+};
+std::span<const TimeColumns> time_columns() {
+  static const std::array<TimeColumns, 4> kinds{{
+      {{"latency_us"}, 1.0},
+      {{"latency"}, 1e3},
+      {{"dispatch_avg_t_us", "combine_avg_t_us"}, 1.0},
+      {{"dispatch_transmit_us", "dispatch_notify_us", "combine_transmit_us", "combine_notify_us"}, 1.0},
+  }};
+  return kinds;
+}
+
 constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond the memory of any GPU
 
 }  // namespace
@@ -41,12 +56,16 @@ std::optional<KernelFamily> family_of(Maker maker) {
 }
 
 KernelTable::KernelTable(const CsvTable& table, std::span<const std::string_view> columns)
-    : table_(&table),
-      engine_(table.column("engine")),
-      kernel_(table.find("kernel")),
-      latency_(table.find("latency_us")),
-      timing_(table.find("timing")) {
+    : table_(&table), engine_(table.column("engine")), kernel_(table.find("kernel")), timing_(table.find("timing")) {
   for (const std::string_view column : columns) table.column(column);
+  for (const TimeColumns& kind : time_columns()) {
+    for (const std::string_view name : kind.names) {
+      if (const std::optional<std::size_t> found = table.find(name)) times_.push_back(*found);
+    }
+    microseconds_ = kind.microseconds;
+    if (times_.size() == kind.names.size()) break;
+    times_.clear();
+  }
 }
 
 std::size_t KernelTable::index(std::string_view column) const { return table_->column(column); }
@@ -86,13 +105,16 @@ RowHeader KernelTable::header(std::size_t row) const {
   out.maker = maker_of(out.engine, table_->mark(row, engine_));
   if (timing_) out.timing = parse_timing(table_->at(row, *timing_), table_->mark(row, *timing_));
   if (kernel_) out.kernel = std::string(table_->at(row, *kernel_));
-  if (latency_ && !table_->at(row, *latency_).empty()) {
-    const double microseconds = table_->number(row, *latency_);
-    if (!(microseconds > 0.0)) {
-      fail(row, "latency_us",
-           fmt::format("'latency_us' must be a positive number of microseconds, got {}", microseconds));
+  if (!times_.empty() && !table_->at(row, times_.front()).empty()) {
+    double sum = 0.0;
+    for (const std::size_t column : times_) sum += table_->number(row, column);
+    const std::string& name = table_->columns()[times_.front()];
+    if (!(sum > 0.0)) {
+      fail(row, name,
+           fmt::format("'{}' must be a positive number of {}seconds, got {}", name,
+                       microseconds_ > 1.0 ? "milli" : "micro", sum));
     }
-    out.latency = microseconds * kMicrosecond;
+    out.latency = sum * microseconds_ * kMicrosecond;
   }
   return out;
 }

@@ -5,7 +5,8 @@
 //               which no engine runs
 //   kernel      which variant of it, where an operator has several; any text else
 //   timing      benchmark (where absent), served, cool: see Timing in hw/cost.h
-//   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted
+//   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted. NVIDIA's tables of
+//               wide expert parallelism have `latency` in milliseconds, or the two directions of an exchange apart
 
 #include <cstddef>
 #include <optional>
@@ -54,6 +55,10 @@ class KernelTable {
   KernelTable(const CsvTable& table, std::span<const std::string_view> columns);
 
   std::size_t rows() const { return table_->rows(); }
+  /// The first of those that hold the times; null: none does.
+  std::optional<std::size_t> time_column() const {
+    return times_.empty() ? std::nullopt : std::optional(times_.front());
+  }
   RowHeader header(std::size_t row) const;
   /// A finite number of at least `low`.
   double number(std::size_t row, std::string_view column, double low) const;
@@ -70,7 +75,9 @@ class KernelTable {
 
   const CsvTable* table_;
   std::size_t engine_;
-  std::optional<std::size_t> kernel_, latency_, timing_;
+  std::optional<std::size_t> kernel_, timing_;
+  std::vector<std::size_t> times_;  ///< columns that add up to the time of a row; empty: none is measured
+  double microseconds_ = 1.0;       ///< of their unit
 };
 
 }  // namespace roofcast

@@ -7,10 +7,12 @@
 #include "calibrate/rows/attention.h"
 #include "calibrate/rows/collectives.h"
 #include "calibrate/rows/elementwise.h"
+#include "calibrate/rows/exchange.h"
 #include "calibrate/rows/gemm.h"
 #include "calibrate/rows/latent_attention.h"
 #include "calibrate/rows/moe.h"
 #include "calibrate/rows/state.h"
+#include "calibrate/rows/wide_experts.h"
 
 namespace roofcast {
 
@@ -22,6 +24,9 @@ std::span<const KernelOperator> kernel_operators() {
       latent_prefill_operator(),
       latent_decode_operator(),
       moe_operator(),
+      wide_experts_operator(),
+      low_latency_exchange_operator(),
+      normal_exchange_operator(),
       all_reduce_operator(),
       nccl_operator(),
       gated_delta_operator(),

@@ -49,7 +49,7 @@ struct KernelOperator {
   std::string_view help;                      ///< one line
   std::span<const std::string_view> columns;  ///< of its table, beside engine, kernel and latency_us
   std::span<const std::string_view> groups;   ///< columns that errors are reported by, after engine
-  /// Every row in turn. Throws ConfigError at a row that cannot be read or computed.
+  /// Every row in turn; no time: the row is passed over. Throws ConfigError at a row that cannot be read or computed.
   std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
   /// Constants from the rows that time what one family runs, a block a format. Other rows are passed over.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,

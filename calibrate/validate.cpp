@@ -46,7 +46,8 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
   Pairs all;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const Seconds measured = checked.header(row).latency;
-    if (!(measured > Seconds(0))) continue;  // not timed
+    if (!(measured > Seconds(0))) continue;               // not timed
+    if (!(predictions[row].time > Seconds(0))) continue;  // passed over
     groups[group_name(table, row, *out.op)].add(predictions[row], measured);
     all.add(predictions[row], measured);
   }
@@ -65,7 +66,8 @@ std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& 
     for (std::size_t i = 0; i < table.columns().size(); ++i) {
       if (i != earlier) text += csv_field(table.at(row, i)) + ",";
     }
-    text += fmt::format("{:.6g}\n", predicted[row].in(kMicrosecond));
+    if (predicted[row] > Seconds(0)) text += fmt::format("{:.6g}", predicted[row].in(kMicrosecond));
+    text += "\n";
   }
   return text;
 }

@@ -123,10 +123,13 @@ const KernelOperator* wanted_operator(const Options& options) {
 }
 
 void require_times(const CsvTable& table) {
-  const std::size_t column = table.column("latency_us");
+  const KernelTable rows(table, {});
+  const std::size_t column = rows.time_column() ? *rows.time_column() : table.column("latency_us");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    if (table.at(row, column).empty())
-      throw ConfigError(table.mark(row, column), "'latency_us' is blank, and constants are fitted to times");
+    if (table.at(row, column).empty()) {
+      throw ConfigError(table.mark(row, column),
+                        fmt::format("'{}' is blank, and constants are fitted to times", table.columns()[column]));
+    }
   }
 }
 

@@ -14,9 +14,9 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, kTraitCount> kTraitNames{
-    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim", "window",
-    "group",        "query_len",    "shared_reads",  "always_split", "weights",  "activation_bits",
-    "gated",        "expert_ranks", "asked",         "blocks_per_sm"};
+    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim",     "window",
+    "group",        "query_len",    "shared_reads",  "always_split", "weights",      "activation_bits",
+    "gated",        "expert_ranks", "asked",         "layout",       "blocks_per_sm"};
 
 Trait parse_trait(const std::string& name, const Mark& mark) {
   const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
@@ -25,12 +25,20 @@ Trait parse_trait(const std::string& name, const Mark& mark) {
                     unknown_name("condition", name, std::vector<std::string>(kTraitNames.begin(), kTraitNames.end())));
 }
 
+double parse_layout(const std::string& name, const Mark& mark) {
+  const std::span<const std::string_view> names = expert_layout_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<double>(found - names.begin());
+  throw ConfigError(mark, unknown_name("layout of tokens", name, std::vector<std::string>(names.begin(), names.end())));
+}
+
 /// A number, or the name that stands for one.
 double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
   if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
   if (trait == Trait::kWeights) return static_cast<double>(parse_dtype(node->scalar, node->mark));
   if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
+  if (trait == Trait::kLayout) return parse_layout(node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;
   if (node->scalar == "false") return 0.0;
   return ConfigReader(make_map({{std::string("value"), node->mark, node}})).number("value");

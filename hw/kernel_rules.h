@@ -31,9 +31,10 @@ enum class Trait {
   kGated,        ///< 1: experts have a gate
   kExpertRanks,  ///< GPUs that share the experts
   kAsked,        ///< the kernel that the engine was told to take
+  kLayout,       ///< of experts: how their tokens lie
   kBlocksPerSm,  ///< thread blocks per SM if every context is cut into parts of 128 tokens
 };
-inline constexpr std::size_t kTraitCount = 16;
+inline constexpr std::size_t kTraitCount = 17;
 
 /// The traits of one call; those that its operator does not have stay 0.
 class Traits {

@@ -37,15 +37,7 @@ Routing routing_of(const KernelTable& table, std::size_t row) {
   const std::string_view name = table.text(row, "distribution");
   if (name == "balanced") return {.kind = Routing::Kind::kBalanced, .exponent = 0.0};
   if (name == "uniform") return {.kind = Routing::Kind::kUniform, .exponent = 0.0};
-  constexpr std::string_view kPrefix = "power_law_";
-  double exponent = 0.0;
-  const char* end = name.data() + name.size();
-  if (!name.starts_with(kPrefix) || std::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
-      !(exponent > 0.0 && exponent < 10.0)) {
-    table.fail(row, "distribution",
-               fmt::format("unknown distribution '{}' (valid: balanced, uniform, power_law_1.2)", name));
-  }
-  return {.kind = Routing::Kind::kPowerLaw, .exponent = exponent};
+  return power_law_named(table, row, name);
 }
 
 /// Experts without a gate by the kernel's name, or because the shape is one of Nemotron 3's, whose experts square a
@@ -255,6 +247,18 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
 }
 
 }  // namespace
+
+Routing power_law_named(const KernelTable& table, std::size_t row, std::string_view name) {
+  constexpr std::string_view kPrefix = "power_law_";
+  double exponent = 0.0;
+  const char* end = name.data() + name.size();
+  if (!name.starts_with(kPrefix) || std::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
+      !(exponent > 0.0 && exponent < 10.0)) {
+    table.fail(row, "distribution",
+               fmt::format("unknown distribution '{}' (valid: balanced, uniform, power_law_1.2)", name));
+  }
+  return {.kind = Routing::Kind::kPowerLaw, .exponent = exponent};
+}
 
 std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
   const KernelTable checked(table, kColumns);

@@ -20,6 +20,9 @@ struct MoeRow {
 /// uniform or power_law_<exponent>. The kernel's name says what the engine was asked for.
 std::vector<MoeRow> read_moe_rows(const CsvTable& table);
 
+/// power_law_1.2. Throws ConfigError at any other name.
+Routing power_law_named(const KernelTable& table, std::size_t row, std::string_view name);
+
 KernelOperator moe_operator();
 
 }  // namespace roofcast

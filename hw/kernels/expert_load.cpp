@@ -449,6 +449,15 @@ ExpertLoad tabled_load(double tokens, double top_k, double experts, double ep, c
   return load;
 }
 
+/// EPLB brings the ranks to nearly the same load: each holds an even share of what all experts get.
+ExpertLoad levelled_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
+  ExpertLoad load = tabled_load(tokens, top_k, experts, 1.0, routing);
+  load.assignments /= ep;
+  load.hits = std::max(std::min(1.0, load.hits), load.hits / ep);
+  for (double& tiles : load.tiles) tiles = std::max(load.hits, tiles / ep);
+  return load;
+}
+
 }  // namespace
 
 ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
@@ -462,6 +471,8 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
     case Routing::Kind::kUniform:
       return uniform_load(whole, top_k, experts + routing.redundant, ep);
     case Routing::Kind::kPowerLaw:
+      if (routing.levelled) return levelled_load(whole, top_k, experts, ep, routing);
+      return tabled_load(whole, top_k, experts, ep, routing);
     case Routing::Kind::kPopularity:
       return tabled_load(whole, top_k, experts, ep, routing);
   }

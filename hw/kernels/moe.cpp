@@ -29,6 +29,8 @@ constexpr double kAlignment = 16.0;
 struct LocalExperts {
   ExpertLoad load;
   double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first product in units of inter
+  double held = 0;                          ///< tokens on the rank
+  double choices = 0;                       ///< that the kernel is handed, those of other ranks among them
   double experts = 0;
   double weight_element = 0, activation_element = 0;  ///< bytes
 
@@ -46,16 +48,51 @@ double activation_bytes(Dtype dtype) {
   return dtype == Dtype::kFp8Block ? 1.0 + 4.0 / 128.0 : bytes_per_element(dtype);
 }
 
+/// Of `tokens` tokens whose k choices each fall on the rank with the chance a / (T k), those that have one there.
+double expected_tokens(const MoeShape& shape, double assignments) {
+  const double chance = std::min(1.0, assignments / (shape.tokens * shape.top_k));
+  return shape.tokens * (1.0 - std::pow(1.0 - chance, shape.top_k));
+}
+
+/// The choices of the tokens known to have come are in proportion to those expected, at least one each.
+ExpertLoad load_of(const MoeShape& shape) {
+  ExpertLoad load = expert_load(shape.tokens, shape.top_k, shape.experts, shape.ep, shape.routing);
+  if (shape.layout != ExpertLayout::kReceived || shape.received <= 0.0) return load;
+  const double local = std::max(1.0, shape.experts / shape.ep);
+  const double most = shape.received * std::min(shape.top_k, local);
+  const double known = std::clamp(load.assignments * shape.received / expected_tokens(shape, load.assignments),
+                                  std::min(shape.received, most), most);
+  const double more = known / load.assignments;
+  load.assignments = known;
+  load.hits = std::min(load.hits, known);
+  for (double& tiles : load.tiles) tiles = std::max(load.hits, std::min(tiles * more, known));
+  return load;
+}
+
+/// The kernel sees only what its experts were sent.
+bool comes_by_expert(const MoeShape& shape) {
+  return shape.layout == ExpertLayout::kMasked || shape.layout == ExpertLayout::kContiguous;
+}
+
+double tokens_held(const MoeShape& shape, const ExpertLoad& load) {
+  return shape.received > 0.0 ? shape.received : expected_tokens(shape, load.assignments);
+}
+
 LocalExperts local_part(const MoeShape& shape) {
   SIM_CHECK(shape.hidden >= 1.0 && shape.inter >= 1.0 && shape.tp >= 1.0, "experts without weights");
-  return {.load = expert_load(shape.tokens, shape.top_k, shape.experts, shape.ep, shape.routing),
-          .hidden = shape.hidden,
-          .inter = std::ceil(shape.inter / shape.tp),
-          .gates = shape.gated ? 2.0 : 1.0,
-          .experts = std::max(1.0, std::floor((shape.experts + shape.routing.redundant) / shape.ep)),
-          .weight_element = shape.weight_scales.group_size > 0.0 ? bytes_per_element(shape.weights, shape.weight_scales)
-                                                                 : bytes_per_element(shape.weights),
-          .activation_element = activation_bytes(shape.activations)};
+  const ExpertLoad load = load_of(shape);
+  const double held = shape.layout == ExpertLayout::kWhole ? shape.tokens : tokens_held(shape, load);
+  return {
+      .load = load,
+      .hidden = shape.hidden,
+      .inter = std::ceil(shape.inter / shape.tp),
+      .gates = shape.gated ? 2.0 : 1.0,
+      .held = held,
+      .choices = comes_by_expert(shape) ? load.assignments : held * shape.top_k,
+      .experts = std::max(1.0, std::floor(std::max(shape.slots, shape.experts + shape.routing.redundant) / shape.ep)),
+      .weight_element = shape.weight_scales.group_size > 0.0 ? bytes_per_element(shape.weights, shape.weight_scales)
+                                                             : bytes_per_element(shape.weights),
+      .activation_element = activation_bytes(shape.activations)};
 }
 
 double power_of_two_at_least(double x) { return std::exp2(std::ceil(std::log2(std::max(x, 1.0)) - 1e-9)); }
@@ -97,26 +134,26 @@ struct TileChoice {
   double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
 };
 TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t, const GpuSpec& gpu) {
-  const double assignments = shape.tokens * shape.top_k, local = part.experts;
+  const double local = part.experts;
   const TileChoice any{tile_index(t.rows_low), tile_index(t.rows_high)};
   double rows = t.rows_high, columns = kTileColumns, step = 0.0;
   switch (t.rule) {
     case TileRule::kTuned:
       return any;
     case TileRule::kLocalMean:
-      rows = power_of_two_at_least(t.fill * assignments / local);
+      rows = power_of_two_at_least(t.fill * part.choices / local);
       break;
     case TileRule::kGlobalMean:
-      rows = power_of_two_at_least(t.fill * assignments / shape.experts);
+      rows = power_of_two_at_least(t.fill * part.choices / (comes_by_expert(shape) ? local : shape.experts));
       break;
     case TileRule::kShipped:
       if (gpu.architecture == Architecture::kAmpere && has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
-      rows = shape.tokens <= local ? t.rows_low : 4.0 * t.rows_low;
-      step = shape.tokens <= local ? kSmallTileStep : kLargeTileStep;
+      rows = part.held <= local ? t.rows_low : 4.0 * t.rows_low;
+      step = part.held <= local ? kSmallTileStep : kLargeTileStep;
       break;
     case TileRule::kTwoSizes:
-      rows = shape.tokens <= local ? t.rows_low : t.rows_high;
+      rows = part.held <= local ? t.rows_low : t.rows_high;
       break;
   }
   const std::size_t index = tile_index(std::clamp(rows, t.rows_low, t.rows_high));
@@ -198,29 +235,38 @@ ProductTime fastest_tile(const TileChoice& choice, const GroupedProduct& up, con
 double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeParameters& p) {
   const double mapping = shape.ep > 1.0 ? p.expert_map_us : 0.0;
   return 1e-6 * (p.launch_us + p.launch_us_per_expert * part.experts + mapping + p.router_us_per_choice * shape.top_k) +
-         1e-9 * p.ns_per_assignment * shape.tokens * shape.top_k;
+         1e-9 * p.ns_per_assignment * part.choices;
 }
 
 /// Gather to the experts (and quantize), activate, and sum the experts' outputs back: bytes of `rows` rows, and of
 /// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that
 /// work on all rows may have to write zeros first, in both products, for those of other ranks (ExpertRows::kZeroed).
-double shuffle_bytes(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t) {
-  const double all = shape.tokens * shape.top_k, rows = t.rows != ExpertRows::kLocal ? all : part.load.assignments;
-  const double zeroed = t.rows == ExpertRows::kZeroed ? std::max(0.0, all - part.load.assignments) : 0.0;
+/// Behind DeepEP tokens come quantized: the low-latency mode's lie in place, the normal mode's are copied to padded
+/// rows and their results summed back to the tokens held.
+double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   const double element = part.activation_element;
+  const double between = part.inter * (2.0 * part.gates + element);
+  if (t.rows == ExpertRows::kPlaced) return part.load.assignments * between;
+  if (t.rows == ExpertRows::kPadded) {
+    const double padded = part.load.tiles[tile_index(t.rows_high)] * t.rows_high;
+    return padded * between + part.load.assignments * part.hidden * (element + 2.0) +
+           part.held * part.hidden * (element + 2.0);
+  }
+  const double all = part.choices, rows = t.rows != ExpertRows::kLocal ? all : part.load.assignments;
+  const double zeroed = t.rows == ExpertRows::kZeroed ? std::max(0.0, all - part.load.assignments) : 0.0;
   const double moved = t.gathers ? 0.0 : part.hidden * (2.0 + element);
   return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
-         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * shape.tokens * part.hidden;
+         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.held * part.hidden;
 }
 
 /// The first product. Rows that it gathers where the tokens lie come from memory once and, for a token's other experts,
 /// from the L2, as far as the tokens fit it; what does not fit also comes late, which the tiles wait for.
-GroupedProduct first_product(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t,
-                             const MoeParameters& p, const GpuSpec& gpu) {
+GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, const MoeParameters& p,
+                             const GpuSpec& gpu) {
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
   GroupedProduct up{part.gates * part.inter, part.hidden, all};
   if (!t.gathers) return up;
-  const double once = std::min(shape.tokens * row, all);
+  const double once = std::min(part.held * row, all);
   const double missed = 1.0 - std::min(1.0, kL2Usable * gpu.l2_cache.base() / once);
   up.a_bytes = once + (all - once) * missed;
   up.stall = p.gather_loss * missed;
@@ -271,6 +317,7 @@ Traits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
   traits[Trait::kGated] = shape.gated;
   traits[Trait::kExpertRanks] = shape.ep;
   traits[Trait::kAsked] = static_cast<double>(shape.asked);
+  traits[Trait::kLayout] = static_cast<double>(shape.layout);
   return traits;
 }
 
@@ -323,6 +370,11 @@ Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   const ExpertsChoice choice = choose_experts(shape, machine);
   if (choice.fitted == nullptr) return {};
   return {&choice.fitted->record, choice.lent ? choice.kernel->facts().unexplained.lent : 0.0};
+}
+
+std::span<const std::string_view> expert_layout_names() {
+  static constexpr std::array<std::string_view, 4> kNames{"whole", "received", "masked", "contiguous"};
+  return kNames;
 }
 
 std::span<const std::string_view> asked_experts_names() {
@@ -381,17 +433,19 @@ Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const M
   if (shape.tokens <= 0.0) return {};
   const LocalExperts part = local_part(shape);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
-  const double shuffled = shuffle_bytes(shape, part, traits);
+  const double shuffled = shuffle_bytes(part, traits);
   const TileChoice tiles = tiles_allowed(shape, part, traits, gpu);
   const ProductRates rates = product_rates(shape, part, tiles, traits, p, gpu, timing);
-  const ProductTime products = fastest_tile(tiles, first_product(shape, part, traits, p, gpu), part, rates, p);
+  const ProductTime products = fastest_tile(tiles, first_product(part, traits, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);
   const double memory = products.memory + shuffle;
   const Bound bound = fixed > std::max(memory, products.compute) ? Bound::kLatency
                       : products.compute > memory                ? Bound::kCompute
                                                                  : Bound::kMemory;
-  return {.time = Seconds{products.total + shuffle + fixed},
+  double time = products.total + shuffle + fixed;
+  if (timing == Timing::kBenchmark) time = std::max(time + 1e-6 * p.host_lead_us, 1e-6 * p.host_floor_us);
+  return {.time = Seconds{time},
           .flops = Flops{part.flops()},
           .bytes = Bytes{part.weights() + part.operands()},
           .bound = bound};

@@ -20,7 +20,18 @@ struct Routing {
   bool rest_to_first = false;  ///< of the power law: as the benchmark of vLLM 0.14 drew it
   bool grouped = false;        ///< of balanced and power law: then limited to groups (hw/kernels/group_limit.h)
   double redundant = 0;        ///< copies of experts beside the first of each; copies and ranks are chosen as EPLB does
+  bool levelled = false;       ///< of the power law: ranks get the same, as EPLB places experts
 };
+
+/// How the tokens of a rank lie when its experts run.
+enum class ExpertLayout {
+  kWhole,       ///< the rank holds all tokens of the group
+  kReceived,    ///< the tokens that an all-to-all sent, each once
+  kMasked,      ///< room for as many as may come, expert by expert (DeepEP's low-latency mode)
+  kContiguous,  ///< expert behind expert, each padded to a tile (DeepEP's normal mode)
+};
+/// whole, received, masked, contiguous.
+std::span<const std::string_view> expert_layout_names();
 
 /// A kernel that an engine was told to take for its experts, where it has it.
 enum class AskedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin, kUntuned };
@@ -34,7 +45,10 @@ struct MoeShape {
   double hidden = 0, inter = 0;
   double top_k = 0, experts = 0;
   double tp = 1, ep = 1;
-  bool gated = true;  ///< three matrices; else two
+  double slots = 0;  ///< places of experts on all ranks, copies included; 0: one each
+  ExpertLayout layout = ExpertLayout::kWhole;
+  double received = 0;  ///< tokens that the rank holds, unless `layout` is kWhole; 0: what the routing lets expect
+  bool gated = true;    ///< three matrices; else two
   Dtype weights = Dtype::kBf16;
   Dtype activations = Dtype::kBf16;
   Scales weight_scales{};

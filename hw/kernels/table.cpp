@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "hw/collectives.h"
+#include "hw/exchange.h"
 #include "hw/kernel.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/elementwise.h"
@@ -66,6 +67,9 @@ std::span<const Kernel* const> kernels() {
         &nccl_kernel(Collective::kReduceScatter),
         &nccl_kernel(Collective::kAllToAll),
         &nccl_kernel(Collective::kSend),
+        &exchange_kernel(ExchangeKernel::kNormal),
+        &exchange_kernel(ExchangeKernel::kLowLatency),
+        &exchange_kernel(ExchangeKernel::kOneSided),
     };
     for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;

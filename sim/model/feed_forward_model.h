@@ -32,6 +32,7 @@ struct FeedForwardBuffers {
 struct BlockTokens {
   double tokens;        ///< of the fullest rank
   double group_tokens;  ///< of all attention-DP ranks
+  bool prompts;         ///< some are of prompts
   double written;       ///< bytes of the activation's output, over those of 16 bit
 };
 

@@ -218,6 +218,13 @@ ExpertFeedForward read_experts(HfConfig& in, const Traits& traits) {
   f.shared_gate = traits.shared_gate;
   f.bias = traits.expert_bias;
   f.router_bias = in.flag({"use_routing_bias", "use_moe_router_bias"}, traits.router_bias);
+  f.groups = in.number({"n_group"}, 1);
+  f.groups_kept = in.number({"topk_group"}, f.groups);
+  if (f.groups < 1 || f.groups > f.experts) {
+    in.fail("n_group", fmt::format("must be between 1 and the number of experts {}, got {}", f.experts, f.groups));
+  }
+  if (f.groups_kept < 1 || f.groups_kept > f.groups)
+    in.fail("topk_group", fmt::format("must be between 1 and n_group {}, got {}", f.groups, f.groups_kept));
   f.latent = in.number({"moe_latent_size", "routed_expert_hidden_size"}, 0);
   if (f.experts < kExpertCount.low || f.experts > kExpertCount.high)
     in.fail("num_experts", fmt::format("must be from {} to {}", kExpertCount.low, kExpertCount.high));

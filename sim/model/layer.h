@@ -84,9 +84,10 @@ struct ExpertFeedForward {
   double shared_inter = 0;   ///< of all shared experts together, 0 = none
   bool shared_gate = false;  ///< a learned scalar gate on the shared experts
   bool router_bias = false;
-  bool float32_router = false;  ///< its product is taken in fp32, on the CUDA cores
-  double dense_inter = 0;       ///< a dense block beside the experts (Arctic-like), 0 = none
-  double latent = 0;            ///< width the routed experts work on, 0 = hidden (Nemotron-3 Super)
+  bool float32_router = false;         ///< its product is taken in fp32, on the CUDA cores
+  double dense_inter = 0;              ///< a dense block beside the experts (Arctic-like), 0 = none
+  double groups = 1, groups_kept = 1;  ///< a token's experts lie in `groups_kept` of `groups`
+  double latent = 0;                   ///< width the routed experts work on, 0 = hidden (Nemotron-3 Super)
   bool operator==(const ExpertFeedForward&) const = default;
 };
 std::unique_ptr<const FeedForwardModel> make_model(const ExpertFeedForward& block);

@@ -29,6 +29,11 @@ bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms;
 }
+/// Of one model and step: what else there is follows from these.
+bool same(const ExchangeShape& a, const ExchangeShape& b) {
+  return a.combine == b.combine && a.tokens == b.tokens && a.hidden == b.hidden && a.top_k == b.top_k &&
+         a.experts == b.experts;
+}
 bool same(const MoeShape& a, const MoeShape& b) {
   return a.tokens == b.tokens && a.hidden == b.hidden && a.inter == b.inter && a.top_k == b.top_k &&
          a.experts == b.experts && a.gated == b.gated;

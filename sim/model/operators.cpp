@@ -13,12 +13,13 @@ constexpr double kHalf = 2.0;  // bytes of a 16-bit value
 /// One pass of `tokens` rows through the layers.
 class TokenPass {
  public:
-  TokenPass(const OperatorContext& context, double tokens, double group_tokens)
+  TokenPass(const OperatorContext& context, double tokens, double group_tokens, bool prompts)
       : context_(context),
         model_(*context.model),
         sharding_(context.sharding),
         tokens_(tokens),
         group_tokens_(group_tokens),
+        prompts_(prompts),
         list_(context) {}
 
   void embedding();
@@ -40,6 +41,7 @@ class TokenPass {
   const Sharding& sharding_;
   double tokens_;        ///< of the fullest rank
   double group_tokens_;  ///< of all attention-DP ranks
+  bool prompts_;         ///< some are of prompts
   OperatorList list_;
 };
 
@@ -94,7 +96,8 @@ void TokenPass::layer(const LayerKind& kind) {
   model_of(kind.mixer)->add_token_operators(list_, count, tokens_);
   if (reduces_mixer(kind)) reduce(kind);
   const auto block = model_of(kind.feed_forward);
-  const BlockTokens rows{.tokens = tokens_, .group_tokens = group_tokens_, .written = quantized_width(kind)};
+  const BlockTokens rows{
+      .tokens = tokens_, .group_tokens = group_tokens_, .prompts = prompts_, .written = quantized_width(kind)};
   block->add_operators(list_, count, rows);
   // Partial sums are reduced once a block.
   if (reduces_feed_forward(kind) && block->add_exchange(list_, count, rows)) reduce(kind);
@@ -149,10 +152,11 @@ void TokenPass::head() {
 
 }  // namespace
 
-std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens) {
+std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens,
+                                      bool prompts) {
   SIM_CHECK(context.model != nullptr, "operators of a model");
   if (tokens <= 0) return {};
-  TokenPass pass(context, tokens, group_tokens > 0 ? group_tokens : tokens * context.sharding.attention_dp);
+  TokenPass pass(context, tokens, group_tokens > 0 ? group_tokens : tokens * context.sharding.attention_dp, prompts);
   pass.embedding();
   for (const LayerKind& kind : context.model->layers) pass.layer(kind);
   pass.pipeline();
@@ -162,7 +166,7 @@ std::vector<Operator> token_operators(const OperatorContext& context, double tok
 std::vector<Operator> head_operators(const OperatorContext& context, double rows) {
   SIM_CHECK(context.model != nullptr, "operators of a model");
   if (rows <= 0) return {};
-  TokenPass pass(context, rows, rows);
+  TokenPass pass(context, rows, rows, false);
   pass.head();
   return pass.take();
 }

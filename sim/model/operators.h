@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/collectives.h"
+#include "hw/exchange.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/gemm.h"
 #include "hw/kernels/latent_attention.h"
@@ -58,7 +59,7 @@ struct CollectiveWork {
 };
 
 using Work = std::variant<GemmShape, MoeShape, ElementwiseWork, PrefillWork, DecodeWork, LatentPrefillWork,
-                          LatentDecodeWork, StatePrefillWork, StateDecodeWork, CollectiveWork>;
+                          LatentDecodeWork, StatePrefillWork, StateDecodeWork, CollectiveWork, ExchangeShape>;
 
 /// `count` equal calls in one step.
 struct Operator {
@@ -85,6 +86,7 @@ struct OperatorContext {
   bool expanded_experts = false;                     ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
+  bool exchange_by_mode = true;         ///< an all-to-all by DeepEP: normal where a step has prompts, else low latency
   bool rotary_in_attention = false;     ///< TensorRT-LLM's attention rotates queries and keys itself
   bool attention_writes_nvfp4 = false;  ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
   bool compiled_quantization = false;   ///< EngineSpec's
@@ -100,7 +102,9 @@ struct OperatorContext {
 /// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one
 /// attention-DP rank). A pipeline's layers all appear: the pass goes through every stage.
 /// `group_tokens` are those of all attention-DP ranks together, which share the experts; 0: every rank has as many.
-std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens = 0);
+/// `prompts`: some of them are of prompts.
+std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens = 0,
+                                      bool prompts = false);
 /// Final norm, LM head and sampling of `rows` rows.
 std::vector<Operator> head_operators(const OperatorContext& context, double rows);
 

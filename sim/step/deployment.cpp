@@ -123,6 +123,7 @@ OperatorContext Deployment::operator_context() const {
           .expanded_experts = engine.expanded_experts,
           .attention_kernel = kernel_named(engine.attention_kernel),
           .exchange = engine.expert_exchange,
+          .exchange_by_mode = engine.kernels != KernelFamily::kTrtllm,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
           .attention_writes_nvfp4 = engine.kernels == KernelFamily::kTrtllm &&
                                     gpu.architecture == Architecture::kBlackwell && precision.kv_cache == Dtype::kFp8,

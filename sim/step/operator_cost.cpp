@@ -18,6 +18,10 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
   // Python.
   if (expands_choices(shape, *m.gpu)) return 12.0;
+  // Behind DeepEP: product, activation with quantization, product; the normal mode's also copies, quantizes apart and
+  // sums (sglang/srt/layers/moe/moe_runner/deep_gemm.py).
+  if (shape.layout == ExpertLayout::kMasked) return 4.0;
+  if (shape.layout == ExpertLayout::kContiguous) return 10.0;
   const bool named = shape.asked == AskedExperts::kLowLatency || shape.asked == AskedExperts::kCutlass;
   const bool trtllm = m.efficiency != nullptr && m.efficiency->family() == KernelFamily::kTrtllm;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
@@ -83,7 +87,8 @@ Cost cost_of(const Work& work, const Machine& m) {
                    const Group group{w.gpus, std::min(w.gpus, m.gpu->node.fabric_domain)};
                    if (w.norms) return all_reduce_norm(w.bytes, group, m);
                    return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);
-                 }},
+                 },
+                 [&](const ExchangeShape& w) { return exchange(w, m); }},
       work);
 }
 
@@ -108,7 +113,12 @@ Launches launches_of(const Work& work, const Machine& m) {
                  [&](const LatentDecodeWork&) { return kernels(2.0); },
                  [&](const StatePrefillWork& w) { return kernels(state_prefill_launches(w.mixer.kind)); },
                  [&](const StateDecodeWork&) { return kernels(2.0); },
-                 [](const CollectiveWork&) { return Launches{.eager = 1.0, .replayed = 1.0, .collective = true}; }},
+                 [](const CollectiveWork&) { return Launches{.eager = 1.0, .replayed = 1.0, .collective = true}; },
+                 // DeepEP's normal mode first counts who gets what
+                 [](const ExchangeShape& w) {
+                   const double starts = w.kernel == ExchangeKernel::kNormal && !w.combine ? 3.0 : 1.0;
+                   return Launches{.eager = starts, .replayed = starts, .collective = true};
+                 }},
       work);
 }
 

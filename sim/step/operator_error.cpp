@@ -42,6 +42,7 @@ struct EvidenceOf {
   Evidence operator()(const StatePrefillWork& w) const { return state(w.mixer); }
   Evidence operator()(const StateDecodeWork& w) const { return state(w.mixer); }
   Evidence operator()(const CollectiveWork& w) const { return evidence_of(e, nccl_kernel(w.kind), Dtype::kBf16); }
+  Evidence operator()(const ExchangeShape& w) const { return evidence_of(e, exchange_kernel(w.kernel), Dtype::kBf16); }
 
   Evidence latent_decode_of(const LatentHeads& heads) const {
     return evidence_of(e, latent_decode_kernel(heads, gpu, e.rules()), cache(heads));
@@ -71,6 +72,7 @@ struct RunsOtherKernel {
   bool operator()(const StatePrefillWork&) const { return false; }
   bool operator()(const StateDecodeWork&) const { return true; }
   bool operator()(const CollectiveWork&) const { return false; }
+  bool operator()(const ExchangeShape&) const { return false; }
 };
 
 struct FamilyOf {
@@ -84,6 +86,7 @@ struct FamilyOf {
   OperatorFamily operator()(const StatePrefillWork&) const { return OperatorFamily::kState; }
   OperatorFamily operator()(const StateDecodeWork&) const { return OperatorFamily::kState; }
   OperatorFamily operator()(const CollectiveWork&) const { return OperatorFamily::kCollective; }
+  OperatorFamily operator()(const ExchangeShape&) const { return OperatorFamily::kCollective; }
 };
 
 }  // namespace

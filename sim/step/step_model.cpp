@@ -76,7 +76,7 @@ StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
   total.host = host.time(batch, total.rank);
   total.mixers = slowest_mixers(batch, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
-  total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens}));
+  total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;

@@ -56,7 +56,7 @@ StepParts::StepParts(const Deployment& deployment)
 std::vector<Operator> StepParts::operators(const TokenPart& part) const {
   if (context_.sharding.attention_dp <= 1) return token_operators(context_, part.tokens);
   const double mine = rounded(part.tokens);
-  return token_operators(context_, mine, std::max(mine, rounded(part.group_tokens)));
+  return token_operators(context_, mine, std::max(mine, rounded(part.group_tokens)), part.prompts);
 }
 
 std::vector<Operator> StepParts::operators(const HeadPart& part) const { return head_operators(context_, part.rows); }
@@ -94,7 +94,7 @@ OperatorSum StepParts::token_sum(double tokens) {
 OperatorSum StepParts::sum(const TokenPart& part) {
   if (context_.sharding.attention_dp <= 1) return token_sum(part.tokens);
   const double mine = rounded(part.tokens);
-  auto [slot, fresh] = groups_.try_emplace({mine, std::max(mine, rounded(part.group_tokens))});
+  auto [slot, fresh] = groups_.try_emplace({mine, std::max(mine, rounded(part.group_tokens)), part.prompts});
   if (fresh) slot->second = sum_of(operators(part), machine_);
   return slot->second;
 }

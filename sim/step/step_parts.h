@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
 /// All layers but their mixers, of the fullest rank; `group_tokens` are those of all attention-DP ranks.
 struct TokenPart {
   double tokens, group_tokens;
+  bool prompts;  ///< some of them are of prompts
 };
 /// Final norm, LM head and sampling.
 struct HeadPart {
@@ -114,7 +116,7 @@ class StepParts {
       return seed;
     }
   };
-  using GroupKey = std::pair<double, double>;  ///< tokens of the fullest rank and of the group
+  using GroupKey = std::tuple<double, double, bool>;  ///< of a TokenPart
 
   OperatorContext context_;
   Machine machine_;

@@ -26,6 +26,8 @@ enum class ExpertRows {
   kLocal,   ///< those of the rank's experts
   kAll,     ///< every choice of the group, local or not
   kZeroed,  ///< the same, and zeros are written for those that are not local
+  kPlaced,  ///< those of the rank's experts, which the exchange brought into place and will sum
+  kPadded,  ///< those of the rank's experts, each expert's padded to a tile; copied from and summed to the tokens held
 };
 
 /// What is a fact of a kernel and not fitted. From the engines' sources; where they do not say, the best of the rules
@@ -54,6 +56,8 @@ struct MoeParameters {
   double unaligned_slowdown = 1.0;
   double short_row_bandwidth = 1.0;
   double memory_step_us = 0.0;
+  double host_lead_us = 0.0;
+  double host_floor_us = 0.0;
   static std::span<const Parameter<MoeParameters>> fields();
 };
 

@@ -19,7 +19,7 @@ struct Row {
   std::string_view lender = "";  ///< stands before its borrowers
 };
 constexpr ExpertTraits kHalfFilled{kLocalMean, 16, 128, 0.5, kAll};
-constexpr std::array<Row, 29> kRows{{
+constexpr std::array<Row, 33> kRows{{
     {"triton_experts", "Triton, 16 bit", {kLocalMean, 8, 128, 1.0, kAll, true}},
     {"triton_block_experts", "Triton, block fp8", {kTwoSizes, 16, 64, 1.0, kLocal, true}},
     {"triton_mma_sync_experts", "Triton by mma.sync", {kShipped, 16, 128, 1.0, kZeroed, true}},
@@ -51,6 +51,12 @@ constexpr std::array<Row, 29> kRows{{
      {kLocalMean, 8, 64},
      "oai_triton_experts"},
     {"trtllm_gen_mxfp8_trtllm_experts", "trtllm-gen, mxfp4 times mxfp8 under TensorRT-LLM", {kLocalMean, 8, 256}},
+    {"deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode", {kTuned, 64, 128, 1.0, kPlaced}},
+    {"deep_gemm_contiguous_experts",
+     "DeepGEMM, contiguous, behind DeepEP's normal mode",
+     {kTuned, 128, 128, 1.0, kPadded}},
+    {"cutlass_wide_block_experts", "CUTLASS, block fp8, behind an all-to-all", {kGlobalMean, 8, 64}},
+    {"cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, behind an all-to-all", {kTuned, 16, 128}},
     {"trtllm_gen_latency_experts", "trtllm-gen, nvfp4, few tokens", {kLocalMean, 8, 256, 1.0, kAll}},
 }};
 

@@ -47,7 +47,8 @@ class ExpertModel final : public FeedForwardModel {
   double width(double hidden) const { return f_.latent > 0 ? f_.latent : hidden; }
   DenseFeedForward shared() const { return {.inter = f_.shared_inter, .gated = f_.gated, .bias = f_.bias}; }
   DenseFeedForward dense() const { return {.inter = f_.dense_inter, .gated = f_.gated, .bias = f_.bias}; }
-  MoeShape shape(const OperatorContext& context, double tokens) const;
+  MoeShape shape(const OperatorContext& context, const BlockTokens& rows) const;
+  void add_all_to_all(OperatorList& list, double count, const BlockTokens& rows) const;
 
   ExpertFeedForward f_;
 };
@@ -111,11 +112,25 @@ FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double
           .compiled = routed + rest};
 }
 
-MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const {
+/// DeepEP has a mode for prompts, in which experts' tokens lie one behind the other, and one for decode with a place
+/// for each that may come. TensorRT-LLM's own all-to-all brings whole tokens.
+ExpertLayout layout_of(const OperatorContext& context, const BlockTokens& rows) {
+  if (context.exchange != ExpertExchange::kAllToAll || context.sharding.attention_dp <= 1) return ExpertLayout::kWhole;
+  if (!context.exchange_by_mode) return ExpertLayout::kReceived;
+  return rows.prompts ? ExpertLayout::kContiguous : ExpertLayout::kMasked;
+}
+
+ExchangeKernel exchange_of(ExpertLayout layout) {
+  if (layout == ExpertLayout::kReceived) return ExchangeKernel::kOneSided;
+  return layout == ExpertLayout::kContiguous ? ExchangeKernel::kNormal : ExchangeKernel::kLowLatency;
+}
+
+MoeShape ExpertModel::shape(const OperatorContext& context, const BlockTokens& rows) const {
   const Precision& p = context.precision;
   const Sharding& sharding = context.sharding;
   MoeShape shape;
-  shape.tokens = tokens;
+  shape.tokens = rows.group_tokens;
+  shape.layout = layout_of(context, rows);
   shape.asked = context.moe_kernel;
   shape.hidden = width(context.model->hidden);
   shape.inter = f_.inter;
@@ -136,7 +151,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, double tokens) const
 /// The choice of experts, sorting, quantizing and summing up are part of the experts' time.
 void ExpertModel::add_operators(OperatorList& list, double count, const BlockTokens& rows) const {
   const double hidden = list.context().model->hidden;
-  list.add("experts", count, shape(list.context(), rows.group_tokens));
+  list.add("experts", count, shape(list.context(), rows));
   if (f_.shared_inter > 0) {
     add_activation(list, "shared_activation", shared(), count, rows.tokens);
     list.stream("shared_add", count, rows.tokens * hidden * 3.0 * kHalf, f_.shared_gate ? 2.0 : 1.0);
@@ -151,6 +166,36 @@ double sent_bytes(const Precision& p) {
   return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalf;
 }
 
+/// Bytes of a value of a quantized token, its share of the scales included: fp32 for 128 values, e4m3 for 16.
+double quantized_bytes(Dtype dtype) {
+  if (dtype == Dtype::kFp8Block) return 1.0 + 4.0 / 128.0;
+  return bytes_per_element(dtype);
+}
+
+/// The ranks of a copy of the attention each send their part of its tokens, and share what comes back. All wait for the
+/// fullest rank, to which more tokens come than a rank sends.
+void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTokens& rows) const {
+  const OperatorContext& context = list.context();
+  const Sharding& sharding = context.sharding;
+  const double fullest = fullest_rank_load(rows.group_tokens, f_.top_k, f_.experts, sharding.ep, context.routing);
+  ExchangeShape way{.kernel = exchange_of(layout_of(context, rows)),
+                    .tokens = rows.tokens * fullest / sharding.tp,
+                    .hidden = width(context.model->hidden),
+                    .value_bytes = quantized_bytes(activations_for(WeightRole::kExpert, context.precision)),
+                    .top_k = f_.top_k,
+                    .experts = f_.experts,
+                    .groups = f_.groups,
+                    .groups_kept = f_.groups_kept,
+                    .ranks = sharding.attention_dp * sharding.tp};
+  list.add("expert_dispatch", count, way);
+  way.combine = true, way.value_bytes = kHalf;
+  list.add("expert_combine", count, way);
+  if (sharding.tp > 1) {
+    const double message = rows.tokens * context.model->hidden * kHalf;
+    list.exchange(Collective::kAllGather, "expert_gather", count, message / sharding.tp, sharding.tp);
+  }
+}
+
 /// Attention-DP ranks first bring their tokens together. All-gather and reduce-scatter move every token to every rank,
 /// without padding where ranks hold unequally many; all-to-all sends a token to the ranks of its experts alone, and
 /// leaves nothing to reduce.
@@ -160,17 +205,8 @@ bool ExpertModel::add_exchange(OperatorList& list, double count, const BlockToke
   const int ranks = sharding.attention_dp;
   if (ranks <= 1) return true;
   const double wide = width(context.model->hidden);
-  const double bytes = rows.tokens * wide * kHalf;
   if (context.exchange == ExpertExchange::kAllToAll) {
-    const double copies = std::min<double>(f_.top_k, sharding.ep) / sharding.tp;
-    const double sent = element_bits(activations_for(WeightRole::kExpert, context.precision)) / 8.0;
-    list.exchange(Collective::kAllToAll, "expert_dispatch", count, rows.tokens * wide * sent * copies,
-                  ranks * sharding.tp);
-    list.exchange(Collective::kAllToAll, "expert_combine", count, bytes * copies, ranks * sharding.tp);
-    if (sharding.tp > 1) {
-      const double message = rows.tokens * context.model->hidden * kHalf;
-      list.exchange(Collective::kAllGather, "expert_gather", count, message / sharding.tp, sharding.tp);
-    }
+    add_all_to_all(list, count, rows);
     return false;
   }
   const double values = rows.group_tokens * wide;

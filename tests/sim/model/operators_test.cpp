@@ -152,10 +152,18 @@ TEST_CASE("attention-DP ranks bring their tokens to the experts") {
   CHECK(count_of(gathered, "expert_scatter") == 58);
   CHECK(count_of(gathered, "all_reduce") == 0);
   context.exchange = ExpertExchange::kAllToAll;
+  context.routing = {.kind = Routing::Kind::kBalanced};
   const auto sent = token_operators(context, 32);
   CHECK(count_of(sent, "expert_dispatch") == 58);
-  // fp8 to the ranks of 8 experts
-  CHECK(std::get<CollectiveWork>(find(sent, "expert_dispatch").work).bytes == Bytes(32 * 7168.0 * 1 * 8));
+  // fp8, straight to the ranks of 8 experts; with prompts once to each rank
+  const auto& way = std::get<ExchangeShape>(find(sent, "expert_dispatch").work);
+  CHECK(way.kernel == ExchangeKernel::kLowLatency);
+  CHECK(way.value_bytes == 1.0);
+  CHECK(way.tokens == 32);
+  CHECK(std::get<MoeShape>(find(sent, "experts").work).layout == ExpertLayout::kMasked);
+  const auto prompts = token_operators(context, 32, 256, true);
+  CHECK(std::get<ExchangeShape>(find(prompts, "expert_dispatch").work).kernel == ExchangeKernel::kNormal);
+  CHECK(std::get<MoeShape>(find(prompts, "experts").work).layout == ExpertLayout::kContiguous);
 }
 
 TEST_CASE("a pipeline sends between its stages") {

@@ -1,0 +1,207 @@
+#include "hw/exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "hw/efficiency.h"
+#include "hw/gpu_spec.h"
+
+namespace roofcast {
+namespace {
+
+/// SMs that DeepEP's normal mode takes (deepseek-ai/DeepEP, deep_ep/buffer.py, Buffer.num_sms).
+constexpr double kNormalSms = 20.0;
+/// Ranks of a node that its kernels know at most (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
+constexpr int kMostPeers = 8;
+/// How sharply the slowest of SMs, links and network decides where two are nearly as slow.
+constexpr double kSharpness = 4.0;
+
+/// GPUs of a domain that take part, domains.
+struct Domains {
+  double local = 1, count = 1;
+};
+Domains domains_of(const ExchangeShape& shape, const GpuSpec& gpu) {
+  SIM_CHECK(shape.ranks >= 1, "an exchange needs a rank");
+  const NodeSpec& node = gpu.node;
+  const int domain = node.fabric_bandwidth.base() > 0.0 ? node.fabric_domain : std::max(node.gpus_per_node, 1);
+  const int local = std::min(shape.ranks, std::max(domain, 1));
+  return {static_cast<double>(local), std::ceil(static_cast<double>(shape.ranks) / local)};
+}
+
+/// Of `places`, ranks or nodes that share the experts alike, those that hold one of the groups that a token may choose
+/// from: 1 - (1 - 1/places)^kept of them, for places that hold several groups; kept / groups, for groups over several.
+double reachable(double places, const ExchangeShape& shape) {
+  if (shape.groups_kept >= shape.groups) return places;
+  if (places >= shape.groups) return places * shape.groups_kept / shape.groups;
+  double none = 1.0;  // of the groups of a place, drawn without replacement
+  const double elsewhere = shape.groups - shape.groups / places;
+  for (double i = 0; i < shape.groups_kept; ++i) none *= std::max(0.0, elsewhere - i) / (shape.groups - i);
+  return places * (1.0 - none);
+}
+
+/// Distinct places of k choices among `places` alike.
+double distinct(double places, double k) {
+  return places <= 1.0 ? 1.0 : places * (1.0 - std::pow(1.0 - 1.0 / places, k));
+}
+
+double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
+  if (shape.kernel == ExchangeKernel::kNormal)
+    return std::min<double>(shape.sms > 0.0 ? shape.sms : kNormalSms, gpu.sm_count);
+  // A thread block each copies what one expert gets from one rank (DeepEP, csrc/kernels/internode_ll.cu).
+  return std::clamp<double>(shape.experts, 1.0, gpu.sm_count);
+}
+
+double fabric_of(const GpuSpec& gpu, double local) {
+  const NodeSpec& node = gpu.node;
+  if (node.fabric_bandwidth.base() <= 0.0) return node.pcie_bandwidth.base();
+  const bool mesh = !traits_of(node.fabric).switched && node.fabric_domain > 1 && local < node.fabric_domain;
+  return node.fabric_bandwidth.base() * (mesh ? (local - 1.0) / (node.fabric_domain - 1.0) : 1.0);
+}
+
+/// Seconds on the links and on the network.
+struct Wire {
+  double fabric = 0, network = 0;
+};
+Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gpu) {
+  const double bytes = shape.tokens * shape.hidden * shape.value_bytes;
+  const Domains at = domains_of(shape, gpu);
+  Wire wire;
+  if (at.local > 1.0) wire.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
+  if (at.count > 1.0) {
+    SIM_CHECK(gpu.node.nic_bandwidth.base() > 0.0, "an exchange over several nodes without a network");
+    wire.network = copies.over_network * bytes / gpu.node.nic_bandwidth.base();
+  }
+  return wire;
+}
+
+const ExchangeParameters& constants_of(ExchangeKernel kernel, const Machine& machine) {
+  static const ExchangeParameters priors;
+  const auto* fitted = machine.efficiency ? machine.efficiency->find(exchange_kernel(kernel), Dtype::kBf16) : nullptr;
+  return fitted ? fitted->value : priors;
+}
+
+}  // namespace
+
+std::span<const Parameter<ExchangeParameters>> ExchangeParameters::fields() {
+  using P = ExchangeParameters;
+  using enum Transfer;
+  static constexpr std::array<Parameter<P>, 10> kFields{{
+      {"dispatch_us", &P::dispatch_us, 1.0, 80.0, kCycles, "launch and barriers on the way to the experts"},
+      {"combine_us", &P::combine_us, 1.0, 80.0, kCycles, "the same on the way back"},
+      {"expert_ns", &P::expert_ns, 0.0, 100.0, kCycles, "counters of each expert"},
+      {"rank_scan_bytes", &P::rank_scan_bytes, 0.0, 2000.0, kKept,
+       "bytes that an SM copies in the time to see whether a token goes to a rank"},
+      {"sm_gb_per_s", &P::sm_gb_per_s, 2.0, 60.0, kL2Rate, "GB/s that one SM copies to a peer"},
+      {"network_sm_share", &P::network_sm_share, 0.2, 1.0, kKept, "of it, where SMs also forward between nodes"},
+      {"dispatch_fraction", &P::dispatch_fraction, 0.1, 1.0, kKept, "share of the fabric's bandwidth to the experts"},
+      {"combine_fraction", &P::combine_fraction, 0.1, 1.0, kKept, "the same on the way back"},
+      {"hop_us", &P::hop_us, 0.0, 100.0, kKept, "each doubling of the nodes"},
+      {"network_fraction", &P::network_fraction, 0.1, 1.0, kKept, "share of a NIC's bandwidth"},
+  }};
+  return kFields;
+}
+
+std::vector<FieldFacts> ExchangeKernelModel::fields() const {
+  std::vector<FieldFacts> all = KernelOf::fields();
+  for (FieldFacts& field : all) {
+    const bool scans = field.name == "rank_scan_bytes" || field.name == "network_sm_share";
+    if (scans) field.held = this != &exchange_kernel(ExchangeKernel::kNormal);
+  }
+  return all;
+}
+
+const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel) {
+  static const ExchangeKernelModel normal(
+      {"deep_ep_normal", "DeepEP's normal mode, dispatch and combine", "equations-moe.md#exchange"});
+  static const ExchangeKernelModel low_latency(
+      {"deep_ep_low_latency", "DeepEP's low-latency mode, dispatch and combine", "equations-moe.md#exchange"});
+  static const ExchangeKernelModel one_sided([] {
+    KernelFacts facts{.name = "one_sided_exchange",
+                      .help = "TensorRT-LLM's all-to-all over NVLink",
+                      .form = "equations-moe.md#exchange"};
+    facts.unexplained = {0.05, 0.27, 0.3};
+    facts.lenders[0] = &low_latency;
+    return facts;
+  }());
+  switch (kernel) {
+    case ExchangeKernel::kNormal:
+      return normal;
+    case ExchangeKernel::kLowLatency:
+      return low_latency;
+    case ExchangeKernel::kOneSided:
+      return one_sided;
+  }
+  fail_check("kernel", __FILE__, __LINE__, "no such exchange");
+}
+
+Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu) {
+  const Domains at = domains_of(shape, gpu);
+  const double away = (at.count - 1.0) / at.count, beside = (at.local - 1.0) / at.local;
+  const double k = std::min(shape.top_k, shape.experts), ranks = static_cast<double>(shape.ranks);
+  Copies copies{.ranks = distinct(reachable(ranks, shape), k), .nodes = distinct(reachable(at.count, shape), k)};
+  switch (shape.kernel) {
+    case ExchangeKernel::kNormal:  // over the network to one GPU of a node, which forwards
+      copies.over_fabric = copies.ranks * beside;
+      copies.over_network = copies.nodes * away;
+      break;
+    case ExchangeKernel::kLowLatency:
+      copies.ranks = k;
+      copies.over_fabric = k / at.count * beside;
+      copies.over_network = k * away;
+      break;
+    case ExchangeKernel::kOneSided:
+      copies.over_fabric = copies.ranks / at.count * beside;
+      copies.over_network = copies.ranks * away;
+      break;
+  }
+  return copies;
+}
+
+/// The slowest of three, nearly, after a start:
+///   start   = dispatch_us or combine_us + expert_ns E + hop_us log2(nodes)
+///   SMs     = T (copies H b + scan min(ranks, 8)) / (SMs rate);  links = copies over them / (fraction L);  NIC the
+///   same time    = start + (SMs^4 + links^4 + NIC^4)^(1/4)
+/// Source: docs/equations-moe.md#exchange.
+Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu) {
+  if (shape.ranks <= 1 || shape.tokens <= 0.0) return Seconds{};
+  const Domains at = domains_of(shape, gpu);
+  const Copies copies = copies_of(shape, gpu);
+  const Wire wire = wire_of(shape, copies, gpu);
+  const bool normal = shape.kernel == ExchangeKernel::kNormal;
+  const double rate = 1e9 * p.sm_gb_per_s * (normal && at.count > 1.0 ? p.network_sm_share : 1.0);
+  const double scanned = normal ? p.rank_scan_bytes * std::min(shape.ranks, kMostPeers) : 0.0;
+  const double copied =
+      shape.tokens * (copies.ranks * shape.hidden * shape.value_bytes + scanned) / (sms_of(shape, gpu) * rate);
+  const double fabric = wire.fabric / (shape.combine ? p.combine_fraction : p.dispatch_fraction);
+  const double network = wire.network / p.network_fraction;
+  const double moved = std::pow(
+      std::pow(copied, kSharpness) + std::pow(fabric, kSharpness) + std::pow(network, kSharpness), 1.0 / kSharpness);
+  const double start = (shape.combine ? p.combine_us : p.dispatch_us) + 1e-3 * p.expert_ns * shape.experts +
+                       p.hop_us * std::log2(at.count);
+  return Seconds{1e-6 * start + moved};
+}
+
+/// TensorRT-LLM's own exchange needs NVLink between all ranks; else it takes DeepEP's
+/// (tensorrt_llm/_torch/modules/fused_moe/fused_moe_wide_ep.py, select_alltoall_method_type), here in the faster mode.
+Cost exchange(const ExchangeShape& shape, const Machine& machine) {
+  if (shape.ranks <= 1 || shape.tokens <= 0.0) return {.bound = Bound::kNetwork};
+  if (shape.kernel == ExchangeKernel::kOneSided && domains_of(shape, *machine.gpu).count > 1.0) {
+    ExchangeShape other = shape;
+    other.kernel = ExchangeKernel::kNormal;
+    const Cost normal = exchange(other, machine);
+    other.kernel = ExchangeKernel::kLowLatency;
+    const Cost low_latency = exchange(other, machine);
+    return normal.time < low_latency.time ? normal : low_latency;
+  }
+  const Copies copies = copies_of(shape, *machine.gpu);
+  const Wire wire = wire_of(shape, copies, *machine.gpu);
+  const Seconds time = machine.fidelity == Fidelity::kIdeal
+                           ? Seconds{std::max(wire.fabric, wire.network)}
+                           : exchange_time(shape, constants_of(shape.kernel, machine), *machine.gpu);
+  const double sent = (copies.over_fabric + copies.over_network) * shape.tokens * shape.hidden * shape.value_bytes;
+  return {.time = time, .flops = Flops{}, .bytes = Bytes{sent}, .bound = Bound::kNetwork};
+}
+
+}  // namespace roofcast

@@ -1,0 +1,67 @@
+#pragma once
+// Tokens on their way to the ranks of their experts and back: all-to-alls of a mixture of experts.
+
+#include <span>
+#include <string_view>
+
+#include "hw/collectives.h"
+
+namespace roofcast {
+
+/// Which all-to-all.
+enum class ExchangeKernel {
+  kNormal,      ///< DeepEP's normal mode: a token once to each rank, over the network once to each node
+  kLowLatency,  ///< DeepEP's low-latency mode: a token once for each of its experts, straight to their ranks
+  kOneSided,    ///< TensorRT-LLM's over NVLink: a token once to each rank, straight
+};
+
+/// One direction of one exchange, as one rank sees it.
+struct ExchangeShape {
+  ExchangeKernel kernel = ExchangeKernel::kNormal;
+  bool combine = false;  ///< back from the experts; else to them
+  double tokens = 0;     ///< that the rank sends
+  double hidden = 0;
+  double value_bytes = 2.0;  ///< of an element, its share of the scales included
+  double top_k = 1, experts = 1;
+  double groups = 1, groups_kept = 1;  ///< of experts: a token's choices fall into `groups_kept` of `groups`
+  int ranks = 1;
+  double sms = 0;  ///< that the engine lends it; 0: as many as DeepEP takes by itself
+};
+
+/// How far a token's copies go, all on average.
+struct Copies {
+  double ranks = 0;         ///< that get one, its own among them
+  double nodes = 0;         ///< the same of nodes
+  double over_fabric = 0;   ///< sent to GPUs of a fabric's domain
+  double over_network = 0;  ///< sent to another domain
+};
+/// Choices fall on the ranks alike, within the groups of experts that a token may choose from.
+Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu);
+
+struct ExchangeParameters {
+  double dispatch_us = 15.0;
+  double combine_us = 15.0;
+  double expert_ns = 10.0;
+  double rank_scan_bytes = 30.0;
+  double sm_gb_per_s = 19.0;
+  double network_sm_share = 0.7;
+  double dispatch_fraction = 0.7;
+  double combine_fraction = 0.7;
+  double hop_us = 8.0;
+  double network_fraction = 0.9;
+  static std::span<const Parameter<ExchangeParameters>> fields();
+};
+
+class ExchangeKernelModel final : public KernelOf<ExchangeParameters> {
+ public:
+  using KernelOf::KernelOf;
+  std::vector<FieldFacts> fields() const override;
+};
+const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel);
+
+/// One rank costs nothing. Never less than the bytes take on the wire.
+Cost exchange(const ExchangeShape& shape, const Machine& machine);
+/// With constants of the caller's choice: what the fits call.
+Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu);
+
+}  // namespace roofcast
