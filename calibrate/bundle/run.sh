@@ -83,18 +83,17 @@ note "roofcast $(cat "$here/VERSION" 2>/dev/null), $(uname -sr), budget $budget"
 command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>&1 | tee -a "$log" >&2
 
 # A device that is lost ends a process. The point that lost it is recorded, so the next process passes it over.
-try=0 lines=-1
+count() { if [ -f "$data" ]; then wc -l <"$data"; else echo 0; fi; }
+try=0
 while [ "$stopped" = 0 ]; do
-  before=$lines
+  before=$(count)
   roofcast calibrate measure --backend "$backend" --device "$device" --budget "$budget" --out "$data" --resume \
     ${only:+--only "$only"} 2>>"$log"
   status=$?
   tail -n 1 "$log" >&2
-  lines=0
-  [ -f "$data" ] && lines=$(wc -l <"$data")
   try=$((try + 1))
   # 3: the device was lost, or there is none
-  [ "$status" = 3 ] && [ "$lines" -gt "$before" ] && [ "$lines" -gt 0 ] && [ "$try" -lt 5 ] || break
+  [ "$status" = 3 ] && [ "$(count)" -gt "$before" ] && [ "$try" -lt 5 ] || break
   note "the device was lost; going on without the point that lost it"
 done
 trap - INT TERM

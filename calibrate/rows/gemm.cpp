@@ -38,6 +38,14 @@ bool runs(KernelFamily family, const GemmRow& row) {
   return row.header.belongs_to(family) || (row.header.maker == Maker::kCublasLt && runs_cublaslt(row.block, family));
 }
 
+/// cuBLASLt's fp8 is TensorRT-LLM's alone.
+RowHeader priced_as(const GemmRow& row) {
+  RowHeader header = row.header;
+  if (header.maker == Maker::kCublasLt && !runs(KernelFamily::kVllm, row) && runs(KernelFamily::kTrtllm, row))
+    header.maker = Maker::kTrtllm;
+  return header;
+}
+
 /// Shapes of one layer site, whatever m: left out of a fit together.
 std::uint64_t site(const GemmRow& row) {
   return static_cast<std::uint64_t>(row.shape.n) * 1000003u + static_cast<std::uint64_t>(row.shape.k);
@@ -52,7 +60,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
           row.header.row, "dtype",
           fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
     }
-    const Machine machine = gpu.machine(row.header);
+    const Machine machine = gpu.machine(priced_as(row));
     times.push_back({gemm(row.shape, machine).time, discrepancy_of(*machine.efficiency, gemm_kernel(), row.block)});
   }
   return times;

@@ -131,6 +131,15 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
   CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kVllm) == "gemm.bf16 ");  // its fp8 is CUTLASS's
   CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kTrtllm) == "gemm.bf16 gemm.fp8 ");
   CHECK(blocks_of("roofcast-0.1.0", KernelFamily::kVllm) == "");
+  // and priced as that engine's
+  const BenchedGpu benched{gpu, Efficiency(KernelFamily::kTrtllm), Efficiency(KernelFamily::kVllm)};
+  const auto priced = [&](const std::string& engine) {
+    const CsvTable one =
+        CsvTable::parse("engine,dtype,m,n,k,latency_us,timing\n" + engine + ",fp8,64,4096,4096,20,cool\n", "t.csv");
+    return find_operator("gemm", Mark{}).predict(one, benched).front().time.base();
+  };
+  CHECK(priced("cublaslt-13.1.0") == priced("trtllm-1.0"));
+  CHECK(priced("cublaslt-13.1.0") != priced("vllm-1.0"));
   CHECK(blocks_of("vllm-0.24.0", KernelFamily::kVllm) == "gemm.bf16 gemm.fp8 gemm.int4 ");
   CHECK(blocks_of("vllm-0.24.0", KernelFamily::kTrtllm) == "");
 }
