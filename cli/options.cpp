@@ -1,9 +1,13 @@
 #include "cli/options.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,6 +16,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "reports/table_width.h"
+#include "reports/verdict.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/search/condition.h"
 
@@ -66,6 +71,13 @@ FlagHelp flag_help(const po::option_description& option) {
     help.value = help.choices.empty() ? "N" : "WORD";
   }
   return help;
+}
+
+/// On a terminal that knows colours, for who did not set NO_COLOR (no-color.org).
+bool colors_wanted() {
+  const char *no = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0') && term != nullptr &&
+         std::string_view(term) != "dumb";
 }
 
 }  // namespace
@@ -205,7 +217,9 @@ void Options::write_report(const std::string& text) const {
 
 void Options::write(const std::string& text) const {
   if (!values_.count("out")) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    const bool table = values_.count("format") > 0 && format() == "table";
+    const std::string shown = table && colors_wanted() ? with_colors(text) : text;
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
     return;
   }
   write_file("--out", values_["out"].as<std::string>(), text);

@@ -74,10 +74,13 @@ Chart ranking_chart(const Result& result) {
   constexpr std::size_t kShown = 15;
   const std::vector<std::string> keys = varying_keys(result.points);
   Chart c{.id = "plan-cost",
-          .title = "Cost of the fleets, the winner on top",
+          .title = "Cost of the fleets, as ranked",
           .x = {.title = "USD/h of the whole fleet"},
           .horizontal = true};
-  Series winner{.name = "winner", .shape = Shape::kBars, .color = 2},
+  const bool found = !result.json.is_object() || !result.json.contains("nearest");
+  Series winner{.name = found ? "winner" : "the nearest, which misses the objectives",
+                .shape = Shape::kBars,
+                .color = found ? 2 : 1},
       others{.name = "others, as ranked", .shape = Shape::kBars, .color = 7};
   const std::size_t count = std::min(kShown, result.points.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -93,7 +96,8 @@ Chart ranking_chart(const Result& result) {
   }
   c.caption = result.points.size() > kShown
                   ? fmt::format("The first {} of {} deployments.", kShown, result.points.size())
-                  : "Every one of them meets the objectives.";
+              : found ? "Every one of them meets the objectives."
+                      : "";
   c.series = {std::move(winner), std::move(others)};
   return c;
 }

@@ -1,7 +1,6 @@
 #include "reports/html_page.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,9 +14,6 @@
 
 namespace roofcast {
 namespace {
-
-constexpr std::array<std::string_view, 5> kAlarms{"MISSED", "DOES NOT FIT", "SATURATED", "no deployment",
-                                                  "beyond the limit"};
 
 /// Six digits are more than a screen shows, and a third of the bytes.
 Json rounded(const std::vector<double>& values) {
@@ -113,9 +109,7 @@ Json without_lists(const Json& json, int depth = 0) {
 
 /// Words in capitals are alarms; a line keeps its columns.
 std::string line_html(const std::string& line) {
-  const bool alarm = std::any_of(std::begin(kAlarms), std::end(kAlarms),
-                                 [&](std::string_view word) { return line.find(word) != std::string::npos; });
-  return fmt::format("<p class=\"line{}\">{}</p>\n", alarm ? " alarm" : "", html_text(line));
+  return fmt::format("<p class=\"line{}\">{}</p>\n", is_alarm(line) ? " alarm" : "", html_text(line));
 }
 
 std::string part_html(const VerdictPart& part) {

@@ -1,6 +1,7 @@
 #include "reports/verdict.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -66,7 +67,26 @@ VerdictTable read_table(const Json& json) {
   return table;
 }
 
+constexpr std::array<std::string_view, 5> kAlarms{"MISSED", "DOES NOT FIT", "SATURATED", "no deployment",
+                                                  "beyond the limit"};
+
 }  // namespace
+
+bool is_alarm(std::string_view line) {
+  return std::any_of(kAlarms.begin(), kAlarms.end(),
+                     [&](std::string_view word) { return line.find(word) != std::string_view::npos; });
+}
+
+std::string with_colors(const std::string& text) {
+  std::string out;
+  bool first = true;
+  for (const std::string& line : split(text, '\n')) {
+    if (!first) out += "\n";
+    first = false;
+    out += is_alarm(line) ? "\033[31m" + line + "\033[0m" : line;
+  }
+  return out;
+}
 
 VerdictPart& ResultVerdict::add(std::string title, const std::string& lines) {
   VerdictPart& part = parts.emplace_back(VerdictPart{.title = std::move(title)});

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,6 +38,11 @@ struct ResultVerdict {
 
 /// For a terminal; tables with ranks keep to 100 columns unless `wide`.
 std::string verdict_text(const ResultVerdict& verdict, bool wide = true);
+
+/// Whether a line says that something is wrong: MISSED, DOES NOT FIT, SATURATED, "no deployment", "beyond the limit".
+bool is_alarm(std::string_view line);
+/// The text with its alarms in red, for a terminal that shows colours.
+std::string with_colors(const std::string& text);
 
 /// [{title, lines: [...], command, table: {columns: [...], rows: [[...]], in_all}}], without what a part has not.
 nlohmann::ordered_json verdict_json(const ResultVerdict& verdict);

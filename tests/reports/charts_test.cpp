@@ -172,3 +172,9 @@ TEST_CASE("verdict: what is written is read, in lines and tables") {
   CHECK(read_verdict({{"verdict", {1, {{"lines", 3}}}}}).parts.size() == 1);  // what has another form is left out
   CHECK(read_verdict(Json::object()).parts.empty());
 }
+
+TEST_CASE("verdict: on a terminal what is wrong is red, and nothing else changes") {
+  CHECK(with_colors("\nttft_p99: 3 s of 2 s: MISSED\nfine\n") ==
+        "\n\033[31mttft_p99: 3 s of 2 s: MISSED\033[0m\nfine\n");
+  CHECK(with_colors("missed\n") == "missed\n");
+}

