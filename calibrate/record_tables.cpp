@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace roofcast {
 namespace {
