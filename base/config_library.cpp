@@ -1,5 +1,7 @@
 #include "base/config_library.h"
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,11 +79,18 @@ std::string shipped_root() {
   return fs::is_directory(ROOFCAST_SOURCE_CONFIGS, error) ? ROOFCAST_SOURCE_CONFIGS : ROOFCAST_INSTALLED_CONFIGS;
 }
 
-/// When a file was written, and its size: another pair means other contents.
-using FileStamp = std::pair<fs::file_time_type, std::uintmax_t>;
+/// When a file was written, and its size: another stamp means other contents. One call of the system tells both: Python
+/// asks before every estimate.
+using FileStamp = std::array<std::int64_t, 3>;
 FileStamp stamp_of(const std::string& path) {
-  std::error_code ignored;
-  return {fs::last_write_time(path, ignored), fs::file_size(path, ignored)};
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+#ifdef __APPLE__
+  const timespec& written = status.st_mtimespec;
+#else
+  const timespec& written = status.st_mtim;
+#endif
+  return {written.tv_sec, written.tv_nsec, status.st_size};
 }
 
 /// Documents read so far. Trees are immutable, so callers on other threads share them.

@@ -24,17 +24,20 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string located(const Mark& mark, std::string_view message) {
+/// "path:line:column: ", as far as it is known.
+std::string place_of(const Mark& mark) {
   std::string out = mark.path;
   if (mark.line > 0) out += fmt::format("{}{}", out.empty() ? "" : ":", mark.line);
   if (mark.line > 0 && mark.column > 0) out += fmt::format(":{}", mark.column);
-  if (!out.empty()) out += ": ";
-  return one_line(out.append(message));
+  return out.empty() ? out : one_line(out) + ": ";
 }
 
 }  // namespace
 
-ConfigError::ConfigError(const Mark& mark, std::string_view message) : std::runtime_error(located(mark, message)) {}
+ConfigError::ConfigError(const Mark& mark, std::string_view message)
+    : std::runtime_error(place_of(mark) + one_line(message)),
+      mark_(std::make_shared<const Mark>(mark)),
+      message_at_(place_of(mark).size()) {}
 
 void fail_check(const char* condition, const char* file, int line, std::string_view message) {
   std::string_view name(file);

@@ -2,6 +2,7 @@
 // Three kinds of failure, never mixed: the user's input is wrong (ConfigError), no answer exists
 // (Infeasible, a value), our bug (SIM_CHECK).
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,7 +21,16 @@ struct Mark {
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(const Mark& mark, std::string_view message);
-  explicit ConfigError(const std::string& message) : std::runtime_error(message) {}
+  explicit ConfigError(const std::string& message)
+      : std::runtime_error(message), mark_(std::make_shared<const Mark>()) {}
+
+  /// Where, as far as it is known, and the message without that.
+  const Mark& mark() const { return *mark_; }
+  std::string message() const { return what() + message_at_; }
+
+ private:
+  std::shared_ptr<const Mark> mark_;  // shared: an exception's copy must not throw
+  std::size_t message_at_ = 0;
 };
 
 /// No answer exists: the model does not fit, no deployment meets the objective. Shown, not thrown,

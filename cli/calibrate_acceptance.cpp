@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/records_csv.h"
@@ -19,8 +20,8 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
       "acceptance of a draft at which the simulated TPOT is the measured one. It holds what the model of the\n"
       "step leaves unexplained, too: compare the group's error without drafts in `validate serving`.");
   options.add().add_options()("data", po::value<std::string>(), "FILE.csv of runs with speculation: mtp")(
-      "out", po::value<std::string>(), "FILE.csv: the acceptance of every run")(
-      "format", po::value<std::string>()->default_value("table"), "table | json | csv");
+      "out", po::value<std::string>(), "FILE.csv: the acceptance of every run");
+  options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
   const CsvTable table = CsvTable::read_file(options.text("data"));
@@ -35,7 +36,7 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
     options.write(csv);
   }
   Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens a step", "outside [0, 1]"});
-  Json result = result_head(ResultKind::kCalibration);
+  Json result = calibration_head("acceptance");
   Json& groups = result["groups"] = Json::array();
   for (const GroupAcceptance& g : acceptance_by_group(runs)) {
     lines.row({g.group, std::to_string(g.drafts), std::to_string(g.runs), fmt::format("{:.2f}", g.p25),
@@ -50,8 +51,9 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
                       {"tokens_per_step", g.tokens_per_step},
                       {"outside", g.below + g.above}});
   }
-  const std::string format = options.format();
-  fmt::print("{}", format == "json" ? result_text(result) : format == "csv" ? records_csv(groups) : lines.text());
+  fmt::print("{}", options.formatted([&](const std::string& format) {
+    return format == "json" ? result_text(result) : format == "csv" ? records_csv(groups) : lines.text();
+  }));
   return kDone;
 }
 

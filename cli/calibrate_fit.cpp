@@ -15,6 +15,7 @@
 #include "calibrate/operators.h"
 #include "calibrate/record_tables.h"
 #include "calibrate/shared_kernels.h"
+#include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
@@ -300,6 +301,9 @@ int fit_host_costs(const Options& options) {
   for (const std::string& run : options.value<std::vector<std::string>>("measurements")) {
     host.insert(host.end(), {"--bench", run});
   }
+  for (const char* flag : {"format", "columns"}) {
+    if (options.has(flag)) host.insert(host.end(), {std::string("--") + flag, options.text(flag)});
+  }
   return run_calibrate_host(host);
 }
 
@@ -328,6 +332,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "fifths of the shape families left out in turn, to score them")(
       "seed", po::value<std::string>()->default_value("1"), "of the starts and samples")(
       "scenario", po::value<std::string>(), "FILE or name: what serving runs (vllm bench serve) measured");
+  options.add_format_flags();
   options.positional("measurements", -1);
   if (!options.parse(arguments)) return kDone;
   if (options.has("scenario")) return fit_host_costs(options);
@@ -344,10 +349,17 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
   const std::vector<FamilyConstants> all = fit_all(inputs, options, tree, machine, too_few);
   write_constants(all, options, machine.on_file(tree, inputs.source), gpu);
-  if (machine.fit && !machine.fit->fields.empty()) fmt::print("{}", shares_of(*machine.fit));
-  fmt::print("{}", summary(all));
+  if (machine.fit && !machine.fit->fields.empty())
+    fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));
+  fmt::print("{}", options.formatted([&](const std::string& format) {
+    if (format == "table") return summary(all);
+    Json out = calibration_head("fit");
+    out["gpu"] = gpu.name;
+    out["fits"] = fits_json(all);
+    return calibration_text(out, "fits", format);
+  }));
   const std::string doubtful = doubts(all);
-  if (!doubtful.empty()) fmt::print("\n{}", doubtful);
+  if (!doubtful.empty()) fmt::print(options.format() == "table" ? stdout : stderr, "\n{}", doubtful);
   return kDone;
 }
 

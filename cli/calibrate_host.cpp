@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/table.h"
@@ -16,6 +17,10 @@ namespace roofcast {
 namespace po = boost::program_options;
 
 namespace {
+
+std::string fit_data(const HostFit& fit, const std::string& format) {
+  return calibration_text(host_fit_json(fit), "host", format);
+}
 
 /// The YAML to stdout, so that `> host.yaml` is one; how good it is to stderr.
 void print_fit(const HostFit& fit) {
@@ -51,21 +56,41 @@ HostFit fit_host_to_bench(const Options& options) {
   return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
 }
 
-/// By member of the population, as the YAML of an engine, a front end or a recipe takes it.
-void print_population(const PopulationCosts& costs) {
+/// Calls use(member, cost, value) with what each member of the population pays: launch_speed is no time.
+void for_each_cost(const PopulationCosts& costs, const auto& use) {
   for (const auto& [member, values] : costs) {
-    fmt::print("{}:\n", member);
     for (std::size_t i = 0; i < population_costs().size(); ++i) {
       const PopulationCost& cost = population_costs()[i];
       const bool host = member.starts_with("host "), front_end = member.starts_with("front end ");
       const CostOwner owner = host ? CostOwner::kHost : front_end ? CostOwner::kFrontEnd : CostOwner::kEngine;
       if (cost.owner != owner) continue;
       if (cost.member == nullptr)
-        fmt::print("  launch_speed: {:.2f}\n", 1.0 / values[i]);
+        use(member, "launch_speed", 1.0 / values[i], false);
       else
-        fmt::print("  {}: {:.3g} us\n", cost.name, values[i]);
+        use(member, std::string(cost.name), values[i], true);
     }
   }
+}
+
+/// By member of the population, as the YAML of an engine, a front end or a recipe takes it.
+std::string population_yaml(const PopulationCosts& costs) {
+  std::string text, last;
+  for_each_cost(costs, [&](const std::string& member, const std::string& cost, double value, bool time) {
+    if (member != last) text += member + ":\n";
+    last = member;
+    text += time ? fmt::format("  {}: {:.3g} us\n", cost, value) : fmt::format("  {}: {:.2f}\n", cost, value);
+  });
+  return text;
+}
+
+std::string population_data(const PopulationCosts& costs, const std::string& format) {
+  Json out = calibration_head("host");
+  out["host"] = Json::array();
+  for_each_cost(costs, [&](const std::string& member, const std::string& cost, double value, bool time) {
+    out["host"].push_back(
+        {{"member", member}, {"cost", cost}, {"value", value}, {"unit", time ? "us" : ""}, {"standing", "fitted"}});
+  });
+  return calibration_text(out, "host", format);
 }
 
 int fit_population(const Options& options) {
@@ -89,7 +114,9 @@ int fit_population(const Options& options) {
       }
     }
   }
-  print_population(costs);
+  fmt::print("{}", options.formatted([&](const std::string& format) {
+    return format == "table" ? population_yaml(costs) : population_data(costs, format);
+  }));
   return kDone;
 }
 
@@ -108,11 +135,16 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")(
       "rounds", po::value<std::string>()->default_value("4"), "N times the runs are simulated anew, with --data")(
       "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, with --bench");
+  options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {
     if (options.has("data")) throw ConfigError("--data: not with --bench");
     if (!options.has("scenario")) throw ConfigError("--scenario: missing; what the runs of --bench measured");
-    print_fit(fit_host_to_bench(options));
+    const HostFit fit = fit_host_to_bench(options);
+    if (options.format() == "table" && !options.has("columns"))
+      print_fit(fit);
+    else
+      fmt::print("{}", options.formatted([&](const std::string& format) { return fit_data(fit, format); }));
     return kDone;
   }
   if (!options.has("data")) throw ConfigError("--data: missing");

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "reports/records_csv.h"
-#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/measured/power_fit.h"
 
@@ -17,15 +16,15 @@ int run_calibrate_power(std::span<const std::string> arguments) {
                   "Fits the share of its range that a GPU draws, static + compute sqrt(MFU) + memory MBU, to servers\n"
                   "whose power was measured (columns power_w, median_itl_ms). Utilization is taken at the measured\n"
                   "speed. Errors are of curves fitted without the run's model, or without its GPU.");
-  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of servers at a steady batch")(
-      "format", po::value<std::string>()->default_value("table"), "table | json | csv");
+  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of servers at a steady batch");
+  options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
   const CsvTable table = CsvTable::read_file(options.text("data"));
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<PowerSample> samples = power_samples(runs, table, predict_all(runs));
   const PowerCurve curve = fit_power(samples);
-  Json result = result_head(ResultKind::kCalibration);
+  Json result = calibration_head("power");
   result["power"] = {{"static_share", curve.static_share},
                      {"compute_share", curve.compute_share},
                      {"memory_share", curve.memory_share},
@@ -49,13 +48,11 @@ int run_calibrate_power(std::span<const std::string> arguments) {
                         {"ln_ratio_p95", e.spread.high}});
     }
   }
-  const std::string format = options.format();
-  if (format == "table") {
-    fmt::print("static {:.3f}  compute {:.3f}  memory {:.3f}  ({} runs)\n\n{}", curve.static_share, curve.compute_share,
-               curve.memory_share, samples.size(), lines.text());
-  } else {
-    fmt::print("{}", format == "json" ? result_text(result) : records_csv(errors));
-  }
+  fmt::print("{}", options.formatted([&](const std::string& format) {
+    if (format != "table") return calibration_text(result, "errors", format);
+    return fmt::format("static {:.3f}  compute {:.3f}  memory {:.3f}  ({} runs)\n\n{}", curve.static_share,
+                       curve.compute_share, curve.memory_share, samples.size(), lines.text());
+  }));
   return kDone;
 }
 

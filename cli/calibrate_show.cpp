@@ -9,6 +9,7 @@
 #include "calibrate/record_tables.h"
 #include "calibrate/validate.h"
 #include "cli/calibrate_charts.h"
+#include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/plot_files.h"
@@ -103,25 +104,44 @@ void draw(const Options& options, std::vector<Chart> charts) {
     fmt::print(stderr, "{}\n", path);
 }
 
+/// Measurements as data: a row a ceiling.
+std::string records_data(const RecordFile& file, const std::optional<BenchedGpu>& gpu,
+                         const std::vector<KernelValidation>& found, const std::string& format) {
+  Json out = calibration_head("measurements");
+  out["device"] = device_of(file).name;
+  out["ceilings"] = ceilings_json(ceilings_of(file, gpu ? &gpu->spec : nullptr));
+  out["kernels"] = kernel_errors_json(found);
+  return calibration_text(out, "ceilings", format);
+}
+
+bool wants_data(const Options& options) { return options.format() != "table" || options.has("columns"); }
+
 int show_records(const Options& options, const RecordFile& file) {
   const Device& device = device_of(file);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", file.path);
-  fmt::print("{}, driver {}, CUDA {}, {} measurements\n\n", device.name, device.driver.empty() ? "-" : device.driver,
-             device.cuda.empty() ? "-" : device.cuda, file.records.size());
+  const bool data = wants_data(options);
+  if (!data)
+    fmt::print("{}, driver {}, CUDA {}, {} measurements\n\n", device.name, device.driver.empty() ? "-" : device.driver,
+               device.cuda.empty() ? "-" : device.cuda, file.records.size());
   const ConfigTree tree = gpu_of(options, file);
   if (!tree)
     fmt::print(stderr, "no file of configs/hardware has as many SMs and as much memory: no datasheet beside it\n");
   const std::optional<BenchedGpu> gpu = tree ? std::optional(load_benched_gpu(tree)) : std::nullopt;
-  fmt::print("{}", ceiling_table(ceilings_of(file, gpu ? &gpu->spec : nullptr)));
+  if (!data) fmt::print("{}", ceiling_table(ceilings_of(file, gpu ? &gpu->spec : nullptr)));
   const std::vector<MeasuredTable> tables = tables_of(file);
   std::vector<KernelValidation> found;
   if (gpu && !tables.empty()) {
     for (const MeasuredTable& table : tables)
       found.push_back(validate_kernels(table.table, *gpu, &find_operator(table.op, Mark{file.path, 0, 0})));
-    fmt::print("{}", kernel_errors(tables, found));
+    if (!data) fmt::print("{}", kernel_errors(tables, found));
   }
-  if (gpu) fmt::print("{}", step_table(file, options.has("gpu") ? options.text("gpu") : gpu->spec.name));
-  fmt::print("{}", left_out(file));
+  if (data) {
+    fmt::print("{}",
+               options.formatted([&](const std::string& format) { return records_data(file, gpu, found, format); }));
+  } else {
+    if (gpu) fmt::print("{}", step_table(file, options.has("gpu") ? options.text("gpu") : gpu->spec.name));
+    fmt::print("{}", left_out(file));
+  }
   draw(options, measurement_charts(file, tables, found));
   return kDone;
 }
@@ -135,7 +155,15 @@ int show_constants(const Options& options, const std::string& path) {
     return kDone;
   }
   const std::vector<Ceiling> ceilings = ceilings_of(blocks, gpu);
-  fmt::print("{}, as fitted\n\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks));
+  fmt::print("{}", options.formatted([&](const std::string& format) {
+    if (format == "table")
+      return fmt::format("{}, as fitted\n\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks));
+    Json out = calibration_head("constants");
+    out["gpu"] = gpu.name;
+    out["ceilings"] = ceilings_json(ceilings);
+    out["constants"] = constants_json(blocks);
+    return calibration_text(out, "constants", format);
+  }));
   draw(options, constants_charts(ceilings));
   return kDone;
 }
@@ -150,6 +178,7 @@ int run_calibrate_show(std::span<const std::string> arguments) {
   options.add().add_options()("gpu", po::value<std::string>(),
                               "NAME|FILE whose datasheet and constants are meant (default: known by SMs and memory)")(
       "svg", po::value<std::string>(), "DIR: plots as SVG");
+  options.add_format_flags();
   options.positional("file", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("calibrate show: which file? measurements as JSONL, or a GPU file");

@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
-#include "base/config_release.h"
 #include "base/model_document.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/catalog_entry.h"
 #include "reports/catalog_report.h"
-#include "reports/table.h"
 #include "sim/plan/client.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/scenario.h"
@@ -64,36 +63,6 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
   return list(options, kind);
 }
 
-/// The spec itself, for kinds that are their own description.
-std::string as_written(const ConfigTree& tree, const std::string& format) {
-  if (format != "json") return to_yaml(*tree);
-  struct Convert {
-    nlohmann::ordered_json operator()(const ConfigNode& node) const {
-      switch (node.kind) {
-        case ConfigNode::Kind::kNull:
-          return nullptr;
-        case ConfigNode::Kind::kScalar:
-          return node.quoted ? nlohmann::ordered_json(node.scalar) : scalar(node.scalar);
-        case ConfigNode::Kind::kList: {
-          nlohmann::ordered_json list = nlohmann::ordered_json::array();
-          for (const ConfigTree& item : node.items) list.push_back((*this)(*item));
-          return list;
-        }
-        case ConfigNode::Kind::kMap:
-          break;
-      }
-      nlohmann::ordered_json map = nlohmann::ordered_json::object();
-      for (const auto& entry : node.entries) map[entry.key] = (*this)(*entry.value);
-      return map;
-    }
-    static nlohmann::ordered_json scalar(const std::string& text) {
-      const auto parsed = nlohmann::ordered_json::parse(text, nullptr, false);
-      return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::ordered_json(text);
-    }
-  };
-  return Convert{}(*tree).dump(2) + "\n";
-}
-
 }  // namespace
 
 int run_models(std::span<const std::string> arguments) {
@@ -126,63 +95,6 @@ int run_gpus(std::span<const std::string> arguments) {
       });
 }
 
-namespace {
-
-/// The settings of one release, each with the change that made it so.
-std::string release_text(const ConfigTree& document, const Release& release, const std::string& format) {
-  const std::vector<SourcedSetting> settings = sourced_settings(document, release);
-  const std::string name = (*document->find("name"))->scalar;
-  if (format == "json") {
-    nlohmann::ordered_json json{{"name", name}, {"version", release.version}, {"released", release.date}};
-    json["beyond_known"] = release.beyond_known;
-    for (const SourcedSetting& s : settings)
-      json["settings"].push_back({{"key", s.key}, {"value", s.value}, {"since", s.since}, {"source", s.source}});
-    return json.dump(2) + "\n";
-  }
-  Table table({"setting", "value", "since", "source"});
-  table.words(3);
-  constexpr std::size_t kWidest = 48;
-  for (const SourcedSetting& s : settings) {
-    const bool shorten = format == "table" && s.value.size() > kWidest;
-    table.row({s.key, shorten ? s.value.substr(0, kWidest) + " ..." : s.value, s.since, s.source});
-  }
-  if (format == "csv") return table.csv();
-  return fmt::format("{} {}{}{}\n\n", name, release.version,
-                     release.date.empty() ? "" : fmt::format(", published {}", release.date),
-                     release.beyond_known ? ", the newest known; what was asked for is newer" : "") +
-         table.text();
-}
-
-std::string releases_text(const ConfigTree& document) {
-  std::vector<std::string> versions;
-  for (const ConfigTree& item : (*document->find("releases"))->items) {
-    const ConfigTree* date = item->find("date");
-    versions.push_back((*item->find("version"))->scalar + (date != nullptr ? " of " + (*date)->scalar : ""));
-  }
-  return join(versions, ", ");
-}
-
-/// A file of settings, or `NAME[@VERSION]` with the source of each.
-int show_engine(const Options& options, const std::string& name) {
-  const Mark mark{"engines", 0, 0};
-  const NamedRelease found = find_named("engines", name, mark);
-  if (!has_releases(found.document)) {
-    const ConfigTree tree = load_named("engines", name, mark);
-    (void)parse_engine_spec(ConfigReader(tree, "an engine"));
-    options.write(as_written(tree, options.format()));
-    return kDone;
-  }
-  const Release release = find_release(found.document, found.version, mark);
-  (void)parse_engine_spec(ConfigReader(settings_at(found.document, release), "an engine"));
-  std::string text = release_text(found.document, release, options.format());
-  if (options.format() == "table" && found.version.empty())
-    text += "\nReleases (NAME@VERSION or NAME@DAY): " + releases_text(found.document) + "\n";
-  options.write_report(text);
-  return kDone;
-}
-
-}  // namespace
-
 int run_engines(std::span<const std::string> arguments) {
   Options options(
       "roofcast engines [NAME[@VERSION]|FILE] [--format table|json|csv]",
@@ -191,7 +103,10 @@ int run_engines(std::span<const std::string> arguments) {
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
-  if (options.has("name")) return show_engine(options, options.value<std::vector<std::string>>("name").front());
+  if (options.has("name")) {
+    options.write(engine_report(options.value<std::vector<std::string>>("name").front(), options.format()));
+    return kDone;
+  }
   return list_names(options, "engines");
 }
 
@@ -226,8 +141,9 @@ int run_workloads(std::span<const std::string> arguments) {
 }
 
 int run_import(std::span<const std::string> arguments) {
-  Options options("roofcast import CONFIG.json [--out FILE.yaml]",
-                  "A Hugging Face config.json as a model file of ours.");
+  Options options("roofcast import CONFIG.json [--out FILE.yaml] [--format table|json|csv]",
+                  "A Hugging Face config.json as a model file of ours; as JSON or CSV for other programs.");
+  options.add_format_flags();
   options.add().add_options()("out", po::value<std::string>(), "FILE instead of stdout");
   options.positional("config", 1);
   if (!options.parse(arguments)) return kDone;
@@ -236,8 +152,11 @@ int run_import(std::span<const std::string> arguments) {
   const ConfigTree tree = parse_model_file(path);
   const ModelSpec model = parse_model(tree);
   for (const std::string& assumption : model.assumptions) fmt::print(stderr, "assumed: {}\n", assumption);
-  options.write(fmt::format("# {}: {:.2f} B parameters\n", model.name, count_parameters(model).total / 1e9) +
-                to_yaml(*tree));
+  options.write_report([&](const std::string& format) {
+    const std::string title =
+        fmt::format("# {}: {:.2f} B parameters\n", model.name, count_parameters(model).total / 1e9);
+    return (format == "table" ? title : "") + as_written(tree, format);
+  });
   return kDone;
 }
 

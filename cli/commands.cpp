@@ -29,6 +29,7 @@ std::span<const Command> commands() {
       Command{"recipes", "launch recipes", run_recipes},
       Command{"clients", "benchmark clients", run_clients},
       Command{"workloads", "the workloads", run_workloads},
+      Command{"schema", "the JSON Schema of a kind of result", run_schema},
       Command{"import", "a Hugging Face config.json as a model of ours", run_import},
       Command{"help", "what a command takes; man pages and completions of shells", run_help},
   };

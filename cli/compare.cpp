@@ -48,7 +48,7 @@ int run_compare(std::span<const std::string> arguments) {
   if (!scenario.workload) throw ConfigError("compare: the scenario has no 'workload'");
   refuse_other_model(run, scenario.deployment->model.name);
   const Comparison comparison = compare_with_run(scenario, std::move(run));
-  options.write_report(comparison_report(comparison, scenario, options.format()));
+  options.write_report([&](const std::string& format) { return comparison_report(comparison, scenario, format); });
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   fmt::print(stderr, "compared in {:.3f} s\n", wall.count());
   return kDone;

@@ -60,7 +60,7 @@ int run_estimate(std::span<const std::string> arguments) {
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
-  options.write_report(estimate_report(e, *scenario.deployment, options.format()));
+  options.write_report([&](const std::string& format) { return estimate_report(e, *scenario.deployment, format); });
   if (options.format() != "table" || options.has("out") || isatty(STDOUT_FILENO) == 0) {  // else they were just shown
     for (const std::string& warning : warnings_of(e, *scenario.deployment)) fmt::print(stderr, "{}\n", warning);
   }

@@ -31,12 +31,12 @@ int run_kernels(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("name")) {
     if (options.has("gpu")) throw ConfigError("--gpu: needs the name of a kernel before it");
-    options.write(kernels_report(options.format()));
+    options.write_report(kernels_report);
     return kDone;
   }
   const Kernel& kernel = find_kernel(options.value<std::vector<std::string>>("name").front());
   if (!options.has("gpu")) {
-    options.write(kernel_report(kernel, nullptr, options.format()));
+    options.write_report([&](const std::string& format) { return kernel_report(kernel, nullptr, format); });
     return kDone;
   }
   const std::string engine = options.text("engine");
@@ -44,7 +44,7 @@ int run_kernels(std::span<const std::string> arguments) {
     throw ConfigError("--engine: " + unknown_name("engine", engine, std::vector<std::string>{"vllm", "trtllm"}));
   const KernelFamily family = engine == "vllm" ? KernelFamily::kVllm : KernelFamily::kTrtllm;
   const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), family);
-  options.write(kernel_report(kernel, &gpu, options.format()));
+  options.write_report([&](const std::string& format) { return kernel_report(kernel, &gpu, format); });
   return kDone;
 }
 

@@ -22,9 +22,8 @@ int run_ladder(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   const LadderOptions ladder{.concurrency = static_cast<int>(options.integer("concurrency", 1, 100000)),
                              .requests = static_cast<int>(options.integer("requests", 0, 1000000))};
-  options.write_report(
-      ladder_report(climb(options.scenario(options.document("scenario", "scenarios")), options.fidelity(), ladder),
-                    options.format()));
+  const Ladder found = climb(options.scenario(options.document("scenario", "scenarios")), options.fidelity(), ladder);
+  options.write_report([&](const std::string& format) { return ladder_report(found, format); });
   return kDone;
 }
 

@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "reports/records_csv.h"
 #include "reports/table_width.h"
 #include "reports/verdict.h"
 #include "sim/plan/deployment_flags.h"
@@ -104,9 +105,14 @@ void Options::add_deployment_flags() {
   add("set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE: any key of the scenario, repeatable");
 }
 
-void Options::add_output_flags() {
+void Options::add_format_flags() {
   description_.add_options()("format", po::value<std::string>()->default_value("table"), "table | json | csv")(
-      "out", po::value<std::string>(), "FILE instead of stdout");
+      "columns", po::value<std::string>(), "NAME,...: only these columns of the csv; with --format table as a table");
+}
+
+void Options::add_output_flags() {
+  add_format_flags();
+  description_.add_options()("out", po::value<std::string>(), "FILE instead of stdout");
 }
 
 void Options::positional(const char* name, int max_count) {
@@ -210,7 +216,14 @@ std::string Options::format() const {
   return name;
 }
 
-void Options::write_report(const std::string& text) const {
+std::string Options::formatted(const Report& report) const {
+  if (!has("columns")) return report(format());
+  if (format() == "json") throw ConfigError("--columns: not with --format json");
+  return with_columns(report("csv"), text("columns"), format());
+}
+
+void Options::write_report(const Report& report) const {
+  const std::string text = formatted(report);
   const bool on_terminal = !values_.count("out") && format() == "table";
   write(on_terminal ? within_width(text) : text);
 }

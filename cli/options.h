@@ -22,8 +22,10 @@ class Options {
   boost::program_options::options_description& add() { return description_; }
   /// --model, --gpu, --engine, parallelism, precision, --set, --fidelity.
   void add_deployment_flags();
-  /// --format table|json|csv and --out.
+  /// --format table|json|csv, --columns and --out.
   void add_output_flags();
+  /// The first two alone, for commands whose --out is something else.
+  void add_format_flags();
   void positional(const char* name, int max_count);
   /// The flags as --help shows them. A flag's text begins with what it takes, in capitals ("FILE.csv: one line a
   /// request"), or with its words ("table | json | csv"); a number needs neither.
@@ -52,10 +54,13 @@ class Options {
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv
 
+  /// What `report` makes of --format, or the --columns of its CSV; and the same to --out or stdout.
+  using Report = std::function<std::string(const std::string& format)>;
+  std::string formatted(const Report& report) const;
+  /// As a table on a terminal its long lines are broken.
+  void write_report(const Report& report) const;
   /// Writes to --out or stdout. Throws ConfigError when it cannot be written.
   void write(const std::string& text) const;
-  /// The same of a report: as a table on a terminal its long lines are broken.
-  void write_report(const std::string& text) const;
 
  private:
   /// A result that takes minutes should not learn at its end that its folder is missing.

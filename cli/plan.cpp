@@ -62,7 +62,7 @@ int run_plan(std::span<const std::string> arguments) {
     return kDone;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  options.write_report(plan_report(answer, options.format(), options.has("wide")));
+  options.write_report([&](const std::string& format) { return plan_report(answer, format, options.has("wide")); });
   for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
   if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());

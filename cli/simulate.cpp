@@ -13,6 +13,7 @@
 #include "reports/perfetto.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
+#include "sim/plan/deployment_flags.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
@@ -57,16 +58,8 @@ class Observers final : public Observer {
 
 ConfigTree scenario_tree(const Options& options) {
   ConfigTree tree = options.document("scenario", "scenarios");
-  if (options.has("trace")) {  // the whole trace, in place of whatever workload the scenario has
-    tree = with_value(tree, "workload", make_map({}, Mark{"--trace", 0, 0}), "--trace");
-    tree = with_assignment(tree, "workload.arrivals.process=trace", "--trace");
-    tree = with_value(tree, "workload.arrivals.file", make_scalar(options.text("trace"), Mark{"--trace", 0, 0}),
-                      "--trace");
-    if (options.has("trace-format")) {
-      const Mark mark{"--trace-format", 0, 0};
-      tree = with_value(tree, "workload.arrivals.format", make_scalar(options.text("trace-format"), mark),
-                        "--trace-format");
-    }
+  if (options.has("trace")) {
+    tree = with_trace(tree, options.text("trace"), options.text("trace-format"));
   } else if (options.has("trace-format")) {
     throw ConfigError("--trace-format: the format of what? give --trace FILE");
   }
@@ -155,8 +148,9 @@ int run_simulate(std::span<const std::string> arguments) {
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
   if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
-  options.write_report(
-      simulation_report(metrics, scenario, options.format(), wanted ? intervals.json() : nullptr, uncertain));
+  options.write_report([&](const std::string& format) {
+    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain);
+  });
   write_extras(options, scenario, metrics, timeline, intervals);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));

@@ -63,11 +63,7 @@ SweepSpec read_sweep(const Options& options) {
   SweepSpec sweep = parse_sweep(options.document("sweep", "sweeps"));
   sweep.scenario = options.scenario(
       sweep.scenario, [&](const auto& tree, const auto& key, const auto& value, const std::string& origin) {
-        for (const std::string& varied : point_keys(sweep)) {
-          if (varied == key || varied.starts_with(key + ".") || key.starts_with(varied + "."))
-            throw ConfigError(fmt::format("{}: the sweep varies '{}' itself; change its grid", origin, varied));
-        }
-        return with_value(tree, key, value, origin);
+        return with_fixed(sweep, tree, key, value, origin);
       });
   if (sweep.grid_points() > kManyPoints && !options.has("yes")) {
     throw ConfigError(fmt::format("sweep: the grid has {:.3g} points, more than {:.0f}; --yes runs it all the same",
@@ -182,7 +178,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
                outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted;
   }
-  options.write(sweep_report(sweep, outcome, store, options.format()));
+  options.write_report([&](const std::string& format) { return sweep_report(sweep, outcome, store, format); });
   tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }

@@ -98,8 +98,8 @@ int run_validate_kernels(std::span<const std::string> arguments) {
       "carried-over-from", po::value<std::string>(),
       "GPU: as if --gpu had never been measured, with the constants of this one carried over")(
       "fidelity", po::value<std::string>()->default_value("calibrated"), "ideal | calibrated")(
-      "out", po::value<std::string>(), "FILE.csv: the table with predicted_us beside it")(
-      "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
+      "out", po::value<std::string>(), "FILE.csv: the table with predicted_us beside it");
+  options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("data")) throw ConfigError("--data: missing; which table of kernel times?");
@@ -122,7 +122,7 @@ int run_validate_kernels(std::span<const std::string> arguments) {
     if (!options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
     return kDone;
   }
-  fmt::print("{}", errors_text(all, options.format()));
+  fmt::print("{}", options.formatted([&](const std::string& format) { return errors_text(all, format); }));
   return kDone;
 }
 

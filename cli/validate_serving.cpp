@@ -15,6 +15,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
+#include "reports/validation_report.h"
 #include "sim/plan/measured/coverage.h"
 #include "sim/plan/measured/left_out.h"
 #include "sim/plan/measured/measured_requests.h"
@@ -48,43 +49,43 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
 /// What is printed: as text table by table, else as one result.
 class Printed {
  public:
-  Printed(const Options& options, const char* of)
-      : format_(options.format()), result_(result_head(ResultKind::kValidation)) {
+  Printed(const Options& options, const char* of) : options_(options), result_(result_head(ResultKind::kValidation)) {
     result_["of"] = of;
   }
   void add(const char* list, const Table& table, Json entries, const char* heading = "") {
-    if (format_ == "table") fmt::print("{}{}", heading, table.text());
+    if (as_tables()) fmt::print("{}{}", heading, table.text());
     result_[list] = std::move(entries);
   }
   /// Once, at the end.
   void finish() const {
-    if (format_ == "json") fmt::print("{}", result_text(result_));
-    if (format_ != "csv") return;
-    Json records = Json::array();
-    for (const Json& list : result_) {
-      if (list.is_array()) records.insert(records.end(), list.begin(), list.end());
-    }
-    fmt::print("{}", records_csv(records));
+    if (as_tables()) return;
+    fmt::print("{}", options_.formatted([&](const std::string& format) {
+      return format == "json" ? result_text(result_) : records_csv(records());
+    }));
   }
 
  private:
-  std::string format_;
+  bool as_tables() const { return options_.format() == "table" && !options_.has("columns"); }
+  /// The entries of all lists, one after the other.
+  Json records() const {
+    Json all = Json::array();
+    for (const Json& list : result_) {
+      if (list.is_array()) all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+  }
+
+  const Options& options_;
   Json result_;
 };
 
 void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
   Table table({"class", "metric", "rows", "within 90 %", "median high / low"});
-  Json json = Json::array();
   for (const CoverageLine& line : lines) {
     table.row({line.name, line.metric, std::to_string(line.rows), fmt::format("{:.0f} %", 100 * line.inside),
                fmt::format("{:.2f}", line.width)});
-    json.push_back({{"class", line.name},
-                    {"metric", line.metric},
-                    {"rows", line.rows},
-                    {"coverage", line.inside},
-                    {"median_ratio", line.width}});
   }
-  printed.add("coverage", table, std::move(json));
+  printed.add("coverage", table, coverage_json(lines));
 }
 
 /// The table with its predictions beside it.
@@ -113,7 +114,11 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
   return out;
 }
 
-void add_lines(Table& table, Json& json, const std::vector<AccuracyLine>& lines) {
+const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",     "MAPE",    "median",
+                                                   "p90",   "bias",   "Spearman", "repeats", "neighbours"};
+
+Table accuracy_table(const std::vector<AccuracyLine>& lines) {
+  Table table(kAccuracyColumns);
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   const auto of_rows = [&](double fraction, std::size_t n) {
     return n > 0 ? fmt::format("{} of {}", percent(fraction), n) : std::string("-");
@@ -124,21 +129,9 @@ void add_lines(Table& table, Json& json, const std::vector<AccuracyLine>& lines)
                fmt::format("{:+.1f} %", 100 * e.bias),
                std::isfinite(line.spearman) ? fmt::format("{:.3f}", line.spearman) : "-",
                of_rows(line.floor.repeats, line.floor.repeated), of_rows(line.floor.neighbours, line.floor.between)});
-    json.push_back({{"group", line.group},
-                    {"metric", line.metric},
-                    {"rows", e.rows},
-                    {"mape", e.mape},
-                    {"median", e.median},
-                    {"p90", e.p90},
-                    {"bias", e.bias},
-                    {"spearman", line.spearman},
-                    {"repeats", {{"rows", line.floor.repeated}, {"mape", line.floor.repeats}}},
-                    {"neighbours", {{"rows", line.floor.between}, {"mape", line.floor.neighbours}}}});
   }
+  return table;
 }
-
-const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",     "MAPE",    "median",
-                                                   "p90",   "bias",   "Spearman", "repeats", "neighbours"};
 
 /// Runs with the scenarios that describe them.
 int validate_published(const Options& options, const CsvTable& table) {
@@ -163,11 +156,9 @@ int validate_published(const Options& options, const CsvTable& table) {
     }
     options.write(csv);
   }
-  Table lines(kAccuracyColumns);
-  Json json = Json::array();
-  add_lines(lines, json, accuracy_of_published(table, runs));
+  const std::vector<AccuracyLine> lines = accuracy_of_published(table, runs);
   Printed printed(options, "serving");
-  printed.add("groups", lines, std::move(json));
+  printed.add("groups", accuracy_table(lines), accuracy_json(lines));
   if (ranges) add_coverage(printed, coverage(covered_published(table, runs)));
   printed.finish();
   return kDone;
@@ -196,19 +187,13 @@ int validate_requests(const Options& options) {
     options.write(csv);
   }
   Table lines({"metric", "statistic", "measured", "predicted", "error"});
-  Json json = Json::array();
-  for (const RequestStatistic& s : request_statistics(run)) {
-    const double error = s.measured_ms > 0 ? s.predicted_ms / s.measured_ms - 1 : 0;
+  const std::vector<RequestStatistic> statistics = request_statistics(run);
+  for (const RequestStatistic& s : statistics) {
     lines.row({s.metric, s.statistic, fmt::format("{:.1f} ms", s.measured_ms), fmt::format("{:.1f} ms", s.predicted_ms),
-               fmt::format("{:+.1f} %", 100 * error)});
-    json.push_back({{"metric", s.metric},
-                    {"statistic", s.statistic},
-                    {"measured_ms", s.measured_ms},
-                    {"predicted_ms", s.predicted_ms},
-                    {"error", error}});
+               fmt::format("{:+.1f} %", 100 * error_of(s))});
   }
   Printed printed(options, "requests");
-  printed.add("statistics", lines, std::move(json));
+  printed.add("statistics", lines, statistics_json(statistics));
   printed.finish();
   return kDone;
 }
@@ -221,18 +206,12 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
 
 void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
   Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
-  Json json = Json::array();
-  for (const SpreadLine& line : spreads_by_regime(tables)) {
+  const std::vector<SpreadLine> lines = spreads_by_regime(tables);
+  for (const SpreadLine& line : lines) {
     table.row({line.regime, line.metric, std::to_string(line.rows), fmt::format("{:+.2f}", line.low),
                fmt::format("{:+.2f}", line.median), fmt::format("{:+.2f}", line.high)});
-    json.push_back({{"load", line.regime},
-                    {"metric", line.metric},
-                    {"rows", line.rows},
-                    {"ln_ratio_p5", line.low},
-                    {"ln_ratio_p50", line.median},
-                    {"ln_ratio_p95", line.high}});
   }
-  printed.add("spreads", table, std::move(json), "ln(measured / predicted)\n");
+  printed.add("spreads", table, spreads_json(lines), "ln(measured / predicted)\n");
 }
 
 /// One file a row, named by its id.
@@ -301,8 +280,8 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "intervals", "90 % intervals of every row, and how many of the measured values they hold")(
       "spreads", "quantiles of ln(measured / predicted) by load: what configs/uncertainty/serving.yaml holds")(
       "also", po::value<std::vector<std::string>>()->composing(),
-      "FILE.csv of more closed loops, for the fit of --leave-out and for --spreads; repeatable")(
-      "format", po::value<std::string>()->default_value("table"), "table | json | csv, of the errors");
+      "FILE.csv of more closed loops, for the fit of --leave-out and for --spreads; repeatable");
+  options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");
   if (holds_json_lines(options.text("data"))) return validate_requests(options);
@@ -317,18 +296,17 @@ int run_validate_serving(std::span<const std::string> arguments) {
   const std::vector<RunIntervals> intervals =
       options.has("intervals") ? run_intervals(runs) : std::vector<RunIntervals>{};
   if (options.has("out")) options.write(predicted_csv(table, runs, rows, intervals));
-  Table lines(kAccuracyColumns);
-  Json json = Json::array();
-  add_lines(lines, json, accuracy_by_group(runs, table, rows));
-  add_lines(lines, json, accuracy_by_load(runs, table, rows));
-  if (!classes.empty()) add_lines(lines, json, accuracy_by_class(runs, table, rows, classes));
+  std::vector<AccuracyLine> lines = accuracy_by_group(runs, table, rows);
+  const auto add = [&](std::vector<AccuracyLine> more) { lines.insert(lines.end(), more.begin(), more.end()); };
+  add(accuracy_by_load(runs, table, rows));
+  if (!classes.empty()) add(accuracy_by_class(runs, table, rows, classes));
   std::size_t scored = 0, predicted = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     scored += runs.runs[i].scored ? 1 : 0;
     predicted += runs.runs[i].scored && rows[i].prediction ? 1 : 0;
   }
   Printed printed(options, "serving");
-  printed.add("groups", lines, std::move(json));
+  printed.add("groups", accuracy_table(lines), accuracy_json(lines));
   if (!intervals.empty()) add_coverage(printed, coverage(covered_runs(runs, table, intervals)));
   if (options.has("spreads")) {
     std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows)}};

@@ -119,11 +119,12 @@ ConfigTree constants_tree(const ConfigTree& value) {
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
     throw ConfigError(value->mark, "must name a file of constants, or hold them");
   }
-  const std::filesystem::path path = std::filesystem::path(value->mark.path).parent_path() / value->scalar;
+  const std::filesystem::path folder = std::filesystem::path(value->mark.path).parent_path();
+  const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;
   if (!std::filesystem::is_regular_file(path)) {
     throw ConfigError(value->mark, "no file '" + path.string() + "' with the constants");
   }
-  return parse_config_file(path.string());
+  return load_document("constants", path.string(), value->mark);
 }
 
 Efficiency read_constants(const ConfigTree& value, Efficiency beneath) {

@@ -77,18 +77,31 @@ Json gpu_json(const GpuSpec& gpu) {
           {"nic_gb_per_s", gpu.node.nic_bandwidth.in(kGigabytePerSecond)}};
 }
 
-std::string flat_table(const Json& json, const std::string& format) {
-  Table table({"key", "value"});
-  const Json flat = json.flatten();  // items() refers to it
-  for (const auto& [key, value] : flat.items()) {
-    table.row({key.substr(1), value.is_string()   ? value.get<std::string>()
-                              : value.is_number() ? significant(value.get<double>(), 5)
-                                                  : value.dump()});
+/// {a: {b: [1]}} as rows "a.b.0" and 1: for people in four digits, as data in full.
+void flat_rows(const Json& json, const std::string& prefix, bool full, Table& table) {
+  const auto row = [&](const std::string& key, const Json& value) {
+    const std::string name = prefix.empty() ? key : prefix + "." + key;
+    if (value.is_structured()) return flat_rows(value, name, full, table);
+    table.row({name, value.is_string()                 ? value.get<std::string>()
+                     : value.is_null()                 ? ""
+                     : value.is_number_float() && full ? fmt::format("{}", value.get<double>())
+                     : value.is_number() && !full      ? significant(value.get<double>(), 5)
+                                                       : value.dump()});
+  };
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) row(key, value);
+  } else {
+    for (std::size_t i = 0; i < json.size(); ++i) row(std::to_string(i), json[i]);
   }
-  return format == "csv" ? table.csv() : table.text();
 }
 
 }  // namespace
+
+std::string flat_table(const nlohmann::ordered_json& json, const std::string& format) {
+  Table table({"key", "value"});
+  flat_rows(json, "", format == "csv", table);
+  return format == "csv" ? table.csv() : table.text();
+}
 
 std::string model_report(const ModelSpec& model, const std::string& format) {
   if (format == "table") return model_text(model);

@@ -2,6 +2,8 @@
 #include <span>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "hw/gpu_spec.h"
 #include "sim/model/model_spec.h"
 #include "sim/step/engine_spec.h"
@@ -12,6 +14,8 @@ namespace roofcast {
 std::string models_report(std::span<const ModelSpec> models, const std::string& format);
 /// One row a GPU: memory, bandwidth, bf16 peak, price.
 std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format);
+/// Rows of a dotted key and its value; as csv in full, as table for people.
+std::string flat_table(const nlohmann::ordered_json& json, const std::string& format);
 std::string model_report(const ModelSpec& model, const std::string& format);
 std::string gpu_report(const GpuSpec& gpu, const std::string& format);
 

@@ -92,7 +92,9 @@ ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
   return verdict;
 }
 
-Json to_json(const Comparison& c, const Scenario& s) {
+}  // namespace
+
+Json comparison_json(const Comparison& c, const Scenario& s) {
   Json out = result_head(ResultKind::kComparison);
   out.update(deployment_json(*s.deployment));
   out["bench"] = {{"file", c.run.path}, {"tool", c.run.tool}, {"model", c.run.model}};
@@ -127,11 +129,9 @@ Json to_json(const Comparison& c, const Scenario& s) {
   return out;
 }
 
-}  // namespace
-
 std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format) {
-  if (format == "json") return result_text(to_json(c, s));
-  if (format == "csv") return records_csv(to_json(c, s)["metrics"]);
+  if (format == "json") return result_text(comparison_json(c, s));
+  if (format == "csv") return records_csv(comparison_json(c, s)["metrics"]);
   return verdict_text(verdict_of(c, s));
 }
 

@@ -1,11 +1,15 @@
 #pragma once
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/plan/measured/comparison.h"
 
 namespace roofcast {
 
 /// format: table | json | csv (the metrics alone).
 std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format);
+
+nlohmann::ordered_json comparison_json(const Comparison& comparison, const Scenario& scenario);
 
 }  // namespace roofcast

@@ -191,7 +191,9 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   return verdict;
 }
 
-Json to_json(const Estimate& e, const Deployment& d) {
+}  // namespace
+
+Json estimate_json(const Estimate& e, const Deployment& d) {
   Json out = result_head(ResultKind::kEstimate);
   add_question(e, d, out);
   out["memory"] = memory_json(e.memory);
@@ -238,10 +240,8 @@ Json to_json(const Estimate& e, const Deployment& d) {
   return out;
 }
 
-}  // namespace
-
 std::string estimate_report(const Estimate& e, const Deployment& d, const std::string& format) {
-  if (format == "json") return result_text(to_json(e, d));
+  if (format == "json") return result_text(estimate_json(e, d));
   if (format != "csv") return verdict_text(verdict_of(e, d));
   Json record;
   add_question(e, d, record);

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/plan/estimate.h"
 
 namespace roofcast {
@@ -11,5 +13,7 @@ std::string estimate_report(const Estimate& estimate, const Deployment& deployme
 
 /// What the numbers leave out of account: it does not fit, the engine would run fewer at a time, or refuse the request.
 std::vector<std::string> warnings_of(const Estimate& estimate, const Deployment& deployment);
+/// The same as JSON.
+nlohmann::ordered_json estimate_json(const Estimate& estimate, const Deployment& deployment);
 
 }  // namespace roofcast

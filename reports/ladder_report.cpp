@@ -67,7 +67,9 @@ ResultVerdict verdict_of(const Ladder& l) {
   return verdict;
 }
 
-Json to_json(const Ladder& l) {
+}  // namespace
+
+Json ladder_json(const Ladder& l) {
   Json rungs = Json::array();
   for (const Rung& r : l.rungs) rungs.push_back(rung_json(r));
   Json out = result_head(ResultKind::kLadder);
@@ -81,11 +83,9 @@ Json to_json(const Ladder& l) {
   return out;
 }
 
-}  // namespace
-
 std::string ladder_report(const Ladder& ladder, const std::string& format) {
-  if (format == "json") return result_text(to_json(ladder));
-  if (format == "csv") return records_csv(to_json(ladder)["rungs"]);
+  if (format == "json") return result_text(ladder_json(ladder));
+  if (format == "csv") return records_csv(ladder_json(ladder)["rungs"]);
   return verdict_text(verdict_of(ladder));
 }
 

@@ -146,7 +146,9 @@ Json advice_json(const PlanResult& r) {
   return out;
 }
 
-Json to_json(const PlanAnswer& a) {
+}  // namespace
+
+Json plan_json(const PlanAnswer& a) {
   const PlanResult& r = a.result;
   Json out = result_head(ResultKind::kPlan);
   out.update({{"roofcast_version", ROOFCAST_VERSION},
@@ -194,8 +196,8 @@ Json to_json(const PlanAnswer& a) {
 }  // namespace
 
 std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide) {
-  if (format == "json") return result_text(to_json(a));
-  if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : to_json(a)["deployments"]);
+  if (format == "json") return result_text(plan_json(a));
+  if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : plan_json(a)["deployments"]);
   return verdict_text(plan_verdict(a), wide);
 }
 

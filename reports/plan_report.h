@@ -1,6 +1,8 @@
 #pragma once
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/plan/search/plan_answer.h"
 
 namespace roofcast {
@@ -8,6 +10,7 @@ namespace roofcast {
 /// format: table | json | csv (one row a deployment; of a changing load one row a slice of the day).
 std::string plan_report(const PlanAnswer& answer, const std::string& format, bool wide = false);
 
+nlohmann::ordered_json plan_json(const PlanAnswer& answer);
 /// One line: why there is no deployment, and which comes nearest.
 std::string no_plan(const PlanResult& result, const PlanSpec& plan);
 

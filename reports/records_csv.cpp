@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/csv.h"
+#include "base/number_text.h"
+#include "base/text.h"
 #include "reports/table.h"
 
 namespace roofcast {
@@ -53,6 +56,29 @@ std::string records_csv(const Json& records) {
     table.row(std::move(cells));
   }
   return table.csv();
+}
+
+std::string with_columns(const std::string& csv, const std::string& names, const std::string& format) {
+  const CsvTable all = CsvTable::parse(csv, "csv");
+  const std::vector<std::string> wanted = split(names, ',');
+  std::vector<std::size_t> columns;
+  for (const std::string& name : wanted) {
+    const std::optional<std::size_t> column = all.find(name);
+    if (!column) throw ConfigError("--columns: " + unknown_name("column", name, all.columns()));
+    columns.push_back(*column);
+  }
+  Table table(wanted);
+  for (std::size_t row = 0; row < all.rows(); ++row) {
+    std::vector<std::string> cells;
+    for (const std::size_t column : columns) {
+      cells.emplace_back(all.at(row, column));
+      double number = 0;
+      if (format != "csv" && parse_number(cells.back(), number) == NumberFault::kNone)
+        cells.back() = significant(number, 5);
+    }
+    table.row(std::move(cells));
+  }
+  return format == "csv" ? table.csv() : table.text();
 }
 
 void add_metrics(const MetricsList& metrics, Json& record) {

@@ -2,7 +2,7 @@
 // The keys of every kind of result, in one place. Writers are checked against them, readers can name no other
 // (reports/result_schema.h). A group stands at a place of the JSON: "memory.weight_bytes" at the top, "time_us" in
 // every entry of the list "operators[]." A key may be added to a result without being declared; only then no chart
-// reads it.
+// reads it, and neither the JSON Schema (reports/json_schema.h) nor the classes of Python name it.
 
 #include <array>
 #include <span>
@@ -15,8 +15,8 @@ consteval auto keys(Texts... texts) {
   return std::array<std::string_view, sizeof...(texts)>{texts...};
 }
 
-/// kAlways: at every such place. kTogether: all of the group's keys or none of them.
-enum class Presence { kAlways, kTogether };
+/// kAlways: at every such place. kTogether: all of the group's keys or none of them. kSometimes: each by itself.
+enum class Presence { kAlways, kTogether, kSometimes };
 struct KeyGroup {
   std::string_view place;
   std::span<const std::string_view> keys;
@@ -37,6 +37,11 @@ inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_t
                                    "output_throughput", "total_token_throughput", "p99_queue_ms", "gpu_utilization",
                                    "mfu", "mbu", "kv_cache_peak_usage", "preemptions");
 
+inline constexpr auto kPrice =
+    keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "gpus_per_host");
+inline constexpr auto kTokenPrices =
+    keys("usd_per_million_input_tokens", "usd_per_million_cached_input_tokens", "usd_per_million_total_tokens");
+
 // estimate
 inline constexpr auto kEstimate =
     keys("batch", "prompt_tokens", "output_tokens", "memory.weight_bytes", "memory.kv_cache_bytes_per_token",
@@ -49,16 +54,28 @@ inline constexpr auto kEstimate =
          "machine.memory_bytes_per_s");
 inline constexpr auto kOperator =
     keys("phase", "name", "count", "flops", "bytes", "arithmetic_intensity", "time_us", "bound", "share");
+inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms");
 inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
 inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
 inline constexpr auto kSpeculation = keys("method", "num_speculative_tokens", "tokens_per_step", "speedup");
+inline constexpr auto kSpeculationCosts = keys("tokens_per_step_bound", "plain_step_ms", "draft_ms", "verify_ms",
+                                               "best_num_speculative_tokens", "best_speedup");
+inline constexpr auto kSteady = keys("steady.tpot_ms", "steady.output_tokens_per_s", "steady.front_end_utilization");
+inline constexpr auto kExpertBalance = keys(
+    "expert_balance.fullest_over_mean", "expert_balance.without_redundant_experts", "expert_balance.redundant_experts");
 inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kEstimate},
                                             KeyGroup{"operators[].", kOperator},
                                             KeyGroup{"memory_by_context[].", kContext},
                                             KeyGroup{"provenance.", kProvenance},
                                             KeyGroup{"machine.", kCalibratedMachine, Presence::kTogether},
-                                            KeyGroup{"speculation.", kSpeculation, Presence::kTogether}};
+                                            KeyGroup{"speculation.", kSpeculation, Presence::kTogether},
+                                            KeyGroup{"speculation.", kSpeculationCosts, Presence::kSometimes},
+                                            KeyGroup{"", kSteps, Presence::kSometimes},
+                                            KeyGroup{"", kSteady, Presence::kSometimes},
+                                            KeyGroup{"", kExpertBalance, Presence::kSometimes},
+                                            KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                            KeyGroup{"price.", kPrice, Presence::kSometimes}};
 
 // simulation
 inline constexpr auto kSimulation = keys(
@@ -69,6 +86,11 @@ inline constexpr auto kSaturated = keys("saturated");
 inline constexpr auto kInterval = keys("start_s", "end_s", "waiting", "running", "kv_cache_usage", "busy",
                                        "prompt_tokens_per_s", "output_tokens_per_s", "completed");
 inline constexpr auto kIntervalFleet = keys("replicas", "replicas_starting", "replicas_down");
+inline constexpr auto kSpreads = keys("std_ttft_ms", "std_tpot_ms", "std_itl_ms", "std_e2el_ms");
+inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", "total_output_tokens", "mean_ttft_ms",
+                                     "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_e2el_ms", "p99_e2el_ms");
+inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
+                                  "front_end_utilization", "kv_cache_waste", "padding_share");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kSimulation},
                                               KeyGroup{"", kLoad},
@@ -77,7 +99,12 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"provenance.", kProvenance},
                                               KeyGroup{"objectives[].", kObjective, Presence::kTogether},
                                               KeyGroup{"intervals[].", kInterval, Presence::kTogether},
-                                              KeyGroup{"intervals[].", kIntervalFleet, Presence::kTogether}};
+                                              KeyGroup{"intervals[].", kIntervalFleet, Presence::kTogether},
+                                              KeyGroup{"", kSpreads, Presence::kSometimes},
+                                              KeyGroup{"", kUse, Presence::kSometimes},
+                                              KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                              KeyGroup{"price.", kPrice, Presence::kSometimes},
+                                              KeyGroup{"clients[].", kClient, Presence::kTogether}};
 
 // sweep: a point holds the metrics of an estimate or of a simulation, without their nesting; "fits" alone where it does
 // not fit and is not simulated
@@ -92,6 +119,7 @@ inline constexpr auto kPointEstimate =
          "kv_cache_bytes", "max_batch", "max_context");
 inline constexpr auto kPointSimulation = keys("cancelled", "rejected");
 inline constexpr auto kPointFits = keys("fits");
+inline constexpr auto kPointError = keys("error");
 inline constexpr auto kPointReason = keys("reason"), kPointObjectives = keys("objectives_met");
 inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].", kPoint},
@@ -103,7 +131,9 @@ inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].result.", kSaturated, Presence::kTogether},
                                          KeyGroup{"points[].result.", kLatencies, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointReason, Presence::kTogether},
-                                         KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether}};
+                                         KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kTokenPrices, Presence::kSometimes},
+                                         KeyGroup{"points[].", kPointError, Presence::kTogether}};
 
 // plan
 inline constexpr auto kPlan = keys("roofcast_version", "goal", "load_unit", "max_gpus", "search.considered",
@@ -119,11 +149,20 @@ inline constexpr auto kObjectiveInterval = keys("interval_low_ms", "interval_hig
 inline constexpr auto kFrontierPoint =
     keys("gpu", "layout", "output_tokens_per_s_per_user", "output_tokens_per_s_per_gpu",
          "usd_per_million_output_tokens", "objectives_met");
+inline constexpr auto kFrontierMore = keys("mode", "precision", "gpus", "load_per_replica", "p99_ttft_ms");
 inline constexpr auto kSensitivity =
     keys("ten_percent_more", "throughput_change", "throughput_change_error", "cost_change");
 inline constexpr auto kFleetCost = keys("static.usd", "scheduled.usd", "autoscaled.usd");
 inline constexpr auto kFleetHour =
     keys("start_s", "end_s", "request_rate", "replicas_needed", "replicas", "replicas_most", "p99_ttft_ms");
+inline constexpr auto kPlannedRisk =
+    keys("probability", "usd_per_million_cached_input_tokens", "input_share_of_cost", "mean_power_watts_high");
+inline constexpr auto kVerdict = keys("value_ms_high", "margin");
+inline constexpr auto kSearch = keys("unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
+                                     "ruled_out_by_bounds", "simulations");
+inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
+inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");
+inline constexpr auto kAdvice = keys("binds", "carries", "carries_on", "relax");
 inline constexpr std::array kPlanGroups{
     KeyGroup{"", kPlan},
     KeyGroup{"deployments[].", kDeployment},
@@ -131,10 +170,20 @@ inline constexpr std::array kPlanGroups{
     KeyGroup{"deployments[].objectives[].", kObjective},
     KeyGroup{"deployments[].objectives[].", kObjectiveInterval, Presence::kTogether},
     KeyGroup{"deployments[].provenance.", kProvenance},
+    KeyGroup{"deployments[].", kPlannedRisk, Presence::kSometimes},
+    KeyGroup{"deployments[].objectives[].", kVerdict, Presence::kSometimes},
+    KeyGroup{"deployments[].price.", kPrice, Presence::kSometimes},
+    KeyGroup{"search.", kSearch, Presence::kSometimes},
+    KeyGroup{"", kJudged, Presence::kSometimes},
+    KeyGroup{"safer[].", kSafer, Presence::kSometimes},
     KeyGroup{"pareto[].", kFrontierPoint, Presence::kTogether},
+    KeyGroup{"pareto[].", kFrontierMore, Presence::kSometimes},
+    KeyGroup{"pareto_cost[].", kFrontierPoint, Presence::kSometimes},
+    KeyGroup{"pareto_cost[].", kFrontierMore, Presence::kSometimes},
     KeyGroup{"sensitivities[].", kSensitivity, Presence::kTogether},
     KeyGroup{"fleet.", kFleetCost, Presence::kTogether},
-    KeyGroup{"fleet.hours[].", kFleetHour, Presence::kTogether}};
+    KeyGroup{"fleet.hours[].", kFleetHour, Presence::kTogether},
+    KeyGroup{"advice.", kAdvice, Presence::kSometimes}};
 
 // ladder
 inline constexpr auto kLadder =
@@ -176,7 +225,27 @@ inline constexpr std::array kValidationGroups{KeyGroup{"", kValidation},
 // calibration: of the acceptance of drafts
 inline constexpr auto kAcceptance =
     keys("group", "num_speculative_tokens", "runs", "p25", "median", "p75", "tokens_per_step", "outside");
-inline constexpr std::array kCalibrationGroups{KeyGroup{"groups[].", kAcceptance}};
+inline constexpr auto kCalibration = keys("of");  // acceptance | constants | measurements | fit | host | power
+inline constexpr auto kCeiling = keys("ceiling", "value", "unit", "datasheet", "share", "relative_error", "from");
+inline constexpr auto kConstant =
+    keys("family", "block", "constant", "value", "standard_error", "rows", "mape", "discrepancy", "standing");
+inline constexpr auto kMeasuredOp = keys("op", "rows", "mape", "median", "bias");
+inline constexpr auto kMeasuredStep = keys("batch", "context", "measured_ms", "estimated_ms", "error");
+inline constexpr auto kFit = keys("block", "family", "rows", "mape", "median", "p90", "bias", "time_weighted",
+                                  "left_out.rows", "left_out.mape", "discrepancy");
+inline constexpr auto kHostCost = keys("cost", "value", "unit", "standing");
+inline constexpr auto kHostRun = keys("run", "ttft_error", "tpot_error");
+inline constexpr auto kPowerCurve =
+    keys("power.static_share", "power.compute_share", "power.memory_share", "power.runs");
+inline constexpr auto kPowerErrors =
+    keys("left_out", "gpu", "runs", "median", "p90", "bias", "ln_ratio_p5", "ln_ratio_p95");
+inline constexpr std::array kCalibrationGroups{
+    KeyGroup{"", kCalibration, Presence::kSometimes},         KeyGroup{"groups[].", kAcceptance, Presence::kTogether},
+    KeyGroup{"ceilings[].", kCeiling, Presence::kTogether},   KeyGroup{"constants[].", kConstant, Presence::kTogether},
+    KeyGroup{"kernels[].", kMeasuredOp, Presence::kTogether}, KeyGroup{"steps[].", kMeasuredStep, Presence::kTogether},
+    KeyGroup{"fits[].", kFit, Presence::kTogether},           KeyGroup{"host[].", kHostCost, Presence::kTogether},
+    KeyGroup{"runs[].", kHostRun, Presence::kTogether},       KeyGroup{"", kPowerCurve, Presence::kSometimes},
+    KeyGroup{"errors[].", kPowerErrors, Presence::kTogether}};
 
 // The columns of `simulate --requests-out`.
 inline constexpr auto kRequestColumns =

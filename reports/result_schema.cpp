@@ -47,6 +47,7 @@ void for_each_place(const Json& json, std::string_view place, const std::string&
 
 std::string missing_of_group(const Json& json, const KeyGroup& group) {
   std::string missing;
+  if (group.presence == Presence::kSometimes) return missing;
   for_each_place(json, group.place, "", [&](const Json* entry, const std::string& place) {
     if (!missing.empty()) return;
     std::size_t found = 0;
@@ -121,7 +122,7 @@ std::string missing_key(const Json& json, const ResultSchema& schema) {
 std::vector<std::string> absent_groups(const Json& json, const ResultSchema& schema) {
   std::vector<std::string> absent;
   for (const KeyGroup& group : schema.groups) {
-    bool found = false;
+    bool found = group.presence == Presence::kSometimes;
     for_each_place(json, group.place, "", [&](const Json* entry, const std::string&) {
       found = found || (entry != nullptr && find(*entry, group.keys.front()) != nullptr);
     });

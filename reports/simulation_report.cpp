@@ -339,6 +339,13 @@ std::string objectives_text(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
+void add_intervals(const std::vector<MetricInterval>& uncertain, Json& out) {
+  for (const MetricInterval& i : uncertain) {
+    out[i.metric + "_low"] = i.low;
+    out[i.metric + "_high"] = i.high;
+  }
+}
+
 VerdictTable uncertain_table(const std::vector<MetricInterval>& uncertain) {
   VerdictTable table{.columns = {"90 % interval", "low", "high"}, .rows = {}};
   for (const MetricInterval& i : uncertain) table.rows.push_back({i.metric, significant(i.low), significant(i.high)});
@@ -374,26 +381,29 @@ std::string saturation_words(const LoadVerdict& load) {
                      significant(load.offered.base()), significant(load.sustainable.base()));
 }
 
-std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
-                              const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
-  const bool csv = format == "csv";
+nlohmann::ordered_json simulation_json(const ServingMetrics& m, const Scenario& s,
+                                       const nlohmann::ordered_json& over_time,
+                                       const std::vector<MetricInterval>& uncertain) {
   Json out = to_json(m, s);
   const ResultVerdict verdict = verdict_of(m, s, out, uncertain);
-  if (format == "table") return verdict_text(verdict);
-  if (csv) {  // the deployment and the metrics as a sweep's row has them, then the other numbers of the JSON
-    Json row = record_json(m, s);
-    for (const auto& [key, value] : out.items()) {
-      if (value.is_number() && key != "schema" && !row.contains(key)) row[key] = value;
-    }
-    out = std::move(row);
+  add_intervals(uncertain, out);
+  if (!over_time.is_null()) out["intervals"] = over_time;
+  out["verdict"] = verdict_json(verdict);
+  return out;
+}
+
+std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
+                              const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
+  if (format == "json") return result_text(simulation_json(m, s, over_time, uncertain));
+  const Json all = to_json(m, s);
+  if (format == "table") return verdict_text(verdict_of(m, s, all, uncertain));
+  // The deployment and the metrics as a sweep's row has them, then the other numbers of the JSON.
+  Json row = record_json(m, s);
+  for (const auto& [key, value] : all.items()) {
+    if (value.is_number() && key != "schema" && !row.contains(key)) row[key] = value;
   }
-  for (const MetricInterval& i : uncertain) {
-    out[i.metric + "_low"] = i.low;
-    out[i.metric + "_high"] = i.high;
-  }
-  if (!over_time.is_null() && !csv) out["intervals"] = over_time;
-  if (!csv) out["verdict"] = verdict_json(verdict);
-  return csv ? records_csv(Json::array({out})) : result_text(out);
+  add_intervals(uncertain, row);
+  return records_csv(Json::array({row}));
 }
 
 std::string request_csv_header() { return fmt::format("{}\n", fmt::join(result_keys::kRequestColumns, ",")); }

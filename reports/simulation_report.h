@@ -17,6 +17,9 @@ std::string simulation_report(const ServingMetrics& metrics, const Scenario& sce
                               const nlohmann::ordered_json& over_time = nullptr,
                               const std::vector<MetricInterval>& uncertain = {});
 
+nlohmann::ordered_json simulation_json(const ServingMetrics& metrics, const Scenario& scenario,
+                                       const nlohmann::ordered_json& over_time = nullptr,
+                                       const std::vector<MetricInterval>& uncertain = {});
 /// "90 requests/s come, about 75 can be held; ..."
 std::string saturation_words(const LoadVerdict& load);
 

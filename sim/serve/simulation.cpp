@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -268,7 +269,9 @@ void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
 }
 
 void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) {
+  check_stopped();
   if (!r.counted) return;
+  if (Watch* watch = current_watch()) ++watch->requests;
   collector_.replied(ended.delivered);
   if (r.cancelled) {
     const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - r.arrival).seconds()) : std::nullopt;
@@ -361,7 +364,9 @@ BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation
 
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer) {
-  return Simulation(std::move(deployment), source, workload, options, observer).run();
+  ServingMetrics metrics = Simulation(std::move(deployment), source, workload, options, observer).run();
+  if (Watch* watch = current_watch()) ++watch->simulations;
+  return metrics;
 }
 
 namespace {

@@ -96,15 +96,16 @@ TEST_CASE("schema: an estimate and a simulation hold every declared key") {
   CHECK(absent_of(estimate_text(scenario(", speculation: {method: eagle, num_speculative_tokens: 2}}")),
                   ResultKind::kEstimate) == Groups{});
   const char* scaled = ", autoscaling: {min: 1, max: 2, policy: concurrency, target: 8}}";
-  CHECK(absent_of(simulation_text(scenario(scaled)), ResultKind::kSimulation) == Groups{});
+  CHECK(absent_of(simulation_text(scenario(scaled)), ResultKind::kSimulation) == Groups{"clients[].name"});
 }
 
 TEST_CASE("schema: a sweep's points hold the metrics of their kind of run") {
   CHECK(absent_of(sweep_text("estimate"), ResultKind::kSweep) ==
         Groups{"points[].result.cancelled", "points[].result.duration", "points[].result.saturated",
-               "points[].result.mean_ttft_ms", "points[].result.reason", "points[].result.objectives_met"});
+               "points[].result.mean_ttft_ms", "points[].result.reason", "points[].result.objectives_met",
+               "points[].error"});
   CHECK(absent_of(sweep_text("simulate"), ResultKind::kSweep) ==
-        Groups{"points[].result.ttft_ms", "points[].result.reason"});
+        Groups{"points[].result.ttft_ms", "points[].result.reason", "points[].error"});
 }
 
 TEST_CASE("schema: a plan, a ladder and a comparison hold every declared key") {

@@ -186,6 +186,15 @@ SweepSpec parse_sweep(const ConfigTree& tree) {
   return sweep;
 }
 
+ConfigTree with_fixed(const SweepSpec& sweep, const ConfigTree& scenario, const std::string& key,
+                      const ConfigTree& value, const std::string& origin) {
+  for (const std::string& varied : point_keys(sweep)) {
+    if (varied == key || varied.starts_with(key + ".") || key.starts_with(varied + "."))
+      throw ConfigError(fmt::format("{}: the sweep varies '{}' itself; change its grid", origin, varied));
+  }
+  return with_value(scenario, key, value, origin);
+}
+
 ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index) {
   ConfigTree tree = sweep.scenario;
   const std::vector<std::size_t> at = positions(sweep, index);

@@ -37,6 +37,11 @@ struct SweepSpec {
 /// An estimate has the keys batch, prompt_tokens, output_tokens and context of its own.
 SweepSpec parse_sweep(const ConfigTree& tree);
 
+/// The scenario of a sweep with a value laid over it. Throws where the sweep varies that key itself; `origin` names the
+/// flag.
+ConfigTree with_fixed(const SweepSpec& sweep, const ConfigTree& scenario, const std::string& key,
+                      const ConfigTree& value, const std::string& origin);
+
 /// The scenario of one point of the grid; the last axis runs fastest.
 ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index);
 /// Its values as text, in the order of the axes' keys.

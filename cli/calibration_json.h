@@ -1,0 +1,27 @@
+#pragma once
+// What `calibrate show`, `fit` and `host` print, as results of kind "calibration".
+
+#include <string>
+#include <vector>
+
+#include "calibrate/ceilings.h"
+#include "calibrate/shared_kernels.h"
+#include "calibrate/validate.h"
+#include "reports/result_schema.h"
+#include "sim/plan/measured/host_fit.h"
+
+namespace roofcast {
+
+/// {kind, schema, of}
+Json calibration_head(const char* of);
+Json ceilings_json(const std::vector<Ceiling>& ceilings);
+Json constants_json(const std::vector<ShownBlock>& blocks);
+Json kernel_errors_json(const std::vector<KernelValidation>& found);
+Json fits_json(const std::vector<FamilyConstants>& all);
+/// {..., "loss", "host": [{cost, value, unit, standing}], "runs"}
+Json host_fit_json(const HostFit& fit);
+
+/// The result as JSON, or its list `points` as CSV.
+std::string calibration_text(const Json& result, const char* points, const std::string& format);
+
+}  // namespace roofcast

@@ -1,0 +1,18 @@
+#pragma once
+// What `roofcast KIND NAME` prints of specs that are their own description, and of engines.
+
+#include <string>
+
+#include "base/config_node.h"
+
+namespace roofcast {
+
+/// The spec itself: as table its YAML, as csv rows of a dotted key and its value.
+std::string as_written(const ConfigTree& tree, const std::string& format);
+/// A file of settings, or `NAME[@VERSION]` with the source of each. Throws ConfigError for an unknown name.
+std::string engine_report(const std::string& name, const std::string& format);
+
+/// One of models, gpus, engines, workloads, recipes, clients, as `roofcast KIND NAME --format json` prints it.
+std::string catalog_entry_json(const std::string& kind, const std::string& name);
+
+}  // namespace roofcast

@@ -1,0 +1,47 @@
+#pragma once
+// What the keys of results hold, where it is not a number. A path is "place" and "key" of reports/result_keys.h; the
+// longest entry that it ends in counts, by whole parts: "rungs[].simulated" before "simulated".
+
+#include <array>
+#include <string_view>
+
+namespace roofcast::result_types {
+
+enum class Type { kNumber, kInteger, kText, kFlag, kTexts, kNumberOrNull, kObject, kAny };
+
+struct Entry {
+  std::string_view path;
+  Type type;
+};
+
+template <Type type, class... Paths>
+consteval auto all(Paths... paths) {
+  return std::array<Entry, sizeof...(paths)>{Entry{paths, type}...};
+}
+
+inline constexpr auto kTexts = all<Type::kText>(
+    "model", "gpu", "engine", "engine_version", "recipe", "precision.weights", "precision.activations",
+    "precision.kv_cache", "parameters", "source", "fidelity", "kernels", "roofcast_version", "objective", "tier",
+    "provider", "region", "date", "bound", "prefill_bound", "decode_bound", "compute_dtype", "phase", "name", "method",
+    "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
+    "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
+    "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
+    "from", "family", "block", "constant", "constants[].rows", "constants[].mape", "constants[].discrepancy",
+    "standing", "host[].cost", "run");
+inline constexpr auto kFlags =
+    all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated");
+inline constexpr auto kIntegers =
+    all<Type::kInteger>("batch", "prompt_tokens", "output_tokens", "tp", "pp", "attention_dp", "ep", "gpus_per_host",
+                        "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus",
+                        "considered", "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced",
+                        "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas",
+                        "max_num_seqs", "max_num_batched_tokens", "requests_simulated", "concurrency", "rows");
+inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "relax", "not_tried", "findings");
+inline constexpr auto kNullable =
+    all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
+                             "ceilings[].share", "standard_error");
+inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "where_the_time_goes.tpot",
+                                                    "where_the_time_goes.ttft", "assumptions[].predicted");
+inline constexpr auto kLoose = all<Type::kAny>("mismatches");
+
+}  // namespace roofcast::result_types

@@ -1,0 +1,26 @@
+#pragma once
+// The lists of a validation's result, entry by entry.
+
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/plan/measured/coverage.h"
+#include "sim/plan/measured/measured_requests.h"
+#include "sim/plan/measured/serving_accuracy.h"
+
+namespace roofcast {
+
+/// "groups"
+nlohmann::ordered_json accuracy_json(const std::vector<AccuracyLine>& lines);
+/// "coverage"
+nlohmann::ordered_json coverage_json(const std::vector<CoverageLine>& lines);
+/// "spreads"
+nlohmann::ordered_json spreads_json(const std::vector<SpreadLine>& lines);
+/// "statistics"
+nlohmann::ordered_json statistics_json(const std::vector<RequestStatistic>& statistics);
+
+/// Predicted over measured, less one; 0 where nothing was measured.
+double error_of(const RequestStatistic& statistic);
+
+}  // namespace roofcast
