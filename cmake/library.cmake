@@ -1,5 +1,11 @@
 # roofcast::roofcast: one archive of the boxes from base to reports, behind the headers of include/roofcast.
 file(GLOB sources CONFIGURE_DEPENDS library/*.cpp)
+# Questions and answers know nothing of the public headers: the Python module asks them, too.
+set(answers ${PROJECT_SOURCE_DIR}/library/answers.cpp ${PROJECT_SOURCE_DIR}/library/validation_answer.cpp
+            ${PROJECT_SOURCE_DIR}/library/grid.cpp)
+list(REMOVE_ITEM sources ${answers})
+add_library(roofcast_answers STATIC ${answers})
+target_link_libraries(roofcast_answers PUBLIC roofcast_reports)
 add_library(roofcast_library STATIC ${sources})
 add_library(roofcast::roofcast ALIAS roofcast_library)
 set_target_properties(roofcast_library PROPERTIES OUTPUT_NAME roofcast EXPORT_NAME roofcast)
@@ -7,7 +13,7 @@ target_compile_features(roofcast_library PUBLIC cxx_std_20)
 target_include_directories(roofcast_library PRIVATE ${PROJECT_SOURCE_DIR} PUBLIC
                            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_definitions(roofcast_library PRIVATE ROOFCAST_VERSION="${PROJECT_VERSION}")
-foreach(box base hw model step serve plan reports)
+foreach(box base hw model step serve plan reports answers)
   target_sources(roofcast_library PRIVATE $<TARGET_OBJECTS:roofcast_${box}>)
 endforeach()
 # Named in cmake/roofcastConfig.cmake.in too; the last two are headers alone, which no user of the archive needs.

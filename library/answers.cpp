@@ -1,8 +1,19 @@
 #include "library/answers.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/watch.h"
+#include "reports/comparison_report.h"
 #include "reports/estimate_report.h"
+#include "reports/ladder_report.h"
 #include "reports/plan_report.h"
+#include "reports/result_schema.h"
+#include "reports/run_observers.h"
 #include "reports/simulation_report.h"
+#include "reports/sweep_report.h"
+#include "sim/plan/idle_settings.h"
 #include "sim/plan/what_fits.h"
 
 namespace roofcast::library {
@@ -10,10 +21,47 @@ namespace {
 
 Fidelity fidelity(bool ideal) { return ideal ? Fidelity::kIdeal : Fidelity::kCalibrated; }
 
+std::vector<std::string> notes_of(const ConfigTree& tree, const Scenario& scenario) {
+  std::vector<std::string> notes = idle_settings(tree, scenario);
+  notes.insert(notes.end(), scenario.doubts.begin(), scenario.doubts.end());
+  return notes;
+}
+
+/// Two observers as one; either may be null.
+class Both final : public Observer {
+ public:
+  Both(Observer* one, Observer* other) : one_(one), other_(other) {}
+  void on_step(const StepRecord& step) override {
+    each([&](Observer& o) { o.on_step(step); });
+  }
+  void on_transfer(const TransferRecord& transfer) override {
+    each([&](Observer& o) { o.on_transfer(transfer); });
+  }
+  void on_fleet(const FleetRecord& fleet) override {
+    each([&](Observer& o) { o.on_fleet(fleet); });
+  }
+  void on_request(const RequestRecord& request) override {
+    each([&](Observer& o) { o.on_request(request); });
+  }
+
+ private:
+  void each(const auto& call) {
+    if (one_ != nullptr) call(*one_);
+    if (other_ != nullptr) call(*other_);
+  }
+  Observer *one_, *other_;
+};
+
 }  // namespace
 
-Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestion& question) {
-  const Scenario scenario = read_scenario(tree, fidelity(ideal));
+std::string text_of(const Answer& answer) {
+  if (!answer.text.empty()) return answer.text;
+  return answer.json.is_null() ? "" : result_text(answer.json);
+}
+
+Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestion& question, SpecCache* specs) {
+  const Scenario scenario =
+      specs == nullptr ? read_scenario(tree, fidelity(ideal)) : read_scenario(tree, fidelity(ideal), *specs);
   const Deployment& deployment = *scenario.deployment;
   EstimateRequest request{.batch = question.batch,
                           .prompt_tokens = question.prompt_tokens,
@@ -24,30 +72,72 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   if (question.context > 0) request.context = question.context;
   if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
   const Estimate e = estimate(scenario.deployment, request);
-  Answer answer{.json = estimate_report(e, deployment, "json")};
+  Answer answer{.json = estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
   if (!e.memory.fits) answer.reason = e.memory.reason;
   if (deployment.memory.infeasible) answer.reason += what_would_fit(deployment);
   return answer;
 }
 
-Answer answer_simulation(const ConfigTree& tree, bool ideal) {
+Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQuestion& question) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
-  if (const auto& infeasible = scenario.deployment->memory.infeasible)
-    return {.reason = infeasible->reason + what_would_fit(*scenario.deployment)};
-  const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, scenario.serving);
+  Answer answer{.notes = notes_of(tree, scenario)};
+  if (const auto& infeasible = scenario.deployment->memory.infeasible) {
+    answer.reason = infeasible->reason + what_would_fit(*scenario.deployment);
+    return answer;
+  }
+  if (question.requests != nullptr)
+    *question.requests = static_cast<std::uint64_t>(std::max<std::int64_t>(0, scenario.workload->requests));
+  IntervalObserver over_time;
+  Both both(question.observer, question.intervals ? &over_time : nullptr);
+  const bool seen = question.observer != nullptr || question.intervals;
+  const ServingMetrics metrics =
+      simulate(scenario.deployment, *scenario.workload, scenario.serving, seen ? &both : nullptr);
   if (metrics.completed + metrics.failed == 0)
     throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
-  Answer answer{.json = simulation_report(metrics, scenario, "json")};
+  answer.json = question.intervals
+                    ? simulation_json(metrics, scenario, over_time.json(), serving_intervals(scenario, metrics))
+                    : simulation_json(metrics, scenario);
+  if (metrics.load.saturated) answer.notes.push_back("saturated: " + saturation_words(metrics.load));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;
 }
 
-Answer answer_plan(const ConfigTree& tree, bool ideal) {
-  const PlanAnswer plan = roofcast::answer_plan(tree, {.fidelity = fidelity(ideal)});
-  Answer answer{.json = plan_report(plan, "json")};
+Answer answer_plan(const ConfigTree& tree, bool ideal, const PlanQuestion& question) {
+  const PlanAnswer plan =
+      roofcast::answer_plan(tree, {.fidelity = fidelity(ideal), .prune = question.prune, .confirm = true});
+  Answer answer{.json = plan_json(plan), .notes = plan.result.notes};
   if (plan.result.ranked.empty()) answer.reason = no_plan(plan.result, plan.plan);
   return answer;
+}
+
+Answer answer_ladder(const ConfigTree& tree, bool ideal, int concurrency, int requests) {
+  return {.json = ladder_json(climb(tree, fidelity(ideal), {.concurrency = concurrency, .requests = requests}))};
+}
+
+Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& question) {
+  SweepStore store(question.store);
+  const std::atomic<bool> go{false};
+  try {
+    const SweepOutcome outcome = run_sweep(sweep, fidelity(ideal), store, go, question.progress);
+    std::string text = sweep_report(sweep, outcome, store, "json");
+    Answer answer{.json = Json::parse(text)};
+    answer.text = std::move(text);
+    if (!outcome.errors.empty())
+      answer.notes.push_back(fmt::format("{} combinations are not possible; the first: {}", outcome.errors.size(),
+                                         outcome.errors.begin()->second));
+    return answer;
+  } catch (const Stopped&) {
+    store.commit();  // what is finished stays
+    throw;
+  }
+}
+
+Answer answer_comparison(const ConfigTree& tree, bool ideal, const std::string& bench) {
+  BenchRun run = read_bench_run(bench);
+  const Scenario scenario = read_scenario(tree, fidelity(ideal));
+  if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of the scenario that was measured");
+  return {.json = comparison_json(compare_with_run(scenario, std::move(run)), scenario)};
 }
 
 }  // namespace roofcast::library

@@ -17,9 +17,9 @@ struct ScenarioTree {
 };
 
 struct Result::State {
-  library::Answer answer;
-  nlohmann::ordered_json json;  ///< null when there are no numbers
   std::string kind;
+  library::Answer answer;
+  std::string text;  ///< of its JSON
 };
 
 /// What `work` returns; errors of the user's input leave as Error, and what the machine lacks too.

@@ -10,9 +10,8 @@ inline namespace v0 {
 namespace {
 
 Result result_of(const char* kind, library::Answer answer) {
-  nlohmann::ordered_json json;
-  if (!answer.json.empty()) json = nlohmann::ordered_json::parse(answer.json);
-  return Result(std::make_shared<const Result::State>(Result::State{std::move(answer), std::move(json), kind}));
+  std::string text = library::text_of(answer);
+  return Result(std::make_shared<const Result::State>(Result::State{kind, std::move(answer), std::move(text)}));
 }
 
 void require_positive(const char* name, int value, int most) {

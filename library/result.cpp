@@ -31,8 +31,8 @@ const Json* find(const Json& json, std::string_view key) {
 }
 
 const Json& value_of(const Result::State& state, std::string_view key) {
-  if (const Json* value = find(state.json, key)) return *value;
-  if (state.json.is_null())
+  if (const Json* value = find(state.answer.json, key)) return *value;
+  if (state.answer.json.is_null())
     throw Error(fmt::format("{}: the {} has no answer: {}", key, state.kind, state.answer.reason));
   throw Error(fmt::format("{}: no such key in the {}", key, state.kind));
 }
@@ -54,8 +54,8 @@ const std::string& Result::kind() const { return state_->kind; }
 int Result::schema() const { return static_cast<int>(number("schema")); }
 bool Result::answered() const { return state_->answer.reason.empty(); }
 const std::string& Result::reason() const { return state_->answer.reason; }
-const std::string& Result::json() const { return state_->answer.json; }
-bool Result::has(std::string_view key) const { return find(state_->json, key) != nullptr; }
+const std::string& Result::json() const { return state_->text; }
+bool Result::has(std::string_view key) const { return find(state_->answer.json, key) != nullptr; }
 
 double Result::number(std::string_view key) const {
   return value_of(*state_, key, &Json::is_number, "a number").get<double>();

@@ -1,0 +1,45 @@
+from typing import Any, Optional
+
+
+class ConfigError(ValueError):
+    """What the caller gave is wrong: a file, a key, a value.
+
+    str() is one line, `path:line:column: message`. For a dict, `path` is the dotted key. What is not known is None.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Optional[str] = None,
+        line: Optional[int] = None,
+        column: Optional[int] = None,
+        message: Optional[str] = None,
+    ) -> None:
+        super().__init__(text, path, line, column, message)
+        self.path = path
+        self.line = line
+        self.column = column
+        self.message = text if message is None else message
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
+class Infeasible(Exception):
+    """No answer exists: the model does not fit, nothing meets the objectives, a machine lacks what is needed.
+
+    `reason` says why. `result` has the numbers there are all the same (an estimate's; of a plan the nearest
+    deployment), or is None.
+    """
+
+    def __init__(self, reason: str, result: Any = None) -> None:
+        super().__init__(reason, result)
+        self.reason = reason
+        self.result = result
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class RoofcastWarning(UserWarning):
+    """What the program says on stderr beside an answer: a setting without effect, a doubt, an overload."""
