@@ -7,6 +7,7 @@
 #include "hw/kernels/experts/experts_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/rooflines.h"
 #include "sim/step/operator_cost.h"
 
 using namespace roofcast;
