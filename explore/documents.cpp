@@ -56,6 +56,7 @@ class TextFile {
     if (!fs::create_directory(folder_)) throw ConfigError("the folder of temporary files cannot be used");
     fs::permissions(folder_, fs::perms::owner_all);
     path_ = (folder_ / name).string();
+    fs::create_directories(fs::path(path_).parent_path());
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TextFile() {
@@ -123,7 +124,7 @@ void read_question(const Texts& texts, Question& q) {
     if (*fidelity == "ideal") q.fidelity = Fidelity::kIdeal;
   }
   if (const std::string* config = text("config")) {
-    q.config.emplace("config.json", *config);
+    q.config.emplace("your-model/config.json", *config);  // a model without a name has its folder's
     q.tree = with_file(q.tree, "model", *q.config, "config");
   }
   if (const std::string* trace = text("trace")) {

@@ -379,6 +379,12 @@ TEST_CASE("a document is answered as the command line answers its file, byte for
   const Json played = json_of(post("simulate", document(kScenario, "trace", trace)));
   CHECK(played["completed"] == 3);
   CHECK(played["total_output_tokens"] == 90);
+  const std::string config = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
+    "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 32,
+    "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
+  const Json dropped = json_of(post("simulate", document(kScenario, "config", config)));
+  CHECK(dropped["model"] == "your-model");
+  CHECK(dropped["median_tpot_ms"] == json_of(post("simulate", document(kScenario)))["median_tpot_ms"]);  // Llama-3.1-8B
   const std::string bench = R"({"num_prompts": 200, "duration": 50.0, "completed": 200,
     "total_input_tokens": 100000, "total_output_tokens": 20000, "request_throughput": 4.0,
     "output_throughput": 400.0, "mean_ttft_ms": 30.0, "mean_tpot_ms": 8.0, "p99_ttft_ms": 60.0})";
