@@ -124,7 +124,10 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.rank_choice = static_cast<RankChoice>(in.choice("rank_choice", kRankChoices, 0));
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
   e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);
-  e.api_servers = in.text("api_servers", "1") == "per_rank" ? 0 : small_integer(in, "api_servers", e.api_servers, 1);
+  const std::string servers = in.text("api_servers", "1");
+  if (servers != "per_rank" && servers.find_first_not_of("0123456789") != std::string::npos)
+    in.fail("api_servers", "'api_servers' must be a whole number, or per_rank: one for each copy of the attention");
+  e.api_servers = servers == "per_rank" ? 0 : small_integer(in, "api_servers", e.api_servers, 1);
 }
 
 void parse_cache(ConfigReader& in, EngineSpec& e) {
