@@ -60,7 +60,7 @@ struct Estimate {
   Seconds ttft{}, tpot{}, request_latency{};
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
-      speculation;                              ///< tpot and decode then hold its rounds: drafts and the verifying step
+      speculation;                   ///< tpot and decode then hold its rounds: drafts and the verifying step
   std::optional<SteadyLoad> steady;  ///< not without a cache, with speculation or of more than fits at a time
   std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
   double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
