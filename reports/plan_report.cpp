@@ -193,8 +193,6 @@ Json plan_json(const PlanAnswer& a) {
   return out;
 }
 
-}  // namespace
-
 std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide) {
   if (format == "json") return result_text(plan_json(a));
   if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : plan_json(a)["deployments"]);
