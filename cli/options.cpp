@@ -45,7 +45,7 @@ std::vector<std::string> leading_choices(const std::string& text) {
 
 /// "FILE.csv" of "FILE.csv: one line a request" and of "FILE.csv of runs"; none where the text does not begin so.
 std::string leading_value(const std::string& text) {
-  const std::string word = text.substr(0, text.find_first_of(": "));
+  const std::string word = text.substr(0, text.find_first_of(": ,"));
   const bool capital = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
   return capital && (word.size() == 1 || (word[1] >= 'A' && word[1] <= 'Z') || word[1] == '/') ? word : "";
 }

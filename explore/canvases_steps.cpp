@@ -85,6 +85,7 @@ Json batching_run(const Setup& setup, const WorkloadSpec& workload, const std::s
   const ServingMetrics m = simulate(deployment, workload, options, &ended);
   double used = 0;
   for (const RequestRecord& r : ended.records) used += (r.e2el - r.queue).base();
+  if (m.computed_tokens > 0) used *= 1 - m.padding_tokens / m.computed_tokens;  // padding uses no slot
   const double seconds = m.duration.base();
   return {{"scheduler", scheduler},
           {"duration_ms", m.duration.in(kMillisecond)},

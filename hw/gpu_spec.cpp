@@ -142,7 +142,7 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
 void require_keys(ConfigReader& in) {
   std::vector<std::string> needed{"name", "architecture", "memory_capacity", "memory_bandwidth"};
   if (!in.has("architecture") ||
-      parse_architecture(in.text("architecture"), in.mark_of("architecture")) != Architecture::kGeneric)
+      !by_roofline(parse_architecture(in.text("architecture"), in.mark_of("architecture"))))
     needed.insert(needed.end(), {"sm_count", "l2_cache", "shared_memory_per_sm"});
   std::vector<std::string> missing;
   for (const std::string& key : needed) {

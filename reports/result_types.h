@@ -27,15 +27,15 @@ inline constexpr auto kTexts = all<Type::kText>(
     "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
     "from", "family", "block", "constant", "constants[].rows", "constants[].mape", "constants[].discrepancy",
-    "standing", "host[].cost", "run");
+    "standing", "host[].cost", "run", "launch_command", "left_out");
 inline constexpr auto kFlags =
     all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated");
-inline constexpr auto kIntegers =
-    all<Type::kInteger>("batch", "prompt_tokens", "output_tokens", "tp", "pp", "attention_dp", "ep", "gpus_per_host",
-                        "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus",
-                        "considered", "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced",
-                        "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas",
-                        "max_num_seqs", "max_num_batched_tokens", "requests_simulated", "concurrency", "rows");
+inline constexpr auto kIntegers = all<Type::kInteger>(
+    "batch", "prompt_tokens", "output_tokens", "tp", "pp", "attention_dp", "ep", "gpus_per_host",
+    "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
+    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
+    "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs", "max_num_batched_tokens",
+    "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "relax", "not_tried", "findings");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",

@@ -112,13 +112,14 @@ class Layout {
     return out;
   }
 
- private:
-  bool is_words(std::size_t column) const { return column == 0 || column + words_ >= widths_.size(); }
   std::size_t all() const {
     std::size_t sum = kGap * (widths_.size() - 1);
     for (const std::size_t w : widths_) sum += w;
     return sum;
   }
+
+ private:
+  bool is_words(std::size_t column) const { return column == 0 || column + words_ >= widths_.size(); }
   std::size_t widest(std::size_t column, std::size_t from_row) const {
     std::size_t most = 0;
     for (std::size_t r = from_row; r < rows_.size(); ++r) {
@@ -162,7 +163,7 @@ std::string within_width(const std::string& text) {
   std::string out;
   for (const std::string& line : split(text, '\n')) {
     out += out.empty() ? "" : "\n";
-    if (width(line) <= *table_width()) {
+    if (width(line) <= *table_width() || line.find(" --") != std::string::npos) {  // a command is copied whole
       out += line;
       continue;
     }
@@ -186,6 +187,8 @@ std::string Table::text() const {
     out += (out.empty() ? "" : "\n") + layout.text(block);
   return out;
 }
+
+std::size_t Table::width() const { return Layout(rows_, words_).all(); }
 
 std::string Table::csv() const {
   std::string out;

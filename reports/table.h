@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ class Table {
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;  ///< for a terminal
   std::string csv() const;
+  std::size_t width() const;  ///< characters of a line where nothing limits it
 
  private:
   std::vector<std::vector<std::string>> rows_;

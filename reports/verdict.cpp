@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 /// The columns of at most this rank.
-std::string table_text(const VerdictTable& t, int rank) {
+Table table_of(const VerdictTable& t, int rank) {
   const auto kept = [&](const Row& row) {
     Row out;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -27,23 +27,16 @@ std::string table_text(const VerdictTable& t, int rank) {
   Table table(kept(t.columns));
   table.words(t.words);
   for (const Row& row : t.rows) table.row(kept(row));
-  return table.text();
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  for (const std::string& line : split(text, '\n')) widest = std::max(widest, line.size());
-  return widest;
+  return table;
 }
 
 /// All columns, or as many as fit a page of 100.
 std::string table_text(const VerdictTable& t, bool wide) {
   constexpr std::size_t kPage = 100;
   const int most = t.ranks.empty() ? 0 : *std::max_element(t.ranks.begin(), t.ranks.end());
-  std::string text = table_text(t, most);
-  if (wide) return text;
-  for (int rank = most - 1; rank >= 0 && widest_line(text) > kPage; --rank) text = table_text(t, rank);
-  return text;
+  Table table = table_of(t, most);
+  for (int rank = most - 1; !wide && rank >= 0 && table.width() > kPage; --rank) table = table_of(t, rank);
+  return table.text();
 }
 
 std::vector<std::string> texts_of(const Json& list) {

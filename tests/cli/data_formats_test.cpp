@@ -34,8 +34,8 @@ TEST_CASE("schemas: docs/schemas holds what the program writes") {
     CHECK(slurp(ROOFCAST_SOURCE_DIR "/docs/schemas/" + kind + ".json") == text);
   }
   CHECK(run_roofcast("schema plans", Stream::kErr).out ==
-        "unknown kind of result 'plans'; nearest is 'plan'; valid: calibration, comparison, estimate, ladder, plan, "
-        "simulation, sweep, validation\n");
+        "unknown kind of result 'plans'; nearest is 'plan' (valid: estimate, simulation, sweep, plan, ladder, "
+        "comparison, validation, calibration)\n");
   CHECK(run_roofcast("schema", Stream::kErr).status == 2);
 }
 
@@ -46,7 +46,8 @@ TEST_CASE("columns: of the csv in full, of the table for people, of the json not
   const std::string tpot = csv.substr(csv.find('\n') + 1, csv.rfind(',') - csv.find('\n') - 1);
   CHECK(json.find("\"tpot_ms\": " + tpot) != std::string::npos);
   const std::string table = run_roofcast(kSmall + "--columns tpot_ms,gpu").out;
-  CHECK(first_line(table) == "tpot_ms      gpu");
+  CHECK(first_line(table).starts_with("tpot_ms "));
+  CHECK(first_line(table).ends_with(" gpu"));
   CHECK(table.find(" h100-sxm\n") != std::string::npos);
   CHECK(run_roofcast(kSmall + "--format json --columns tpot_ms", Stream::kErr).out ==
         "--columns: not with --format json\n");

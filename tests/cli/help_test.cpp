@@ -90,7 +90,7 @@ TEST_CASE("bash completes commands, flags and names by the script that the progr
   CHECK(completed("roofcast calibrate s", 2) == "show\n");
   CHECK(completed("roofcast estimate --kv", 2) == "--kv-cache-dtype\n");
   CHECK(completed("roofcast estimate --model deepseek-v3", 3) == "deepseek-v3 deepseek-v3.2\n");
-  CHECK(completed("roofcast estimate --gpu = h200", 4) == "h200-sxm\n");
+  CHECK(completed("roofcast estimate --gpu = h200", 4) == "h200-nvl h200-sxm\n");
   CHECK(completed("roofcast estimate --fidelity i", 3) == "ideal\n");
   CHECK(completed("roofcast simulate chat-70b-4x", 2) == "chat-70b-4xh100\n");
   CHECK(completed("roofcast kernels flash", 2).find("flash") != std::string::npos);

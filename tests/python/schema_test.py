@@ -54,7 +54,7 @@ def commands(folder):
     yield "validate", "serving", "--data", str(DATA / "e2e/offline.csv")
     yield "validate", "kernels", "--gpu", "h100-sxm", "--data", str(next((DATA / "kernels/h100-sxm").glob("gemm*.csv")))
     yield "calibrate", "show", "h100-sxm"
-    yield "calibrate", "host", "--scenario", scenario, "--bench", bench, "--evaluations", "5"
+    yield "calibrate", "host", "--scenario", scenario, "--bench", bench, "--bench", bench, "--evaluations", "5"
 
 
 def main():

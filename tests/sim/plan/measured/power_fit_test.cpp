@@ -15,7 +15,12 @@ std::vector<PowerSample> servers(const PowerCurve& curve, double noise) {
   std::vector<PowerSample> samples;
   for (const auto& [gpu, idle, board] : {std::tuple{"a", 70.0, 700.0}, {"b", 140.0, 1000.0}}) {
     for (int i = 0; i < 120; ++i) {
-      PowerSample s{.model = "m" + std::to_string(i % 6), .gpu = gpu, .idle = {idle}, .board = {board}, .measured = {}};
+      PowerSample s{.model = "m" + std::to_string(i % 6),
+                    .gpu = gpu,
+                    .idle = {idle},
+                    .board = {board},
+                    .measured = {},
+                    .utilization = {}};
       s.utilization = {.compute = 0.25 * share(random),
                        .memory = 0.6 * share(random)};  // the sum stays below the limit
       s.busy_share = 0.7 + 0.3 * share(random);
