@@ -90,6 +90,7 @@ SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
   };
   if (d.recipe.empty()) widen(u.recipe);
   if (d.engine.beyond_known) widen(u.release);
+  if (of_another_vendor(d)) widen(u.another_vendor);
   return spread;
 }
 
@@ -104,14 +105,6 @@ bool of_another_vendor(const Deployment& d) {
   const Architecture from = parse_gpu_spec(ConfigReader(measured, "a GPU")).architecture;
   const auto amd = [](Architecture a) { return traits_of(a).matrix_units == MatrixUnits::kMfma; };
   return amd(from) != amd(d.gpu.architecture);
-}
-
-SystemSpread planned_spread(const Deployment& d, LoadRegime regime) {
-  SystemSpread spread = system_spread(d, regime);
-  if (d.fidelity == Fidelity::kIdeal || !of_another_vendor(d)) return spread;
-  spread.ttft = together(spread.ttft, normal(uncertainty().another_vendor.ttft));
-  spread.tpot = together(spread.tpot, normal(uncertainty().another_vendor.tpot));
-  return spread;
 }
 
 }  // namespace roofcast

@@ -23,14 +23,13 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// From configs/uncertainty/serving.yaml: by the regime, wider where the scenario names no recipe and where its engine
-/// is newer than what is known. Nothing for the ideal roofline.
+/// From configs/uncertainty/serving.yaml: by the regime, wider where the scenario names no recipe, where its engine is
+/// newer than what is known, and where the kernels were measured on a GPU of another vendor. Nothing for the ideal
+/// roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
-/// What a plan draws from: wider where the kernels were measured on a GPU of another vendor.
-SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime);
 /// Of the power that GPUs draw; nothing for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether its constants are those of a GPU of another vendor.

@@ -126,7 +126,7 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
   // A fleet whose queue grows in some draw is simulated to do so; that is not drawn a second time.
-  const SystemSpread system = planned_spread(d, regime == LoadRegime::kSaturated ? LoadRegime::kLoaded : regime);
+  const SystemSpread system = system_spread(d, regime == LoadRegime::kSaturated ? LoadRegime::kLoaded : regime);
   system_ = system.tpot;
   first_token_ = beyond(system.ttft, system.tpot);
 }
