@@ -15,8 +15,8 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 7> kOwnKeys{"method", "activations",      "tp",       "pp",
-                                                   "ep",     "attention_copies", "not_model"};
+constexpr std::array<std::string_view, 8> kOwnKeys{"method", "activations", "kv_cache",         "tp",
+                                                   "pp",     "ep",          "attention_copies", "not_model"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -72,6 +72,7 @@ bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deploy
   const SpeculationSpec& drafts = s.serving.speculation;
   bool all = among(in, "method", drafts.active() ? name_of(drafts.method) : "none");
   all = among(in, "activations", name_of(d.precision.activations)) && all;
+  all = among(in, "kv_cache", name_of(d.precision.kv_cache)) && all;
   all = within(in, "tp", d.sharding.tp) && all;
   all = within(in, "pp", d.sharding.pp) && all;
   all = within(in, "ep", d.sharding.ep) && all;
