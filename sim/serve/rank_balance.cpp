@@ -10,9 +10,7 @@ bool has_prompt(const RankParts& rank) {
   for (const Slot slot : rank.batch.prompts()) {
     if (!landing(rank.requests[slot])) return true;
   }
-  bool any = false;
-  rank.queue.waiting().for_each([&](Slot slot) { any |= !comes_back(rank.requests[slot]); });
-  return any;
+  return rank.queue.waiting().any_of([&](Slot slot) { return !comes_back(rank.requests[slot]); });
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ std::int64_t Replica::tokens_out(Rank& rank) {
   }
   if (decoding > 0 && parts.options.speculation.active()) {
     tokens += verify_decodes(parts) - decoding;
-  } else if (rows > 0) {
+  } else if (rows > 0 && !parts.options.speculation.active()) {
     rank.growth = parts.batch.growth(run_.steps);
     parts.kv.take(rank.growth);
     parts.batch.advance(run_.steps);

@@ -250,7 +250,9 @@ void StepPlan::preempt(Slot victim) {
 bool StepPlan::waits_for_batch() {
   const WaitingQueue& queue = parts_.queue.waiting();
   if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.places)) return false;
-  const SimTime due = parts_.requests[queue.front()].arrival + SimTime::of(parts_.engine.batch_wait);
+  SimTime first = parts_.requests[queue.front()].arrival;  // the queue need not be in the order of arrival
+  queue.for_each([&](Slot slot) { first = std::min(first, parts_.requests[slot].arrival); });
+  const SimTime due = first + SimTime::of(parts_.engine.batch_wait);
   if (now_ < due) batch_due_ = due;
   return batch_due_ || parts_.queue.on_their_way() > 0;
 }

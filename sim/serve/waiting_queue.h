@@ -85,6 +85,16 @@ class WaitingQueue {
       if (waits(key.entry)) visit(key.entry.slot);
     }
   }
+  template <class Test>
+  bool any_of(Test is) const {
+    for (const Entry& entry : queue_) {
+      if (waits(entry) && is(entry.slot)) return true;
+    }
+    for (const Key& key : heap_) {
+      if (waits(key.entry) && is(key.entry.slot)) return true;
+    }
+    return false;
+  }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool first_come() const { return policy_ == QueuePolicy::kFcfs; }

@@ -177,7 +177,9 @@ double quantized_bytes(Dtype dtype) {
 void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTokens& rows) const {
   const OperatorContext& context = list.context();
   const Sharding& sharding = context.sharding;
-  const double fullest = fullest_rank_load(rows.group_tokens, f_.top_k, f_.experts, sharding.ep, context.routing);
+  Routing routing = context.routing;
+  routing.redundant = sharding.expert_copies();
+  const double fullest = fullest_rank_load(rows.group_tokens, f_.top_k, f_.experts, sharding.ep, routing);
   ExchangeShape way{.kernel = exchange_of(layout_of(context, rows)),
                     .tokens = rows.tokens * fullest / sharding.tp,
                     .hidden = width(context.model->hidden),

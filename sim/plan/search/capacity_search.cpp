@@ -275,7 +275,10 @@ Watts PlannedDeployment::power() const {
   return {watts};
 }
 Watts PlannedDeployment::power_bound() const {
-  return {power().value * std::exp(power_spread(*candidate.scenario.deployment).high)};
+  const double mean = power().value, share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
+  const double idle_spares = mean - mean_power(cost(), result.metrics).value * share;
+  return {std::min(mean * std::exp(power_spread(*candidate.scenario.deployment).high),
+                   cost().board_power.value * share + idle_spares)};
 }
 double PlannedDeployment::tokens_per_s_per_gpu() const { return output_tokens_per_s() / gpus(); }
 double PlannedDeployment::tokens_per_s_per_user() const {
