@@ -149,7 +149,9 @@ std::string interval_text(const ConfigTree& tree, const GpuSpec& gpu) {
   const std::string from =
       by_roofline(gpu.architecture)
           ? fmt::format("{:.0f} % of its roofline: nothing is measured", 100 * assumed_roofline().wide[0].memory)
-          : fmt::format("constants carried over from {}", loaded.efficiency.carried_over_from);
+          : fmt::format("constants carried over from {}", loaded.efficiency.carried_over_from.empty()
+                                                              ? "the same GPU"
+                                                              : loaded.efficiency.carried_over_from);
   return fmt::format("{}\n90 % interval of a matrix product: {:.2f} to {:.2f} times what is predicted\n", from,
                      std::exp(-s), std::exp(s));
 }

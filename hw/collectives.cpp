@@ -51,15 +51,12 @@ double message(Collective kind, Bytes bytes, double n) {
 
 bool has_fabric(const GpuSpec& gpu) { return gpu.node.fabric_bandwidth.base() > 0.0; }
 
-/// Bytes a second that one GPU sends to `local` - 1 peers. In a mesh each pair has links of its own, so that a group
-/// uses those to its members alone: (local - 1) of (domain - 1).
+/// Bytes a second that one GPU sends to `local` - 1 peers.
 double link_of(const GpuSpec& gpu, double local) {
   const NodeSpec& node = gpu.node;
-  double link = has_fabric(gpu) ? node.fabric_bandwidth.base() : node.pcie_bandwidth.base();
+  const double link = has_fabric(gpu) ? node.fabric_bandwidth.base() : node.pcie_bandwidth.base();
   SIM_CHECK(link > 0.0, "a group of GPUs that nothing connects");
-  const bool mesh = has_fabric(gpu) && !traits_of(node.fabric).switched && node.fabric_domain > 1;
-  if (mesh && local < node.fabric_domain) link *= (local - 1.0) / (node.fabric_domain - 1.0);
-  return link;
+  return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
 /// Over PCIe a ring passes switches and the bridge of a socket, each shared by several GPUs and both directions. Eight

@@ -56,8 +56,7 @@ double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
 double fabric_of(const GpuSpec& gpu, double local) {
   const NodeSpec& node = gpu.node;
   if (node.fabric_bandwidth.base() <= 0.0) return node.pcie_bandwidth.base();
-  const bool mesh = !traits_of(node.fabric).switched && node.fabric_domain > 1 && local < node.fabric_domain;
-  return node.fabric_bandwidth.base() * (mesh ? (local - 1.0) / (node.fabric_domain - 1.0) : 1.0);
+  return node.fabric_bandwidth.base() * share_of_links(node.fabric, local, node.fabric_domain);
 }
 
 /// Seconds on the links and on the network.

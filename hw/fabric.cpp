@@ -10,13 +10,15 @@ namespace roofcast {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<FabricTraits, 6> kFabrics{{
+constexpr std::array<FabricTraits, 8> kFabrics{{
     {Fabric::kPcie, "pcie", false, "PCIe alone"},
     {Fabric::kNvlinkMesh, "nvlink_mesh", false, "NVLinks between pairs of GPUs, no switch"},
     {Fabric::kNvSwitch, "nvswitch", true, "NVLink switches in the node: HGX, DGX"},
     {Fabric::kNvlDomain, "nvl_domain", true, "NVLink switches over a rack: NVL72"},
     {Fabric::kXgmiMesh, "xgmi_mesh", false, "Infinity Fabric links between pairs of GPUs: MI300X"},
     {Fabric::kMesh, "mesh", false, "links of another kind between pairs of processors"},
+    {Fabric::kSwitch, "switch", true, "switches of another kind: a rack of MI455X"},
+    {Fabric::kTorus, "torus", true, "links to the neighbours in a torus: TPUs, Trainium"},
 }};
 
 constexpr bool in_order() {
@@ -39,9 +41,17 @@ const FabricTraits& traits_of(Fabric fabric) {
     case Fabric::kNvlDomain:
     case Fabric::kXgmiMesh:
     case Fabric::kMesh:
+    case Fabric::kSwitch:
+    case Fabric::kTorus:
       return kFabrics[static_cast<std::size_t>(fabric)];
   }
   fail_check("fabric", __FILE__, __LINE__, "no such fabric");
+}
+
+double share_of_links(Fabric fabric, double local, double domain) {
+  if (domain <= 1.0 || local >= domain) return 1.0;
+  if (fabric == Fabric::kTorus) return 0.5;
+  return traits_of(fabric).switched ? 1.0 : (local - 1.0) / (domain - 1.0);
 }
 
 Fabric parse_fabric(std::string_view name, const Mark& mark) {

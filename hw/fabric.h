@@ -15,12 +15,14 @@ enum class Fabric {
   kNvlDomain,   ///< NVLink switches of a rack
   kXgmiMesh,    ///< AMD Infinity Fabric from GPU to GPU
   kMesh,        ///< direct links of another vendor
+  kSwitch,      ///< switches of another vendor
+  kTorus,       ///< links to the neighbours in a torus
 };
 
 struct FabricTraits {
   Fabric fabric;
   std::string_view name;  ///< key `fabric` of a node
-  bool switched;          ///< any two GPUs reach each other at the full rate; else each pair has links of its own
+  bool switched;          ///< any two GPUs reach each other; else each pair has links of its own
   std::string_view help;
 };
 
@@ -30,6 +32,10 @@ const FabricTraits& traits_of(Fabric fabric);
 inline bool is_nvlink(Fabric f) {
   return f == Fabric::kNvlinkMesh || f == Fabric::kNvSwitch || f == Fabric::kNvlDomain;
 }
+/// Of a GPU's links those that a group of `local` GPUs can use, in a domain of so many. In a mesh each pair has links
+/// of its own: (local - 1) of (domain - 1). A slice of a torus passes data on along rings, for which half of the links
+/// are assumed; the whole torus uses all.
+double share_of_links(Fabric fabric, double local, double domain);
 inline std::string_view name_of(Fabric fabric) { return traits_of(fabric).name; }
 /// Throws ConfigError at `mark` that names the nearest fabric.
 Fabric parse_fabric(std::string_view name, const Mark& mark);

@@ -141,8 +141,7 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
 /// All that a new file lacks, at once.
 void require_keys(ConfigReader& in) {
   std::vector<std::string> needed{"name", "architecture", "memory_capacity", "memory_bandwidth"};
-  if (!in.has("architecture") ||
-      !by_roofline(parse_architecture(in.text("architecture"), in.mark_of("architecture"))))
+  if (!in.has("architecture") || !by_roofline(parse_architecture(in.text("architecture"), in.mark_of("architecture"))))
     needed.insert(needed.end(), {"sm_count", "l2_cache", "shared_memory_per_sm"});
   std::vector<std::string> missing;
   for (const std::string& key : needed) {
@@ -186,7 +185,7 @@ ConfigTree with_sibling(const ConfigTree& document, int depth) {
   if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs are like each other in a circle");
   const ConfigTree sibling = with_sibling(load_named("hardware", (*like)->scalar, (*like)->mark), depth + 1);
   const ConfigTree own = without(document, {"like"});
-  ConfigTree shared = without(sibling, {"name", "price", "announced"});
+  ConfigTree shared = without(sibling, {"name", "price", "machine"});
   const ConfigTree* constants = sibling->find("efficiency");
   const bool measured = constants != nullptr && *constants && (*constants)->find("carried_over_from") == nullptr;
   if (measured || own->find("efficiency") != nullptr) shared = without(shared, {"efficiency"});

@@ -66,7 +66,8 @@ struct GpuSpec {
 };
 
 /// `like: GPU` takes what the document does not say from that GPU of configs/hardware, and that GPU's constants as
-/// carried over from it where they are its own; never its price, nor whether it is announced. The document without it.
+/// carried over from it where they are its own; never its price, nor the shares of one machine. The document without
+/// it.
 ConfigTree with_sibling(const ConfigTree& document);
 
 /// Follows `like`.

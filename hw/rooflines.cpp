@@ -30,6 +30,7 @@ RooflineBackend parse_backend(ConfigReader in) {
     b.architectures.push_back(parse_architecture(item->scalar, item->mark));
   }
   b.source = in.text("source");
+  b.by_hand = in.boolean("by_hand", false);
   b.operator_time = in.time("operator_time");
   if (b.operator_time.base() < 0.0) in.fail("operator_time", "must be at least 0");
   b.discrepancy = in.number("discrepancy", kPositive);

@@ -27,6 +27,7 @@ struct RooflineBackend {
   std::string name = "roofline";
   std::vector<Architecture> architectures;
   std::string source;                  ///< whose measurements; empty: none
+  bool by_hand = false;                ///< chosen after a few speeds, not fitted
   Seconds operator_time{5e-6};         ///< of each operator beside its work: launch, start and end
   double discrepancy = 0.35;           ///< relative standard deviation of such times
   std::array<RooflineShares, 3> wide;  ///< weights of 16 bit or more, of 8, of 4 or fewer
@@ -46,8 +47,8 @@ struct Rooflines {
   const RooflineBackend& on(Architecture architecture) const;
 };
 
-/// {name, backends: [{name, architectures, source, operator_time, discrepancy, formats: {w16, w8, w4: {memory, compute,
-/// bytes_per_cycle, flops_per_cycle}}}]}
+/// {name, backends: [{name, architectures, source, by_hand, operator_time, discrepancy, formats: {w16, w8, w4: {memory,
+/// compute, bytes_per_cycle, flops_per_cycle}}}]}
 Rooflines parse_rooflines(ConfigReader in);
 /// Read once. Throws ConfigError at `mark`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);

@@ -92,11 +92,12 @@ TEST_CASE("gpu: a sibling has the figures that it does not say, and the constant
   CHECK(error_of("name: me\nlike: [h800]\n").find("'like' must name a GPU") != std::string::npos);
 }
 
-TEST_CASE("gpu: what is announced says so, and a sibling of it does not") {
+TEST_CASE("gpu: what is announced says so, and so is a sibling of it unless it says otherwise") {
   CHECK(shipped("rubin").announced);
   CHECK(shipped("mi455x").announced);
   CHECK_FALSE(shipped("b200-sxm").announced);
-  CHECK_FALSE(parse("name: mine\nlike: rubin\n").announced);
+  CHECK(parse("name: mine\nlike: rubin\n").announced);
+  CHECK_FALSE(parse("name: mine\nlike: rubin\nannounced: false\n").announced);
 }
 
 TEST_CASE("gpu: AMD's memory as rocm-smi shows it") {
