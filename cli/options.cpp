@@ -45,8 +45,9 @@ std::vector<std::string> leading_choices(const std::string& text) {
 
 /// "FILE.csv" of "FILE.csv: one line a request" and of "FILE.csv of runs"; none where the text does not begin so.
 std::string leading_value(const std::string& text) {
-  const std::string word = text.substr(0, text.find_first_of(": ,"));
+  const std::string word = text.substr(0, text.find_first_of(": "));
   const bool capital = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
+  if (word.ends_with(',') && word.find(',') + 1 == word.size()) return "";  // a sentence, no name
   return capital && (word.size() == 1 || (word[1] >= 'A' && word[1] <= 'Z') || word[1] == '/') ? word : "";
 }
 
@@ -107,7 +108,7 @@ void Options::add_deployment_flags() {
 
 void Options::add_format_flags() {
   description_.add_options()("format", po::value<std::string>()->default_value("table"), "table | json | csv")(
-      "columns", po::value<std::string>(), "NAME,...: only these columns of the csv; with --format table as a table");
+      "columns", po::value<std::string>(), "NAMES: only these columns of the csv; with --format table as a table");
 }
 
 void Options::add_output_flags() {

@@ -161,8 +161,9 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
                  fmt::format("{}", gpu.memory_bandwidth.in(kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
                  fmt::format("{}", price)});
     } else {
-      table.row({gpu.name, human_bytes(gpu.memory_capacity.base()), human_bytes(gpu.memory_bandwidth.base()) + "/s",
-                 human_count(bf16) + "FLOP/s", price > 0 ? fmt::format("{:.2f}", price) : "", architecture});
+      table.row({gpu.name + (gpu.announced ? " (announced)" : ""), human_bytes(gpu.memory_capacity.base()),
+                 human_bytes(gpu.memory_bandwidth.base()) + "/s", human_count(bf16) + "FLOP/s",
+                 price > 0 ? fmt::format("{:.2f}", price) : "", architecture});
     }
   }
   return csv ? table.csv() : table.text();

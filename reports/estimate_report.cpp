@@ -55,6 +55,7 @@ void operators_json(Json& out, const char* phase, const StepBreakdown& step) {
 Json speculation_json(const SpeculationEstimate& s) {
   return {{"method", name_of(s.method)},
           {"num_speculative_tokens", s.drafts},
+          {"acceptance", s.acceptance},
           {"tokens_per_step", s.tokens_per_step},
           {"tokens_per_step_bound", s.tokens_bound},
           {"plain_step_ms", s.plain_step.in(kMillisecond)},
@@ -71,9 +72,11 @@ std::string speculation_line(const SpeculationEstimate& s) {
                        s.tokens_per_step, human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup);
   const std::string best = s.best_drafts == 0 ? "without it decoding is faster"
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
-  return fmt::format("{}, k {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for {}: {:.2f}x; {}",
-                     name_of(s.method), s.drafts, s.tokens_per_step, s.tokens_bound, human_time(s.draft_time.base()),
-                     human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
+  return fmt::format(
+      "{}, k {}, acceptance {:.2g} (an assumption): {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
+      "{}: {:.2f}x; {}",
+      name_of(s.method), s.drafts, s.acceptance, s.tokens_per_step, s.tokens_bound, human_time(s.draft_time.base()),
+      human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
 }
 
 /// What was asked, added to a record.
@@ -136,7 +139,7 @@ std::string ranged(Seconds value, const Interval& interval, bool ideal) {
 
 /// What `simulate` finds for as many users; the difference to a batch that only decodes is the prompts between.
 std::string steady_line(const SteadyLoad& steady) {
-  std::string out = fmt::format("{} output tokens/s and TPOT {} with prompts between, as simulate has it",
+  std::string out = fmt::format("{} output tokens/s and TPOT {} with prefills between decode steps, as in simulate",
                                 significant(steady.output_tokens_per_s), human_time(steady.tpot.base()));
   if (steady.front_end_share >= 1.0) out += "; the front end binds (engine.api_servers)";
   return out;

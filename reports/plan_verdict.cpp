@@ -199,13 +199,15 @@ std::string probability_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   if (!w.probability) return "";
   std::string out = fmt::format(
-      "  all objectives met with probability {:.0f} % ({} draws of kernels, host, release{}{})\n", 100 * *w.probability,
+      "  {} with probability {:.0f} % ({} draws of kernels, host, release{}{})\n",
+      w.result.verdicts.empty() ? "no objectives given; the load is held" : "all objectives met", 100 * *w.probability,
       a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
       a.plan.load_uncertainty > 0 ? ", load" : "");
   for (const SaferFleet& f : w.safer) {
-    const std::string what = a.plan.goal == PlanGoal::kThroughput
-                                 ? fmt::format("{} {}", significant(f.load, 3), unit_of(a.result.kind))
-                                 : fmt::format("{} GPUs, {} USD/h", f.gpus, significant(f.usd_per_hour, 3));
+    const std::string what =
+        a.plan.goal == PlanGoal::kThroughput
+            ? fmt::format("{} {}", significant(f.load, 3), unit_of(a.result.kind))
+            : fmt::format("{} GPU{}, {} USD/h", f.gpus, f.gpus == 1 ? "" : "s", significant(f.usd_per_hour, 3));
     out += fmt::format("    {:.0f} % sure: {}\n", 100 * f.confidence, what);
   }
   return out;
@@ -267,7 +269,7 @@ std::string advice_text(const PlanResult& r) {
                        advice.carries_on);
   if (advice.gpus > 0)
     out += fmt::format("  enough would be: {}, {} USD/h\n", advice.fleet, significant(advice.usd_per_hour, 3));
-  for (const std::string& relaxed : advice.relax) out += fmt::format("  or relax {}\n", relaxed);
+  for (const std::string& relaxed : advice.relax) out += fmt::format("  or raise {}\n", relaxed);
   return out;
 }
 
@@ -331,7 +333,7 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
 std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
   const PlannedDeployment& n = *r.nearest;
-  std::string out = "no deployment meets the objectives; the nearest feasible:";
+  std::string out = "no deployment meets the objectives; the nearest:";
   for (const Verdict& v : n.result.verdicts)
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));

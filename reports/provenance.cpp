@@ -22,6 +22,8 @@ const RooflineBackend* roofline_of(const Deployment& d) {
 Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
   if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {
+    if (roofline->by_hand)
+      return {Standing::kDatasheet, fmt::format("shares of the roofline chosen by hand after {}", roofline->source)};
     if (!roofline->source.empty()) return {Standing::kMeasured, roofline->source};
     return {Standing::kDatasheet,
             fmt::format("nothing is measured: {:.0f} % of the datasheet's roofline", 100 * roofline->wide[0].memory)};
@@ -47,6 +49,7 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
   out["kernels"] =
       d.engine.rooflines != nullptr ? d.engine.rooflines->name : std::string(name_of(d.efficiency.family()));
+  if (d.gpu_changed) out["gpu_changed"] = true;
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
   out["roofcast_version"] = ROOFCAST_VERSION;
@@ -64,6 +67,9 @@ std::string provenance_line(const Deployment& d) {
     return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }
   if (roofline_of(d) != nullptr && origin.standing == Standing::kDatasheet) return origin.source + newer;
+  if (d.gpu_changed)
+    return fmt::format("constants of the unchanged {}, which has other figures: {}{}", d.gpu.name, origin.source,
+                       newer);
   return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
 }
 
@@ -104,8 +110,9 @@ std::string deployment_line(const Deployment& d) {
       add("ep", d.sharding.ep);
   if (!layout.empty()) layout += ")";
   return fmt::format("{} on {} x {}{}, {}, {} weights, {} activations, {} KV cache", d.model.name, d.sharding.gpus(),
-                     d.gpu.name, layout, engine_name(d.engine), name_of(d.precision.weights),
-                     name_of(d.precision.activations), name_of(d.precision.kv_cache));
+                     d.gpu.name + (d.gpu.announced ? " (announced: the vendor's plans)" : ""), layout,
+                     engine_name(d.engine), name_of(d.precision.weights), name_of(d.precision.activations),
+                     name_of(d.precision.kv_cache));
 }
 
 }  // namespace roofcast

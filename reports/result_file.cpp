@@ -252,7 +252,8 @@ std::string label_of(const Json& j) {
 void describe(Result& result) {
   const Json& j = result.json;
   if (result.kind == ResultKind::kSimulation && is_saturated(j))
-    result.notes.push_back("saturated: more requests come than can be held; latencies grow with the length of the run");
+    result.notes.push_back(
+        "saturated: more requests arrive than can be served; latencies grow with the length of the run");
   if (result.kind == ResultKind::kEstimate) result.command = reconstructed_command(j);
   std::string version = text_at(j, "provenance.roofcast_version");
   if (version.empty()) version = text_at(j, "roofcast_version");

@@ -171,7 +171,7 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
   const LogSpread power = power_spread(*s.deployment);
   out["mean_power_watts"] = watts;
   out["mean_power_watts_low"] = watts * std::exp(power.low);
-  out["mean_power_watts_high"] = watts * std::exp(power.high);
+  out["mean_power_watts_high"] = std::min(watts * std::exp(power.high), std::max(watts, cost.board_power.value));
 }
 
 /// The one row of the CSV.
@@ -377,7 +377,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
 }  // namespace
 
 std::string saturation_words(const LoadVerdict& load) {
-  return fmt::format("{} requests/s come, about {} can be held; latencies grow with the length of the run",
+  return fmt::format("{} requests/s arrive, about {} can be served; latencies grow with the length of the run",
                      significant(load.offered.base()), significant(load.sustainable.base()));
 }
 

@@ -154,6 +154,14 @@ class Layout {
   std::vector<std::size_t> widths_;
 };
 
+/// A command that starts a server, which is copied whole: several flags behind a program at the margin.
+bool is_command(const std::string& line) {
+  constexpr int kFlags = 3;
+  int flags = 0;
+  for (std::size_t at = line.find(" --"); at != std::string::npos; at = line.find(" --", at + 1)) ++flags;
+  return flags >= kFlags && line.front() != ' ';
+}
+
 }  // namespace
 
 void set_table_width(std::optional<std::size_t> columns) { table_width() = columns; }
@@ -163,7 +171,7 @@ std::string within_width(const std::string& text) {
   std::string out;
   for (const std::string& line : split(text, '\n')) {
     out += out.empty() ? "" : "\n";
-    if (width(line) <= *table_width() || line.find(" --") != std::string::npos) {  // a command is copied whole
+    if (width(line) <= *table_width() || is_command(line)) {
       out += line;
       continue;
     }

@@ -207,6 +207,14 @@ Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree
   return read;
 }
 
+/// Whether figures stand beside the GPU's name, other than what it costs and how many there are.
+bool changes_figures(const ConfigTree& gpu) {
+  if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("architecture") != nullptr) return false;  // a GPU of its own
+  return std::any_of(gpu->entries.begin(), gpu->entries.end(), [](const ConfigNode::Entry& e) {
+    return e.key != "name" && e.key != "price" && e.key != "available";
+  });
+}
+
 /// In the scenario itself, or in a GPU file of the user's own.
 bool writes_price(const ConfigTree& gpu) {
   const ConfigTree* name = gpu->kind == ConfigNode::Kind::kMap ? gpu->find("name") : &gpu;
@@ -229,6 +237,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->engine = specs.engine(engine);
   const CalibratedGpu& gpu = specs.gpu(in.tree("gpu"), d->engine.kernels);
   d->gpu = gpu.spec;
+  d->gpu_changed = changes_figures(in.tree("gpu"));
   d->efficiency = gpu.efficiency;
   d->model = specs.model(in.tree("model"));
   ShardingMarks sharding_marks(in.mark_of("parallelism"));

@@ -126,6 +126,7 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
   SpeculationEstimate e{.method = spec.method, .drafts = spec.num_speculative_tokens, .draft = {}};
   e.tokens_per_step = AcceptanceLaw(spec).mean_tokens();
   const double first = spec.acceptance.empty() ? 0.0 : spec.acceptance.front();
+  e.acceptance = first;
   e.tokens_bound = expected_tokens_bound(width_acceptance(first, spec.tree_width), e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});

@@ -47,6 +47,7 @@ struct SpeculationEstimate {
   SpeculationSpec::Method method = SpeculationSpec::Method::kNone;
   int drafts = 0;
   double tokens_per_step = 1;  ///< a sequence
+  double acceptance = 0;       ///< of the first draft
   double tokens_bound = 1;     ///< the lectures' k a + 1, a of the first draft or, in a tree, of one of its candidates
   Seconds plain_step{};        ///< without speculation
   Seconds draft_time{}, verify_time{};

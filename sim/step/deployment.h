@@ -40,6 +40,7 @@ struct MemoryPlan {
 struct Deployment {
   ModelSpec model;
   GpuSpec gpu;
+  bool gpu_changed = false;  ///< the scenario writes figures over those of the named GPU
   Efficiency efficiency;
   EngineSpec engine;
   Sharding sharding;
