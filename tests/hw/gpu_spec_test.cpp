@@ -92,6 +92,15 @@ TEST_CASE("gpu: a sibling has the figures that it does not say, and the constant
   CHECK(error_of("name: me\nlike: [h800]\n").find("'like' must name a GPU") != std::string::npos);
 }
 
+TEST_CASE("fabric: a group uses the links that reach its members") {
+  CHECK(share_of_links(Fabric::kNvSwitch, 2, 8) == 1.0);                       // the switch gives all links to any two
+  CHECK(share_of_links(Fabric::kXgmiMesh, 2, 8) == doctest::Approx(1.0 / 7));  // one peer of seven
+  CHECK(share_of_links(Fabric::kXgmiMesh, 8, 8) == 1.0);
+  CHECK(share_of_links(Fabric::kTorus, 4, 9216) == 0.5);  // a ring over a slice
+  CHECK(share_of_links(Fabric::kTorus, 9216, 9216) == 1.0);
+  CHECK(share_of_links(Fabric::kSwitch, 4, 72) == 1.0);
+}
+
 TEST_CASE("gpu: what is announced says so, and so is a sibling of it unless it says otherwise") {
   CHECK(shipped("rubin").announced);
   CHECK(shipped("mi455x").announced);

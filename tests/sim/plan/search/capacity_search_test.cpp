@@ -268,6 +268,7 @@ TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
   REQUIRE(!cheap.ranked.empty());
   for (const PlannedDeployment& p : cheap.ranked) CHECK(p.usd_per_hour() <= price * 3.5);
   CHECK(w.power_bound().value > w.power().value);
+  CHECK(w.power_bound().value <= 8 * w.candidate.scenario.deployment->gpu.board_power.value);
   const double watts = w.power_bound().value;
   const PlanResult dim =
       search_capacity(plan_of(kChat + search + ", max_power: " + std::to_string(watts * 0.6) + " W}"));
