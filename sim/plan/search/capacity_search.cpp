@@ -267,18 +267,22 @@ FleetCost PlannedDeployment::cost() const {
   if (split) split->prefill_replicas = tested.prefill_replicas;
   return fleet_cost(result.metrics, *candidate.scenario.deployment, tested.replicas, split);
 }
-Watts PlannedDeployment::power() const {
-  const double share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
-  double watts = mean_power(cost(), result.metrics).value * share;
-  watts += spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
+/// Of the spare replicas, which do nothing.
+Watts PlannedDeployment::spare_power() const {
+  double watts = spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
   if (candidate.disaggregated()) watts += spare * candidate.prefill_gpus() * candidate.prefill().gpu.idle_power.value;
   return {watts};
 }
+Watts PlannedDeployment::power() const {
+  const double share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
+  return {mean_power(cost(), result.metrics).value * share + spare_power().value};
+}
 Watts PlannedDeployment::power_bound() const {
-  const double mean = power().value, share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
-  const double idle_spares = mean - mean_power(cost(), result.metrics).value * share;
-  return {std::min(mean * std::exp(power_spread(*candidate.scenario.deployment).high),
-                   cost().board_power.value * share + idle_spares)};
+  const double share = static_cast<double>(replicas) / std::max(tested.replicas, 1);
+  const FleetCost of = cost();
+  const double most =
+      mean_power(of, result.metrics).value * std::exp(power_spread(*candidate.scenario.deployment).high);
+  return {std::min(most, of.board_power.value) * share + spare_power().value};
 }
 double PlannedDeployment::tokens_per_s_per_gpu() const { return output_tokens_per_s() / gpus(); }
 double PlannedDeployment::tokens_per_s_per_user() const {

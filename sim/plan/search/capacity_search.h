@@ -36,8 +36,9 @@ struct PlannedDeployment {
   double tested_load() const { return load * tested.replicas / std::max(replicas, 1); }
   int gpus() const { return candidate.gpus(paid()); }
   double usd_per_hour() const { return candidate.usd_per_hour(paid()); }
-  Watts power() const;                   ///< mean of all GPUs; spares idle
-  Watts power_bound() const;             ///< upper end of its 90 % interval
+  Watts power() const;        ///< mean of all GPUs; spares idle
+  Watts power_bound() const;  ///< upper end of its 90 % interval, at most what the boards may draw
+  Watts spare_power() const;
   FleetCost cost() const;                ///< of what was tested, without spares
   double output_tokens_per_s() const;    ///< of the fleet
   double tokens_per_s_per_gpu() const;   ///< output, over all GPUs paid for
