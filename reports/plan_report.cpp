@@ -146,6 +146,30 @@ Json advice_json(const PlanResult& r) {
   return out;
 }
 
+Json growth_json(const PlanAnswer& a) {
+  Json out = Json::array();
+  for (const GrowthPath& path : a.growth) {
+    const Candidate& c = a.result.ranked[path.row].candidate;
+    Json stages = Json::array();
+    for (const GrowthStage& s : path.stages)
+      stages.push_back({{"month", s.month},
+                        {"load", s.load},
+                        {"replicas", s.fleet.replicas},
+                        {"prefill_replicas", s.fleet.prefill_replicas},
+                        {"spare_replicas", s.spare},
+                        {"gpus", s.gpus},
+                        {"usd_per_hour", s.usd_per_hour},
+                        {"probability", s.probability ? Json(*s.probability) : Json()}});
+    out.push_back({{"gpu", c.gpu},
+                   {"layout", layout_of(c)},
+                   {"precision", c.precision},
+                   {"usd", path.usd},
+                   {"outgrown_in_month", path.outgrown ? Json(*path.outgrown) : Json()},
+                   {"stages", std::move(stages)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 Json plan_json(const PlanAnswer& a) {
@@ -186,6 +210,7 @@ Json plan_json(const PlanAnswer& a) {
     out["nearest"] = deployment_entry(*r.nearest, a);
   }
   if (a.fleet) out["fleet"] = fleet_plan_json(*a.fleet);
+  if (!a.growth.empty()) out["growth"] = growth_json(a);
   out["pareto"] = frontier_json(r, r.frontier);
   out["pareto_cost"] = frontier_json(r, r.cost_frontier);
   if (const Launch launch = launch_of(a); !launch.command.empty()) out["launch_command"] = launch.command;

@@ -147,6 +147,15 @@ VerdictTable ranking(const PlanAnswer& a) {
   return table;
 }
 
+/// Says it where more GPUs are paid for than the replicas take.
+std::string whole_hosts(const PlannedDeployment& w) {
+  const Fleet paid = w.paid();
+  double gpus = paid_gpus(*w.candidate.scenario.deployment, paid.replicas);
+  if (w.candidate.disaggregated()) gpus += paid_gpus(w.candidate.prefill(), paid.prefill_replicas);
+  if (gpus <= w.gpus()) return "";
+  return fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", gpus);
+}
+
 /// The fleet, and what it costs.
 std::string fleet_text(const PlannedDeployment& w) {
   const Deployment& d = *w.candidate.scenario.deployment;
@@ -154,9 +163,11 @@ std::string fleet_text(const PlannedDeployment& w) {
   const std::string what =
       apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
             : deployment_line(d) + "\n";
-  return what + fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
-                            w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "",
-                            w.gpus(), w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3));
+  return what +
+         fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
+                     w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
+                     w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3)) +
+         whole_hosts(w);
 }
 
 /// Each objective and limit, and how far it is met.
@@ -259,6 +270,41 @@ VerdictTable frontier(const PlanResult& r) {
   return table;
 }
 
+/// When the next GPUs must be ordered, in words.
+std::string order_by(int month, int lead_months) {
+  if (month == 0 || month < lead_months) return "now";
+  return fmt::format("month {}", month - lead_months);
+}
+
+/// The fleet month by month, of the row that is cheapest to the end; then what the others come to.
+void add_growth(const PlanAnswer& a, ResultVerdict& out) {
+  const GrowthSpec& growth = *a.plan.growth;
+  const GrowthPath& best = a.growth.front();
+  VerdictTable table{.columns = {"month", unit_of(a.result.kind), "fleet", "GPUs", "USD/h", "P", "order by"},
+                     .rows = {}};
+  for (const GrowthStage& s : best.stages) {
+    PlannedDeployment p = a.result.ranked[best.row];
+    p.replicas = s.fleet.replicas, p.prefill_replicas = s.fleet.prefill_replicas, p.spare = s.spare;
+    table.rows.push_back({std::to_string(s.month), significant(s.load, 3), fleet_layout(p), std::to_string(s.gpus),
+                          significant(s.usd_per_hour, 3),
+                          s.probability ? fmt::format("{:.0f} %", 100 * *s.probability) : std::string("-"),
+                          order_by(s.month, growth.lead_months)});
+  }
+  std::string lines;
+  for (const GrowthPath& path : a.growth) {
+    const PlannedDeployment& p = a.result.ranked[path.row];
+    lines += fmt::format(
+        "{} {}, {}: {} USD{}\n", p.candidate.gpu, layout_of(p.candidate), p.candidate.precision,
+        significant(path.usd, 4),
+        path.outgrown ? fmt::format(" up to month {}, when the load outgrows what the search allows", *path.outgrown)
+                      : fmt::format(" over {} months", growth.months));
+  }
+  out.add(fmt::format("the load grows {:g} % a month: the fleet of {} {}", 100 * growth.per_month,
+                      a.result.ranked[best.row].candidate.gpu, layout_of(a.result.ranked[best.row].candidate)),
+          std::move(table));
+  out.add(a.growth.size() > 1 ? "what each of the best rows costs" : "what it costs", lines);
+}
+
 /// What would help, one line each.
 std::string advice_text(const PlanResult& r) {
   const Advice& advice = r.advice;
@@ -320,6 +366,7 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
     out.add(of, winner_text(a));
     out.add("", ranking(a));
   }
+  if (!a.growth.empty()) add_growth(a, out);
   if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier(r));
   out.add("", search_text(r));
   if (const Launch launch = launch_of(a); !launch.command.empty()) {

@@ -9,6 +9,7 @@
 
 #include "sim/plan/prices.h"
 #include "sim/plan/search/plan_spec.h"
+#include "sim/plan/search/spares.h"
 #include "sim/plan/support.h"
 
 namespace roofcast {
@@ -107,6 +108,7 @@ class Reader {
     for (const auto& [gpu, count] : plan_.available) {
       if (gpu == c.gpu) c.most_of_kind = std::min(c.most_of_kind, count);
     }
+    take_failures(plan_, c);
     sort_in(std::move(c));
   }
 
@@ -141,7 +143,7 @@ class Reader {
     if (plan_.disaggregated && plan_.decode.allows(d))
       add_worker(decode_, positions(plan_.space, c.point, kNoDecodeKey), c,
                  [](const EngineSpec& e) { return e.max_num_batched_tokens; });
-    if (c.most_replicas(plan_.spare_replicas) < 1) {
+    if (most_replicas(plan_, c) < 1) {
       ++out_.unsplittable;
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));

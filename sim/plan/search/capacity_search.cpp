@@ -12,6 +12,7 @@
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
 #include "sim/plan/search/risk.h"
+#include "sim/plan/search/spares.h"
 #include "sim/plan/system_spread.h"
 
 namespace roofcast {
@@ -42,7 +43,7 @@ double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& b
   double replicas = 1;
   if (load_kind(w) == LoadKind::kRate)
     replicas = std::max(1.0, std::ceil(offered_load(w) / bounds.requests_per_s - 1e-9));
-  const double gpus = c.gpus() * (replicas + plan.spare_replicas);
+  const double gpus = c.gpus() * (replicas + spares_of(plan, c, static_cast<int>(replicas)));
   if (plan.goal == PlanGoal::kCost && load_kind(w) == LoadKind::kWhole) {
     return c.gpus() * c.scenario.deployment->gpu.price.value / 3600.0 * static_cast<double>(w.requests) /
            bounds.requests_per_s;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/plan/search/spares.h"
+
 namespace roofcast {
 namespace {
 
@@ -10,7 +12,7 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
                              double held, LoadResult result) {
   return {.candidate = c,
           .replicas = replicas,
-          .spare = plan.spare_replicas,
+          .spare = spares_of(plan, c, replicas),
           .tested = {.replicas = tested},
           .load = load,
           .held = held,
@@ -33,7 +35,7 @@ class Evaluator {
         bounds_(bounds),
         pricers_(pricers),
         load_(offered_load(*c.scenario.workload)),
-        most_(c.most_replicas(plan.spare_replicas)),
+        most_(most_replicas(plan, c)),
         seed_(c.scenario.serving.seed) {}
 
   Evaluation run() {
@@ -186,7 +188,7 @@ namespace {
 
 /// One more (of many replicas a step) of the role that an objective is missed for: prefill for TTFT, decode for the
 /// rest; false when there are no more GPUs.
-bool add_worker(PlannedDeployment& p) {
+bool add_worker(PlannedDeployment& p, const PlanSpec& plan) {
   Fleet more = p.fleet();
   const auto missed = [&](LatencyMetric metric) {
     return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),
@@ -195,7 +197,9 @@ bool add_worker(PlannedDeployment& p) {
   const bool decode = !p.candidate.disaggregated() || missed(LatencyMetric::kTpot) || missed(LatencyMetric::kItl);
   const bool part = !p.candidate.disaggregated() && p.tested.replicas < p.replicas;
   (decode ? more.replicas : more.prefill_replicas) += part ? step_of(p.replicas) : 1;
-  if (!p.candidate.affords(more, p.spare)) return false;
+  const int spare = spares_of(plan, p.candidate, more.replicas);
+  if (!p.candidate.affords(more, spare)) return false;
+  p.spare = spare;
   p.replicas = more.replicas, p.prefill_replicas = more.prefill_replicas;
   if (!part) p.tested = more;
   return true;
@@ -221,7 +225,7 @@ bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
       p.load *= 0.96, p.held *= 0.96;
       if (kind == LoadKind::kUsers) p.load = std::floor(p.load), p.held = std::floor(p.held);
       if (p.load < p.replicas && kind == LoadKind::kUsers) return false;
-    } else if (!add_worker(p)) {
+    } else if (!add_worker(p, plan)) {
       return false;
     }
   }

@@ -27,6 +27,7 @@ PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, Pla
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
   answer.sensitivities = sensitivities(answer.result.ranked.front());
+  answer.growth = growth_paths(answer.plan, answer.result);
   if (diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
   return answer;
 }

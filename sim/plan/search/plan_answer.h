@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sim/plan/search/fleet_plan.h"
+#include "sim/plan/search/growth.h"
 #include "sim/plan/search/sensitivity.h"
 
 namespace roofcast {
@@ -13,6 +14,7 @@ struct PlanAnswer {
   PlanResult result;
   Sensitivities sensitivities{};                  ///< of the winner
   std::optional<FleetPlan> fleet = std::nullopt;  ///< for a load that changes over the day; the rest is for its peak
+  std::vector<GrowthPath> growth{};               ///< of the best rows, the cheapest first, where the load grows
 };
 
 /// How much of the answer is wanted.

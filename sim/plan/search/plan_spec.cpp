@@ -157,6 +157,19 @@ void read_only(PlanSpec& plan, std::optional<ConfigReader> in) {
   in->finish();
 }
 
+std::optional<GrowthSpec> read_growth(const PlanSpec& plan, ConfigReader& in) {
+  std::optional<ConfigReader> growth = in.optional_child("growth");
+  if (!growth) return std::nullopt;
+  if (plan.goal == PlanGoal::kThroughput)
+    in.fail("growth", "'growth' is of a load that is offered; 'goal: throughput' seeks the highest load");
+  GrowthSpec out;
+  out.per_month = growth->number("per_month", Range{0.0001, 10.0});
+  out.months = static_cast<int>(growth->integer("months", 24, {1, 120}));
+  out.lead_months = static_cast<int>(growth->integer("lead_months", 0, {0, 60}));
+  growth->finish();
+  return out;
+}
+
 /// The scenario without `search`, with an engine that limits can be laid over.
 ConfigTree scenario_of(const ConfigTree& tree) {
   auto scenario = std::make_shared<ConfigNode>(*tree);
@@ -234,11 +247,19 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   read_disaggregation(plan, in);
   plan.goal = static_cast<PlanGoal>(in.choice("goal", kGoals, all_at_once(tree) ? 2 : 0));
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
+  plan.availability = in.number("availability", 0.0, {0.0, 0.999999});
+  if (plan.availability > 0 && in.has("spare_replicas"))
+    in.fail("availability", "'availability' finds the spare replicas itself; leave out 'spare_replicas'");
+  if (plan.availability > 0 && plan.disaggregated)
+    in.fail("availability",
+            "'availability' is of replicas that all do the same; 'modes: [disaggregated]' takes "
+            "'spare_replicas'");
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
   plan.confidence = in.number("confidence", 0.9, {0.0, 0.99});
   plan.load_uncertainty = in.number("load_uncertainty", 0.0, {0.0, 1.0});
   plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
+  plan.growth = read_growth(plan, in);
   plan.slice = in.time("slice", Seconds(0));
   if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");
   plan.grams_co2_per_kwh = in.number("carbon_intensity", 0.0, kAtLeastZero);

@@ -25,6 +25,12 @@ struct RoleSpace {
   bool allows_count(int count) const;
 };
 
+/// A load that grows by the same share every month, and how long ahead GPUs must be ordered.
+struct GrowthSpec {
+  double per_month = 0;  ///< share: 0.05
+  int months = 24, lead_months = 0;
+};
+
 struct PlanSpec {
   SweepSpec space;                                ///< candidates: every point of it
   bool aggregated = true, disaggregated = false;  ///< modes
@@ -42,6 +48,8 @@ struct PlanSpec {
   double confidence = 0.9;               ///< probability that all objectives are met; 0: not judged
   double load_uncertainty = 0;           ///< of the load offered, relative standard deviation
   double goodput = 0;                    ///< share of requests within all limits; 0: limits singly
+  double availability = 0;               ///< share of the time that all needed replicas are up; 0: spare_replicas
+  std::optional<GrowthSpec> growth;      ///< of the load; none: it stays
   Seconds slice{};                       ///< of a trace's day; 0: as suits its length
   double grams_co2_per_kwh = 0;          ///< of the grid; 0: carbon is not reported
   double power_usage_effectiveness = 1;  ///< facility over GPUs' power, for the carbon
@@ -63,8 +71,11 @@ struct PlanSpec {
 ///     max_cost: 50 USD/h    max_power: 20 kW    (limits of the fleet; none by default)
 ///     goodput: 0.95                             of the requests within all limits at once, not each limit's percentile
 ///     slice: 1 h                                of the day of a trace: replicas by hour
-///     confidence: 0.9                           probability that all objectives are met; 0: the forecast taken for
-///     true load_uncertainty: 0.1                     of the load, as a relative standard deviation; 0 by default
+///     confidence: 0.9                           probability that all objectives are met; 0: not judged
+///     load_uncertainty: 0.1                     of the load, as a relative standard deviation; 0 by default
+///     availability: 0.999                       of all needed replicas at once, in place of spare_replicas; with the
+///                                               scenario's failures: {mtbf, repair}
+///     growth: {per_month: 0.05, months: 24, lead_months: 3}      the fleet month by month
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);
 
@@ -81,9 +92,10 @@ struct Candidate {
   std::uint64_t point = 0;  ///< of the space
   Scenario scenario;
   std::string gpu, precision;
-  int most_gpus = 0;                                                   ///< of the fleet
-  int most_of_kind = 0;                                                ///< of its GPU
-  int most_prefill_gpus = 0;                                           ///< of that of the prefill workers
+  int most_gpus = 0;          ///< of the fleet
+  int most_of_kind = 0;       ///< of its GPU
+  int most_prefill_gpus = 0;  ///< of that of the prefill workers
+  double up = 1;              ///< share of the time that a replica is up, where the search's `availability` asks
   double most_usd_per_hour = std::numeric_limits<double>::infinity();  ///< of the fleet
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }

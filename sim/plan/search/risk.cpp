@@ -7,6 +7,7 @@
 
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/fleet_size.h"
+#include "sim/plan/search/spares.h"
 
 namespace roofcast {
 namespace {
@@ -51,6 +52,7 @@ class Sizer {
           p.candidate.disaggregated() ? 1 : std::max(1, nominal_.replicas / 64);
     }
     if (whole) p.tested = p.fleet();
+    p.spare = spares_of(plan_, p.candidate, p.replicas);
     return p;
   }
   bool possible(int step) const {
@@ -153,23 +155,6 @@ bool has_limits(const PlannedDeployment& p) {
   return kind != LoadKind::kWhole && (!s.objectives.empty() || s.goodput > 0 || kind == LoadKind::kRate);
 }
 
-/// Gives a row what it needs; false where it cannot be had.
-bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws, PricerPool& pricers) {
-  const PlannedDeployment nominal = p;
-  Sizer sizer(nominal, plan, draws, pricers);
-  const int step = sizer.fewest_checked(plan.confidence, first_guess(nominal, plan));
-  if (step < 0) {
-    p.probability = sizer.probability(0);
-    return false;
-  }
-  if (step > 0) {
-    p = sizer.at(step);
-    forecast(p, pricers);
-  }
-  p.probability = sizer.probability(step);
-  return within_power(p, plan);
-}
-
 }  // namespace
 
 bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& p, PricerPool& pricers) {
@@ -190,12 +175,33 @@ double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const st
   return held / static_cast<double>(draws.size());
 }
 
+std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned) {
+  const Deployment& d = *planned.candidate.scenario.deployment;
+  if (plan.confidence <= 0 || d.fidelity == Fidelity::kIdeal || !has_limits(planned)) return {};
+  return truth_draws(kDraws, planned.candidate.scenario.serving.seed);
+}
+
+bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws, PricerPool& pricers) {
+  const PlannedDeployment nominal = p;
+  Sizer sizer(nominal, plan, draws, pricers);
+  const int step = sizer.fewest_checked(plan.confidence, first_guess(nominal, plan));
+  if (step < 0) {
+    p.probability = sizer.probability(0);
+    return false;
+  }
+  if (step > 0) {
+    p = sizer.at(step);
+    forecast(p, pricers);
+  }
+  p.probability = sizer.probability(step);
+  return within_power(p, plan);
+}
+
 void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
   std::vector<PlannedDeployment>& ranked = out.ranked;
-  if (ranked.empty() || !has_limits(ranked.front()) ||
-      ranked.front().candidate.scenario.deployment->fidelity == Fidelity::kIdeal)
-    return;
-  const std::vector<TruthDraw> draws = truth_draws(kDraws, ranked.front().candidate.scenario.serving.seed);
+  if (ranked.empty()) return;
+  const std::vector<TruthDraw> draws = draws_of(plan, ranked.front());
+  if (draws.empty()) return;
   out.draws = static_cast<int>(draws.size());
   std::map<std::uint64_t, PlannedDeployment> nominal;
   for (const PlannedDeployment& p : ranked) nominal.emplace(p.candidate.index, p);

@@ -16,6 +16,14 @@ bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployme
 double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
                       PricerPool& pricers);
 
+/// The draws that every candidate of the plan is judged in; none where its confidence is 0.
+std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned);
+
+/// Gives a deployment the replicas (or takes the load from it) with which it holds with plan.confidence, and sets its
+/// probability and forecast; false where that cannot be had.
+bool make_sure(PlannedDeployment& planned, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
+               PricerPool& pricers);
+
 /// Gives the best deployments what they need to hold with plan.confidence, best first, and ranks anew: replicas, or
 /// less load where as much as holds is sought. Draws are put in the order of the harm they do, which a simulation of
 /// some of them turns into a probability: a fleet holds with the confidence of the worst draw that it holds in. Rows

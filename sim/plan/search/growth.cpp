@@ -1,0 +1,86 @@
+#include "sim/plan/search/growth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/plan/parallel.h"
+#include "sim/plan/search/fleet_size.h"
+#include "sim/plan/search/risk.h"
+#include "sim/plan/search/spares.h"
+
+namespace roofcast {
+namespace {
+
+constexpr std::size_t kConsidered = 3;  // rows: what is a little dearer now may be cheaper later
+constexpr double kHoursPerMonth = 8766.0 / 12;
+
+GrowthStage stage_of(const PlannedDeployment& p, int month) {
+  return {.month = month,
+          .load = p.load,
+          .fleet = p.fleet(),
+          .spare = p.spare,
+          .gpus = p.gpus(),
+          .usd_per_hour = p.usd_per_hour(),
+          .probability = p.probability};
+}
+
+/// Under the forecast alone: another seed, four times the requests, and workers added until they hold.
+bool grow_by_forecast(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  for (Fleet before{}; p.replicas != before.replicas || p.prefill_replicas != before.prefill_replicas;) {
+    before = p.fleet();
+    if (confirm(p, plan, pricers)) return true;
+  }
+  return false;
+}
+
+class Grower {
+ public:
+  Grower(const PlanSpec& plan, const GrowthSpec& growth, const std::vector<TruthDraw>& draws)
+      : plan_(plan), growth_(growth), draws_(draws) {}
+
+  GrowthPath path_of(const PlannedDeployment& row, std::size_t index) const {
+    GrowthPath out{.row = index, .stages = {stage_of(row, 0)}, .outgrown = std::nullopt, .usd = 0};
+    PricerPool pricers;
+    PlannedDeployment p = row;
+    for (int month = 0; month < growth_.months; ++month) {
+      if (month > 0 && !carries(p, row.load * std::pow(1 + growth_.per_month, month), pricers)) {
+        out.outgrown = month;
+        break;
+      }
+      if (p.gpus() != out.stages.back().gpus) out.stages.push_back(stage_of(p, month));
+      out.usd += out.stages.back().usd_per_hour * kHoursPerMonth;
+    }
+    return out;
+  }
+
+ private:
+  bool carries(PlannedDeployment& p, double load, PricerPool& pricers) const {
+    p.load = load_kind(*p.candidate.scenario.workload) == LoadKind::kUsers ? std::ceil(load) : load;
+    return draws_.empty() ? grow_by_forecast(p, plan_, pricers) : make_sure(p, plan_, draws_, pricers);
+  }
+
+  const PlanSpec& plan_;
+  const GrowthSpec& growth_;
+  const std::vector<TruthDraw>& draws_;
+};
+
+bool cheaper(const GrowthPath& a, const GrowthPath& b) {
+  if (a.outgrown || b.outgrown) return a.outgrown && b.outgrown ? *a.outgrown > *b.outgrown : !a.outgrown;
+  return a.usd < b.usd;
+}
+
+}  // namespace
+
+std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result) {
+  if (!plan.growth || result.ranked.empty()) return {};
+  if (result.kind == LoadKind::kWhole)
+    throw ConfigError(plan.space.scenario->mark, "'growth' is of a rate or of users; a batch job has neither");
+  const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front());
+  const Grower grower(plan, *plan.growth, draws);
+  std::vector<GrowthPath> paths(std::min(kConsidered, result.ranked.size()));
+  parallel_for_each_index(paths.size(), [&](std::size_t i) { paths[i] = grower.path_of(result.ranked[i], i); });
+  std::stable_sort(paths.begin(), paths.end(), cheaper);
+  return paths;
+}
+
+}  // namespace roofcast
