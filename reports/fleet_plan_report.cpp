@@ -117,8 +117,11 @@ Json fleet_plan_json(const FleetPlan& plan) {
 
 void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   std::string out =
-      fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}\n", clock(plan.length), plan.deployment,
-                  significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()));
+      fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}{}\n", clock(plan.length), plan.deployment,
+                  significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()),
+                  plan.confidence > 0 ? fmt::format("\n  each {} holds with probability {:.0f} % or more",
+                                                    plan.recorded ? "slice" : "hour", 100 * plan.confidence)
+                                      : std::string());
   const AutoscalingSpec& a = plan.scaling;
   const char* all_day = !plan.recorded    ? "the busiest hour's replicas all day"
                         : plan.of_busiest ? "the busiest slice's replicas all the time"

@@ -146,6 +146,19 @@ Json advice_json(const PlanResult& r) {
   return out;
 }
 
+Json owned_json(const OwnedShare& owned) {
+  const PlannedDeployment& p = owned.planned;
+  return {{"gpu", p.candidate.gpu},
+          {"layout", layout_of(p.candidate)},
+          {"precision", p.candidate.precision},
+          {"replicas", p.replicas},
+          {"gpus", p.gpus()},
+          {"load", p.load},
+          {"offered_load", owned.offered},
+          {"probability", p.probability ? Json(*p.probability) : Json()},
+          {"usd_per_hour", p.usd_per_hour()}};
+}
+
 Json growth_json(const PlanAnswer& a) {
   Json out = Json::array();
   for (const GrowthPath& path : a.growth) {
@@ -210,6 +223,7 @@ Json plan_json(const PlanAnswer& a) {
     out["nearest"] = deployment_entry(*r.nearest, a);
   }
   if (a.fleet) out["fleet"] = fleet_plan_json(*a.fleet);
+  if (a.owned) out["owned"] = owned_json(*a.owned);
   if (!a.growth.empty()) out["growth"] = growth_json(a);
   out["pareto"] = frontier_json(r, r.frontier);
   out["pareto_cost"] = frontier_json(r, r.cost_frontier);

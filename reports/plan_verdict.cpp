@@ -13,6 +13,7 @@
 #include "reports/provenance.h"
 #include "reports/table.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/search/spares.h"
 #include "sim/plan/serving_intervals.h"
 #include "sim/plan/system_spread.h"
 
@@ -47,6 +48,17 @@ std::string fleet_layout(const PlannedDeployment& p) {
   if (!c.disaggregated()) return with_speculation(c, decode);
   return with_speculation(
       c, count_of(p.prefill_replicas, p.spare) + " x " + layout_of(c.prefill().sharding) + " > " + decode);
+}
+
+/// More than the replicas take where instances are rented whole.
+double paid_gpus_of(const PlannedDeployment& p) {
+  const Fleet paid = p.paid();
+  const double gpus = paid_gpus(*p.candidate.scenario.deployment, paid.replicas);
+  return p.candidate.disaggregated() ? gpus + paid_gpus(p.candidate.prefill(), paid.prefill_replicas) : gpus;
+}
+
+std::string gpus_text(const PlannedDeployment& p) {
+  return paid_gpus_of(p) > p.gpus() ? fmt::format("{} of {:.0f}", p.gpus(), paid_gpus_of(p)) : std::to_string(p.gpus());
 }
 
 std::string fleet_of(const Candidate& c, const Fleet& fleet) {
@@ -103,7 +115,7 @@ std::vector<Column> columns_of(const PlanAnswer& a) {
     return *p.candidate.scenario.deployment;
   };
   std::vector<Column> columns{{0, "GPU", [](const auto& p) { return p.candidate.gpu; }},
-                              {0, "GPUs", [](const auto& p) { return std::to_string(p.gpus()); }},
+                              {0, "GPUs", [](const auto& p) { return gpus_text(p); }},
                               {1, "engine", [=](const auto& p) { return engine_name(deployment(p).engine); }},
                               {0, "fleet", [](const auto& p) { return fleet_layout(p); }},
                               {0, "formats", [](const auto& p) { return p.candidate.precision; }}};
@@ -147,15 +159,6 @@ VerdictTable ranking(const PlanAnswer& a) {
   return table;
 }
 
-/// Says it where more GPUs are paid for than the replicas take.
-std::string whole_hosts(const PlannedDeployment& w) {
-  const Fleet paid = w.paid();
-  double gpus = paid_gpus(*w.candidate.scenario.deployment, paid.replicas);
-  if (w.candidate.disaggregated()) gpus += paid_gpus(w.candidate.prefill(), paid.prefill_replicas);
-  if (gpus <= w.gpus()) return "";
-  return fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", gpus);
-}
-
 /// The fleet, and what it costs.
 std::string fleet_text(const PlannedDeployment& w) {
   const Deployment& d = *w.candidate.scenario.deployment;
@@ -167,7 +170,9 @@ std::string fleet_text(const PlannedDeployment& w) {
          fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
                      w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
                      w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3)) +
-         whole_hosts(w);
+         (paid_gpus_of(w) > w.gpus()
+              ? fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w))
+              : "");
 }
 
 /// Each objective and limit, and how far it is met.
@@ -246,10 +251,19 @@ std::string reserve_text(const PlanAnswer& a) {
   return out;
 }
 
+/// How often as many replicas are up as carry the load.
+std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) {
+  if (plan.availability <= 0) return "";
+  return fmt::format("  {} or more replicas are up {:.4g} % of the time, asked {:.6g} %; one is up {:.4g} %\n",
+                     w.replicas, 100 * fleet_availability(w.replicas, w.spare, w.candidate.up), 100 * plan.availability,
+                     100 * w.candidate.up);
+}
+
 std::string winner_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
-  std::string out = fleet_text(w) + fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) +
-                    probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
+  std::string out = fleet_text(w) + availability_text(w, a.plan) +
+                    fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) + probability_text(a) +
+                    verdicts_text(w, a.plan) + reserve_text(a) +
                     fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;
@@ -274,6 +288,21 @@ VerdictTable frontier(const PlanResult& r) {
 std::string order_by(int month, int lead_months) {
   if (month == 0 || month < lead_months) return "now";
   return fmt::format("month {}", month - lead_months);
+}
+
+/// What the GPUs at hand carry, before what is to be bought for the rest.
+std::string owned_text(const PlanAnswer& a) {
+  const PlannedDeployment& p = a.owned->planned;
+  std::string out =
+      fmt::format("{} GPUs at hand carry {} of {} {}{}: {} x {} {}, {}, {} USD/h\n", p.gpus(), significant(p.load, 3),
+                  significant(a.owned->offered, 3), unit_of(a.result.kind),
+                  p.probability ? fmt::format(" with probability {:.0f} %", 100 * *p.probability) : "", p.replicas,
+                  p.candidate.gpu, layout_of(p.candidate), p.candidate.precision, significant(p.usd_per_hour(), 3));
+  if (a.result.ranked.empty()) return out;
+  return out + fmt::format(
+                   "with the fleet below, {} USD/h in all; the router gives each replica a share by what it "
+                   "holds\n",
+                   significant(p.usd_per_hour() + a.result.ranked.front().usd_per_hour(), 3));
 }
 
 /// The fleet month by month, of the row that is cheapest to the end; then what the others come to.
@@ -358,6 +387,7 @@ Launch launch_of(const PlanAnswer& a) {
 ResultVerdict plan_verdict(const PlanAnswer& a) {
   const PlanResult& r = a.result;
   ResultVerdict out;
+  if (a.owned) out.add("", owned_text(a));
   if (a.fleet) add_fleet_verdict(*a.fleet, out);
   const char* of = !a.fleet ? "" : a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:" : "for the peak:";
   if (r.ranked.empty()) {

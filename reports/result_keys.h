@@ -162,6 +162,8 @@ inline constexpr auto kSearch = keys("unsplittable", "too_large", "unsupported",
                                      "ruled_out_by_bounds", "simulations");
 inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
 inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");
+inline constexpr auto kOwned =
+    keys("gpu", "layout", "precision", "replicas", "gpus", "load", "offered_load", "probability", "usd_per_hour");
 inline constexpr auto kGrowthPath = keys("gpu", "layout", "precision", "usd", "outgrown_in_month", "stages");
 inline constexpr auto kGrowthStage =
     keys("month", "load", "replicas", "prefill_replicas", "spare_replicas", "gpus", "usd_per_hour", "probability");
@@ -186,6 +188,7 @@ inline constexpr std::array kPlanGroups{
     KeyGroup{"sensitivities[].", kSensitivity, Presence::kTogether},
     KeyGroup{"fleet.", kFleetCost, Presence::kTogether},
     KeyGroup{"fleet.hours[].", kFleetHour, Presence::kTogether},
+    KeyGroup{"owned.", kOwned, Presence::kTogether},
     KeyGroup{"growth[].", kGrowthPath, Presence::kTogether},
     KeyGroup{"growth[].stages[].", kGrowthStage, Presence::kTogether},
     KeyGroup{"advice.", kAdvice, Presence::kSometimes}};

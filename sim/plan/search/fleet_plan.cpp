@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/plan/parallel.h"
+#include "sim/plan/search/risk.h"
 
 namespace roofcast {
 namespace {
@@ -77,11 +78,13 @@ WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std:
   return w;
 }
 
-/// Fewest replicas that hold a slice, from a guess: under the search's seed and, as its winner, under another one.
+/// Fewest replicas that hold a slice, from a guess: under the search's seed and, as its winner, under another one; and
+/// in a truth as hard as the plan's confidence asks.
 class Holder {
  public:
-  Holder(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers)
-      : planned_(p), plan_(plan), pricers_(pricers) {
+  Holder(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
+         PricerPool& pricers)
+      : planned_(p), plan_(plan), truth_(truth), pricers_(pricers) {
     if (plan.recorded) {
       held_ = plan.highest / p.replicas;
     } else {
@@ -103,11 +106,24 @@ class Holder {
 
  private:
   bool holds(const FleetSlice& slice, int replicas) {
-    const std::uint64_t seed = planned_.candidate.scenario.serving.seed;
-    if (!plan_.recorded)
-      return met(planned_.candidate.scenario, slice.rate, replicas, seed, 1) &&
-             met(planned_.candidate.scenario, slice.rate, replicas, seed + 1, 4);
+    return holds_by_forecast(slice, replicas) && (!truth_ || holds_in_truth(slice, replicas));
+  }
+  bool holds_by_forecast(const FleetSlice& slice, int replicas) {
+    const Scenario& s = planned_.candidate.scenario;
+    const std::uint64_t seed = s.serving.seed;
+    if (!plan_.recorded) return met(s, slice.rate, replicas, seed, 1) && met(s, slice.rate, replicas, seed + 1, 4);
     return plays(slice, replicas, seed) && (plan_.day.clients.empty() || plays(slice, replicas, seed + 1));
+  }
+  bool holds_in_truth(const FleetSlice& slice, int replicas) {
+    Scenario s = truth_->scenario();
+    const std::uint64_t seed = s.serving.seed + (plan_.recorded ? 0 : 1);
+    if (plan_.recorded) s.workload = played_alone(plan_, slice, seed);
+    const LoadTest test{.load = (plan_.recorded ? 1 : slice.rate) * truth_->load_factor(),
+                        .fleet = {.replicas = replicas},
+                        .seed = seed,
+                        .more_requests = 1,
+                        .pricer = truth_->pricers(pricers_)};
+    return test_load(s, test, pricers_).held(s);
   }
   bool plays(const FleetSlice& slice, int replicas, std::uint64_t seed) {
     Scenario s = planned_.candidate.scenario;
@@ -121,12 +137,14 @@ class Holder {
 
   const PlannedDeployment& planned_;
   const DiurnalPlan& plan_;
+  const std::optional<HardTruth>& truth_;
   PricerPool& pricers_;
   double held_;
 };
 
-void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
-  Holder holder(p, plan, pricers);
+void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
+                     PricerPool& pricers, FleetPlan& out) {
+  Holder holder(p, plan, truth, pricers);
   std::map<double, int> known;  // slices of a profile with the same rate are the same
   for (FleetSlice& s : out.slices) {
     const auto [at, fresh] = known.try_emplace(s.rate, 0);
@@ -146,6 +164,20 @@ FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
   }
   const double hours = seconds / 3600 + spare_hours;
   return {hours, hours * plan.usd_a_replica_hour};
+}
+
+/// Whether the autoscaled day meets its objectives in a hard truth, where it is judged.
+bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
+               PricerPool& pricers, const FleetPlan& out) {
+  if (!truth) return true;
+  Scenario s = truth->scenario();
+  ServingOptions options = s.serving;
+  options.replicas = std::max(out.slices.front().needed, out.scaling.min);
+  options.fleet.autoscaling = out.scaling;
+  options.pricer = truth->pricers(pricers);
+  WorkloadSpec day = plan.day;
+  quicken(day, truth->load_factor());
+  return judge(s, simulate(p.candidate.scenario.deployment, day, options)).within;
 }
 
 /// The day under the autoscaler.
@@ -173,10 +205,13 @@ double in_flight(const PlannedDeployment& p, const DiurnalPlan& plan) {
 }
 
 /// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
-void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
+               PricerPool& pricers, FleetPlan& out) {
   if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
     out.scaling = *own;
-    return play_day(p, plan, pricers, out);
+    play_day(p, plan, pricers, out);
+    out.met = out.met && day_holds(p, plan, truth, pricers, out);
+    return;
   }
   int fewest = p.replicas;
   for (const FleetSlice& s : out.slices) fewest = std::min(fewest, s.needed);
@@ -186,6 +221,7 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& 
                    .policy = ScalingPolicy::kConcurrency,
                    .target = std::max(1.0, std::floor(share * in_flight(p, plan)))};
     play_day(p, plan, pricers, out);
+    out.met = out.met && day_holds(p, plan, truth, pricers, out);
     if (out.met) return;
   }
 }
@@ -199,7 +235,7 @@ std::string words_of(const Candidate& c) {
   return out + "), " + c.precision;
 }
 
-FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
+FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const DiurnalPlan& plan) {
   const Deployment& d = *p.candidate.scenario.deployment;
   FleetPlan out;
   out.candidate = p.candidate.index;
@@ -212,7 +248,9 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   out.of_busiest = plan.of_busiest;
   out.slices = plan.slices;
   PricerPool pricers;
-  schedule_slices(p, plan, pricers, out);
+  const std::optional<HardTruth> truth = HardTruth::of(p, asked);
+  out.confidence = truth ? asked.confidence : 0;
+  schedule_slices(p, plan, truth, pricers, out);
   const double hours = out.length.base() / 3600;
   int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
@@ -220,7 +258,7 @@ FleetPlan plan_day(const PlannedDeployment& p, const DiurnalPlan& plan) {
   const double all_day = (most + p.spare) * hours, spare = p.spare * hours;
   out.fixed = {all_day, all_day * out.usd_a_replica_hour};
   out.scheduled = scheduled_day(out, spare);
-  scale_day(p, plan, pricers, out);
+  scale_day(p, plan, truth, pricers, out);
   // From the first hour to the last, whether or not requests come in them.
   out.scaled.replica_hours = spare;
   for (const FleetSlice& s : out.slices) out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
@@ -235,10 +273,10 @@ double FleetPlan::cheapest_usd() const {
   return met ? std::min(by_need, scaled.usd) : by_need;
 }
 
-FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result) {
+FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result) {
   SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
   std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
-  parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], plan); });
+  parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan); });
   return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
     if (a.met != b.met) return a.met;
     return a.met ? a.cheapest_usd() < b.cheapest_usd() : a.worst_ratio < b.worst_ratio;

@@ -56,6 +56,7 @@ struct FleetPlan {
   Seconds cold_start{}, length{};  ///< length of the day
   bool recorded = false;           ///< it is a trace's
   bool of_busiest = false;         ///< ... and the deployments are those of its busiest slice
+  double confidence = 0;           ///< with which each slice and the autoscaled day hold; 0: by the forecast alone
   int static_replicas = 0;         ///< without spares
   std::vector<FleetSlice> slices;
   FleetDay fixed;      ///< as many replicas as the busiest slice, or the whole trace, needs, all day
@@ -75,6 +76,6 @@ struct FleetPlan {
 /// slice, those of the minutes before it to warm up), then the whole day under the
 /// autoscaler, its target turned down until the objectives hold. The one with the cheapest day of those that meet them,
 /// else the one that comes nearest. The plan's own `autoscaling:` settings are used as they are.
-FleetPlan plan_fleet(const DiurnalPlan& plan, const PlanResult& result);
+FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result);
 
 }  // namespace roofcast

@@ -35,15 +35,16 @@ bool grow_by_forecast(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
 
 class Grower {
  public:
-  Grower(const PlanSpec& plan, const GrowthSpec& growth, const std::vector<TruthDraw>& draws)
-      : plan_(plan), growth_(growth), draws_(draws) {}
+  Grower(const PlanSpec& plan, const GrowthSpec& growth, const std::vector<TruthDraw>& draws, double elsewhere)
+      : plan_(plan), growth_(growth), draws_(draws), elsewhere_(elsewhere) {}
 
   GrowthPath path_of(const PlannedDeployment& row, std::size_t index) const {
     GrowthPath out{.row = index, .stages = {stage_of(row, 0)}, .outgrown = std::nullopt, .usd = 0};
     PricerPool pricers;
     PlannedDeployment p = row;
     for (int month = 0; month < growth_.months; ++month) {
-      if (month > 0 && !carries(p, row.load * std::pow(1 + growth_.per_month, month), pricers)) {
+      const double all = (row.load + elsewhere_) * std::pow(1 + growth_.per_month, month);
+      if (month > 0 && !carries(p, all - elsewhere_, pricers)) {
         out.outgrown = month;
         break;
       }
@@ -62,6 +63,7 @@ class Grower {
   const PlanSpec& plan_;
   const GrowthSpec& growth_;
   const std::vector<TruthDraw>& draws_;
+  double elsewhere_;
 };
 
 bool cheaper(const GrowthPath& a, const GrowthPath& b) {
@@ -71,12 +73,12 @@ bool cheaper(const GrowthPath& a, const GrowthPath& b) {
 
 }  // namespace
 
-std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result) {
+std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result, double elsewhere) {
   if (!plan.growth || result.ranked.empty()) return {};
   if (result.kind == LoadKind::kWhole)
     throw ConfigError(plan.space.scenario->mark, "'growth' is of a rate or of users; a batch job has neither");
   const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front());
-  const Grower grower(plan, *plan.growth, draws);
+  const Grower grower(plan, *plan.growth, draws, elsewhere);
   std::vector<GrowthPath> paths(std::min(kConsidered, result.ranked.size()));
   parallel_for_each_index(paths.size(), [&](std::size_t i) { paths[i] = grower.path_of(result.ranked[i], i); });
   std::stable_sort(paths.begin(), paths.end(), cheaper);

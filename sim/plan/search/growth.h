@@ -29,8 +29,8 @@ struct GrowthPath {
 };
 
 /// Of the best rows, in the order of what they cost over all months; those that are outgrown last, the latest first.
-/// The load of month m is the plan's x (1 + per_month)^m. A fleet never shrinks. Empty without `search.growth`.
-/// Throws ConfigError for a batch job, which has no rate that grows.
-std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result);
+/// The load of month m is the plan's x (1 + per_month)^m, of which other GPUs carry `elsewhere`. A fleet never shrinks.
+/// Empty without `search.growth`. Throws ConfigError for a batch job, which has no rate that grows.
+std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result, double elsewhere = 0);
 
 }  // namespace roofcast

@@ -85,14 +85,10 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
   return flight * test.fleet.replicas;
 }
 
-/// More requests of a recorded trace are the same again; a mix of clients can be drawn for longer. A trace is cut on
-/// its scaled clock: the cut moves with the pace, so that the same requests are played at every pace.
+/// More requests of a recorded trace are the same again; a mix of clients can be drawn for longer.
 void set_pace(WorkloadSpec& w, const LoadTest& test) {
-  w.arrivals.rate_scale *= test.load;
-  for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * test.load;
+  quicken(w, test.load);
   if (w.clients.empty()) {
-    w.start = w.start / test.load;
-    if (w.duration) w.duration = *w.duration / test.load;
     if (!w.duration && w.requests == 0)
       w.arrivals.loop *= std::max(1, static_cast<int>(std::lround(test.more_requests)));
     return;
@@ -167,6 +163,15 @@ double offered_load(const WorkloadSpec& w) {
       break;
   }
   return 1;
+}
+
+void quicken(WorkloadSpec& w, double pace) {
+  w.arrivals.rate_scale *= pace;
+  w.arrivals.rate = w.arrivals.rate * pace;
+  for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * pace;
+  if (load_kind(w) != LoadKind::kPace || !w.clients.empty()) return;
+  w.start = w.start / pace;
+  if (w.duration) w.duration = *w.duration / pace;
 }
 
 Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed) {

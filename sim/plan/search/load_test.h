@@ -17,6 +17,10 @@ enum class LoadKind {
 LoadKind load_kind(const WorkloadSpec& workload);
 double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
 
+/// Makes the requests of a rate, a trace or a mix of clients come `pace` times as fast. A trace is cut on its scaled
+/// clock: the cut moves with the pace, so that the same requests are played at every pace.
+void quicken(WorkloadSpec& workload, double pace);
+
 /// The requests of a workload that ends by itself, and when the last of them comes.
 struct Extent {
   std::int64_t requests = 0;

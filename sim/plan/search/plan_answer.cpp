@@ -18,17 +18,20 @@ std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalP
 
 }  // namespace
 
-PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, PlanDetail detail) {
+PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, PlanDetail detail) {
+  const std::optional<OwnedPlan> owned = plan_owned(asked, options);
+  const ConfigTree tree = owned ? owned->rest : asked;
   const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}};
   const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
-  if (diurnal) answer.plan.confidence = 0;  // a day's slices are planned on the forecast
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
+  if (owned && owned->share) answer.owned = owned->share;
+  if (owned && !owned->share) answer.result.notes.push_back("the GPUs at hand carry the whole load");
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
   answer.sensitivities = sensitivities(answer.result.ranked.front());
-  answer.growth = growth_paths(answer.plan, answer.result);
-  if (diurnal) answer.fleet = plan_fleet(*diurnal, answer.result);
+  answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
+  if (diurnal) answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
   return answer;
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/plan/search/fleet_plan.h"
 #include "sim/plan/search/growth.h"
+#include "sim/plan/search/owned.h"
 #include "sim/plan/search/sensitivity.h"
 
 namespace roofcast {
@@ -12,9 +13,10 @@ namespace roofcast {
 struct PlanAnswer {
   PlanSpec plan;
   PlanResult result;
-  Sensitivities sensitivities{};                  ///< of the winner
-  std::optional<FleetPlan> fleet = std::nullopt;  ///< for a load that changes over the day; the rest is for its peak
-  std::vector<GrowthPath> growth{};               ///< of the best rows, the cheapest first, where the load grows
+  Sensitivities sensitivities{};                   ///< of the winner
+  std::optional<FleetPlan> fleet = std::nullopt;   ///< for a load that changes over the day; the rest is for its peak
+  std::optional<OwnedShare> owned = std::nullopt;  ///< GPUs at hand; the rest is for what they leave
+  std::vector<GrowthPath> growth{};                ///< of the best rows, the cheapest first, where the load grows
 };
 
 /// How much of the answer is wanted.

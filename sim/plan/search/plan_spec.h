@@ -75,6 +75,7 @@ struct PlanSpec {
 ///     load_uncertainty: 0.1                     of the load, as a relative standard deviation; 0 by default
 ///     availability: 0.999                       of all needed replicas at once, in place of spare_replicas; with the
 ///                                               scenario's failures: {mtbf, repair}
+///     owned: {gpus: [{name: a100-sxm, available: 8}], tp, precision ...}   GPUs at hand (sim/plan/search/owned.h)
 ///     growth: {per_month: 0.05, months: 24, lead_months: 3}      the fleet month by month
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);

@@ -61,6 +61,8 @@ class Sizer {
     return p.candidate.affords(p.fleet(), p.spare);
   }
 
+  const TruthDraw& draw_of(double confidence) const { return draws_[rank_of(confidence)]; }
+  const Truths& truths() const { return truths_; }
   /// Rank of the worst draw that must hold.
   std::size_t rank_of(double confidence) const {
     const auto needed = static_cast<std::size_t>(std::ceil(confidence * static_cast<double>(draws_.size()) - 1e-9));
@@ -173,6 +175,14 @@ double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const st
   std::atomic<int> held = 0;
   parallel_for_each_index(draws.size(), [&](std::size_t i) { held += holds_in(draws[i], truths, p, pricers) ? 1 : 0; });
   return held / static_cast<double>(draws.size());
+}
+
+std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {
+  const std::vector<TruthDraw> draws = draws_of(plan, planned);
+  if (draws.empty()) return std::nullopt;
+  PricerPool unused;
+  const Sizer sizer(planned, plan, draws, unused);
+  return HardTruth(sizer.truths(), sizer.draw_of(plan.confidence));
 }
 
 std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned) {

@@ -19,6 +19,21 @@ double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, co
 /// The draws that every candidate of the plan is judged in; none where its confidence is 0.
 std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned);
 
+/// A truth that is worse than `plan.confidence` of all draws are likely to be for the deployment: what holds in it
+/// holds with that confidence. None where the plan is not judged.
+class HardTruth {
+ public:
+  static std::optional<HardTruth> of(const PlannedDeployment& planned, const PlanSpec& plan);
+  Scenario scenario() const { return truths_.scenario_in(draw_); }
+  double load_factor() const { return truths_.load_factor(draw_); }
+  PricerFactory pricers(PricerPool& pool) const { return truths_.pricers_in(draw_, pool.factory()); }
+
+ private:
+  HardTruth(Truths truths, TruthDraw draw) : truths_(std::move(truths)), draw_(std::move(draw)) {}
+  Truths truths_;
+  TruthDraw draw_;
+};
+
 /// Gives a deployment the replicas (or takes the load from it) with which it holds with plan.confidence, and sets its
 /// probability and forecast; false where that cannot be had.
 bool make_sure(PlannedDeployment& planned, const PlanSpec& plan, const std::vector<TruthDraw>& draws,

@@ -28,15 +28,15 @@ struct Planned {
   FleetPlan fleet;
 };
 
-Planned plan_of(const ConfigTree& tree) {
+Planned plan_of(const ConfigTree& tree, double confidence = 0) {
   const auto day = diurnal_plan(tree);
   REQUIRE(day);
   Planned out;
   PlanSpec plan = parse_plan(day->peak);
-  plan.confidence = 0;  // as answer_plan: slices are planned on the forecast
+  plan.confidence = confidence;
   out.result = search_capacity(plan, {});
   REQUIRE_FALSE(out.result.ranked.empty());
-  out.fleet = plan_fleet(*day, out.result);
+  out.fleet = plan_fleet(plan, *day, out.result);
   return out;
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("fleet plan: a trace by slices, each played with its own requests") {
   const PlanResult result = search_capacity(plan, {});
   REQUIRE_FALSE(result.ranked.empty());
   CHECK(result.kind == LoadKind::kPace);
-  const FleetPlan fleet = plan_fleet(*day, result);
+  const FleetPlan fleet = plan_fleet(plan, *day, result);
   const int all = result.ranked.front().replicas;
   CHECK(fleet.slices[1].needed == all);
   CHECK(fleet.slices[0].needed < all);
@@ -178,4 +178,18 @@ TEST_CASE("fleet plan: ranked by the cheapest day, and the autoscaled one counts
   CHECK(plan.cheapest_usd() == 2);
   plan.scheduled.usd = 4;  // cold starts
   CHECK(plan.cheapest_usd() == 3);
+}
+
+TEST_CASE("fleet plan: with confidence the day's slices need as many replicas or more") {
+  const Planned likely = plan_of(plan_tree()), sure = plan_of(plan_tree(), 0.9);
+  CHECK(likely.fleet.confidence == 0);
+  CHECK(sure.fleet.confidence == 0.9);
+  REQUIRE(sure.fleet.slices.size() == likely.fleet.slices.size());
+  int more = 0;
+  for (std::size_t i = 0; i < sure.fleet.slices.size(); ++i) {
+    CHECK(sure.fleet.slices[i].needed >= likely.fleet.slices[i].needed);
+    more += sure.fleet.slices[i].needed - likely.fleet.slices[i].needed;
+  }
+  CHECK(more > 0);
+  CHECK(sure.fleet.fixed.usd >= likely.fleet.fixed.usd);
 }

@@ -10,6 +10,8 @@
 
 #include "base/random.h"
 #include "sim/plan/search/advice.h"
+#include "sim/plan/search/plan_answer.h"
+#include "sim/plan/search/spares.h"
 
 using namespace roofcast;
 
@@ -162,4 +164,86 @@ TEST_CASE("plan: what cannot run and what has no price is left out, and said") {
   CHECK(amd.unpriced == 1);     // nobody lists an MI355X by the hour
   REQUIRE(amd.kept.size() == 1);
   CHECK(amd.kept[0].gpu == "mi300x");
+}
+
+TEST_CASE("spares: as many as the availability needs, by the binomial distribution") {
+  // Two of three up, each 90 % of the time: 0.9^3 + 3 x 0.9^2 x 0.1.
+  CHECK(fleet_availability(2, 1, 0.9) == doctest::Approx(0.729 + 0.243));
+  CHECK(fleet_availability(2, 0, 0.9) == doctest::Approx(0.81));
+  CHECK(fleet_availability(5, 0, 1.0) == 1.0);
+  // 8 GPUs of 2000 h each: a failure every 250 h, back after 30 min and a cold start of 6 min.
+  FleetSpec fleet;
+  fleet.failures = FailureSpec{.mtbf = Seconds(2000 * 3600.0), .repair = Seconds(1800)};
+  fleet.cold_start = Seconds(360);
+  CHECK(replica_availability(fleet, 8) == doctest::Approx(250.0 / 250.6));
+  Candidate c;
+  c.up = 0.9;
+  PlanSpec plan;
+  plan.availability = 0.999;
+  // Of two needed: 1 spare 0.972, 2 spares 0.9963, 3 spares 0.99954.
+  CHECK(spares_of(plan, c, 2) == 3);
+  plan.availability = 0;
+  plan.spare_replicas = 1;
+  CHECK(spares_of(plan, c, 2) == 1);
+}
+
+TEST_CASE("growth: the fleet follows the load, is never smaller, and the bill is of all months") {
+  const auto planned = [](const std::string& search) {
+    return answer_plan(parse_config_text("{model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 20 /s}, "
+                                         "prompt_tokens: 1024, output_tokens: 64}, objectives: {ttft_p99: 2 s, "
+                                         "tpot_p99: 60 ms}, search: {gpus: [h100-sxm], tp: [1], " +
+                                             search + "}}",
+                                         "plan"),
+                       {});
+  };
+  const PlanAnswer a = planned("max_gpus: 16, growth: {per_month: 0.25, months: 10}");
+  REQUIRE(a.growth.size() == 1);
+  const GrowthPath& path = a.growth.front();
+  CHECK_FALSE(path.outgrown);
+  REQUIRE(path.stages.size() >= 2);
+  CHECK(path.stages.front().gpus == a.result.ranked.front().gpus());
+  double usd = 0;
+  for (std::size_t i = 0; i < path.stages.size(); ++i) {
+    const GrowthStage& s = path.stages[i];
+    CHECK(s.load == doctest::Approx(20 * std::pow(1.25, s.month)));
+    CHECK(*s.probability >= 0.9);
+    if (i > 0) CHECK(s.gpus > path.stages[i - 1].gpus);
+    const int until = i + 1 < path.stages.size() ? path.stages[i + 1].month : 10;
+    usd += s.usd_per_hour * (until - s.month) * 730.5;
+  }
+  CHECK(path.usd == doctest::Approx(usd));
+  const PlanAnswer small = planned("max_gpus: 2, growth: {per_month: 1, months: 12}");
+  REQUIRE(small.growth.front().outgrown);
+  CHECK(*small.growth.front().outgrown < 12);
+  CHECK(small.growth.front().stages.back().gpus <= 2);
+  const PlanAnswer forecast = planned("max_gpus: 16, confidence: 0, growth: {per_month: 0.25, months: 10}");
+  CHECK(forecast.growth.front().stages.back().gpus <= path.stages.back().gpus);
+  CHECK_FALSE(forecast.growth.front().stages.back().probability);
+}
+
+TEST_CASE("owned: GPUs at hand carry what they hold, and the rest is planned") {
+  const auto planned = [](const std::string& rate, const std::string& owned) {
+    return answer_plan(
+        parse_config_text("{model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: " + rate +
+                              " /s}, prompt_tokens: 1024, output_tokens: 64}, objectives: {ttft_p99: 2 s, tpot_p99: "
+                              "60 ms}, search: {gpus: [h100-sxm], tp: [1], max_gpus: 16" +
+                              owned + "}}",
+                          "plan"),
+        {}, PlanDetail::kRanking);
+  };
+  const std::string a100 = ", owned: {gpus: [{name: a100-sxm, available: 2, price: 0.5 USD/h}]}";
+  const PlanAnswer all = planned("100", ""), mixed = planned("100", a100);
+  REQUIRE(mixed.owned);
+  const PlannedDeployment& own = mixed.owned->planned;
+  CHECK(own.candidate.gpu == "a100-sxm");
+  CHECK(own.gpus() == 2);
+  CHECK(own.usd_per_hour() == doctest::Approx(1.0));
+  CHECK(mixed.owned->offered == 100);
+  CHECK(own.load + mixed.result.ranked.front().load == doctest::Approx(100));
+  CHECK(mixed.result.ranked.front().candidate.gpu == "h100-sxm");
+  CHECK(mixed.result.ranked.front().gpus() <= all.result.ranked.front().gpus());
+  const PlanAnswer enough = planned("1", a100);
+  CHECK_FALSE(enough.owned);
+  CHECK(enough.result.ranked.front().candidate.gpu == "a100-sxm");
+  CHECK(enough.result.ranked.front().gpus() == 1);
 }

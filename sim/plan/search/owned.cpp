@@ -1,0 +1,91 @@
+#include "sim/plan/search/owned.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+
+namespace roofcast {
+namespace {
+
+constexpr const char* kFile = "plan";
+
+/// The plan without `search.owned`, and with these keys of its search.
+ConfigTree without_owned(const ConfigTree& plan) {
+  auto search = std::make_shared<ConfigNode>(**plan->find("search"));
+  std::erase_if(search->entries, [](const ConfigNode::Entry& entry) { return entry.key == "owned"; });
+  return with_value(plan, "search", search, kFile);
+}
+
+/// A search over what the GPUs at hand may run as.
+ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
+  const std::vector<ConfigTree> gpus = owned.list("gpus");
+  if (gpus.empty())
+    owned.fail("gpus", "'gpus' of 'owned' must list what is there, such as [{name: a100-sxm, available: 8}]");
+  double count = 0;
+  for (const ConfigTree& gpu : gpus) {
+    if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr)
+      throw ConfigError(gpu->mark, "GPUs at hand need their number: {name: a100-sxm, available: 8}");
+    count += static_cast<double>(ConfigReader(gpu, "a GPU").integer("available", {1, 1e6}));
+  }
+  if (gpus.size() > 1)
+    throw ConfigError(gpus[1]->mark,
+                      "GPUs at hand must be of one kind; plan each kind by itself, and the rest after it");
+  ConfigTree out = plan;
+  for (const char* key : {"growth", "max_cost", "max_power", "spare_replicas", "availability", "prefill", "decode"})
+    out = with_value(out, std::string("search.") + key, std::make_shared<ConfigNode>(), kFile);
+  for (const char* key : {"tp", "pp", "ep", "attention_dp", "precision", "weights", "kv_cache", "max_num_seqs",
+                          "max_num_batched_tokens", "speculation"}) {
+    if (owned.has(key))
+      out = with_value(out, std::string("search.") + key, make_list(owned.list(key), owned.mark()), kFile);
+  }
+  owned.finish();
+  out = with_value(out, "search.gpus", make_list(gpus, owned.mark()), kFile);
+  return with_value(out, "search.max_gpus", make_scalar(fmt::format("{:.0f}", count)), kFile);
+}
+
+/// The row that carries the most on all of the GPUs, of those that were judged.
+const PlannedDeployment& strongest(const PlanResult& result) {
+  return *std::max_element(result.ranked.begin(), result.ranked.end(), [&](const auto& a, const auto& b) {
+    if (result.draws > 0 && a.probability.has_value() != b.probability.has_value()) return b.probability.has_value();
+    return a.load < b.load;
+  });
+}
+
+}  // namespace
+
+std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions& options) {
+  const ConfigTree* search = plan->kind == ConfigNode::Kind::kMap ? plan->find("search") : nullptr;
+  const ConfigTree* owned =
+      search != nullptr && *search && (*search)->kind == ConfigNode::Kind::kMap ? (*search)->find("owned") : nullptr;
+  if (owned == nullptr || !*owned) return std::nullopt;
+  ConfigTree rest = without_owned(plan);
+  const PlanSpec asked = parse_plan(rest);
+  if (asked.goal == PlanGoal::kThroughput)
+    throw ConfigError((*owned)->mark,
+                      "'owned' takes its share of a load that is offered; 'goal: throughput' offers none");
+  const ConfigTree alone = search_of_owned(rest, ConfigReader(*owned, "GPUs at hand"));
+  const PlanResult result =
+      search_capacity(parse_plan(with_value(alone, "search.goal", make_scalar("throughput"), kFile)), options);
+  if (result.kind != LoadKind::kRate && result.kind != LoadKind::kUsers)
+    throw ConfigError((*owned)->mark,
+                      "'owned' takes its share of a rate or of users; a trace, clients or a batch job "
+                      "cannot be split");
+  if (result.ranked.empty())
+    throw ConfigError((*owned)->mark, fmt::format("the GPUs at hand hold no load within the objectives{}",
+                                                  result.reason.empty() ? "" : ": " + result.reason));
+  OwnedShare share{.planned = strongest(result), .offered = 0};
+  share.offered = offered_load(*share.planned.candidate.scenario.workload);
+  const double remains = share.offered - share.planned.load;
+  if (remains <= 0) return OwnedPlan{.share = std::nullopt, .rest = alone};
+  const bool users = result.kind == LoadKind::kUsers;
+  rest = with_value(rest, "workload", resolve_named("workloads", *rest->find("workload")), kFile);
+  rest =
+      with_value(rest, users ? "workload.arrivals.concurrency" : "workload.arrivals.rate",
+                 make_scalar(users ? fmt::format("{:.0f}", std::ceil(remains)) : fmt::format("{} /s", remains)), kFile);
+  return OwnedPlan{.share = std::move(share), .rest = std::move(rest)};
+}
+
+}  // namespace roofcast
