@@ -62,7 +62,7 @@ class Engine {
     return end_step();
   }
   /// The cache of a prompt that decodes elsewhere was sent.
-  void release(const Sequence& s) { sending_ -= room(s.prompt); }
+  void release(const Sequence& s) { sending_ -= room(s.prompt), sending_tokens_ -= s.prompt; }
   /// When the next cache lands; infinite without one.
   double next_landing() const {
     double first = INFINITY;
@@ -212,6 +212,7 @@ class Engine {
       s->computed += more, s->produced += more, s->taken += more;
     }
     for (const auto& [s, n] : chunks_) s->computed += n;
+    held += time_ * sending_, filled += time_ * sending_tokens_;
     for (const Sequence* s : running_) held += time_ * room(s->taken), filled += time_ * s->computed;
     for (const auto& [s, n] : chunks_) {
       if (s->computed < s->target) continue;
@@ -226,6 +227,7 @@ class Engine {
       if (leaves && !done) {
         elsewhere.push_back(s);
         sending_ += room(s->prompt);
+        sending_tokens_ += s->prompt;
         s->decodes = false;
         s->remote = true;
       }
@@ -241,7 +243,7 @@ class Engine {
   std::vector<std::pair<Sequence*, int>> chunks_;
   bool steps_ = false, someone_left_ = false, busy_ = false;
   double now_ = 0, moved_ = 0, time_ = 0, due_ = 0, link_free_ = 0;
-  double sending_ = 0;  ///< bytes of caches that wait to be fetched
+  double sending_ = 0, sending_tokens_ = 0;  ///< bytes and tokens of caches that wait to be fetched
 };
 
 /// Requests in the order of their arrival, to the last answer.

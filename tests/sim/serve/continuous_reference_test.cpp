@@ -161,19 +161,28 @@ TEST_CASE("disaggregation: random loads equal two engines and a link between the
     options.disaggregation = Disaggregation{.prefill = deployment_of(prefill),
                                             .bandwidth = BytesPerSecond(decode.link_rate),
                                             .latency = Seconds(decode.link_latency)};
-    fake::Recorder seen;
-    simulate(deployment_of(decode), source, {}, options, &seen);
-    INFO(i, " block ", decode.block, " budget ", decode.budget, " places ", prefill.places, " and ", decode.places,
-         " capacity ", prefill.capacity, " and ", decode.capacity, " rate ", decode.link_rate, " swap ", decode.swap);
-    REQUIRE(seen.requests.size() == load.sequences.size());
-    for (std::size_t k = 0; k < load.sequences.size(); ++k) {
-      const Sequence& s = load.sequences[k];
-      const RequestRecord& got = seen.requests[static_cast<std::int64_t>(k)];
-      INFO("request ", k, " prompt ", s.prompt, " output ", s.output);
-      REQUIRE(got.preemptions == s.preempted);
-      REQUIRE(got.ttft.base() == doctest::Approx(s.first - s.arrival).epsilon(1e-8));
-      REQUIRE(got.e2el.base() == doctest::Approx(s.end - s.arrival).epsilon(1e-8));
-      preempted += s.preempted;
+    for (const bool single_steps : {true, false}) {
+      if (single_steps) options.max_steps_per_event = 1;
+      fake::Requests again = source;
+      fake::Recorder seen;
+      const ServingMetrics m = simulate(deployment_of(decode), again, {}, options, &seen);
+      INFO(i, " block ", decode.block, " budget ", decode.budget, " places ", prefill.places, " and ", decode.places,
+           " capacity ", prefill.capacity, " and ", decode.capacity, " rate ", decode.link_rate, " swap ", decode.swap);
+      REQUIRE(seen.requests.size() == load.sequences.size());
+      for (std::size_t k = 0; k < load.sequences.size(); ++k) {
+        const Sequence& s = load.sequences[k];
+        const RequestRecord& got = seen.requests[static_cast<std::int64_t>(k)];
+        INFO("request ", k, " prompt ", s.prompt, " output ", s.output);
+        REQUIRE(got.preemptions == s.preempted);
+        REQUIRE(got.ttft.base() == doctest::Approx(s.first - s.arrival).epsilon(1e-8));
+        REQUIRE(got.e2el.base() == doctest::Approx(s.end - s.arrival).epsilon(1e-8));
+        preempted += s.preempted;
+      }
+      if (single_steps) {
+        CHECK(m.kv_held == doctest::Approx(prompts.held + answers.held).epsilon(1e-8));
+        CHECK(m.kv_filled == doctest::Approx(prompts.filled + answers.filled).epsilon(1e-8));
+      }
+      options.max_steps_per_event = ServingOptions{}.max_steps_per_event;
     }
   }
   CHECK(preempted > n / 4);
