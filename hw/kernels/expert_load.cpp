@@ -458,12 +458,7 @@ ExpertLoad levelled_load(double tokens, double top_k, double experts, double ep,
   return load;
 }
 
-}  // namespace
-
-ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
-  SIM_CHECK(tokens >= 0.0 && top_k >= 1.0 && experts >= top_k && ep >= 1.0, "a mixture of experts without experts");
-  if (tokens == 0.0) return {};
-  const double whole = std::max(1.0, tokens);
+ExpertLoad load_by_law(double whole, double top_k, double experts, double ep, const Routing& routing) {
   switch (routing.kind) {
     case Routing::Kind::kBalanced:
       return routing.grouped ? tabled_load(whole, top_k, experts, ep, routing)
@@ -477,6 +472,19 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
       return tabled_load(whole, top_k, experts, ep, routing);
   }
   fail_check("routing", __FILE__, __LINE__, "no such routing");
+}
+
+}  // namespace
+
+ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
+  SIM_CHECK(tokens >= 0.0 && top_k >= 1.0 && experts >= top_k && ep >= 1.0, "a mixture of experts without experts");
+  if (tokens == 0.0) return {};
+  const double whole = std::max(1.0, tokens);
+  ExpertLoad load = load_by_law(whole, top_k, experts, ep, routing);
+  // A token chooses different experts: the noise of the draws adds nothing beyond all that a rank has.
+  const double most = whole * std::min(top_k, local_experts(experts + routing.redundant, ep));
+  load.assignments = std::min(load.assignments, most);
+  return load;
 }
 
 double experts_hit(double tokens, double top_k, double experts, const Routing& routing) {

@@ -59,7 +59,9 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   draft->sharding.ep = 1;
   draft->sharding.redundant_experts = 0;
   draft->sharding.pp = 1;
-  check_sharding(draft->model, draft->sharding, in.mark_of(in.has("draft_tp") ? "draft_tp" : "model"));
+  Sharding one = draft->sharding;  // each attention-DP rank drafts for its own sequences, with a copy of the model
+  one.attention_dp = 1;
+  check_sharding(draft->model, one, in.mark_of(in.has("draft_tp") ? "draft_tp" : "model"));
   draft->memory = plan_memory(*draft);
   return draft;
 }

@@ -35,6 +35,7 @@ class Batch {
   double context() const { return static_cast<double>(context_ + idle_context_); }
   /// The same where every row is as long as the longest.
   double padded_context() const { return static_cast<double>(rows()) * static_cast<double>(longest_); }
+  std::int64_t longest() const { return longest_; }
   std::int64_t decoded_tokens() const { return context_; }  ///< in the caches of those that decode
   std::int64_t tokens_of(const LiveRequest& r) const { return r.phase == Phase::kDecode ? r.base + counter_ : r.base; }
   int produced_of(const LiveRequest& r) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -53,16 +54,19 @@ class CacheLink {
     r.source = static_cast<std::uint16_t>(source);
     r.source_rank = r.rank;
     r.held = true;
-    ++held_;
+    held_tokens_ += held_[r.id] = r.base;
   }
   /// It has been sent; returns the bytes that are free now.
   std::int64_t release(LiveRequest& r) {
-    SIM_CHECK(r.held && held_ > 0, "a cache is given back once");
+    const auto held = held_.find(r.id);
+    SIM_CHECK(r.held && held != held_.end(), "a cache is given back once");
     r.held = false;
-    --held_;
+    held_tokens_ -= held->second;
+    held_.erase(held);
     return std::exchange(r.held_bytes, 0);
   }
-  int held() const { return held_; }
+  int held() const { return static_cast<int>(held_.size()); }
+  std::int64_t held_tokens() const { return held_tokens_; }
 
  private:
   BytesPerSecond bandwidth_;
@@ -70,7 +74,8 @@ class CacheLink {
   std::deque<Landing> landings_;
   std::vector<Landing> fetches_;
   SimTime free_;
-  int held_ = 0;
+  std::unordered_map<std::int64_t, std::int64_t> held_;  ///< tokens of each, by request
+  std::int64_t held_tokens_ = 0;
 };
 
 }  // namespace roofcast

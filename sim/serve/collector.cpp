@@ -42,15 +42,36 @@ void Collector::step(const StepRecord& record) {
 
 void Collector::sent() {
   ++open_;
-  for (const bool prefill : {false, true}) add(std::exchange(later_[prefill], {}), 1.0, prefill);
+  for (const bool prefill : {false, true}) add(std::exchange(later_[prefill], {}), prefill);
 }
 
-void Collector::add(const Work& work, double share, bool prefill) {
+Collector::Work Collector::Work::operator*(double share) const {
+  return {.busy_seconds = share * busy_seconds,
+          .flops = share * flops,
+          .bytes = share * bytes,
+          .front_end_seconds = share * front_end_seconds,
+          .kv_held = share * kv_held,
+          .kv_filled = share * kv_filled,
+          .computed_tokens = share * computed_tokens,
+          .padding_tokens = share * padding_tokens};
+}
+
+Collector::Work& Collector::Work::operator+=(const Work& other) {
+  busy_seconds += other.busy_seconds, flops += other.flops, bytes += other.bytes;
+  front_end_seconds += other.front_end_seconds;
+  kv_held += other.kv_held, kv_filled += other.kv_filled;
+  computed_tokens += other.computed_tokens, padding_tokens += other.padding_tokens;
+  return *this;
+}
+
+void Collector::add(const Work& work, bool prefill) {
   ServingMetrics& m = metrics_;
-  const double busy = share * work.busy_seconds, flops = share * work.flops, bytes = share * work.bytes;
-  m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
-  m.front_end_seconds += share * work.front_end_seconds;
-  if (prefill) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
+  m.gpu_busy_seconds += work.busy_seconds, m.flops += work.flops, m.bytes += work.bytes;
+  m.front_end_seconds += work.front_end_seconds;
+  m.kv_held += work.kv_held, m.kv_filled += work.kv_filled;
+  m.computed_tokens += work.computed_tokens, m.padding_tokens += work.padding_tokens;
+  if (!prefill) return;
+  m.prefill_busy_seconds += work.busy_seconds, m.prefill_flops += work.flops, m.prefill_bytes += work.bytes;
 }
 
 void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill) {
@@ -59,12 +80,9 @@ void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill
   const auto share = [&](SimTime from, SimTime to) {
     return from <= start && to >= end ? 1.0 : (to - from).seconds() / (end - start).seconds();
   };
-  add(whole, share(first, last), prefill);
+  add(whole * share(first, last), prefill);
   if (last >= end) return;
-  const double rest = share(last, end);
-  Work& later = later_[prefill];
-  later.busy_seconds += rest * whole.busy_seconds, later.flops += rest * whole.flops;
-  later.bytes += rest * whole.bytes, later.front_end_seconds += rest * whole.front_end_seconds;
+  later_[prefill] += whole * share(last, end);
 }
 
 void Collector::cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {

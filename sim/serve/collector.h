@@ -34,6 +34,11 @@ class Collector {
   struct Work {
     double busy_seconds = 0, flops = 0, bytes = 0;
     double front_end_seconds = 0;  ///< of its front end, on the tokens that come out
+    double kv_held = 0, kv_filled = 0;
+    double computed_tokens = 0, padding_tokens = 0;
+
+    Work operator*(double share) const;
+    Work& operator+=(const Work& other);
   };
   /// Counts the part of a run that falls into the time that is measured: between the first counted request's sending
   /// and the last one's end. `prefill`: of a replica that does nothing else.
@@ -52,7 +57,7 @@ class Collector {
   ServingMetrics finish(double burstiness, double slack);
 
  private:
-  void add(const Work& work, double share, bool prefill);
+  void add(const Work& work, bool prefill);
 
   Objectives objectives_;
   Observer* observer_;

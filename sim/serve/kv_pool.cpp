@@ -76,12 +76,12 @@ void KvPool::make_room() {
   keep_in_host(gone);
 }
 
-/// What is there already is only made the latest.
+/// What is there already is made the latest, with as many tokens as it had or more.
 void KvPool::keep_in_host(const std::vector<PrefixCache::Evicted>& gone) {
   for (const PrefixCache::Evicted& block : gone) {
-    bool fresh = false;
-    host_.unpin(host_.insert(block.hash, block.bytes, block.tokens, fresh));
-    if (fresh) stored_ += block.bytes;
+    const PrefixCache::Entry there = host_.find(block.hash);
+    stored_ += std::max<std::int64_t>(0, block.bytes - (there < 0 ? 0 : host_.bytes_of(there)));
+    host_.keep(block.hash, block.bytes, block.tokens);
     if (host_.evictable_bytes() > host_capacity_) host_.evict(host_.evictable_bytes() - host_capacity_);
   }
 }
@@ -92,19 +92,30 @@ void KvPool::forget() {
   (void)states_.evict(states_.evictable_bytes());
 }
 
-/// Blocks behind those found on the GPU, as far as they are in host memory, and with them what windows need.
+/// Whole blocks behind those found on the GPU, as far as they are there or in host memory, with what windows need.
 void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
-  const std::span<const std::uint64_t> hashes = std::span(prefix.hashes).subspan(hit.blocks);
-  PrefixCache::Match match = host_.match(hashes);
-  std::int64_t windows = 0;
-  while (match.blocks > 0 &&
-         (hit.tokens + match.tokens > most || !windows_there(prefix, hit.tokens + match.tokens, windows))) {
-    match = host_.match(hashes.first(static_cast<std::size_t>(match.blocks - 1)));
+  const std::int64_t block = layout_.block();
+  if (layout_.kept_bytes(block) == 0) return;
+  struct Copy {
+    std::int64_t begin, bytes;
+  };
+  std::vector<Copy> copies;  // of blocks of which host memory has more than the GPU
+  std::size_t i = hit.blocks > 0 ? hit.blocks - 1 : 0;
+  std::int64_t there = prefix.begin(i);
+  for (; i < prefix.hashes.size() && there == prefix.begin(i) && there < most; ++i) {
+    const PrefixCache::Entry here = cache_.find(prefix.hashes[i]), host = host_.find(prefix.hashes[i]);
+    const std::int64_t tokens = here < 0 ? 0 : cache_.tokens_of(here);
+    const bool copied = host >= 0 && host_.tokens_of(host) > tokens;
+    if (copied) copies.push_back({there, host_.bytes_of(host)});
+    there = std::min(prefix.end(i), there + (copied ? host_.tokens_of(host) : tokens));
   }
-  if (match.blocks == 0) return;
-  hit.host = match.unpinned_bytes + windows;
-  hit.host_tokens = static_cast<int>(match.tokens);
-  hit.tokens += hit.host_tokens;
+  std::int64_t windows = 0, found = std::min(there, most) / block * block;
+  while (found > hit.tokens && !windows_there(prefix, found, windows)) found -= block;
+  if (found <= hit.tokens) return;
+  hit.host = windows;
+  for (const Copy& copy : copies) hit.host += copy.begin < found ? copy.bytes : 0;
+  hit.host_tokens = static_cast<int>(found) - hit.tokens;
+  hit.tokens = static_cast<int>(found);
 }
 
 /// Whether the windows behind the first `tokens` tokens are on the GPU or in host memory; `host` takes the bytes there.

@@ -301,6 +301,32 @@ void Replica::price_run(std::int64_t steps) {
   ++generation_;
 }
 
+/// Without a cache each row of a decode step is computed from its beginning, in a padded batch all as long as the
+/// longest.
+void Replica::compute_again(Rank& rank, std::size_t i) {
+  rank.recomputed = rank.repadded = 0;
+  const Batch& batch = rank.parts.batch;
+  const int rows = rank.plan.decodes() ? batch.rows() : 0;
+  if (rows == 0 || run_.decoding[i] == 0) return;
+  if (!then_.empty()) then_[i] = {.prefills = then_[i].prefills + rows};
+  const bool pads = rank.parts.scheduler->pads();
+  const auto padded = static_cast<int>(batch.longest()) + 1;
+  const auto add = [&](int tokens) {
+    priced_chunks_.push_back({.tokens = tokens, .context_before = 0, .last = true});
+    rank.recomputed += tokens - 1;
+  };
+  batch.for_each([&](Slot, const LiveRequest& r) {
+    if (r.phase != Phase::kDecode) return;
+    const int tokens = static_cast<int>(batch.tokens_of(r)) + 1;
+    add(pads ? padded : tokens);
+    rank.repadded += priced_chunks_.back().tokens - tokens;
+  });
+  for (int ended = rows - run_.decoding[i]; ended > 0; --ended) {
+    add(padded);
+    rank.repadded += padded - 1;
+  }
+}
+
 /// Chunks and decodes of the step. Without a cache every sequence is computed from its beginning.
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
@@ -320,13 +346,7 @@ StepBatch Replica::step_batch() {
       priced_chunks_.push_back(
           {.tokens = c.tokens + padding, .context_before = static_cast<int>(r.base), .last = last});
     }
-    if (cached || run_.decoding[i] == 0) continue;
-    if (!then_.empty()) then_[i] = {.prefills = then_[i].prefills + run_.decoding[i]};
-    rank.parts.batch.for_each([&](Slot, const LiveRequest& r) {
-      if (r.phase != Phase::kDecode) return;
-      const int tokens = static_cast<int>(rank.parts.batch.tokens_of(r)) + 1;
-      priced_chunks_.push_back({.tokens = tokens, .context_before = 0, .last = true});
-    });
+    if (!cached) compute_again(rank, i);
   }
   return {.decodes = cached ? run_.rows : 0,
           .decode_context = cached ? run_.context : 0.0,

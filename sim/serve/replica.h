@@ -69,6 +69,8 @@ class Replica {
     StepPlan plan;
     std::int64_t growth = 0;         ///< bytes of cache that the run under way took for its decodes
     std::int64_t padding = 0;        ///< tokens of its chunks that fill prompts up
+    std::int64_t recomputed = 0;     ///< tokens beside the new one of each row, where there is no cache
+    std::int64_t repadded = 0;       ///< of them, those that fill rows up to the longest
     std::vector<EndedRequest> held;  ///< answers that leave together with the last of their batch
   };
   const RankParts& first() const { return ranks_.front()->parts; }
@@ -93,6 +95,7 @@ class Replica {
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();
   void price_run(std::int64_t steps);
+  void compute_again(Rank& rank, std::size_t index);
   StepBatch step_batch();
   StepCost price_step();
 
@@ -100,7 +103,7 @@ class Replica {
   std::int64_t tokens_out(Rank& rank);
   std::int64_t verify_decodes(RankParts& rank);
   void count_work(std::int64_t tokens);
-  void count_waste(const Rank& rank, std::int64_t prompt_tokens);
+  void count_waste(const Rank& rank, std::int64_t prompt_tokens, Collector::Work& work) const;
   void finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended);
   void end(Rank& rank, Slot slot, std::vector<Ended>& ended);
   void join_passes(Rank& rank, Slot slot);

@@ -92,41 +92,41 @@ void Replica::count_work(std::int64_t tokens) {
                     .prefill_tokens = 0,
                     .waiting = 0,
                     .kv_usage = 0};
+  const double all = gpus();
+  Collector::Work work{.busy_seconds = (run_.end - run_.start).seconds().base(),
+                       .flops = run_.cost.flops.base() * all,
+                       .bytes = run_.cost.bytes.base() * all,
+                       .front_end_seconds = delivery_.front_end_busy(tokens * run_.steps).base()};
   for (const auto& rank : ranks_) {
     record.prefills += static_cast<int>(rank->plan.chunks().size());
     std::int64_t prompt_tokens = 0;
     for (const PlannedChunk& c : rank->plan.chunks()) prompt_tokens += c.tokens;
     record.prefill_tokens += prompt_tokens;
-    count_waste(*rank, prompt_tokens);
+    count_waste(*rank, prompt_tokens, work);
     record.waiting += static_cast<std::int64_t>(rank->parts.queue.waiting().size());
     record.kv_usage += rank->parts.kv.pool().usage() / static_cast<double>(ranks_.size());
     collector.metrics().offload_stored_bytes += static_cast<double>(rank->parts.kv.take_stored());
   }
-  const double all = gpus();
-  collector.work(run_.start, run_.end,
-                 {.busy_seconds = (run_.end - run_.start).seconds().base(),
-                  .flops = run_.cost.flops.base() * all,
-                  .bytes = run_.cost.bytes.base() * all,
-                  .front_end_seconds = delivery_.front_end_busy(tokens * run_.steps).base()},
-                 first().options.prefill_only);
+  collector.work(run_.start, run_.end, work, first().options.prefill_only);
   collector.step(record);
 }
 
 /// Room that sequences hold and do not fill, and tokens that are computed for nothing.
-void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens) {
+void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collector::Work& work) const {
   const RankParts& parts = rank.parts;
-  ServingMetrics& m = parts.collector.metrics();
   const auto index = static_cast<std::size_t>(parts.index);
   const int own_rows = run_.ranks.empty() ? run_.rows : run_.ranks[index].decodes;
   const std::int64_t padding = rank.plan.has_prefill() ? rank.padding : 0;
+  const std::int64_t again = engine().kv_cache ? 0 : rank.recomputed, idle = engine().kv_cache ? 0 : rank.repadded;
   const std::int64_t rows = run_.steps * parts.query_len * own_rows;
   const std::int64_t ended = own_rows > 0 ? run_.steps * (own_rows - run_.decoding[index]) : 0;
-  m.computed_tokens += static_cast<double>(prompt_tokens + padding + rows);
-  m.padding_tokens += static_cast<double>(padding + ended * parts.query_len);
+  work.computed_tokens += static_cast<double>(prompt_tokens + padding + rows + again);
+  work.padding_tokens += static_cast<double>(padding + ended * parts.query_len + idle);
   const KvLayout& layout = parts.kv.layout();
-  if (!layout.windows().empty() || parts.link.held() > 0 || !parts.link.landings().empty()) return;
+  if (!layout.windows().empty()) return;
   const std::vector<Slot>& prompts = parts.batch.prompts();
-  std::int64_t tokens = parts.batch.decoded_tokens() + prompt_tokens;
+  std::int64_t tokens = parts.batch.decoded_tokens() + prompt_tokens + parts.link.held_tokens();
+  for (const Landing& landing : parts.link.landings()) tokens += parts.requests[landing.slot].base;
   for (const Slot slot : prompts) tokens += parts.requests[slot].base;
   for (const PlannedChunk& c : rank.plan.chunks()) {  // those that this step takes whole are not among the prompts
     if (std::find(prompts.begin(), prompts.end(), c.slot) == prompts.end()) tokens += parts.requests[c.slot].base;
@@ -136,9 +136,10 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens) {
   const double grown = run_.decoding[index] * (steps - 1) / 2;
   const double held = static_cast<double>(parts.kv.pool().private_bytes()) -
                       static_cast<double>(rank.growth) * (steps - 1) / (2 * steps);
-  m.kv_held += seconds * held;
-  m.kv_filled += seconds * (layout.filled_bytes(static_cast<double>(tokens) - grown, parts.batch.running()) -
-                            static_cast<double>(parts.kv.shared_bytes()));
+  const int sequences = parts.batch.running() + parts.link.held();
+  work.kv_held += seconds * held;
+  work.kv_filled += seconds * (layout.filled_bytes(static_cast<double>(tokens) - grown, sequences) -
+                               static_cast<double>(parts.kv.shared_bytes()));
 }
 
 /// A prompt whose last chunk is done has its first token, and its blocks can be shared.

@@ -22,6 +22,8 @@ class RequestQueue {
   std::size_t on_their_way() const { return on_their_way_; }
   /// When the engine sees the first of those on their way.
   SimTime first_ready() const { return inbox_.front().ready; }
+  /// Whether one of those on their way was sent by then: front ends keep their order.
+  bool sent_by(SimTime time) const { return on_their_way_ > 0 && requests_[inbox_.front().slot].arrival <= time; }
   Slot take_arrival() {
     const Slot slot = inbox_.front().slot;
     inbox_.pop_front();

@@ -37,7 +37,7 @@ MethodFacts facts_of(SpeculationSpec::Method method) {
 }
 
 double width_acceptance(double acceptance, int width) {
-  constexpr double kExponent = 0.52;
+  constexpr double kExponent = 0.54;
   double one_of = acceptance, last = acceptance;
   for (int rank = 2; rank <= width; ++rank) {
     const double missed = (1 - acceptance) * (std::pow(rank - 1, -kExponent) - std::pow(rank, -kExponent));

@@ -254,7 +254,7 @@ bool StepPlan::waits_for_batch() {
   queue.for_each([&](Slot slot) { first = std::min(first, parts_.requests[slot].arrival); });
   const SimTime due = first + SimTime::of(parts_.engine.batch_wait);
   if (now_ < due) batch_due_ = due;
-  return batch_due_ || parts_.queue.on_their_way() > 0;
+  return batch_due_ || parts_.queue.sent_by(due);
 }
 
 bool StepPlan::arrival_could_start() const {

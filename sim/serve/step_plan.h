@@ -40,8 +40,8 @@ class StepPlan {
   /// All waiting prompts start that find places and room, even where no tokens of the budget are left for them.
   void admit_all(std::int64_t budget) { admit(budget, true); }
 
-  /// Whether a batch is still to grow before it starts: it is not full, and requests are on their way or its first one
-  /// has not waited as long as EngineSpec::batch_wait.
+  /// Whether a batch is still to grow before it starts: it is not full, its first request has not waited as long as
+  /// EngineSpec::batch_wait, or one that was sent by then is still on its way.
   bool waits_for_batch();
 
   /// Whether a request that arrives between decode steps could start. Room and places only get fewer until a sequence

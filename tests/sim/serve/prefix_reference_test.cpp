@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/serve/sessions.h"
+#include "tests/scenarios.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -143,7 +144,7 @@ TEST_CASE("prefix caching: 1,000 random loads find what a cache of whole texts f
     return values.begin()[random.uniform_integer(0, static_cast<std::int64_t>(values.size()) - 1)];
   };
   std::int64_t found_in_all = 0;
-  for (int n = 0; n < 1000; ++n) {
+  for (int n = 0; n < scenarios(1000); ++n) {
     Case c{.block = pick({1, 1, 2, 5, 8, 16, 16, 32, 48, 64, 128}), .windows = {}};
     const int kind = pick({0, 1, 2, 3, 4});
     if (kind != 1) c.windows.push_back(0);
@@ -182,24 +183,28 @@ class SmallReference {
     while (found < most && at({prompt.begin(), prompt.begin() + found + block_}) != order_.end()) found += block_;
     return found;
   }
-  /// While it runs the sequence holds all of its blocks; of these the first `known` tokens stay behind.
-  void run(const Tokens& sequence, int known, int found) {
-    const int needed = (static_cast<int>(sequence.size()) - 1 + block_ - 1) / block_;
+  /// While it runs the sequence holds all of its blocks; of these the first `known` tokens stay behind. A block that
+  /// it has computed again is one with that which was there.
+  void run(const Tokens& sequence, int prompt, int known, int found) {
     std::list<Tokens> held;
     for (int end = block_; end <= found; end += block_) {
       const auto there = at({sequence.begin(), sequence.begin() + end});
       held.splice(held.end(), order_, there);
     }
-    while (static_cast<int>(order_.size()) + needed > room_) order_.pop_front();
+    make_room(prompt);
     for (int end = found + block_; end <= known; end += block_) {
       const auto there = at({sequence.begin(), sequence.begin() + end});
       if (there != order_.end()) order_.erase(there);
       held.push_back({sequence.begin(), sequence.begin() + end});
     }
+    make_room(static_cast<int>(sequence.size()) - 1);
     order_.insert(order_.end(), held.rbegin(), held.rend());
   }
 
  private:
+  void make_room(int tokens) {
+    while (static_cast<int>(order_.size()) + (tokens + block_ - 1) / block_ > room_) order_.pop_front();
+  }
   std::list<Tokens>::iterator at(const Tokens& text) { return std::find(order_.begin(), order_.end(), text); }
   std::list<Tokens>::const_iterator at(const Tokens& text) const {
     return std::find(order_.begin(), order_.end(), text);
@@ -212,7 +217,7 @@ class SmallReference {
 
 TEST_CASE("prefix caching: with little memory the least recently used blocks leave first") {
   Random random(7);
-  for (int n = 0; n < 300; ++n) {
+  for (int n = 0; n < scenarios(300); ++n) {
     const Case c{.block = n % 2 == 0 ? 16 : 32, .windows = {0}};
     Load load = random_load(random, 25);
     // Blocks of the shared prefixes alone stay; nothing is known of what follows.
@@ -230,9 +235,44 @@ TEST_CASE("prefix caching: with little memory the least recently used blocks lea
     for (std::size_t i = 0; i < load.requests.size(); ++i) {
       const int expected = reference.find(load.prompts[i]);
       const int known = std::min(load.requests[i].prefix_tokens, static_cast<int>(load.sequences[i].size()) - 1);
-      reference.run(load.sequences[i], known / c.block * c.block, expected);
+      reference.run(load.sequences[i], load.requests[i].prompt_tokens, known / c.block * c.block, expected);
       INFO(n, " request ", i, " block ", c.block, " room ", room);
       REQUIRE(seen.requests[static_cast<std::int64_t>(i)].cached_tokens == expected);
     }
   }
+}
+
+TEST_CASE("host memory: with room for all, little GPU memory finds what an endless one finds") {
+  Random random(17);
+  std::int64_t copied = 0;
+  for (int n = 0; n < scenarios(200); ++n) {
+    Case c{.block = std::vector{1, 5, 16, 32, 48, 64}[static_cast<std::size_t>(random.uniform_integer(0, 5))],
+           .windows = {0}};
+    if (random.uniform() < 0.3) c.windows.push_back(33);
+    const Load load = random_load(random, 20);
+    int longest = 0;
+    for (const Tokens& s : load.sequences) longest = std::max(longest, static_cast<int>(s.size()));
+    const auto layers = static_cast<double>(c.windows.size());
+    const auto found_in = [&](double memory, double host, ServingMetrics* metrics) {
+      const auto d = deployment_of(c, memory);
+      d->engine.kv_offload = Bytes(host);
+      fake::Requests source(load.requests);
+      fake::Recorder seen;
+      const ServingMetrics m = simulate(d, source, {}, fake::options(), &seen);
+      if (metrics != nullptr) *metrics = m;
+      std::vector<int> found;
+      for (const auto& [id, r] : seen.requests) found.push_back(r.cached_tokens);
+      return found;
+    };
+    ServingMetrics m;
+    const std::vector<int> endless = found_in(1e7, 0, nullptr),
+                           little = found_in(layers * (longest + 2.0 * c.block), 1e7, &m);
+    copied += static_cast<std::int64_t>(m.offload_loaded_tokens);
+    for (std::size_t i = 0; i < endless.size(); ++i) {
+      INFO(n, " request ", i, " block ", c.block, " windows ", c.windows.size());
+      REQUIRE(little[i] % c.block == 0);
+      REQUIRE(little[i] == endless[i]);
+    }
+  }
+  CHECK(copied > 10000);
 }

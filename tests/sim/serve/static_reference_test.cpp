@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/scenarios.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -15,17 +16,32 @@ struct Job {
   double first = 0, end = 0;  ///< to be found out
 };
 
-/// Waits for `slots` jobs or until the first has waited `wait`; pads prompts and rows to the longest; answers all of a
-/// batch when its last row has ended. A step takes law.fixed + law.token a token + law.context a cached token.
-double run_static(std::vector<Job>& jobs, std::size_t slots, double wait, const fake::StepLaw& law) {
+struct StaticRules {
+  std::size_t slots = 1;
+  double wait = 0;       ///< s, of the first of a batch
+  double front_end = 0;  ///< s, for which each request keeps it busy
+  bool cache = true;
+  fake::StepLaw law;
+};
+
+/// Waits for `slots` jobs or until those are there that were sent before the first had waited for `wait`; pads prompts
+/// and rows to the longest; answers all of a batch when its last row has ended. A step takes law.fixed + law.token a
+/// token + law.context a cached token; without a cache every row is computed from its beginning. Returns the share of
+/// padding.
+double run_static(std::vector<Job>& jobs, const StaticRules& rules) {
+  const fake::StepLaw& law = rules.law;
+  std::vector<double> ready;
+  for (const Job& job : jobs)
+    ready.push_back(std::max(job.arrival, ready.empty() ? 0.0 : ready.back()) + rules.front_end);
   double now = 0, padded = 0, computed = 0;
   for (std::size_t next = 0; next < jobs.size();) {
-    now = std::max(now, jobs[next].arrival);
-    const double due = std::max(now, jobs[next].arrival + wait);
-    const bool fills = next + slots <= jobs.size();
-    now = std::max(now, fills ? std::min(due, jobs[next + slots - 1].arrival) : due);
+    const double due = jobs[next].arrival + rules.wait;
+    double start = due;
+    for (std::size_t i = next; i < jobs.size() && jobs[i].arrival <= due; ++i) start = std::max(start, ready[i]);
+    if (next + rules.slots <= jobs.size()) start = std::min(start, ready[next + rules.slots - 1]);
+    now = std::max(now, start);
     std::size_t end = next;
-    while (end < jobs.size() && end < next + slots && jobs[end].arrival <= now) ++end;
+    while (end < jobs.size() && end < next + rules.slots && ready[end] <= now) ++end;
     int longest = 0, outputs = 0;
     for (std::size_t i = next; i < end; ++i) {
       longest = std::max(longest, jobs[i].prompt);
@@ -36,9 +52,16 @@ double run_static(std::vector<Job>& jobs, std::size_t slots, double wait, const 
     computed += rows * longest;
     for (std::size_t i = next; i < end; ++i) jobs[i].first = now, padded += longest - jobs[i].prompt;
     for (int step = 1; step < outputs; ++step) {
-      now += law.fixed + law.token * rows + law.context * rows * (longest + step - 1);
-      computed += rows;
-      for (std::size_t i = next; i < end; ++i) padded += step >= jobs[i].output ? 1 : 0;
+      const double a_row = rules.cache ? 1 : longest + step;
+      now += law.fixed + law.token * rows * a_row;
+      if (rules.cache) now += law.context * rows * (longest + step - 1);
+      computed += rows * a_row;
+      for (std::size_t i = next; i < end; ++i) {
+        if (step >= jobs[i].output)
+          padded += a_row;
+        else if (!rules.cache)
+          padded += longest - jobs[i].prompt;
+      }
     }
     for (std::size_t i = next; i < end; ++i) jobs[i].end = now;
     next = end;
@@ -51,9 +74,13 @@ double run_static(std::vector<Job>& jobs, std::size_t slots, double wait, const 
 TEST_CASE("static: 300 random loads equal a simulator of padded tensors") {
   Random random(11);
   const auto pick = [&](int low, int high) { return static_cast<int>(random.uniform_integer(low, high)); };
-  for (int n = 0; n < 300; ++n) {
-    const auto slots = static_cast<std::size_t>(pick(1, 6));
-    const double wait = pick(0, 2) * 0.4, gap = pick(1, 3) * 0.05;
+  for (int n = 0; n < scenarios(300); ++n) {
+    const StaticRules rules{.slots = static_cast<std::size_t>(pick(1, 6)),
+                            .wait = pick(0, 2) * 0.4,
+                            .front_end = pick(0, 2) * 0.0123,
+                            .cache = pick(0, 2) > 0,
+                            .law = {.fixed = 1e-3, .token = 1e-5, .context = 1e-8}};
+    const double gap = pick(1, 3) * 0.05;
     std::vector<Job> jobs;
     fake::Requests source;
     double at = 0;
@@ -62,19 +89,20 @@ TEST_CASE("static: 300 random loads equal a simulator of padded tensors") {
       jobs.push_back({at, pick(1, 200), pick(1, 60)});
       source.add(at, jobs.back().prompt, jobs.back().output);
     }
-    const fake::StepLaw law{.fixed = 1e-3, .token = 1e-5, .context = 1e-8};
-    const double padding = run_static(jobs, slots, wait, law);
+    const double padding = run_static(jobs, rules);
     const auto d = fake::deployment(1e6);
     d->engine.scheduler = "static";
-    d->engine.max_num_seqs = static_cast<int>(slots);
+    d->engine.kv_cache = rules.cache;
+    d->engine.max_num_seqs = static_cast<int>(rules.slots);
     d->engine.max_num_batched_tokens = 1 << 20;
-    d->engine.batch_wait = Seconds(wait);
+    d->engine.batch_wait = Seconds(rules.wait);
+    d->engine.host.request_time = Seconds(rules.front_end);
     fake::Recorder seen;
-    const ServingMetrics m = simulate(d, source, {}, fake::options(law), &seen);
+    const ServingMetrics m = simulate(d, source, {}, fake::options(rules.law), &seen);
     REQUIRE(seen.requests.size() == jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const RequestRecord& r = seen.requests[static_cast<std::int64_t>(i)];
-      INFO(n, " request ", i, " slots ", slots, " wait ", wait);
+      INFO(n, " request ", i, " slots ", rules.slots, " wait ", rules.wait, " cache ", rules.cache);
       REQUIRE(std::abs(r.ttft.base() - (jobs[i].first - jobs[i].arrival)) < 1e-9);
       REQUIRE(std::abs(r.e2el.base() - (jobs[i].end - jobs[i].arrival)) < 1e-9);
     }
@@ -123,4 +151,20 @@ TEST_CASE("cache waste: blocks waste their last part, places of one piece what n
     if (block == 1) CHECK(std::abs(1 - m.kv_filled / m.kv_held) < 1e-12);
     CHECK(m.padding_tokens == 0);
   }
+}
+
+TEST_CASE("cache waste: what a warm-up holds is not counted") {
+  const auto d = fake::deployment(1e6);
+  d->engine.block_size = 0;
+  d->engine.max_model_len = 600;
+  fake::Requests both, alone;
+  both.add(0, 10, 20).add(5, 200, 300);
+  alone.add(5, 200, 300);
+  WorkloadSpec one_warm;
+  one_warm.warmup_requests = 1;
+  const ServingMetrics with = simulate(d, both, one_warm, fake::options()),
+                       without = simulate(d, alone, {}, fake::options());
+  CHECK(with.kv_held == doctest::Approx(without.kv_held).epsilon(1e-9));
+  CHECK(with.kv_filled == doctest::Approx(without.kv_filled).epsilon(1e-9));
+  CHECK(with.computed_tokens == without.computed_tokens);
 }
