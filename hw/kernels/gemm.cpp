@@ -242,10 +242,10 @@ double least_ceiling(double x) {
   return nearest + (nearest < below ? 1.0 : 0.0);
 }
 
-/// What tiles take at least, whole or split; what does not suit the matrix, for ever. A little less than that, so that
-/// rounding cannot make it more:
+/// What tiles take at least, whole or split, and a little less than that, so that rounding cannot make it more:
 ///   whole >= compute' (1 + y / 3 - y^2 / 9) + between,  compute' the larger of compute and stream, y their ratio^3
-///   split >= max(stream, work of evenly filled SMs) + the least reduction
+///            for (1 + y)^(1/3) lies between that and 1 + y / 3
+///   split >= max(stream, work of evenly filled SMs) + epilogue + the least reduction
 void least_times(const Problem& x, const GemmTiling& tiling, double most_splits, std::span<double> least) {
   const TileBounds& tiles = *tiling.bounds;
   const double m = x.shape.m, n = x.shape.n, per_sm = 1.0 / x.sms, stream = x.stream.base(), k_steps = x.k_steps;
@@ -254,16 +254,21 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
   const double epilogue = (x.p.epilogue_us * kMicrosecond).base();
   const double reduced = most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver;
   const double partial_turn = x.shares_sms ? 0.0 : 1.0;
+  const bool heated = !x.cool && x.copies >= kServedCopies;
+  const double slower_clock = heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0;
   for (std::size_t i = 0; i < least.size(); ++i) {
     const double rounds =
         least_ceiling(m * tiles.per_row[i]) * least_ceiling(n * tiles.per_column[i]) * tiles.halves[i] * per_sm;
     const double turns = larger(rounds, least_ceiling(rounds) * partial_turn);
     const double step = larger(square * tiles.work[i] * larger(1.0, intensity * tiles.per_intensity[i]), latency);
-    const double whole_work = k_steps * turns * step;
-    const double longer = larger(whole_work, stream), ratio = smaller(whole_work, stream) / longer;
-    const double y = ratio * ratio * ratio;
-    const double whole = longer * (1.0 + y * (1.0 / 3.0 - y / 9.0)) + prologue + epilogue * tiles.area[i];
-    const double split = larger(stream, k_steps * rounds * step) + reduced;
+    const double between = prologue + epilogue * tiles.area[i];
+    const double work = k_steps * turns * step + larger(turns - 1.0, 0.0) * between;
+    // The clock gives way to work at least by its share of the longest that it can take.
+    const double cold = larger(work, stream) * (1.0 + cube(smaller(work, stream) / larger(work, stream)) / 3.0);
+    const double hot = work * (1.0 + (rounds >= 1.0 ? slower_clock : 0.0) * work / (cold + between));
+    const double longer = larger(hot, stream), y = cube(smaller(hot, stream) / longer);
+    const double whole = longer * (1.0 + y * (1.0 / 3.0 - y / 9.0)) + between;
+    const double split = larger(stream, k_steps * rounds * step) + reduced + epilogue * tiles.area[i];
     least[i] = smaller(whole, split) * (1.0 - 1e-9);
   }
 }
@@ -280,14 +285,20 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   std::array<double, TileBounds::kMost> times;
   const std::span<double> least = std::span(times).first(count);
   least_times(x, tiling, most_splits, least);
+  // The last of the smallest that suits the matrix: few do not, and these are seldom the smallest.
   std::size_t first = count - 1;
-  for (std::size_t i = count; i-- > 0;) {
-    if (unsuited(tiling.tiles[i], x.shape, tiling)) least[i] = kForEver;
-    if (least[i] < least[first]) first = i;
+  const auto smallest = [&] {
+    for (std::size_t i = first = count - 1; i-- > 0;) first = least[i] < least[first] ? i : first;
+  };
+  smallest();
+  while (unsuited(tiling.tiles[first], x.shape, tiling) && least[first] < kForEver) {
+    least[first] = kForEver;
+    smallest();
   }
   try_tile(x, tiling, first, most_splits, best);
   for (std::size_t i = count; i-- > 0;) {
-    if (i != first && least[i] < best.time.base()) try_tile(x, tiling, i, most_splits, best);
+    if (least[i] >= best.time.base() || i == first || unsuited(tiling.tiles[i], x.shape, tiling)) continue;
+    try_tile(x, tiling, i, most_splits, best);
   }
   return best.plan;
 }

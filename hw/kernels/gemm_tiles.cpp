@@ -34,7 +34,6 @@ constexpr TileBounds bounds_of(std::span<const GemmTile> tiles) {
   TileBounds out;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmTile& tile = tiles[i];
-    out.rows[i] = tile.rows, out.columns[i] = tile.columns;
     out.per_row[i] = 1.0 / tile.rows, out.per_column[i] = 1.0 / tile.columns;
     out.halves[i] = tile.halves, out.area[i] = tile.area;
     out.work[i] = tile.area / tile.rate, out.per_intensity[i] = 1.0 / tile.intensity;

@@ -35,7 +35,6 @@ struct GemmTile : TileKind {
 struct TileBounds {
   static constexpr std::size_t kMost = 80;
   using Column = std::array<double, kMost>;
-  Column rows{}, columns{};        ///< of the output, a tile
   Column per_row{}, per_column{};  ///< their inverses
   Column halves{}, area{};         ///< GemmTile's
   Column work{}, per_intensity{};  ///< area over rate; inverse
