@@ -305,7 +305,7 @@ void Replica::price_run(std::int64_t steps) {
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
   const bool cached = engine().kv_cache;
-  then_ = run_.ranks;
+  if (!run_.ranks.empty()) then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = *ranks_[i];
     rank.padding = 0;

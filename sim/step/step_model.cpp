@@ -71,11 +71,11 @@ StepModel::StepModel(StepModel&&) noexcept = default;
 const Deployment& StepModel::deployment() const { return *state_->deployment; }
 
 /// Steps that only decode are most of a simulation, and alike but for their contexts.
-StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
+const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
   const bool alike = batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0;
-  if (!alike) return priced_without_mixers(batch);
+  if (!alike) return other_ = priced_without_mixers(batch);
   const auto decodes = static_cast<std::size_t>(batch.decodes);
-  StepTotal total = decodes_.at(decodes, [&] { return priced_without_mixers(batch); });
+  StepTotal& total = decodes_.at(decodes, [&] { return priced_without_mixers(batch); });
   total.mixers.mean_context = batch.decode_context / batch.decodes;
   return total;
 }
@@ -152,16 +152,14 @@ StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& f
                   .gap = fixed.host.gap};
   double left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0, launches = 0;
   while (left > 0) {
-    const DecodeLine line = parts.line(part);
-    OperatorSum first = fixed.sum;
-    first.add(line.here);
-    const double n = std::min(left, std::max(1.0, std::ceil((line.segment.high - part.mean_context) / query_len)));
-    const double dt = query_len / (line.segment.high - line.segment.low);
-    seconds +=
-        floored_series(first.seconds, dt * (line.high.seconds - line.low.seconds), n, fixed.host.least(first.launches));
-    flops += series(first.flops, dt * (line.high.flops - line.low.flops), n);
-    bytes += series(first.bytes, dt * (line.high.bytes - line.low.bytes), n);
-    launches = first.launches;
+    const DecodePlace at = parts.place(part);
+    const double first = fixed.sum.seconds + at.seconds(part);
+    const double n = std::min(left, std::max(1.0, std::ceil((at.segment.high - part.mean_context) / query_len)));
+    const double dt = query_len / (at.segment.high - at.segment.low);
+    launches = fixed.sum.launches + at.low.launches;
+    seconds += floored_series(first, dt * (at.high.seconds - at.low.seconds), n, fixed.host.least(launches));
+    flops += series(fixed.sum.flops + at.between(&DecodeKnot::flops), dt * (at.high.flops - at.low.flops), n);
+    bytes += series(fixed.sum.bytes + at.between(&DecodeKnot::bytes), dt * (at.high.bytes - at.low.bytes), n);
     left -= n;
     part.mean_context += n * query_len;
   }
@@ -178,7 +176,7 @@ StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {
 /// Bisection on the closed form; the time of a run grows with its steps.
 std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {
   if (limit <= 1 || budget <= Seconds(0)) return std::min<std::int64_t>(limit, 1);
-  const StepTotal fixed = state_->without_mixers(first);
+  const StepTotal& fixed = state_->without_mixers(first);
   const auto time_of = [&](std::int64_t steps) { return state_->decode_run(first, fixed, steps).time; };
   const auto ends_before = [&](std::int64_t steps) { return time_of(steps) < budget; };
   // A first guess from the first step's time makes the bracket small.

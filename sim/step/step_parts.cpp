@@ -131,15 +131,13 @@ OperatorSum StepParts::sum(const HeadPart& part) {
 
 DecodeCurve& StepParts::make_curve(int decodes, int query_len) {
   const std::uint64_t key = (static_cast<std::uint64_t>(decodes) << 32) | static_cast<std::uint64_t>(query_len);
-  return curves_.try_emplace(key).first->second;
-}
-
-DecodeCurve& StepParts::curve(int decodes, int query_len) {
-  if (query_len != 1) return make_curve(decodes, query_len);
-  const auto i = static_cast<std::size_t>(decodes);
-  if (plain_curves_.size() <= i) plain_curves_.resize(i + 1 + i / 2, nullptr);
-  if (plain_curves_[i] == nullptr) plain_curves_[i] = &make_curve(decodes, query_len);
-  return *plain_curves_[i];
+  DecodeCurve& made = curves_.try_emplace(key).first->second;
+  if (query_len == 1) {
+    const auto i = static_cast<std::size_t>(decodes);
+    if (plain_curves_.size() <= i) plain_curves_.resize(i + 1 + i / 2, nullptr);
+    plain_curves_[i] = &made;
+  }
+  return made;
 }
 
 DecodeKnot StepParts::knot(const DecodePart& part, double mean_context) const {
@@ -147,23 +145,6 @@ DecodeKnot StepParts::knot(const DecodePart& part, double mean_context) const {
   there.mean_context = mean_context;
   const OperatorSum sum = sum_of(operators(there), machine_);
   return {sum.seconds, sum.flops, sum.bytes, sum.launches};
-}
-
-DecodeLine StepParts::line(const DecodePart& part) {
-  DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
-  const auto priced = [&](double context) { return knot(part, context); };
-  const DecodeSegment segment = decode_segment(part.mean_context);
-  const DecodeKnot low = knots.at(segment.index, segment.low, priced);
-  const DecodeKnot high = knots.at(segment.index + 1, segment.high, priced);
-  const double t = (part.mean_context - segment.low) / (segment.high - segment.low);
-  const double alone = low.seconds + t * (high.seconds - low.seconds);
-  return {.here = {.seconds = std::max(alone, part.least_seconds) + part.gap * low.launches,
-                   .flops = low.flops + t * (high.flops - low.flops),
-                   .bytes = low.bytes + t * (high.bytes - low.bytes),
-                   .launches = low.launches},
-          .segment = segment,
-          .low = low,
-          .high = high};
 }
 
 OperatorSum StepParts::sum(const PrefillPart& part) {

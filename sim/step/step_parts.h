@@ -1,6 +1,7 @@
 #pragma once
 // The parts of a step: the operators of each, and their sums, which are remembered.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -73,18 +74,25 @@ struct PrefillPart {
   bool operator==(const PrefillPart&) const = default;
 };
 
-/// What a DecodePart sums up to, on its segment of the curve.
-struct DecodeLine {
-  OperatorSum here;  ///< at the part's context
+/// A place on the curve of a DecodePart: between two knots, which stay where they are until the next one is priced.
+struct DecodePlace {
   DecodeSegment segment;
-  DecodeKnot low, high;
+  const DecodeKnot& low;
+  const DecodeKnot& high;
+  double t;  ///< share of the way from low to high
+
+  double between(double DecodeKnot::*what) const { return low.*what + t * (high.*what - low.*what); }
+  /// Of the mixers, with the gaps between their kernels.
+  double seconds(const DecodePart& part) const {
+    return std::max(between(&DecodeKnot::seconds), part.least_seconds) + part.gap * low.launches;
+  }
 };
 
 /// Sums by a whole number, priced once. A number makes room for the 64 about it, not for all below.
 template <class Sum = OperatorSum>
 class RememberedSums {
  public:
-  const Sum& at(std::size_t i, const auto& price) {
+  Sum& at(std::size_t i, const auto& price) {
     if (pages_.size() <= i / kPage) pages_.resize(i / kPage + 1);
     auto& page = pages_[i / kPage];
     if (!page) page = std::make_unique<Page>();
@@ -112,9 +120,22 @@ class StepParts {
 
   OperatorSum sum(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
-  OperatorSum sum(const DecodePart& part) { return line(part).here; }
+  OperatorSum sum(const DecodePart& part) {
+    const DecodePlace at = place(part);
+    return {.seconds = at.seconds(part),
+            .flops = at.between(&DecodeKnot::flops),
+            .bytes = at.between(&DecodeKnot::bytes),
+            .launches = at.low.launches};
+  }
   OperatorSum sum(const PrefillPart& part);
-  DecodeLine line(const DecodePart& part);
+  DecodePlace place(const DecodePart& part) {
+    DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
+    const auto priced = [&](double context) { return knot(part, context); };
+    const DecodeSegment segment = decode_segment(part.mean_context);
+    const DecodeKnot& high = knots.at(segment.index + 1, segment.high, priced);  // makes room for the lower one, too
+    const DecodeKnot& low = knots.at(segment.index, segment.low, priced);
+    return {segment, low, high, (part.mean_context - segment.low) / (segment.high - segment.low)};
+  }
 
  private:
   std::vector<Operator> operators(const TokenPart& part) const;
@@ -131,7 +152,11 @@ class StepParts {
   }
   OperatorSum token_sum(double tokens);
   DecodeKnot knot(const DecodePart& part, double mean_context) const;
-  DecodeCurve& curve(int decodes, int query_len);
+  DecodeCurve& curve(int decodes, int query_len) {
+    const auto i = static_cast<std::size_t>(decodes);
+    const bool known = query_len == 1 && i < plain_curves_.size() && plain_curves_[i] != nullptr;
+    return known ? *plain_curves_[i] : make_curve(decodes, query_len);
+  }
   DecodeCurve& make_curve(int decodes, int query_len);
 
   struct PrefillHash {

@@ -28,8 +28,8 @@ struct StepModel::State {
   explicit State(std::shared_ptr<const Deployment> deployment);
 
   StepTotal total(const StepBatch& batch);
-  /// Of everything that does not depend on contexts.
-  StepTotal without_mixers(const StepBatch& batch);
+  /// Of everything that does not depend on contexts, until it is asked of another batch.
+  const StepTotal& without_mixers(const StepBatch& batch);
   /// `steps` decode steps, of which `first` is the first and without_mixers() of it is `fixed`.
   StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
 
@@ -61,6 +61,7 @@ struct StepModel::State {
   RankMixers slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap);
 
   RememberedSums<StepTotal> decodes_;  ///< without_mixers() of steps of one token a sequence and nothing else
+  StepTotal other_;                    ///< of the last other step
 };
 
 }  // namespace roofcast
