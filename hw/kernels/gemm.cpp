@@ -1,6 +1,7 @@
 #include "hw/kernels/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -25,6 +26,7 @@ constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile whose rows l
 constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 - 1/e of that
 constexpr double kGemvRows = 8;             ///< of a weight-only GEMV
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+constexpr double kForEver = 1e30;      ///< seconds
 constexpr double kServedCopies = 1e9;  ///< a served model's weights are cold: other layers' came between
 
 /// std::ceil for 0 <= x < 2^63; without SSE4.1 that one is a call.
@@ -153,6 +155,39 @@ Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
   return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
 }
 
+/// The fastest plan so far, and its tile: of equal ones the last of the list.
+struct Fastest {
+  Plan plan, cold;  ///< under the power limit, and before it
+  Seconds time{kForEver};
+  std::size_t tile = 0;
+
+  bool beats(Seconds other, std::size_t others) const { return tile >= others ? time <= other : time < other; }
+};
+
+/// What a tile makes of a problem, however k is cut.
+struct Tiled {
+  double down, across, grid;  ///< tiles; thread blocks
+  Seconds step;               ///< one k-step
+};
+Tiled tiled(const Problem& x, const GemmTile& tile) {
+  const double down = ceiling(x.shape.m / (tile.rows * tile.cluster_rows)) * tile.cluster_rows;
+  const double across = ceiling(x.shape.n / (tile.columns * tile.cluster_columns)) * tile.cluster_columns;
+  const double starved = std::max(1.0, x.p.tile_intensity / tile.intensity);
+  return {.down = down,
+          .across = across,
+          .grid = down * across * tile.halves,
+          .step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency)};
+}
+
+Seconds between_turns(const Problem& x, const GemmTile& tile, double steps) {
+  return (x.wave_us * std::min(1.0, steps / x.p.ramp_k_steps) + x.p.epilogue_us * tile.area) * kMicrosecond;
+}
+
+/// The reduction after a split.
+Seconds reduction(const Problem& x, double split) {
+  return x.p.split_k_us * kMicrosecond + Bytes(8.0 * split * x.shape.m * x.shape.n) / x.l2_rate;
+}
+
 /// One tile and split:
 ///   blocks  = ceil(m / tm) ceil(n / tn) s      thread blocks, up to whole clusters, in turns over the SMs
 ///   step    = 2 tm tn k_step / SM rate x max(1, tile_intensity / (tm tn / (tm + tn)))
@@ -160,14 +195,9 @@ Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
 ///   compute = turns ceil(k_steps / s) max(step, k_step_us) + (turns - 1) between, steps of stalled turns longer
 ///   memory  = max(stream, bytes / (min(blocks, SMs) 400 GB/s)), stream with what is swept again
 ///   time    = (compute^3 + memory^3)^(1/3) + between + [s > 1: split_k_us + 8 s m n / L2 rate]
-void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, double most_splits, Plan& best,
-              Seconds& best_time) {
-  const GemmParameters& p = x.p;
-  const double down = ceiling(x.shape.m / (tile.rows * tile.cluster_rows)) * tile.cluster_rows;
-  const double across = ceiling(x.shape.n / (tile.columns * tile.cluster_columns)) * tile.cluster_columns;
-  const double grid = down * across * tile.halves;
-  const double starved = std::max(1.0, p.tile_intensity / tile.intensity);
-  const Seconds step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency);
+void try_tile(const Problem& x, const GemmTiling& tiling, std::size_t i, double most_splits, Fastest& best) {
+  const GemmTile& tile = tiling.tiles[i];
+  const auto [down, across, grid, step] = tiled(x, tile);
   const double empty = std::max(0.0, tile.rows * down - x.shape.m);
   const bool stalls = tiling.empty_rows_stall && empty > 0.0;
   const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
@@ -175,24 +205,23 @@ void try_tile(const Problem& x, const GemmTile& tile, const GemmTiling& tiling, 
   const Seconds full_turns = std::max(stream, x.k_steps * (grid / x.sms) * step);  // none is faster, however cut
   for (const double split : kSplits) {
     const double blocks = grid * split;
-    const Seconds reduction =
-        split > 1 ? p.split_k_us * kMicrosecond + Bytes(8.0 * split * x.shape.m * x.shape.n) / x.l2_rate : Seconds{};
-    if (split > most_splits || full_turns + reduction >= best_time) break;
+    const Seconds reduced = split > 1 ? reduction(x, split) : Seconds{};
+    if (split > most_splits || best.beats(full_turns + reduced, i)) break;
     const double turns = turns_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
     Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
-    if (std::max(plan.compute, plan.memory) >= best_time) continue;
-    const Seconds between =
-        (x.wave_us * std::min(1.0, steps / p.ramp_k_steps) + p.epilogue_us * tile.area) * kMicrosecond;
+    if (best.beats(std::max(plan.compute, plan.memory), i)) continue;
+    const Seconds between = between_turns(x, tile, steps);
     plan.compute += (turns - 1.0) * between;
     if (blocks < x.sms) plan.memory = std::max(stream, x.traffic.total() / (blocks * kDrawOfOneSm));
-    plan.exposed = between + reduction;
-    if (std::max(plan.compute, plan.memory) + plan.exposed >= best_time) continue;
+    plan.exposed = between + reduced;
+    // The time grows with each of the three.
+    const bool slower = plan.compute >= best.cold.compute && plan.memory >= best.cold.memory &&
+                        plan.exposed >= best.cold.exposed && best.time < Seconds(kForEver);
+    if (slower || best.beats(std::max(plan.compute, plan.memory) + plan.exposed, i)) continue;
     const Plan hot = throttled(plan, x);
-    const Seconds time = hot.time();
-    if (time >= best_time) continue;
-    best = hot;
-    best_time = time;
+    if (const Seconds time = hot.time(); !best.beats(time, i))
+      best = {.plan = hot, .cold = plan, .time = time, .tile = i};
   }
 }
 
@@ -202,16 +231,76 @@ bool unsuited(const GemmTile& tile, const GemmShape& s, const GemmTiling& tiling
   return (tile.rows > 64 && tile.rows >= 2.0 * s.m) || (tile.columns > 64 && tile.columns >= 2.0 * s.n);
 }
 
-Plan fastest(const Problem& x, const GemmTiling& tiling) {
-  Plan best;
-  Seconds best_time(1e30);
-  const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
-  // The largest first: they win most often, and the rest then falls early.
-  for (std::size_t i = tiling.tiles.size(); i-- > 0;) {
-    if (tiling.tiles.size() == 1 || !unsuited(tiling.tiles[i], x.shape, tiling))
-      try_tile(x, tiling.tiles[i], tiling, most_splits, best, best_time);
+/// By value, where std::max would keep a loop from becoming vector code.
+double larger(double a, double b) { return a < b ? b : a; }
+double smaller(double a, double b) { return b < a ? b : a; }
+
+/// std::ceil for 0 <= x < 2^51 in operations that vectors have, or one less where x is just above an integer.
+double least_ceiling(double x) {
+  constexpr double kIntegers = 4503599627370496.0;  // 2^52: doubles from here on are integers
+  const double below = x - 1e-6, nearest = (below + kIntegers) - kIntegers;
+  return nearest + (nearest < below ? 1.0 : 0.0);
+}
+
+/// What tiles take at least, whole or split, and a little less than that, so that rounding cannot make it more:
+///   whole >= compute' (1 + y / 3 - y^2 / 9) + between,  compute' the larger of compute and stream, y their ratio^3
+///            for (1 + y)^(1/3) lies between that and 1 + y / 3
+///   split >= max(stream, work of evenly filled SMs) + epilogue + the least reduction
+void least_times(const Problem& x, const GemmTiling& tiling, double most_splits, std::span<double> least) {
+  const TileBounds& tiles = *tiling.bounds;
+  const double m = x.shape.m, n = x.shape.n, per_sm = 1.0 / x.sms, stream = x.stream.base(), k_steps = x.k_steps;
+  const double square = x.square_step.base(), latency = x.step_latency.base(), intensity = x.p.tile_intensity;
+  const double prologue = between_turns(x, GemmTile{}, k_steps).base();
+  const double epilogue = (x.p.epilogue_us * kMicrosecond).base();
+  const double reduced = most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver;
+  const double partial_turn = x.shares_sms ? 0.0 : 1.0;
+  const bool heated = !x.cool && x.copies >= kServedCopies;
+  const double slower_clock = heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0;
+  for (std::size_t i = 0; i < least.size(); ++i) {
+    const double rounds =
+        least_ceiling(m * tiles.per_row[i]) * least_ceiling(n * tiles.per_column[i]) * tiles.halves[i] * per_sm;
+    const double turns = larger(rounds, least_ceiling(rounds) * partial_turn);
+    const double step = larger(square * tiles.work[i] * larger(1.0, intensity * tiles.per_intensity[i]), latency);
+    const double between = prologue + epilogue * tiles.area[i];
+    const double work = k_steps * turns * step + larger(turns - 1.0, 0.0) * between;
+    // The clock gives way to work at least by its share of the longest that it can take.
+    const double cold = larger(work, stream) * (1.0 + cube(smaller(work, stream) / larger(work, stream)) / 3.0);
+    const double hot = work * (1.0 + (rounds >= 1.0 ? slower_clock : 0.0) * work / (cold + between));
+    const double longer = larger(hot, stream), y = cube(smaller(hot, stream) / longer);
+    const double whole = longer * (1.0 + y * (1.0 / 3.0 - y / 9.0)) + between;
+    const double split = larger(stream, k_steps * rounds * step) + reduced + epilogue * tiles.area[i];
+    least[i] = smaller(whole, split) * (1.0 - 1e-9);
   }
-  return best;
+}
+
+/// The tile that could be the fastest is tried first, and those that cannot beat it are not.
+Plan fastest(const Problem& x, const GemmTiling& tiling) {
+  Fastest best;
+  const std::size_t count = tiling.tiles.size();
+  const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
+  if (tiling.bounds == nullptr) {
+    for (std::size_t i = count; i-- > 0;) try_tile(x, tiling, i, most_splits, best);
+    return best.plan;
+  }
+  std::array<double, TileBounds::kMost> times;
+  const std::span<double> least = std::span(times).first(count);
+  least_times(x, tiling, most_splits, least);
+  // The last of the smallest that suits the matrix: few do not, and these are seldom the smallest.
+  std::size_t first = count - 1;
+  const auto smallest = [&] {
+    for (std::size_t i = first = count - 1; i-- > 0;) first = least[i] < least[first] ? i : first;
+  };
+  smallest();
+  while (unsuited(tiling.tiles[first], x.shape, tiling) && least[first] < kForEver) {
+    least[first] = kForEver;
+    smallest();
+  }
+  try_tile(x, tiling, first, most_splits, best);
+  for (std::size_t i = count; i-- > 0;) {
+    if (least[i] >= best.time.base() || i == first || unsuited(tiling.tiles[i], x.shape, tiling)) continue;
+    try_tile(x, tiling, i, most_splits, best);
+  }
+  return best.plan;
 }
 
 /// A separate kernel that reads the activations, `passes` times, and writes them narrow; in benchmarks only.

@@ -30,6 +30,17 @@ struct TileList {
   constexpr std::span<const GemmTile> span() const { return {tiles.data(), count}; }
 };
 
+constexpr TileBounds bounds_of(std::span<const GemmTile> tiles) {
+  TileBounds out;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const GemmTile& tile = tiles[i];
+    out.per_row[i] = 1.0 / tile.rows, out.per_column[i] = 1.0 / tile.columns;
+    out.halves[i] = tile.halves, out.area[i] = tile.area;
+    out.work[i] = tile.area / tile.rate, out.per_intensity[i] = 1.0 / tile.intensity;
+  }
+  return out;
+}
+
 /// cuBLASLt on Hopper: 64 or 128 on one side (one or two warpgroups of wgmma, M = 64), the other side in the
 /// steps that wgmma takes; 256 x up to 128. Either operand may lie on the wide side.
 constexpr auto hopper_tiles() {
@@ -47,6 +58,7 @@ constexpr auto hopper_tiles() {
   return list;
 }
 constexpr auto kHopperTiles = hopper_tiles();
+constexpr TileBounds kHopperBounds = bounds_of(kHopperTiles.span());
 
 /// Blackwell adds pairs of thread blocks (tcgen05 with cta_group 2) that share a tile of 256 rows.
 constexpr auto blackwell_tiles() {
@@ -58,6 +70,7 @@ constexpr auto blackwell_tiles() {
   return list;
 }
 constexpr auto kBlackwellTiles = blackwell_tiles();
+constexpr TileBounds kBlackwellBounds = bounds_of(kBlackwellTiles.span());
 
 /// Ampere and Ada: powers of two (mma.sync 16x8x16 under CUTLASS 2 shapes).
 constexpr auto ampere_tiles() {
@@ -71,6 +84,7 @@ constexpr auto ampere_tiles() {
   return list;
 }
 constexpr auto kAmpereTiles = ampere_tiles();
+constexpr TileBounds kAmpereBounds = bounds_of(kAmpereTiles.span());
 
 /// DeepGEMM, which compiles the tile for the shape: 64 x 16..256 in steps of 16, 128 x up to 160 both ways.
 constexpr auto deep_gemm_tiles() {
@@ -83,6 +97,7 @@ constexpr auto deep_gemm_tiles() {
   return list;
 }
 constexpr auto kDeepGemmTiles = deep_gemm_tiles();
+constexpr TileBounds kDeepGemmBounds = bounds_of(kDeepGemmTiles.span());
 
 /// What rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: the time of a product grows with every 16 rows
 /// as if each had the weights to itself, up to a few hundred; prompts run in large tiles.
@@ -177,15 +192,16 @@ GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, dou
     return {.tiles = {&turn_counting_tile(m, n, gpu.sm_count), 1}, .empty_rows_stall = true};
   // DeepGEMM for Hopper swaps the operands of few rows only.
   if (block == Dtype::kFp8Block && hopper)
-    return {.tiles = kDeepGemmTiles.span(), .swapped_up_to = 64, .empty_rows_stall = true};
+    return {.tiles = kDeepGemmTiles.span(), .bounds = &kDeepGemmBounds, .swapped_up_to = 64, .empty_rows_stall = true};
   if (block == Dtype::kFp8Block && gpu.architecture == Architecture::kBlackwell)
-    return {.tiles = kDeepGemmTiles.span()};
+    return {.tiles = kDeepGemmTiles.span(), .bounds = &kDeepGemmBounds};
   if (block == Dtype::kFp8 && vllm && hopper) return {.tiles = {&hopper_fp8_tile(m, n, k), 1}, .linear = true};
   if (block == Dtype::kFp8 && vllm && gpu.architecture == Architecture::kBlackwell)
     return {.tiles = {&blackwell_fp8_tile(m, k), 1}, .linear = true};
-  if (hopper) return {.tiles = kHopperTiles.span(), .split_k = cublas};
-  if (gpu.architecture == Architecture::kBlackwell) return {.tiles = kBlackwellTiles.span(), .split_k = cublas};
-  return {.tiles = kAmpereTiles.span(), .split_k = cublas};
+  if (hopper) return {.tiles = kHopperTiles.span(), .bounds = &kHopperBounds, .split_k = cublas};
+  if (gpu.architecture == Architecture::kBlackwell)
+    return {.tiles = kBlackwellTiles.span(), .bounds = &kBlackwellBounds, .split_k = cublas};
+  return {.tiles = kAmpereTiles.span(), .bounds = &kAmpereBounds, .split_k = cublas};
 }
 
 }  // namespace roofcast

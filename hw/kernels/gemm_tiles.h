@@ -1,6 +1,8 @@
 #pragma once
 // Output tiles that a library's GEMM kernels come in.
 
+#include <array>
+#include <cstddef>
 #include <span>
 
 #include "hw/dtype.h"
@@ -29,10 +31,20 @@ struct GemmTile : TileKind {
       : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
 
+/// What bounds the times of a list of tiles from below, one array a number: a loop over it becomes vector code.
+struct TileBounds {
+  static constexpr std::size_t kMost = 80;
+  using Column = std::array<double, kMost>;
+  Column per_row{}, per_column{};  ///< their inverses
+  Column halves{}, area{};         ///< GemmTile's
+  Column work{}, per_intensity{};  ///< area over rate; inverse
+};
+
 /// How a kernel library picks among its tiles.
 struct GemmTiling {
-  std::span<const GemmTile> tiles;  ///< the fastest of them runs
-  bool split_k = false;             ///< may cut k among thread blocks
+  std::span<const GemmTile> tiles;     ///< the fastest of them runs
+  const TileBounds* bounds = nullptr;  ///< of the same tiles; null: there is one
+  bool split_k = false;                ///< may cut k among thread blocks
   double swapped_up_to = 1e30;    ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
   bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix
   bool linear = false;            ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds

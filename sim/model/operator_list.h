@@ -11,7 +11,7 @@ namespace roofcast {
 
 class OperatorList {
  public:
-  explicit OperatorList(const OperatorContext& context) : context_(context) {}
+  explicit OperatorList(const OperatorContext& context) : context_(context) { list_.reserve(16); }
 
   void add(const std::string& name, double count, Work work);
   /// Kernels that stream `bytes`.

@@ -28,19 +28,29 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern.front() == text.front() && matches(pattern.substr(1), text.substr(1));
 }
 
-bool within(ConfigReader& in, std::string_view key, double value) {
-  if (!in.has(key)) return true;
+/// As `least, most`; nothing where the key is absent.
+std::optional<std::pair<double, double>> range_of(ConfigReader& in, std::string_view key) {
+  if (!in.has(key)) return std::nullopt;
   const std::vector<double> range = in.numbers(key, kAtLeastZero);
   if (range.size() != 2) in.fail(key, "must be [least, most]");
-  return value > 0 && value >= range[0] && value <= range[1];
+  return std::pair(range[0], range[1]);
 }
 
-bool one_of(ConfigReader& in, std::string_view key, const std::string& value) {
-  if (!in.has(key)) return true;
-  const std::vector<std::string> names = in.texts(key);
-  return !value.empty() &&
-         std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, value); });
+std::optional<std::vector<std::string>> names_of(ConfigReader& in, std::string_view key) {
+  return in.has(key) ? std::optional(in.texts(key)) : std::nullopt;
 }
+
+std::optional<bool> flag_of(ConfigReader& in, std::string_view key) {
+  return in.has(key) ? std::optional(in.boolean(key)) : std::nullopt;
+}
+
+bool one_of(const std::optional<std::vector<std::string>>& names, std::string_view value) {
+  if (!names) return true;
+  return !value.empty() &&
+         std::any_of(names->begin(), names->end(), [&](const std::string& name) { return matches(name, value); });
+}
+
+bool flag_is(const std::optional<bool>& asked, bool known, bool value) { return !asked || (*asked == value && known); }
 
 /// A name without a wildcard must be an architecture.
 void check_architectures(ConfigReader& in) {
@@ -48,10 +58,6 @@ void check_architectures(ConfigReader& in) {
   for (const std::string& name : in.texts("architecture")) {
     if (name.find('*') == std::string::npos) parse_architecture(name, in.mark_of("architecture"));
   }
-}
-
-bool flag_is(ConfigReader& in, std::string_view key, bool known, bool value) {
-  return !in.has(key) || (in.boolean(key) == value && known);
 }
 
 /// Reads a sum from left to right.
@@ -139,39 +145,55 @@ bool has_indexed_latents(const ModelSpec& model) {
   });
 }
 
-bool holds(const ConfigTree& when, const DeploymentFacts& facts) {
-  if (!when) return true;
+Condition::Condition(const ConfigTree& when) {
+  if (!when) return;
   ConfigReader in(when, "a condition");
-  const ModelSpec* model = facts.model;
-  const Sharding* sharding = facts.sharding;
-  bool all = one_of(in, "engine", facts.engine);
-  const std::string since = in.text("since", ""), until = in.text("until", "");
+  engine_ = names_of(in, "engine");
+  since_ = in.text("since", ""), until_ = in.text("until", "");
   for (const char* bound : {"since", "until"}) {
     if (in.has(bound) && version_numbers(in.text(bound)).empty())
       in.fail(bound, fmt::format("'{}' must be a version", bound));
   }
-  if (!since.empty() || !until.empty()) all = all && !facts.version.empty() && in_force(facts.version, since, until);
-  all = one_of(in, "gpu", facts.gpu != nullptr ? facts.gpu->name : "") && all;
+  gpu_ = names_of(in, "gpu");
   check_architectures(in);
-  all = one_of(in, "architecture", facts.gpu != nullptr ? std::string(name_of(facts.gpu->architecture)) : "") && all;
-  all = one_of(in, "model", model != nullptr ? model->name : "") && all;
-  all = one_of(in, "family", model != nullptr ? model->family : "") && all;
-  all = one_of(in, "model_type", model != nullptr ? model->model_type : "") && all;
-  const Precision* precision = facts.precision;
-  all = one_of(in, "weights", precision != nullptr ? std::string(name_of(precision->weights)) : "") && all;
-  all = one_of(in, "kv_cache", precision != nullptr ? std::string(name_of(precision->kv_cache)) : "") && all;
-  all = flag_is(in, "experts", model != nullptr, model != nullptr && has_experts(*model)) && all;
-  all = flag_is(in, "indexed", model != nullptr, model != nullptr && has_indexed_latents(*model)) && all;
-  all = flag_is(in, "attention_dp", sharding != nullptr, sharding != nullptr && sharding->attention_dp > 1) && all;
-  all = flag_is(in, "disaggregated", true, facts.disaggregated) && all;
-  all = within(in, "prompt_tokens", facts.prompt_tokens) && all;
-  all = within(in, "output_tokens", facts.output_tokens) && all;
-  const std::string from = in.text("client_since", ""), before = in.text("client_until", "");
-  if (!from.empty()) all = all && (facts.client_date.empty() || facts.client_date >= from);
-  if (!before.empty()) all = all && !facts.client_date.empty() && facts.client_date < before;
+  architecture_ = names_of(in, "architecture");
+  model_ = names_of(in, "model"), family_ = names_of(in, "family"), model_type_ = names_of(in, "model_type");
+  weights_ = names_of(in, "weights"), kv_cache_ = names_of(in, "kv_cache");
+  experts_ = flag_of(in, "experts"), indexed_ = flag_of(in, "indexed");
+  attention_dp_ = flag_of(in, "attention_dp"), disaggregated_ = flag_of(in, "disaggregated");
+  if (const auto range = range_of(in, "prompt_tokens")) prompt_tokens_ = {range->first, range->second};
+  if (const auto range = range_of(in, "output_tokens")) output_tokens_ = {range->first, range->second};
+  client_since_ = in.text("client_since", ""), client_until_ = in.text("client_until", "");
   in.finish();
-  return all;
 }
+
+bool Condition::holds(const DeploymentFacts& facts) const {
+  const auto within = [](const std::optional<Amounts>& range, double value) {
+    return !range || (value > 0 && value >= range->least && value <= range->most);
+  };
+  const ModelSpec* model = facts.model;
+  const Precision* precision = facts.precision;
+  if (!one_of(engine_, facts.engine)) return false;
+  if (!client_since_.empty() && !facts.client_date.empty() && facts.client_date < client_since_) return false;
+  if (!client_until_.empty() && (facts.client_date.empty() || facts.client_date >= client_until_)) return false;
+  const bool dated = !since_.empty() || !until_.empty();
+  return one_of(gpu_, facts.gpu != nullptr ? std::string_view(facts.gpu->name) : "") &&
+         one_of(architecture_, facts.gpu != nullptr ? name_of(facts.gpu->architecture) : "") &&
+         one_of(model_, model != nullptr ? std::string_view(model->name) : "") &&
+         one_of(family_, model != nullptr ? std::string_view(model->family) : "") &&
+         one_of(model_type_, model != nullptr ? std::string_view(model->model_type) : "") &&
+         one_of(weights_, precision != nullptr ? name_of(precision->weights) : "") &&
+         one_of(kv_cache_, precision != nullptr ? name_of(precision->kv_cache) : "") &&
+         flag_is(experts_, model != nullptr, model != nullptr && has_experts(*model)) &&
+         flag_is(indexed_, model != nullptr, model != nullptr && has_indexed_latents(*model)) &&
+         flag_is(attention_dp_, facts.sharding != nullptr,
+                 facts.sharding != nullptr && facts.sharding->attention_dp > 1) &&
+         flag_is(disaggregated_, true, facts.disaggregated) && within(prompt_tokens_, facts.prompt_tokens) &&
+         within(output_tokens_, facts.output_tokens) &&
+         (!dated || (!facts.version.empty() && in_force(facts.version, since_, until_)));
+}
+
+bool holds(const ConfigTree& when, const DeploymentFacts& facts) { return Condition(when).holds(facts); }
 
 Amount evaluate_amount(const ConfigNode& text, const DeploymentFacts& facts, double max_num_seqs) {
   return AmountParser(text, facts, max_num_seqs).whole();

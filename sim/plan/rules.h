@@ -1,7 +1,9 @@
 #pragma once
 // Conditions of the rules in recipes and clients: what is known of a deployment before its engine is.
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/config_node.h"
 #include "hw/gpu_spec.h"
@@ -30,10 +32,28 @@ bool has_experts(const ModelSpec& model);
 /// Latent attention to tokens that an indexer chooses.
 bool has_indexed_latents(const ModelSpec& model);
 
-/// Whether all of these hold: {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a
-/// name or a list of names, `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false;
-/// client_since, client_until: a day; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are releases of
-/// the engine, the latter excluded. Null holds always. Throws ConfigError for other keys.
+/// {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a name or a list of names,
+/// `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false; client_since, client_until: a
+/// day; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are releases of the engine, the latter
+/// excluded.
+class Condition {
+ public:
+  explicit Condition(const ConfigTree& when);  ///< null holds always; throws ConfigError for other keys
+
+  bool holds(const DeploymentFacts& facts) const;  ///< all of them
+
+ private:
+  using Names = std::optional<std::vector<std::string>>;  ///< absent: any
+  struct Amounts {
+    double least, most;
+  };
+  Names engine_, gpu_, architecture_, model_, family_, model_type_, weights_, kv_cache_;
+  std::string since_, until_, client_since_, client_until_;
+  std::optional<bool> experts_, indexed_, attention_dp_, disaggregated_;
+  std::optional<Amounts> prompt_tokens_, output_tokens_;
+};
+
+/// The same, read for one answer.
 bool holds(const ConfigTree& when, const DeploymentFacts& facts);
 
 /// A sum of numbers, `prompt_tokens`, `output_tokens`, `concurrency`, `max_num_seqs` and `max(a, b)`, as in

@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,68 +23,88 @@ constexpr std::array<std::string_view, 8> kOwnKeys{"method", "activations", "kv_
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
 ConfigTree part_of(const ConfigTree& when, bool own) {
+  if (!when) return when;
   auto part = std::make_shared<ConfigNode>(*when);
   std::erase_if(part->entries, [&](const ConfigNode::Entry& entry) { return is_own(entry.key) != own; });
   return part;
 }
 
-std::vector<SupportRule> read_rules(const std::string& name) {
+/// The conditions of kOwnKeys.
+class OwnCondition {
+ public:
+  explicit OwnCondition(const ConfigTree& when) {
+    ConfigReader in(part_of(when, true), "a condition");
+    method_ = names_of(in, "method"), activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache");
+    tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), ep_ = range_of(in, "ep");
+    copies_ = range_of(in, "attention_copies");
+    if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
+    in.finish();
+  }
+
+  bool holds(const Scenario& s, const Deployment& d, const DeploymentFacts& facts) const {
+    const SpeculationSpec& drafts = s.serving.speculation;
+    return among(method_, drafts.active() ? name_of(drafts.method) : "none") &&
+           among(activations_, name_of(d.precision.activations)) && among(kv_cache_, name_of(d.precision.kv_cache)) &&
+           within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(ep_, d.sharding.ep) &&
+           within(copies_, d.sharding.attention_dp) && !(not_model_ && not_model_->holds(facts));
+  }
+
+ private:
+  using Names = std::optional<std::vector<std::string>>;
+  using Range = std::optional<std::pair<double, double>>;
+  static Names names_of(ConfigReader& in, std::string_view key) {
+    return in.has(key) ? Names(in.texts(key)) : std::nullopt;
+  }
+  static Range range_of(ConfigReader& in, std::string_view key) {
+    if (!in.has(key)) return std::nullopt;
+    const std::vector<double> range = in.numbers(key, kAtLeastZero);
+    if (range.size() != 2) in.fail(key, "must be [least, most]");
+    return std::pair(range[0], range[1]);
+  }
+  static bool among(const Names& names, std::string_view value) {
+    return !names || std::find(names->begin(), names->end(), value) != names->end();
+  }
+  static bool within(const Range& range, double value) {
+    return !range || (value >= range->first && value <= range->second);
+  }
+
+  Names method_, activations_, kv_cache_;
+  Range tp_, pp_, ep_, copies_;
+  std::optional<Condition> not_model_;
+};
+
+/// Read once: every scenario asks all rules of its engine.
+struct ReadRule {
+  SupportRule rule;
+  Condition when;
+  OwnCondition own;
+};
+
+std::vector<ReadRule> read_rules(const std::string& name) {
   ConfigReader in(load_named("support", name, Mark{"support", 0, 0}), "a support table");
   in.ignore("name");
-  std::vector<SupportRule> rules;
+  std::vector<ReadRule> rules;
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule");
-    rules.push_back({.when = rule.tree("when"),
-                     .runs = rule.text("runs", "no") == "unknown",
-                     .reason = rule.text("reason"),
-                     .source = rule.text("source")});
+    const ConfigTree when = rule.tree("when");
+    const SupportRule told{
+        .runs = rule.text("runs", "no") == "unknown", .reason = rule.text("reason"), .source = rule.text("source")};
     rule.finish();
-    (void)holds(part_of(rules.back().when, false), {});  // names the keys that are wrong
+    rules.push_back({told, Condition(part_of(when, false)), OwnCondition(when)});
   }
   in.finish();
   return rules;
 }
 
-const std::vector<SupportRule>& rules_of(const std::string& engine) {
+const std::vector<ReadRule>& rules_of(const std::string& engine) {
   static std::mutex mutex;
-  static std::map<std::string, std::vector<SupportRule>> read;
+  static std::map<std::string, std::vector<ReadRule>> read;
   const std::lock_guard lock(mutex);
   const auto known = read.find(engine);
   if (known != read.end()) return known->second;
   const std::vector<std::string> names = names_of("support");
   const bool shipped = std::find(names.begin(), names.end(), engine) != names.end();
-  return read[engine] = shipped ? read_rules(engine) : std::vector<SupportRule>{};
-}
-
-bool within(ConfigReader& in, std::string_view key, double value) {
-  if (!in.has(key)) return true;
-  const std::vector<double> range = in.numbers(key, kAtLeastZero);
-  if (range.size() != 2) in.fail(key, "must be [least, most]");
-  return value >= range[0] && value <= range[1];
-}
-
-bool among(ConfigReader& in, std::string_view key, std::string_view value) {
-  if (!in.has(key)) return true;
-  const std::vector<std::string> names = in.texts(key);
-  return std::find(names.begin(), names.end(), value) != names.end();
-}
-
-bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deployment& d, const DeploymentFacts& facts) {
-  ConfigReader in(part_of(when, true), "a condition");
-  const SpeculationSpec& drafts = s.serving.speculation;
-  bool all = among(in, "method", drafts.active() ? name_of(drafts.method) : "none");
-  all = among(in, "activations", name_of(d.precision.activations)) && all;
-  all = among(in, "kv_cache", name_of(d.precision.kv_cache)) && all;
-  all = within(in, "tp", d.sharding.tp) && all;
-  all = within(in, "pp", d.sharding.pp) && all;
-  all = within(in, "ep", d.sharding.ep) && all;
-  all = within(in, "attention_copies", d.sharding.attention_dp) && all;
-  if (in.has("not_model")) {
-    const ConfigTree models = make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark());
-    all = !holds(models, facts) && all;
-  }
-  in.finish();
-  return all;
+  return read[engine] = shipped ? read_rules(engine) : std::vector<ReadRule>{};
 }
 
 void add_rules(std::vector<SupportRule>& out, const std::string& table, const Scenario& s, const Deployment& d) {
@@ -94,8 +116,8 @@ void add_rules(std::vector<SupportRule>& out, const std::string& table, const Sc
                               .sharding = &d.sharding,
                               .precision = &d.precision,
                               .disaggregated = s.serving.disaggregation.has_value()};
-  for (const SupportRule& rule : rules_of(table)) {
-    if (holds(part_of(rule.when, false), facts) && own_conditions_hold(rule.when, s, d, facts)) out.push_back(rule);
+  for (const ReadRule& read : rules_of(table)) {
+    if (read.own.holds(s, d, facts) && read.when.holds(facts)) out.push_back(read.rule);
   }
 }
 

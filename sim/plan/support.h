@@ -14,11 +14,9 @@ class CannotRun : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// One rule of a table.
+/// One rule of a table. Its `when` is a Condition (sim/plan/rules.h), and: method (of speculation), activations: names;
+/// tp, pp, ep, attention_copies: [least, most]; not_model: none of these names.
 struct SupportRule {
-  /// As `holds` (sim/plan/rules.h), and: method (of speculation), activations: names; tp, pp, ep, attention_copies:
-  /// [least, most]; not_model: none of these names.
-  ConfigTree when;
   bool runs = false;  ///< false: it does not; otherwise it is not known to
   std::string reason, source;
 };

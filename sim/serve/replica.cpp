@@ -331,7 +331,7 @@ void Replica::compute_again(Rank& rank, std::size_t i) {
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
   const bool cached = engine().kv_cache;
-  then_ = run_.ranks;
+  if (!run_.ranks.empty()) then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = *ranks_[i];
     rank.padding = 0;

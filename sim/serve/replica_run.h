@@ -29,7 +29,7 @@ struct StepRun {
   /// Its decodes as they are after some of its steps. `then` holds the loads of the ranks.
   StepBatch decodes_after(std::int64_t passed, std::vector<RankLoad>& then) const {
     const double tokens = static_cast<double>(passed) * query_len;
-    then = ranks;
+    if (!ranks.empty()) then = ranks;
     for (RankLoad& rank : then) {
       rank.decode_context += tokens * rank.decodes;
       rank.prefills = 0;

@@ -1,7 +1,10 @@
 #pragma once
 // Decode attention against the mean context: exact at knots, linear between them.
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -22,24 +25,25 @@ struct DecodeSegment {
 /// Knots every 64 tokens up to 1024, then 16 an octave: a segment is never wider than a sixteenth of its context.
 inline DecodeSegment decode_segment(double context) {
   if (context < 1024) {
-    const double i = std::floor(std::max(context, 0.0) / 64);
-    return {i * 64, (i + 1) * 64, static_cast<std::size_t>(i)};
+    const auto index = static_cast<std::size_t>(std::max(context, 0.0) / 64);
+    const auto i = static_cast<double>(index);
+    return {i * 64, (i + 1) * 64, index};
   }
-  const int octave = std::ilogb(context) - 10;
-  const double base = std::ldexp(1024.0, octave), width = base / 16;
-  const double i = std::floor((context - base) / width);
-  return {base + i * width, base + (i + 1) * width,
-          static_cast<std::size_t>(16 + 16 * octave) + static_cast<std::size_t>(i)};
+  // The octave's beginning is the double of the same exponent: every context of a decode step comes through here.
+  const std::uint64_t exponent = std::bit_cast<std::uint64_t>(context) >> 52;
+  const double base = std::bit_cast<double>(exponent << 52), width = base / 16;
+  const auto within = static_cast<std::size_t>((context - base) / width);
+  const auto i = static_cast<double>(within);
+  return {base + i * width, base + (i + 1) * width, 16 + 16 * (exponent - (1023 + 10)) + within};
 }
 
 class DecodeCurve {
  public:
-  /// The value at a knot's context, priced by `price(context)` the first time.
+  /// The value at the knot of that index and context, priced by `price(context)` the first time.
   template <class Price>
-  DecodeKnot at(double knot_context, const Price& price) {
-    const std::size_t i = decode_segment(knot_context).index;
+  const DecodeKnot& at(std::size_t i, double context, const Price& price) {
     if (knots_.size() <= i) knots_.resize(i + 1 + i / 2);
-    if (std::isnan(knots_[i].seconds)) knots_[i] = price(knot_context);
+    if (std::isnan(knots_[i].seconds)) knots_[i] = price(context);
     return knots_[i];
   }
 

@@ -62,11 +62,11 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
   return most;
 }
 
-RankMixers even_mixers(const StepBatch& batch, const Sharding& sharding) {
+RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding) {
   const double micro = micro_batches(batch, sharding);
   const Chunks all = sum_of(batch.prefills);
   const double mine = even_prefill(all, sharding, micro);
-  return {.decodes = rank_batch(batch, sharding).decodes,
+  return {.decodes = rank.decodes,
           .mean_context = batch.decodes > 0 ? batch.decode_context / batch.decodes : 0.0,
           .prefills = batch.prefills,
           .prefill_share = all.tokens > 0 ? mine / all.tokens / static_cast<double>(batch.prefills.size()) : 0.0};

@@ -21,8 +21,8 @@ struct RankMixers {
   std::span<const PrefillChunk> prefills{};
   double prefill_share = 0;  ///< the part of the launch over all `prefills` that one of them takes
 };
-/// Of a rank that shares the work of a step evenly with the others.
-RankMixers even_mixers(const StepBatch& batch, const Sharding& sharding);
+/// Of a rank that shares the work of a step evenly with the others; `rank` is rank_batch() of the same.
+RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding);
 /// Of one of batch.ranks, whose chunks begin at `first_chunk`.
 RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding);
 

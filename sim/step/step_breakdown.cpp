@@ -43,10 +43,10 @@ void add_totals(StepBreakdown& out) {
 }
 
 /// Of one part's operators, what makes them take as long as the part.
-double slowdown(const std::vector<Operator>&, const auto&, const Machine&) { return 1.0; }
-double slowdown(const std::vector<Operator>& operators, const DecodePart& part, const Machine& machine) {
+double slowdown(const PricedOperators&, const auto&, const Machine&) { return 1.0; }
+double slowdown(const PricedOperators& priced, const DecodePart& part, const Machine& machine) {
   if (part.least_seconds <= 0) return 1.0;
-  const double alone = sum_of(operators, machine).seconds;
+  const double alone = sum_of(priced, machine).seconds;
   return std::max(alone, part.least_seconds) / alone;
 }
 
@@ -58,10 +58,11 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   const StepTotal total = s.total(batch);
   StepBreakdown out;
   const auto add = [&](const auto& part, double share, double) {
-    const std::vector<Operator> operators = s.parts.operators(part);
-    const double slower = slowdown(operators, part, machine);
-    for (const Operator& op : operators) {
-      Cost cost = cost_of(op.work, machine);
+    const PricedOperators& priced = s.parts.priced(part);
+    const double slower = slowdown(priced, part, machine);
+    for (std::size_t i = 0; i < priced.costs.size(); ++i) {
+      const Operator& op = priced.operators[i];
+      Cost cost = priced.costs[i];
       cost.time *= slower;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, *s.deployment);

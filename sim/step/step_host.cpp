@@ -24,7 +24,9 @@ int prefill_graph_tokens(const Deployment& d) {
 StepHost::StepHost(const Deployment& deployment)
     : deployment_(deployment),
       ideal_(deployment.fidelity == Fidelity::kIdeal),
-      prefill_graph_tokens_(prefill_graph_tokens(deployment)) {}
+      prefill_graph_tokens_(prefill_graph_tokens(deployment)),
+      piece_seconds_(deployment.engine.host.piece_time.base() * deployment.model.layer_count() *
+                     (1.0 + std::log2(static_cast<double>(deployment.sharding.tp))) / launching_pace()) {}
 
 /// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes): a smaller size is padded up.
 double StepHost::padded(double tokens, int largest) const {
@@ -54,12 +56,6 @@ bool StepHost::runs_eager(const StepBatch& batch, const RankBatch& rank) const {
   return !ideal_ && (!graphs.enabled || !fits);
 }
 
-double StepHost::piece_seconds() const {
-  const double doublings = std::log2(static_cast<double>(deployment_.sharding.tp));
-  return deployment_.engine.host.piece_time.base() * deployment_.model.layer_count() * (1.0 + doublings) /
-         launching_pace();
-}
-
 /// The scheduler's own work for a step.
 double StepHost::scheduler_seconds(double sequences) const {
   if (ideal_) return 0.0;
@@ -87,7 +83,7 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
     out.step_launch = (host.eager_step_time + host.eager_prompt_time * rank.prompts).base() / launching_pace();
     out.kernel_launch = host.launch_time.base() / launching_pace();
   } else if (!ideal_) {
-    out.pieces = piece_seconds();
+    out.pieces = piece_seconds_;
     if (!deployment_.engine.graphs.dependent_launch) out.gap = host.graph_gap.base();
   }
   const double sequences = rank.decodes + rank.prompts;

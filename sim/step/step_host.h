@@ -37,13 +37,13 @@ class StepHost {
   double padded(double tokens, int largest) const;
   double launch_speed() const { return deployment_.gpu.node.launch_speed * deployment_.engine.launch_speed; }
   double launching_pace() const { return deployment_.gpu.node.host_speed * launch_speed(); }
-  double piece_seconds() const;
   double scheduler_seconds(double sequences) const;
   double host_seconds(double sequences, bool prefill, bool launching) const;
 
   const Deployment& deployment_;
   bool ideal_;
   int prefill_graph_tokens_;  ///< of the largest step with prefill that is replayed
+  double piece_seconds_;
 };
 
 }  // namespace roofcast

@@ -70,11 +70,21 @@ StepModel::StepModel(StepModel&&) noexcept = default;
 
 const Deployment& StepModel::deployment() const { return *state_->deployment; }
 
-StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
-  StepTotal total;
+/// Steps that only decode are most of a simulation, and alike but for their contexts.
+const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
+  const bool alike = batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0;
+  if (!alike) return other_ = priced_without_mixers(batch);
+  const auto decodes = static_cast<std::size_t>(batch.decodes);
+  StepTotal& total = decodes_.at(decodes, [&] { return priced_without_mixers(batch); });
+  total.mixers.mean_context = batch.decode_context / batch.decodes;
+  return total;
+}
+
+StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
+  StepTotal total{.sum = {.seconds = 0}, .host = {}, .rank = {}, .mixers = {}};
   total.rank = rank_batch(batch, deployment->sharding);
   total.host = host.time(batch, total.rank);
-  total.mixers = slowest_mixers(batch, total.host.gap);
+  total.mixers = slowest_mixers(batch, total.rank, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
   total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
@@ -99,9 +109,9 @@ OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, do
 }
 
 /// A rank without prompts is the slowest of its kind when its caches are the largest; those with prompts are compared.
-RankMixers StepModel::State::slowest_mixers(const StepBatch& batch, double gap) {
+RankMixers StepModel::State::slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap) {
   const Sharding& sharding = deployment->sharding;
-  if (batch.ranks.empty()) return even_mixers(batch, sharding);
+  if (batch.ranks.empty()) return even_mixers(batch, even, sharding);
   const std::size_t fullest = fullest_cache(batch.ranks);
   std::size_t first = 0;
   RankMixers slowest;
@@ -134,26 +144,22 @@ StepCost StepModel::cost(const StepBatch& batch) {
 }
 
 /// Segment by segment: within a segment of the curve the step time is linear in the step's number.
-StepCost StepModel::decode_run(const StepBatch& first_step, std::int64_t steps) {
-  State& s = *state_;
-  const int query_len = first_step.query_len;
-  const StepTotal fixed = s.without_mixers(first_step);
+StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& fixed, std::int64_t steps) {
+  const int query_len = batch.query_len;
   DecodePart part{.sequences = fixed.mixers.decodes,
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
   double left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0, launches = 0;
   while (left > 0) {
-    const DecodeLine line = s.parts.line(part);
-    OperatorSum first = fixed.sum;
-    first.add(line.here);
-    const double n = std::min(left, std::max(1.0, std::ceil((line.segment.high - part.mean_context) / query_len)));
-    const double dt = query_len / (line.segment.high - line.segment.low);
-    seconds +=
-        floored_series(first.seconds, dt * (line.high.seconds - line.low.seconds), n, fixed.host.least(first.launches));
-    flops += series(first.flops, dt * (line.high.flops - line.low.flops), n);
-    bytes += series(first.bytes, dt * (line.high.bytes - line.low.bytes), n);
-    launches = first.launches;
+    const DecodePlace at = parts.place(part);
+    const double first = fixed.sum.seconds + at.seconds(part);
+    const double n = std::min(left, std::max(1.0, std::ceil((at.segment.high - part.mean_context) / query_len)));
+    const double dt = query_len / (at.segment.high - at.segment.low);
+    launches = fixed.sum.launches + at.low.launches;
+    seconds += floored_series(first, dt * (at.high.seconds - at.low.seconds), n, fixed.host.least(launches));
+    flops += series(fixed.sum.flops + at.between(&DecodeKnot::flops), dt * (at.high.flops - at.low.flops), n);
+    bytes += series(fixed.sum.bytes + at.between(&DecodeKnot::bytes), dt * (at.high.bytes - at.low.bytes), n);
     left -= n;
     part.mean_context += n * query_len;
   }
@@ -163,12 +169,18 @@ StepCost StepModel::decode_run(const StepBatch& first_step, std::int64_t steps) 
           .launched = fixed.host.launched(launches)};
 }
 
+StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {
+  return state_->decode_run(first, state_->without_mixers(first), steps);
+}
+
 /// Bisection on the closed form; the time of a run grows with its steps.
 std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {
   if (limit <= 1 || budget <= Seconds(0)) return std::min<std::int64_t>(limit, 1);
-  const auto ends_before = [&](std::int64_t steps) { return decode_run(first, steps).time < budget; };
+  const StepTotal& fixed = state_->without_mixers(first);
+  const auto time_of = [&](std::int64_t steps) { return state_->decode_run(first, fixed, steps).time; };
+  const auto ends_before = [&](std::int64_t steps) { return time_of(steps) < budget; };
   // A first guess from the first step's time makes the bracket small.
-  const double one = decode_run(first, 1).time.base();
+  const double one = time_of(1).base();
   std::int64_t high = std::min(limit, static_cast<std::int64_t>(std::min(budget.base() / one, 1e12)) + 2), low = 0;
   if (ends_before(high - 1)) return high == limit ? limit : high;
   high -= 1;  // ends_before(low) holds (0 steps), ends_before(high) does not

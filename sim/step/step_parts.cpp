@@ -25,18 +25,36 @@ double rounded(double tokens) {
 
 }  // namespace
 
+namespace {
+
+void add(OperatorSum& sum, const Operator& op, const Cost& cost, const Machine& machine) {
+  const Launches launches = launches_of(op.work, machine);
+  sum.seconds += op.count * cost.time.base();
+  sum.flops += op.count * cost.flops.base();
+  sum.bytes += op.count * cost.bytes.base();
+  sum.launches += op.count * launches.eager;
+  sum.kernels += op.count * launches.replayed;
+  sum.collectives += launches.collective ? op.count : 0.0;
+}
+
+}  // namespace
+
 OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machine) {
   OperatorSum sum{.seconds = 0};
-  for (const Operator& op : operators) {
-    const Cost cost = cost_of(op.work, machine);
-    const Launches launches = launches_of(op.work, machine);
-    sum.seconds += op.count * cost.time.base();
-    sum.flops += op.count * cost.flops.base();
-    sum.bytes += op.count * cost.bytes.base();
-    sum.launches += op.count * launches.eager;
-    sum.kernels += op.count * launches.replayed;
-    sum.collectives += launches.collective ? op.count : 0.0;
-  }
+  for (const Operator& op : operators) add(sum, op, cost_of(op.work, machine), machine);
+  return sum;
+}
+
+PricedOperators price(std::vector<Operator> operators, const Machine& machine) {
+  PricedOperators out{.operators = std::move(operators), .costs = {}};
+  out.costs.reserve(out.operators.size());
+  for (const Operator& op : out.operators) out.costs.push_back(cost_of(op.work, machine));
+  return out;
+}
+
+OperatorSum sum_of(const PricedOperators& priced, const Machine& machine) {
+  OperatorSum sum{.seconds = 0};
+  for (std::size_t i = 0; i < priced.costs.size(); ++i) add(sum, priced.operators[i], priced.costs[i], machine);
   return sum;
 }
 
@@ -76,8 +94,14 @@ std::vector<Operator> StepParts::operators(const PrefillPart& part) const {
       {.batch = static_cast<double>(part.chunks), .query_len = part.tokens, .context_before = part.context_before});
 }
 
+/// Without attention-DP the tokens are all that counts.
+const PricedOperators& StepParts::priced(const TokenPart& part) {
+  const bool alone = context_.sharding.attention_dp <= 1;
+  return latest(tokens_priced_, alone ? TokenPart{part.tokens, part.tokens, false} : part);
+}
+
 OperatorSum StepParts::token_sum(double tokens) {
-  const auto price = [&](double m) { return sum_of(token_operators(context_, m), machine_); };
+  const auto price = [&](double m) { return sum_of(priced(TokenPart{m, m, false}), machine_); };
   if (tokens <= 0) return {.seconds = 0};
   const double whole = std::ceil(tokens);
   if (whole <= kExactTokens) {
@@ -95,54 +119,38 @@ OperatorSum StepParts::sum(const TokenPart& part) {
   if (context_.sharding.attention_dp <= 1) return token_sum(part.tokens);
   const double mine = rounded(part.tokens);
   auto [slot, fresh] = groups_.try_emplace({mine, std::max(mine, rounded(part.group_tokens)), part.prompts});
-  if (fresh) slot->second = sum_of(operators(part), machine_);
+  if (fresh) slot->second = sum_of(priced(part), machine_);
   return slot->second;
 }
 
 OperatorSum StepParts::sum(const HeadPart& part) {
   if (part.rows <= 0) return {.seconds = 0};
   const double whole = std::ceil(part.rows);
-  return head_.at(static_cast<std::size_t>(whole), [&] { return sum_of(operators(HeadPart{whole}), machine_); });
+  return head_.at(static_cast<std::size_t>(whole), [&] { return sum_of(priced(HeadPart{whole}), machine_); });
 }
 
 DecodeCurve& StepParts::make_curve(int decodes, int query_len) {
   const std::uint64_t key = (static_cast<std::uint64_t>(decodes) << 32) | static_cast<std::uint64_t>(query_len);
-  return curves_.try_emplace(key).first->second;
+  DecodeCurve& made = curves_.try_emplace(key).first->second;
+  if (query_len == 1) {
+    const auto i = static_cast<std::size_t>(decodes);
+    if (plain_curves_.size() <= i) plain_curves_.resize(i + 1 + i / 2, nullptr);
+    plain_curves_[i] = &made;
+  }
+  return made;
 }
 
-DecodeCurve& StepParts::curve(int decodes, int query_len) {
-  if (query_len != 1) return make_curve(decodes, query_len);
-  const auto i = static_cast<std::size_t>(decodes);
-  if (plain_curves_.size() <= i) plain_curves_.resize(i + 1 + i / 2, nullptr);
-  if (plain_curves_[i] == nullptr) plain_curves_[i] = &make_curve(decodes, query_len);
-  return *plain_curves_[i];
-}
-
-DecodeLine StepParts::line(const DecodePart& part) {
-  DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
-  const auto price = [&](double context) {
-    DecodePart there = part;
-    there.mean_context = context;
-    const OperatorSum sum = sum_of(operators(there), machine_);
-    return DecodeKnot{sum.seconds, sum.flops, sum.bytes, sum.launches};
-  };
-  const DecodeSegment segment = decode_segment(part.mean_context);
-  const DecodeKnot low = knots.at(segment.low, price), high = knots.at(segment.high, price);
-  const double t = (part.mean_context - segment.low) / (segment.high - segment.low);
-  const double alone = low.seconds + t * (high.seconds - low.seconds);
-  return {.here = {.seconds = std::max(alone, part.least_seconds) + part.gap * low.launches,
-                   .flops = low.flops + t * (high.flops - low.flops),
-                   .bytes = low.bytes + t * (high.bytes - low.bytes),
-                   .launches = low.launches},
-          .segment = segment,
-          .low = low,
-          .high = high};
+DecodeKnot StepParts::knot(const DecodePart& part, double mean_context) const {
+  DecodePart there = part;
+  there.mean_context = mean_context;
+  const OperatorSum sum = sum_of(operators(there), machine_);
+  return {sum.seconds, sum.flops, sum.bytes, sum.launches};
 }
 
 OperatorSum StepParts::sum(const PrefillPart& part) {
   if (prefills_.size() > kMostPrefills) prefills_.clear();
   auto [slot, fresh] = prefills_.try_emplace(part);
-  if (fresh) slot->second = sum_of(operators(part), machine_);
+  if (fresh) slot->second = sum_of(priced(part), machine_);
   return slot->second;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 // The parts of a step: the operators of each, and their sums, which are remembered.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -36,16 +38,26 @@ struct OperatorSum {
   }
 };
 OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machine);
+
+/// Operators and the cost of one call of each.
+struct PricedOperators {
+  std::vector<Operator> operators;
+  std::vector<Cost> costs;
+};
+PricedOperators price(std::vector<Operator> operators, const Machine& machine);
+OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
 OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
 
 /// All layers but their mixers, of the fullest rank; `group_tokens` are those of all attention-DP ranks.
 struct TokenPart {
   double tokens, group_tokens;
   bool prompts;  ///< some of them are of prompts
+  bool operator==(const TokenPart&) const = default;
 };
 /// Final norm, LM head and sampling.
 struct HeadPart {
   double rows;
+  bool operator==(const HeadPart&) const = default;
 };
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
@@ -62,28 +74,36 @@ struct PrefillPart {
   bool operator==(const PrefillPart&) const = default;
 };
 
-/// What a DecodePart sums up to, on its segment of the curve.
-struct DecodeLine {
-  OperatorSum here;  ///< at the part's context
+/// A place on the curve of a DecodePart: between two knots, which stay where they are until the next one is priced.
+struct DecodePlace {
   DecodeSegment segment;
-  DecodeKnot low, high;
+  const DecodeKnot& low;
+  const DecodeKnot& high;
+  double t;  ///< share of the way from low to high
+
+  double between(double DecodeKnot::*what) const { return low.*what + t * (high.*what - low.*what); }
+  /// Of the mixers, with the gaps between their kernels.
+  double seconds(const DecodePart& part) const {
+    return std::max(between(&DecodeKnot::seconds), part.least_seconds) + part.gap * low.launches;
+  }
 };
 
 /// Sums by a whole number, priced once. A number makes room for the 64 about it, not for all below.
+template <class Sum = OperatorSum>
 class RememberedSums {
  public:
-  const OperatorSum& at(std::size_t i, const auto& price) {
+  Sum& at(std::size_t i, const auto& price) {
     if (pages_.size() <= i / kPage) pages_.resize(i / kPage + 1);
     auto& page = pages_[i / kPage];
     if (!page) page = std::make_unique<Page>();
-    OperatorSum& sum = (*page)[i % kPage];
+    Sum& sum = (*page)[i % kPage];
     if (!sum.known()) sum = price();
     return sum;
   }
 
  private:
   static constexpr std::size_t kPage = 64;
-  using Page = std::array<OperatorSum, kPage>;
+  using Page = std::array<Sum, kPage>;
   std::vector<std::unique_ptr<Page>> pages_;
 };
 
@@ -92,20 +112,51 @@ class StepParts {
  public:
   explicit StepParts(const Deployment& deployment);
 
+  /// What a part is made of. The last of each kind are kept: steps in a row are often made of the same.
+  const PricedOperators& priced(const TokenPart& part);
+  const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
+  const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
+  PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
+
+  OperatorSum sum(const TokenPart& part);
+  OperatorSum sum(const HeadPart& part);
+  OperatorSum sum(const DecodePart& part) {
+    const DecodePlace at = place(part);
+    return {.seconds = at.seconds(part),
+            .flops = at.between(&DecodeKnot::flops),
+            .bytes = at.between(&DecodeKnot::bytes),
+            .launches = at.low.launches};
+  }
+  OperatorSum sum(const PrefillPart& part);
+  DecodePlace place(const DecodePart& part) {
+    DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
+    const auto priced = [&](double context) { return knot(part, context); };
+    const DecodeSegment segment = decode_segment(part.mean_context);
+    const DecodeKnot& high = knots.at(segment.index + 1, segment.high, priced);  // makes room for the lower one, too
+    const DecodeKnot& low = knots.at(segment.index, segment.low, priced);
+    return {segment, low, high, (part.mean_context - segment.low) / (segment.high - segment.low)};
+  }
+
+ private:
   std::vector<Operator> operators(const TokenPart& part) const;
   std::vector<Operator> operators(const HeadPart& part) const;
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 
-  OperatorSum sum(const TokenPart& part);
-  OperatorSum sum(const HeadPart& part);
-  OperatorSum sum(const DecodePart& part) { return line(part).here; }
-  OperatorSum sum(const PrefillPart& part);
-  DecodeLine line(const DecodePart& part);
-
- private:
+  template <class Part>
+  using Latest = std::optional<std::pair<Part, PricedOperators>>;
+  template <class Part>
+  const PricedOperators& latest(Latest<Part>& kept, const Part& part) {
+    if (!kept || !(kept->first == part)) kept.emplace(part, price(operators(part), machine_));
+    return kept->second;
+  }
   OperatorSum token_sum(double tokens);
-  DecodeCurve& curve(int decodes, int query_len);
+  DecodeKnot knot(const DecodePart& part, double mean_context) const;
+  DecodeCurve& curve(int decodes, int query_len) {
+    const auto i = static_cast<std::size_t>(decodes);
+    const bool known = query_len == 1 && i < plain_curves_.size() && plain_curves_[i] != nullptr;
+    return known ? *plain_curves_[i] : make_curve(decodes, query_len);
+  }
   DecodeCurve& make_curve(int decodes, int query_len);
 
   struct PrefillHash {
@@ -120,7 +171,10 @@ class StepParts {
 
   OperatorContext context_;
   Machine machine_;
-  RememberedSums tokens_exact_, tokens_knots_, head_;
+  Latest<TokenPart> tokens_priced_;
+  Latest<HeadPart> head_priced_;
+  Latest<PrefillPart> prefill_priced_;
+  RememberedSums<> tokens_exact_, tokens_knots_, head_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;

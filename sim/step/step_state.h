@@ -11,10 +11,11 @@ namespace roofcast {
 
 /// A step of the slowest rank, for which the others wait.
 struct StepTotal {
-  OperatorSum sum{.seconds = 0};
+  OperatorSum sum;
   HostTime host;
   RankBatch rank;
   RankMixers mixers;
+  bool known() const { return sum.known(); }
   Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before); }
 };
 
@@ -27,8 +28,10 @@ struct StepModel::State {
   explicit State(std::shared_ptr<const Deployment> deployment);
 
   StepTotal total(const StepBatch& batch);
-  /// Of everything that does not depend on contexts.
-  StepTotal without_mixers(const StepBatch& batch);
+  /// Of everything that does not depend on contexts, until it is asked of another batch.
+  const StepTotal& without_mixers(const StepBatch& batch);
+  /// `steps` decode steps, of which `first` is the first and without_mixers() of it is `fixed`.
+  StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
 
   /// Calls add(part, share, starts) for each part that depends on contexts: `share` of its time and `starts` of its
   /// launches belong to the step.
@@ -52,9 +55,13 @@ struct StepModel::State {
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
 
  private:
+  StepTotal priced_without_mixers(const StepBatch& batch);
   double least_decode_seconds(const RankMixers& of, int query_len) const;
   OperatorSum mixers_sum(const RankMixers& of, int query_len, double gap);
-  RankMixers slowest_mixers(const StepBatch& batch, double gap);
+  RankMixers slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap);
+
+  RememberedSums<StepTotal> decodes_;  ///< without_mixers() of steps of one token a sequence and nothing else
+  StepTotal other_;                    ///< of the last other step
 };
 
 }  // namespace roofcast
