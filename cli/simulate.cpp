@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "reports/openmetrics.h"
 #include "reports/perfetto.h"
+#include "reports/question.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/deployment_flags.h"
@@ -149,7 +150,8 @@ int run_simulate(std::span<const std::string> arguments) {
   if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
   options.write_report([&](const std::string& format) {
-    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain);
+    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,
+                             question_json(tree, options.fidelity()));
   });
   write_extras(options, scenario, metrics, timeline, intervals);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());

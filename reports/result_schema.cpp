@@ -81,13 +81,16 @@ std::string_view name_of(ResultKind kind) {
 
 Json result_head(ResultKind kind) { return {{"kind", schema_of(kind).name}, {"schema", schema_of(kind).version}}; }
 
-std::string result_text(const Json& result) {
+std::string result_text(const Json& result, const Json& question) {
   for (const ResultSchema& schema : kResultSchemas) {
     if (result.at("kind") != schema.name) continue;
     const std::string missing = missing_key(result, schema);
     SIM_CHECK(missing.empty(), fmt::format("the {} lacks '{}'", schema.name, missing));
   }
-  return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (question.is_null()) return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json with = result;
+  with["question"] = question;
+  return with.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 ResultKind read_kind(const Json& json, const std::string& path) {
