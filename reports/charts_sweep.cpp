@@ -116,10 +116,11 @@ Axis x_axis(const std::string& key, const std::vector<Group>& groups) {
 struct Latency {
   const char *id, *name;
   Headline middle;
-  ResultKey p90, p99;
+  ResultKey p90, p99, low, high;
 };
-constexpr std::array<Latency, 2> kLatencies{{{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms"},
-                                             {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms"}}};
+constexpr std::array<Latency, 2> kLatencies{
+    {{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms", "ttft_ms_low", "ttft_ms_high"},
+     {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms", "tpot_ms_low", "tpot_ms_high"}}};
 
 Chart latency_chart(const Latency& latency, const std::string& x_key, const std::vector<Group>& groups) {
   const char* name = latency.name;
@@ -137,6 +138,12 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
     if (tail.x == middle.x && !tail.x.empty()) {
       c.bands.push_back({prefix + ", median to p99", middle.x, middle.y, tail.y, color});
       middle.name += ", median";
+    }
+    if (groups.size() <= 4) {  // of estimates: 90 % of deployments like it
+      const Series low_end = line_of(groups[g], "", latency.low, color),
+                   high_end = line_of(groups[g], "", latency.high, color);
+      if (!low_end.x.empty() && low_end.x == high_end.x)
+        c.bands.push_back({prefix + ", 90 %", low_end.x, low_end.y, high_end.y, color});
     }
     for (const Series* s : std::array<const Series*, 2>{&middle, &tail}) {
       for (const double y : s->y) low = std::min(low, y), high = std::max(high, y);
@@ -380,7 +387,9 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
       if (settings > kMaxGroups)
         out[i].caption +=
             fmt::format(" Of {} settings the cheapest at every {} is drawn.", settings, words_of_key(x_key));
-      if (left_out > 0) out[i].caption += fmt::format(" {} points that do not fit are left out.", left_out);
+      if (left_out > 0)
+        out[i].caption += left_out == 1 ? " One point that does not fit is left out."
+                                        : fmt::format(" {} points that do not fit are left out.", left_out);
     }
     add_speculation(x_key, groups, out);
     add_map(result.points, x_key, keys, out);
