@@ -147,15 +147,16 @@ std::string point_table(const Result& r) {
   }
   if (keys.size() > 8) keys.resize(8);
   std::vector<const Metric*> columns;
+  const auto shown_end = r.points.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxRows, r.points.size()));
   for (const Metric& m : metrics()) {
-    const bool any = std::any_of(r.points.begin(), r.points.end(),
-                                 [&](const ResultPoint& p) { return !cell_of(p.result, m).empty(); });
+    const bool any =
+        std::any_of(r.points.begin(), shown_end, [&](const ResultPoint& p) { return !cell_of(p.result, m).empty(); });
     if (any && columns.size() < 12) columns.push_back(&m);
   }
   Row header;
   for (const std::string& key : keys) header.push_back(words_of_key(key));
   const bool noted =
-      std::any_of(r.points.begin(), r.points.end(), [](const ResultPoint& p) { return !note_of(p.result).empty(); });
+      std::any_of(r.points.begin(), shown_end, [](const ResultPoint& p) { return !note_of(p.result).empty(); });
   if (noted) header.emplace_back("note");
   for (const Metric* m : columns) header.emplace_back(m->name);
   std::vector<Row> rows;

@@ -20,9 +20,11 @@ const Json* find(const Json& json, std::string_view path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(path.substr(begin, end - begin)));
-    if (it == at->end()) return nullptr;
-    at = &*it;
+    const std::string_view part = path.substr(begin, end - begin);
+    const auto& entries = at->get_ref<const Json::object_t&>();
+    const auto it = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == part; });
+    if (it == entries.end()) return nullptr;
+    at = &it->second;
     begin = end + 1;
   }
   return at;
