@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/estimate_report.h"
+#include "reports/question.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
@@ -58,9 +59,12 @@ int run_estimate(std::span<const std::string> arguments) {
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
-  const Estimate e = estimate(scenario.deployment, request_of(options, scenario));
+  const EstimateRequest request = request_of(options, scenario);
+  const Estimate e = estimate(scenario.deployment, request);
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
-  options.write_report([&](const std::string& format) { return estimate_report(e, *scenario.deployment, format); });
+  options.write_report([&](const std::string& format) {
+    return estimate_report(e, *scenario.deployment, format, question_json(tree, options.fidelity(), request));
+  });
   if (options.format() != "table" || options.has("out") || isatty(STDOUT_FILENO) == 0) {  // else they were just shown
     for (const std::string& warning : warnings_of(e, *scenario.deployment)) fmt::print(stderr, "{}\n", warning);
   }

@@ -10,6 +10,7 @@
 #include "reports/launch_command.h"
 #include "reports/plan_report.h"
 #include "reports/plan_verdict.h"
+#include "reports/question.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -62,7 +63,9 @@ int run_plan(std::span<const std::string> arguments) {
     return kDone;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  options.write_report([&](const std::string& format) { return plan_report(answer, format, options.has("wide")); });
+  options.write_report([&](const std::string& format) {
+    return plan_report(answer, format, options.has("wide"), question_json(tree, options.fidelity()));
+  });
   for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
   if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());

@@ -1,9 +1,12 @@
 // roofcast report: results as one page, as plots, as characters.
 
 #include <cstdio>
+#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
+#include "base/read_file.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/ascii_chart.h"
@@ -22,6 +25,31 @@ std::string command_line(std::span<const std::string> arguments) {
   return out;
 }
 
+/// The engine for pages, which ./dev wasm builds: beside the configs of an installed program, or in the source tree.
+/// Empty where it was not built.
+std::string page_engine() {
+  const std::filesystem::path share = std::filesystem::path(config_root()).parent_path();
+  for (const std::filesystem::path& path : {share / "engine.html", share / "build/wasm/engine.html"}) {
+    std::error_code none;
+    if (std::filesystem::is_regular_file(path, none)) return read_file(path.string(), std::size_t{1} << 24);
+  }
+  return "";
+}
+
+/// The page, with the engine where there is one and a mail would still carry it.
+std::string page(std::span<const Result> results, std::span<const Chart> charts, const std::string& command,
+                 bool still) {
+  constexpr std::size_t kMost = 1'500'000;  // bytes that a mail carries well
+  const std::string engine = still ? "" : page_engine();
+  std::string out = html_page(results, charts, command, engine);
+  if (engine.empty() || out.size() <= kMost) return out;
+  std::string plain = html_page(results, charts, command);
+  if (plain.size() < out.size())
+    fmt::print(stderr, "the page stands still: with the engine it would have {:.1f} MB\n",
+               static_cast<double>(out.size()) / 1e6);
+  return plain;
+}
+
 void draw(const Options& options, const char* flag, PlotFormat format, std::span<const Chart> charts) {
   if (!options.has(flag)) return;
   for (const std::string& path : write_plots(charts, format, options.text(flag))) fmt::print(stderr, "{}\n", path);
@@ -31,15 +59,16 @@ void draw(const Options& options, const char* flag, PlotFormat format, std::span
 
 int run_report(std::span<const std::string> arguments) {
   Options options(
-      "roofcast report RESULT... [--out report.html] [--svg DIR] [--png DIR] [--ascii]",
+      "roofcast report RESULT... [--out report.html] [--still] [--svg DIR] [--png DIR] [--ascii]",
       "Pictures of results: the JSON of estimate, simulate, sweep, plan and ladder, the tables of validate and of\n"
       "simulate --requests-out. Several results stand side by side.");
   options.add().add_options()(
       "out", po::value<std::string>(),
       "FILE.html: one page that needs no network (default: stdout, unless plots are asked for)")(
-      "svg", po::value<std::string>(), "DIR: every plot as SVG")(
-      "png", po::value<std::string>(), "DIR: every plot as PNG, by rsvg-convert")("ascii",
-                                                                                  "the plots as characters on stdout");
+      "svg", po::value<std::string>(), "DIR: every plot as SVG")("png", po::value<std::string>(),
+                                                                 "DIR: every plot as PNG, by rsvg-convert")(
+      "ascii", "the plots as characters on stdout")("still",
+                                                    "a page without the engine that answers \"what if\" on it");
   options.positional("result", -1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("result"))
@@ -57,7 +86,7 @@ int run_report(std::span<const std::string> arguments) {
     for (const Chart& c : charts) fmt::print("{}\n", ascii_chart(c));
   }
   const bool only_plots = options.has("svg") || options.has("png") || options.has("ascii");
-  if (options.has("out") || !only_plots) options.write(html_page(results, charts, command));
+  if (options.has("out") || !only_plots) options.write(page(results, charts, command, options.has("still")));
   draw(options, "svg", PlotFormat::kSvg, charts);
   draw(options, "png", PlotFormat::kPng, charts);
   return kDone;

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "reports/openmetrics.h"
 #include "reports/perfetto.h"
+#include "reports/question.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/deployment_flags.h"
@@ -67,7 +68,7 @@ ConfigTree scenario_tree(const Options& options) {
 }
 
 void write_extras(const Options& options, const Scenario& scenario, const ServingMetrics& metrics,
-                  const TimelineObserver& timeline, const IntervalObserver& intervals) {
+                  const TimelineObserver& timeline, const IntervalObserver& intervals, const LatencyHistory& history) {
   if (options.has("perfetto")) {
     write_file("--perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
     if (timeline.full())
@@ -75,7 +76,7 @@ void write_extras(const Options& options, const Scenario& scenario, const Servin
   }
   if (options.has("openmetrics")) {
     write_file("--openmetrics", options.text("openmetrics"),
-               openmetrics_text(metrics, scenario.deployment->model.name, intervals.json()));
+               openmetrics_text(metrics, scenario.deployment->model.name, intervals.json(), history));
   }
 }
 
@@ -135,9 +136,11 @@ int run_simulate(std::span<const std::string> arguments) {
   Observers observers;
   TimelineObserver timeline;
   IntervalObserver intervals;
+  LatencyHistory history;
   if (writer) observers.add(writer.get());
   if (options.has("perfetto")) observers.add(&timeline);
   if (options.has("intervals") || options.has("openmetrics")) observers.add(&intervals);
+  if (options.has("openmetrics")) observers.add(&history);
   const auto start = std::chrono::steady_clock::now();
   const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, scenario.serving, observers.one());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
@@ -149,9 +152,10 @@ int run_simulate(std::span<const std::string> arguments) {
   if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
     fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
   options.write_report([&](const std::string& format) {
-    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain);
+    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,
+                             question_json(tree, options.fidelity()));
   });
-  write_extras(options, scenario, metrics, timeline, intervals);
+  write_extras(options, scenario, metrics, timeline, intervals, history);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));
   tell_failures(metrics, *scenario.deployment);

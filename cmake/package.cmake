@@ -18,7 +18,9 @@ install(FILES README.md SECURITY.md packaging/copyright DESTINATION ${CMAKE_INST
 if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)  # there Debian has the text of the license once for all
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
+# The engine of live report pages, where ./dev wasm has built it.
+install(FILES build/wasm/engine.html DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast OPTIONAL)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "grafana/*.json")
 
 include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
 roofcast_version(${PROJECT_SOURCE_DIR} ${PROJECT_VERSION} CPACK_PACKAGE_VERSION)

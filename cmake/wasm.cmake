@@ -13,7 +13,7 @@ set_target_properties(roofcast_wasm PROPERTIES LINK_DEPENDS "${configs}")
 # The page beside it, as static files: it asks the worker where it would have asked the server.
 set(site ${PROJECT_BINARY_DIR}/site)
 set(site_files explore/wasm/api.js explore/wasm/worker.js explore/page/explore.css explore/page/explore.js explore/page/charts.js
-               explore/page/canvases.js explore/page/ask.js explore/page/plan.js reports/page/plot.js)
+               explore/page/canvases.js explore/page/lessons.js explore/page/ask.js explore/page/plan.js reports/page/plot.js)
 list(TRANSFORM site_files PREPEND ${PROJECT_SOURCE_DIR}/)
 file(READ explore/page/index.html index)
 string(REPLACE "data-engine=\"server\"" "data-engine=\"wasm\"" index "${index}")
@@ -28,6 +28,10 @@ add_custom_command(OUTPUT ${site}/stamp
   COMMAND ${CMAKE_COMMAND} -E copy ${site_files} ${PROJECT_BINARY_DIR}/roofcast.js ${PROJECT_BINARY_DIR}/roofcast.wasm ${site}
   COMMAND ${CMAKE_COMMAND} -E touch ${site}/stamp
   DEPENDS roofcast_wasm ${site_files} VERBATIM)
-add_custom_target(roofcast_site ALL DEPENDS ${site}/stamp)
+# The engine as a part of other pages, which `roofcast report` puts into its own.
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/engine.html
+  COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js --engine ${site} ${PROJECT_BINARY_DIR}/engine.html
+  DEPENDS ${site}/stamp ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js VERBATIM)
+add_custom_target(roofcast_site ALL DEPENDS ${site}/stamp ${PROJECT_BINARY_DIR}/engine.html)
 # A node that is not Debian's own does not look where Debian's acorn lies.
 set_property(TARGET roofcast_wasm PROPERTY RULE_LAUNCH_LINK "${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs")

@@ -1,10 +1,10 @@
 # What the engine needs in a browser: no threads, no SQLite, no NLopt. fmt and nlohmann/json are headers alone; yaml-cpp
 # is compiled from its sources, which `./dev wasm` fetches.
 set(not_in_a_browser
-    sweep_store host_fit population_fit                     # SQLite, NLopt
+    sweep_store host_fit population_fit power_fit           # SQLite, NLopt, Eigen
     server connection guard http                            # sockets
     sweep_report sweep_verdict result_file summary charts.* ascii_chart svg_chart chart plot_files html_page html_tables
-    validation_pairs perfetto openmetrics run_observers kernel_report catalog_report ladder_report)  # pages of files
+    validation_pairs perfetto openmetrics run_observers kernel_report catalog_report)  # pages of files
 list(JOIN not_in_a_browser "|" not_in_a_browser)
 set(not_in_a_browser "/(${not_in_a_browser})\\.cpp$")
 add_compile_options(-fwasm-exceptions "SHELL:-include ${CMAKE_CURRENT_LIST_DIR}/wasm/from_chars.h")

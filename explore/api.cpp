@@ -11,6 +11,7 @@
 #include "explore/documents.h"
 #include "reports/estimate_report.h"
 #include "reports/html_text.h"
+#include "reports/question.h"
 
 namespace roofcast {
 namespace {
@@ -41,12 +42,17 @@ constexpr std::array kEndpoints{
     Endpoint{"tiles", "attention with and without its matrix in memory", tiles_json, no_keys},
     Endpoint{"memory", "memory of a GPU against context", memory_json, no_keys},
     Endpoint{"throughput", "latency and throughput over the batch, with the knee", throughput_json, no_keys},
-    Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, no_keys},
+    Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, speculation_keys},
     Endpoint{"rounds", "rounds of speculation, drawn", rounds_json, rounds_keys},
     Endpoint{"cache", "the KV cache token by token, and the work it saves", cache_steps_json, cache_steps_keys},
     Endpoint{"formats", "every number format in place of the weights'", formats_json, no_keys},
     Endpoint{"attention", "every kind of attention in place of the model's", attention_json, no_keys},
     Endpoint{"costs", "every GPU in place of this one, at its best batch", costs_json, costs_keys},
+    Endpoint{"limits", "batch against context: what is within a time per token, what fits", limits_json, limits_keys},
+    Endpoint{"paging", "memory reserved for the longest output, and in blocks", paging_json, paging_keys},
+    Endpoint{"prefix", "a prompt whose beginning is in the cache", prefix_json, no_keys},
+    Endpoint{"stack", "the techniques of serving one after another", stack_json, no_keys},
+    Endpoint{"integers", "weights as 8-bit integers, scaled by tensor and by channel", integers_json, integers_keys},
     Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys},
 };
 
@@ -56,6 +62,10 @@ struct DocumentEndpoint {
   std::string (*make)(std::string_view body);
 };
 constexpr std::array kDocuments{
+    DocumentEndpoint{
+        "estimate_document",
+        "what `roofcast estimate` prints for a document and {batch, prompt_tokens, output_tokens, context}",
+        estimate_document},
     DocumentEndpoint{"plan", "what `roofcast plan` prints for a document {document, trace, config, fidelity}",
                      plan_document},
     DocumentEndpoint{"simulate", "what `roofcast simulate` prints for a document", simulate_document},
@@ -103,7 +113,9 @@ ApiAnswer estimate_answer(const Query& query) {
   check_keys(query, kNoKeys);
   const Setup setup = read_setup(query);
   const Estimate e = estimate(setup.scenario.deployment, setup.request);
-  return {.body = estimate_report(e, setup.deployment(), "json"), .headers = {{"Roofcast-Command", setup.command}}};
+  const Json question = question_json(setup.tree, setup.fidelity, setup.request);
+  return {.body = estimate_report(e, setup.deployment(), "json", question),
+          .headers = {{"Roofcast-Command", setup.command}}};
 }
 
 ApiAnswer endpoint_answer(const Endpoint& endpoint, Query query) {

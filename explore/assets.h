@@ -5,6 +5,6 @@ namespace roofcast {
 
 /// Files of explore/page that the build turned into strings (cmake/embed.cmake).
 extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases,
-    kExploreAsk, kExplorePlan;
+    kExploreAsk, kExplorePlan, kExploreLessons;
 
 }  // namespace roofcast

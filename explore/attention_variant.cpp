@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,12 +21,19 @@ constexpr std::array kVariants{
     AttentionVariant{"window", "every layer sees the last `window` tokens"},
 };
 
+constexpr std::array<std::string_view, 4> kKeyValueHeads{"num_key_value_heads", "n_head_kv", "num_kv_heads",
+                                                         "multi_query_group_num"};
+constexpr std::array<std::string_view, 4> kLayers{"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
+constexpr std::array<std::string_view, 3> kHeads{"num_attention_heads", "n_head", "n_heads"};
+constexpr std::array<std::string_view, 3> kWidth{"hidden_size", "n_embd", "d_model"};
+using Names = std::span<const std::string_view>;
+
 /// The name under which the config has this size; the first where it has none.
-std::string_view key_in(const ConfigNode& model, std::initializer_list<std::string_view> names) {
+std::string_view key_in(const ConfigNode& model, Names names) {
   for (std::string_view name : names) {
     if (model.find(name) != nullptr) return name;
   }
-  return *names.begin();
+  return names.front();
 }
 
 [[noreturn]] void refuse(const std::string& model, std::string_view variant, std::string_view why) {
@@ -35,12 +42,11 @@ std::string_view key_in(const ConfigNode& model, std::initializer_list<std::stri
 
 std::string grouped(ConfigReader& in, const ConfigNode& model, const std::string& name, std::string_view variant,
                     int kv_heads) {
-  const auto heads = static_cast<int>(in.integer(key_in(model, {"num_attention_heads", "n_head", "n_heads"})));
+  const auto heads = static_cast<int>(in.integer(key_in(model, kHeads)));
   const int wanted = variant == "mha" ? heads : variant == "mqa" ? 1 : kv_heads;
   if (wanted > heads || heads % wanted != 0)
     refuse(name, variant, fmt::format("kv_heads must divide its {} heads, got {}", heads, wanted));
-  return fmt::format(
-      "{}: {}", key_in(model, {"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"}), wanted);
+  return fmt::format("{}: {}", key_in(model, kKeyValueHeads), wanted);
 }
 
 /// Dense Llama-like decoders alone: DeepSeek's reader takes the same keys, with every layer dense.
@@ -77,7 +83,44 @@ std::string with_attention(const ConfigTree& model, std::string_view variant, in
     for (const AttentionVariant& known : kVariants) names.emplace_back(known.name);
     throw ConfigError("attention: " + unknown_name("attention", variant, names));
   }
-  return fmt::format("{{name: {}, {}}}", name, changes);
+  return changes;
+}
+
+std::string with_shape(const ConfigTree& model, const ModelShape& shape) {
+  if (shape.layers + shape.heads + shape.head_dim + shape.width == 0) return "";
+  ConfigReader in(model, "a model");
+  const std::string name = in.text("name");
+  if (in.has("base"))
+    throw ConfigError(fmt::format("model: {} is made from {}; choose that one", name, in.text("base")));
+  if ((shape.heads > 0 || shape.head_dim > 0) && in.has("kv_lora_rank"))
+    throw ConfigError(fmt::format("heads: {} keeps latents, which have a size of their own", name));
+  std::string out;
+  const auto set = [&](std::string_view key, std::int64_t value) {
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", key, value);
+  };
+  if (shape.layers > 0) set(key_in(*model, kLayers), shape.layers);
+  const std::string_view width_key = key_in(*model, kWidth), heads_key = key_in(*model, kHeads);
+  const std::int64_t width = in.has(width_key) ? in.integer(width_key) : 0,
+                     heads = in.has(heads_key) ? in.integer(heads_key) : 0;
+  if (shape.heads > 0) {
+    const std::string_view kv_key = key_in(*model, kKeyValueHeads);
+    if (in.has(kv_key) && shape.heads % in.integer(kv_key) != 0)
+      throw ConfigError(
+          fmt::format("heads: must be a multiple of its {} key-value heads, got {}", in.integer(kv_key), shape.heads));
+    set(heads_key, shape.heads);
+  }
+  // A head keeps its size whatever the number of heads and the width.
+  if (shape.head_dim > 0) {
+    set("head_dim", shape.head_dim);
+  } else if ((shape.heads > 0 || shape.width > 0) && !in.has("head_dim") && heads > 0 && width > 0) {
+    set("head_dim", width / heads);
+  }
+  if (shape.width > 0) {
+    set(width_key, shape.width);
+    if (in.has("intermediate_size") && width > 0)
+      set("intermediate_size", in.integer("intermediate_size") * shape.width / width);
+  }
+  return out;
 }
 
 }  // namespace roofcast

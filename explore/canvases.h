@@ -65,6 +65,28 @@ Json costs_json(const Setup& setup, const Query& query);
 /// a `reason` where the model does not fit.
 Json batching_json(const Setup& setup, const Query& query);
 
+// canvases_lessons.cpp
+
+/// Batch against context: {max_tpot_ms, batches, contexts, cells: [{batch, context_tokens, fits, tpot_ms, verdict}]};
+/// a verdict is meets, misses or "does not fit". A decode step of that many sequences with that many tokens each.
+Json limits_json(const Setup& setup, const Query& query);
+
+/// Sequences whose outputs end early, in memory that is reserved for the longest output and in blocks: {block_tokens,
+/// reserved_tokens, capacity_tokens, sequences: [{tokens, blocks}], reserving and paging: {sequences, used_share},
+/// gain}; no numbers and a `reason` where nothing fits or no cache grows.
+Json paging_json(const Setup& setup, const Query& query);
+
+/// The prefill of a prompt whose beginning is in the cache: {prefill_ms, points: [{cached_tokens, prefill_ms, speedup,
+/// saved_share}]}.
+Json prefix_json(const Setup& setup, const Query& query);
+
+/// What `roofcast ladder --format json` prints for this setup, with at most 64 users.
+Json stack_json(const Setup& setup, const Query& query);
+
+/// A worked example: weights as 8-bit integers with one scale for all and with one a channel: {tensor_scale, rows:
+/// [{weights, by_tensor, by_channel}]}, each of the two {scale, integers, error}.
+Json integers_json(const Setup& setup, const Query& query);
+
 /// Keys of a canvas beside those of a setup.
 inline const std::vector<QueryKey> kNoKeys{};
 const std::vector<QueryKey>& timeline_keys();
@@ -72,6 +94,10 @@ const std::vector<QueryKey>& rounds_keys();
 const std::vector<QueryKey>& cache_steps_keys();
 const std::vector<QueryKey>& batching_keys();
 const std::vector<QueryKey>& costs_keys();
+const std::vector<QueryKey>& speculation_keys();
+const std::vector<QueryKey>& limits_keys();
+const std::vector<QueryKey>& paging_keys();
+const std::vector<QueryKey>& integers_keys();
 
 /// The estimate of a setup whose `key` is `value`, and its setup; an error's text where there is none.
 struct Variation {

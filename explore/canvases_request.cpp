@@ -181,6 +181,7 @@ Json memory_json(const Setup& setup, const Query&) {
            {"context_tokens", tokens},
            {"kv_cache_bytes", (plan.layout.sequence_bytes(tokens) * sequences).base()},
            {"kv_cache_bytes_per_token", plan.layout.bytes_per_token().base()},
+           {"parameters", count_parameters(d.model).total},
            {"weight_bytes", plan.weights.base()},
            {"activation_bytes", plan.activations.base()},
            {"capacity_bytes", plan.capacity.base()},

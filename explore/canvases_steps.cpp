@@ -139,8 +139,15 @@ const std::vector<QueryKey>& batching_keys() {
   return kKeys;
 }
 
-Json speculation_json(const Setup& setup, const Query&) {
+const std::vector<QueryKey>& speculation_keys() {
+  static const std::vector<QueryKey> kKeys{
+      {"draft_cost", "one draft's time as a share of a decode step, 0 to 1 (what the method costs on this machine)"}};
+  return kKeys;
+}
+
+Json speculation_json(const Setup& setup, const Query& query) {
   const SpeculationSpec spec = speculation_of(setup);
+  const std::optional<double> draft_cost = fraction_of(query, "draft_cost");
   const double own = spec.acceptance.empty() ? 0.0 : spec.acceptance.front();
   std::vector<double> acceptances{0.5, 0.6, 0.7, 0.8, 0.9};
   if (std::find(acceptances.begin(), acceptances.end(), own) == acceptances.end()) acceptances.push_back(own);
@@ -148,17 +155,22 @@ Json speculation_json(const Setup& setup, const Query&) {
   StepModel target(setup.scenario.deployment);
   Json points = Json::array();
   SpeculationEstimate round;
+  double best_gain = 1;
+  int best_drafts = 0;
   for (int k = 1; k <= std::max(kMostDrafts, spec.num_speculative_tokens); ++k) {
     SpeculationSpec other = spec;
     other.num_speculative_tokens = k;
     round = speculate(target, other, setup.request.batch, context_of(setup));
+    if (draft_cost) round.draft_time = round.plain_step * (*draft_cost * k);
+    const double gain = draft_cost ? speedup(round, other, own) : round.speedup;
+    if (draft_cost && gain > best_gain) best_gain = gain, best_drafts = k;
     Json speedups = Json::array();
     for (const double a : acceptances) speedups.push_back(speedup(round, other, a));
     points.push_back({{"num_speculative_tokens", k},
                       {"draft_ms", round.draft_time.in(kMillisecond)},
                       {"verify_ms", round.verify_time.in(kMillisecond)},
                       {"tokens_per_step", round.tokens_per_step},
-                      {"speedup", round.speedup},
+                      {"speedup", gain},
                       {"speedup_by_acceptance", std::move(speedups)}});
   }
   return {{"method", name_of(spec.method)},
@@ -167,8 +179,9 @@ Json speculation_json(const Setup& setup, const Query&) {
           {"acceptance", own},
           {"acceptances", acceptances},
           {"plain_step_ms", round.plain_step.in(kMillisecond)},
-          {"best_num_speculative_tokens", round.best_drafts},
-          {"best_speedup", round.best_speedup},
+          {"draft_cost", (round.draft_time / round.plain_step) / std::max(1, round.drafts)},
+          {"best_num_speculative_tokens", draft_cost ? best_drafts : round.best_drafts},
+          {"best_speedup", draft_cost ? best_gain : round.best_speedup},
           {"points", std::move(points)}};
 }
 

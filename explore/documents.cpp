@@ -14,9 +14,12 @@
 #include "base/config_node.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "explore/query.h"
 #include "reports/comparison_report.h"
+#include "reports/estimate_report.h"
 #include "reports/html_text.h"
 #include "reports/plan_report.h"
+#include "reports/question.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/plan_answer.h"
@@ -34,7 +37,8 @@ constexpr std::int64_t kMostRequests = 50000;
 Texts read_body(std::string_view body) {
   const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) throw ConfigError("the body must be a JSON object, such as {\"document\": \"model: ...\"}");
-  static const std::vector<std::string> kKeys{"document", "trace", "config", "bench", "fidelity"};
+  static const std::vector<std::string> kKeys{"document", "trace",         "config",        "bench",  "fidelity",
+                                              "batch",    "prompt_tokens", "output_tokens", "context"};
   Texts out;
   for (const auto& [key, value] : json.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
@@ -102,6 +106,7 @@ void refuse_files(const ConfigNode& node, const std::string& key) {
 
 /// A document, its texts as files, and the tree that names them.
 struct Question {
+  Texts texts;
   ConfigTree tree;
   Fidelity fidelity = Fidelity::kCalibrated;
   std::optional<TextFile> trace, config, bench;
@@ -116,6 +121,7 @@ void read_question(const Texts& texts, Question& q) {
     const auto found = texts.find(key);
     return found == texts.end() || found->second.empty() ? nullptr : &found->second;
   };
+  q.texts = texts;
   q.tree = parse_config_text(texts.at("document"), "document");
   refuse_files(*q.tree, "");
   if (const std::string* fidelity = text("fidelity")) {
@@ -172,9 +178,26 @@ Scenario scenario_of(const Question& q) {
 
 }  // namespace
 
+std::string estimate_document(std::string_view body) {
+  return answered(body, [](const Question& q) {
+    const Scenario s = read_scenario(q.tree, q.fidelity);
+    if (s.serving.disaggregation) throw ConfigError("estimate: knows no workers apart; simulate does");
+    EstimateRequest r;
+    r.replicas = s.serving.replicas;
+    r.speculation = s.serving.speculation;
+    r.batch = integer_of(q.texts, "batch", r.batch, 1, kMostBatch);
+    r.prompt_tokens = integer_of(q.texts, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
+    r.output_tokens = integer_of(q.texts, "output_tokens", r.output_tokens, 1, kMostTokens);
+    if (q.texts.contains("context")) r.context = integer_of(q.texts, "context", 1, 1, kMostTokens);
+    check_prefill_steps(*s.deployment, r);
+    return estimate_report(estimate(s.deployment, r), *s.deployment, "json", question_json(q.tree, q.fidelity, r));
+  });
+}
+
 std::string plan_document(std::string_view body) {
-  return answered(body,
-                  [](const Question& q) { return plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json"); });
+  return answered(body, [](const Question& q) {
+    return plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json", false, question_json(q.tree, q.fidelity));
+  });
 }
 
 std::string simulate_document(std::string_view body) {
@@ -183,7 +206,7 @@ std::string simulate_document(std::string_view body) {
     const ServingMetrics metrics = simulate(s.deployment, *s.workload, s.serving);
     if (metrics.completed + metrics.failed == 0)
       throw ConfigError(s.workload->mark, "no request arrives within the 'duration'");
-    return simulation_report(metrics, s, "json");
+    return simulation_report(metrics, s, "json", nullptr, {}, question_json(q.tree, q.fidelity));
   });
 }
 

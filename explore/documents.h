@@ -1,5 +1,5 @@
 #pragma once
-// Questions that come as documents: what `roofcast plan`, `simulate` and `compare` print for a file of this text.
+// Questions that come as documents: what `roofcast estimate`, `plan`, `simulate` and `compare` print for this text.
 
 #include <string>
 #include <string_view>
@@ -7,13 +7,15 @@
 namespace roofcast {
 
 /// `body`: a JSON object of texts,
-///   document  YAML of a plan (plan) or of a scenario (simulate, compare); required
+///   document  YAML of a plan (plan) or of a scenario (the others); required
 ///   trace     a trace of arrivals and lengths, in place of the document's workload
 ///   config    a config.json of Hugging Face, in place of the document's model
 ///   bench     of compare: the JSON of `vllm bench serve`, SGLang's bench_serving or AIPerf; required there
 ///   fidelity  calibrated | ideal
+///   batch, prompt_tokens, output_tokens, context: of estimate
 /// The answer is the command's JSON to the last byte, but for the names of the texts. Documents name what ships with
 /// the program, and no file. Throws ConfigError, with line and column of the text.
+std::string estimate_document(std::string_view body);
 std::string plan_document(std::string_view body);
 std::string simulate_document(std::string_view body);
 std::string compare_document(std::string_view body);

@@ -69,21 +69,44 @@ void assign(Setup& setup, const std::string& assignment, std::string_view origin
   setup.command += " --set " + shell_word(assignment);
 }
 
+bool has_shape(const Query& query) {
+  const auto asks = [&](const char* key) { return query.contains(key); };
+  return asks("layers") || asks("heads") || asks("head_dim") || asks("width");
+}
+
+ModelShape shape_of(const Query& query) {
+  return {.layers = integer_of(query, "layers", 0, 1, 1024),
+          .heads = integer_of(query, "heads", 0, 1, 1024),
+          .head_dim = integer_of(query, "head_dim", 0, 1, 4096),
+          .width = integer_of(query, "width", 0, 64, 1 << 17)};
+}
+
 void set_flags(const Query& query, Setup& setup) {
-  const bool another_attention = query.contains("attention");
+  const bool another_model = query.contains("attention") || has_shape(query),
+             another_gpu = query.contains("gpu_memory_gb");
   for (const DeploymentFlag& flag : deployment_flags()) {
     const std::string origin = query_name(flag);
     const auto it = query.find(origin);
-    if (it == query.end() || (origin == "model" && another_attention)) continue;
+    if (it == query.end() || (origin == "model" && another_model) || (origin == "gpu" && another_gpu)) continue;
     setup.tree = with_value(setup.tree, flag.key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
     setup.command += fmt::format(" --{} {}", flag.name, shell_word(it->second));
   }
-  if (!another_attention) return;
+  if (another_gpu)
+    assign(setup,
+           fmt::format("gpu={{name: {}, memory_capacity: {} GB}}", query.at("gpu"),
+                       integer_of(query, "gpu_memory_gb", 80, 1, 4096)),
+           "gpu_memory_gb");
+  if (!another_model) return;
   const std::string& name = query.at("model");
-  const std::string model =
-      with_attention(load_named("models", name, Mark{"model", 0, 0}), query.at("attention"),
-                     integer_of(query, "kv_heads", 8, 1, 1024), integer_of(query, "window", 4096, 1, kMostTokens));
-  assign(setup, "model=" + model, "attention");
+  const ConfigTree model = load_named("models", name, Mark{"model", 0, 0});
+  std::string changes = with_shape(model, shape_of(query));
+  if (query.contains("attention")) {
+    const ConfigTree shaped = changes.empty() ? model : overlay(model, parse_config_text("{" + changes + "}", "model"));
+    const std::string kind = with_attention(shaped, query.at("attention"), integer_of(query, "kv_heads", 8, 1, 1024),
+                                            integer_of(query, "window", 4096, 1, kMostTokens));
+    changes += (changes.empty() ? "" : ", ") + kind;
+  }
+  assign(setup, fmt::format("model={{name: {}, {}}}", name, changes), "model");
 }
 
 void set_speculation(const Query& query, Setup& setup) {
@@ -97,13 +120,7 @@ void set_speculation(const Query& query, Setup& setup) {
   }
   std::string map = fmt::format("{{method: {}, num_speculative_tokens: {}", method,
                                 integer_of(query, "num_speculative_tokens", 4, 1, 16));
-  if (const std::string text = text_of(query, "acceptance"); !text.empty()) {
-    double acceptance = -1;
-    const auto [end, error] = from_chars(text.data(), text.data() + text.size(), acceptance);
-    if (error != std::errc() || end != text.data() + text.size() || !(acceptance >= 0 && acceptance <= 1))
-      throw ConfigError(fmt::format("acceptance: must be a number from 0 to 1, got '{}'", clean_utf8(text)));
-    map += fmt::format(", acceptance: {}", acceptance);
-  }
+  if (const auto acceptance = fraction_of(query, "acceptance")) map += fmt::format(", acceptance: {}", *acceptance);
   if (method == "draft_model") {
     if (!query.contains("draft_model")) throw ConfigError("draft_model: missing; which model drafts?");
     map += ", model: " + shipped_name(query, "draft_model", "models", "model");
@@ -142,6 +159,10 @@ const std::vector<QueryKey>& setup_keys() {
           QueryKey{"context", "tokens in the cache at the decode step (prompt + half of the output)"},
           QueryKey{"kv_cache", "false: every token recomputes the whole sequence (true)"},
           QueryKey{"attention", "mha | gqa | mqa | mla | window, in place of the model's own"},
+          QueryKey{"layers", "layers, in place of the model's"}, QueryKey{"heads", "heads of its attention"},
+          QueryKey{"head_dim", "values of a head"},
+          QueryKey{"width", "hidden size; the feed-forward part grows with it"},
+          QueryKey{"gpu_memory_gb", "memory of a GPU, GB, in place of its own"},
           QueryKey{"kv_heads", "key-value heads of gqa (8)"}, QueryKey{"window", "tokens that window sees (4096)"},
           QueryKey{"speculation", "none | draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft (none)"},
           QueryKey{"num_speculative_tokens", "drafts a step (4)"},
@@ -202,6 +223,23 @@ int integer_of(const Query& query, std::string_view key, int otherwise, int low,
   return value;
 }
 
+std::optional<double> fraction_of(const Query& query, std::string_view key) {
+  const std::string text = text_of(query, key);
+  if (text.empty()) return std::nullopt;
+  double value = -1;
+  const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1))
+    throw ConfigError(fmt::format("{}: must be a number from 0 to 1, got '{}'", key, clean_utf8(text)));
+  return value;
+}
+
+void check_prefill_steps(const Deployment& deployment, const EstimateRequest& r) {
+  if (const double steps = prefill_steps(deployment, r); steps > kMostPrefillSteps) {
+    throw ConfigError(fmt::format("batch: {} prompts of {} tokens take {:.0f} prefill steps; at most {} a request",
+                                  r.batch, r.prompt_tokens, steps, kMostPrefillSteps));
+  }
+}
+
 double prefill_steps(const Deployment& d, const EstimateRequest& r) {
   if (d.fidelity == Fidelity::kIdeal) return 1;
   const double budget = static_cast<double>(d.engine.max_num_batched_tokens) * d.sharding.attention_dp;
@@ -226,13 +264,11 @@ Setup read_setup(const Query& query) {
     setup.fidelity = fidelity == "ideal" ? Fidelity::kIdeal : Fidelity::kCalibrated;
     setup.command += " --fidelity " + fidelity;
   }
-  setup.scenario = query.contains("attention") ? read_scenario(setup.tree, setup.fidelity)
-                                               : read_scenario(setup.tree, setup.fidelity, library());
+  setup.scenario = query.contains("attention") || has_shape(query) || query.contains("gpu_memory_gb")
+                       ? read_scenario(setup.tree, setup.fidelity)
+                       : read_scenario(setup.tree, setup.fidelity, library());
   set_request(query, setup);
-  if (const double steps = prefill_steps(setup.deployment(), setup.request); steps > kMostPrefillSteps) {
-    throw ConfigError(fmt::format("batch: {} prompts of {} tokens take {:.0f} prefill steps; at most {} a request",
-                                  setup.request.batch, setup.request.prompt_tokens, steps, kMostPrefillSteps));
-  }
+  check_prefill_steps(setup.deployment(), setup.request);
   return setup;
 }
 

@@ -2,6 +2,7 @@
 // What a request of the explorer asks for: flat keys, from the address or from a JSON body.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ void check_keys(const Query& query, const std::vector<QueryKey>& more);
 /// An integer within bounds, or `otherwise`.
 int integer_of(const Query& query, std::string_view key, int otherwise, int low, int high);
 
+/// A number from 0 to 1, if the key is there.
+std::optional<double> fraction_of(const Query& query, std::string_view key);
+
 /// The inputs of `roofcast estimate` that a query stands for.
 struct Setup {
   ConfigTree tree;
@@ -53,5 +57,7 @@ inline constexpr int kMostBatch = 16384, kMostTokens = 1 << 24;
 
 /// Steps that `estimate` prices for the prompts of `request`.
 double prefill_steps(const Deployment& deployment, const EstimateRequest& request);
+/// Throws ConfigError for more than kMostPrefillSteps.
+void check_prefill_steps(const Deployment& deployment, const EstimateRequest& request);
 
 }  // namespace roofcast

@@ -53,6 +53,7 @@ constexpr std::array kAssets{
     Asset{"/plot.js", "text/javascript; charset=utf-8", &kPlotScript},
     Asset{"/charts.js", "text/javascript; charset=utf-8", &kExploreCharts},
     Asset{"/canvases.js", "text/javascript; charset=utf-8", &kExploreCanvases},
+    Asset{"/lessons.js", "text/javascript; charset=utf-8", &kExploreLessons},
     Asset{"/ask.js", "text/javascript; charset=utf-8", &kExploreAsk},
     Asset{"/plan.js", "text/javascript; charset=utf-8", &kExplorePlan},
     Asset{"/chart.min.js", "text/javascript; charset=utf-8", &kChartJs},

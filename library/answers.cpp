@@ -9,6 +9,7 @@
 #include "reports/estimate_report.h"
 #include "reports/ladder_report.h"
 #include "reports/plan_report.h"
+#include "reports/question.h"
 #include "reports/result_schema.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
@@ -73,6 +74,7 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
   const Estimate e = estimate(scenario.deployment, request);
   Answer answer{.json = estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
+  answer.json["question"] = question_json(tree, fidelity(ideal), request);
   if (!e.memory.fits) answer.reason = e.memory.reason;
   if (deployment.memory.infeasible) answer.reason += what_would_fit(deployment);
   return answer;
@@ -98,6 +100,7 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
   answer.json = question.intervals
                     ? simulation_json(metrics, scenario, over_time.json(), serving_intervals(scenario, metrics))
                     : simulation_json(metrics, scenario);
+  answer.json["question"] = question_json(tree, fidelity(ideal));
   if (metrics.load.saturated) answer.notes.push_back("saturated: " + saturation_words(metrics.load));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;
@@ -107,6 +110,7 @@ Answer answer_plan(const ConfigTree& tree, bool ideal, const PlanQuestion& quest
   const PlanAnswer plan =
       roofcast::answer_plan(tree, {.fidelity = fidelity(ideal), .prune = question.prune, .confirm = true});
   Answer answer{.json = plan_json(plan), .notes = plan.result.notes};
+  answer.json["question"] = question_json(tree, fidelity(ideal));
   if (plan.result.ranked.empty()) answer.reason = no_plan(plan.result, plan.plan);
   return answer;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -187,15 +188,25 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
   return out;
 }
 
+bool side_by_side(const Chart& chart) {
+  if (chart.stacked) return false;
+  std::set<double> taken;
+  bool meet = false;
+  for (const Series& s : chart.series) {
+    if (s.shape != Shape::kBars) continue;
+    if (!s.base.empty()) return false;
+    for (const double x : s.x) meet = !taken.insert(x).second || meet;
+  }
+  return meet;
+}
+
 std::vector<Bar> bars_of(const Chart& chart) {
   std::vector<std::size_t> bar_series;
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     if (chart.series[s].shape == Shape::kBars) bar_series.push_back(s);
   }
-  const bool floating =
-      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return !s.base.empty(); });
-  const double groups =
-      chart.stacked || floating ? 1.0 : static_cast<double>(std::max<std::size_t>(1, bar_series.size()));
+  const bool grouped = side_by_side(chart);
+  const double groups = grouped ? static_cast<double>(bar_series.size()) : 1.0;
   const double width = 0.8 / groups;
   std::vector<double> tops;  // of the stack at each category
   std::vector<Bar> bars;
@@ -203,7 +214,7 @@ std::vector<Bar> bars_of(const Chart& chart) {
     const Series& s = chart.series[bar_series[slot]];
     for (std::size_t i = 0; i < s.x.size(); ++i) {
       Bar bar{bar_series[slot], i, s.x[i], width / 2 * (groups > 1 ? 0.94 : 1.0), 0, s.y[i]};
-      if (!chart.stacked && !floating) bar.position += width * (static_cast<double>(slot) - (groups - 1) / 2);
+      if (grouped) bar.position += width * (static_cast<double>(slot) - (groups - 1) / 2);
       if (!s.base.empty()) bar.from = s.base[i];
       if (chart.stacked) {
         const auto category = static_cast<std::size_t>(std::max(0.0, s.x[i]));

@@ -63,6 +63,9 @@ struct Bar {
   std::size_t series = 0, index = 0;
   double position = 0, half_width = 0, from = 0, to = 0;
 };
+/// Whether bars of several series stand beside one another: some category has more than one, neither stacked nor
+/// floating.
+bool side_by_side(const Chart& chart);
 /// Grouped side by side, stacked or floating.
 std::vector<Bar> bars_of(const Chart& chart);
 

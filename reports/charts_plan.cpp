@@ -69,6 +69,17 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
   return c;
 }
 
+/// Where a limit on the time per token stands on an axis of tokens/s of one user.
+void add_speed_limit(const Result& result, Chart& c) {
+  if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
+  for (const Json& o : result.points.front().result["objectives"]) {
+    const auto limit = number_at(o, "limit_ms");
+    const std::string name = text_at(o, "objective");
+    if (limit && *limit > 0 && name.starts_with("tpot"))
+      c.lines.push_back({true, 1000 / *limit, fmt::format("{} {} ms", name, tick_text(*limit))});
+  }
+}
+
 /// What the fleets cost, in the order of the plan: the winner on top.
 Chart ranking_chart(const Result& result) {
   constexpr std::size_t kShown = 15;
@@ -197,12 +208,15 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
   if (const Json* frontier = list("pareto")) {
     out.push_back(frontier_chart("pareto", "Throughput of a GPU against speed for a user", *frontier,
                                  "output tokens/s and GPU", "output_tokens_per_s_per_gpu"));
+    add_speed_limit(result, out.back());
   } else if (result.points.size() > 1) {
     out.push_back(pareto_chart("pareto", result.points));
   }
-  if (const Json* frontier = list("pareto_cost"))
+  if (const Json* frontier = list("pareto_cost")) {
     out.push_back(frontier_chart("pareto-cost", "Cost against speed for a user", *frontier,
                                  "USD per million output tokens", "usd_per_million_output_tokens"));
+    add_speed_limit(result, out.back());
+  }
   out.push_back(ranking_chart(result));
   add_objective_chart(result, out);
   if (const Json* changes = list("sensitivities")) out.push_back(tornado(*changes));

@@ -50,6 +50,31 @@ void add_percentiles(const Json& j, std::vector<Chart>& out) {
   out.push_back(std::move(c));
 }
 
+/// What `--intervals` adds: where 90 % of deployments like it end up, around what is forecast for this one.
+void add_ranges(const Json& j, std::vector<Chart>& out) {
+  Chart c{.id = "ranges", .title = "How sure: 90 % of deployments like it", .horizontal = true};
+  c.x = {.title = "milliseconds (log scale)", .log = true};
+  Series range{.name = "90 % of deployments like it", .shape = Shape::kBars, .color = 4};
+  for (const char* metric : {"p99_tpot_ms", "mean_tpot_ms", "p99_ttft_ms", "mean_ttft_ms"}) {
+    const auto number = [&](const std::string& key) -> std::optional<double> {
+      const auto found = j.find(key);
+      return found != j.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+    };
+    const auto low = number(std::string(metric) + "_low"), high = number(std::string(metric) + "_high"),
+               here = number(metric);
+    if (!low || !high || !here) continue;
+    const std::string name = std::string(metric).starts_with("p99") ? "p99" : "mean";
+    range.x.push_back(static_cast<double>(c.y.categories.size()));
+    range.base.push_back(*low), range.y.push_back(*high);
+    c.y.categories.push_back((std::string(metric).find("ttft") != std::string::npos ? "TTFT " : "TPOT ") + name);
+    range.labels.push_back(fmt::format("{}: {} ms, 90 %: {} to {}", c.y.categories.back(), significant(*here, 3),
+                                       significant(*low, 3), significant(*high, 3)));
+  }
+  if (c.y.categories.empty()) return;
+  c.series = {std::move(range)};
+  out.push_back(std::move(c));
+}
+
 struct Trace {
   const char* name;
   ResultKey key;
@@ -136,6 +161,7 @@ Series distribution_of(std::string name, std::vector<double> values) {
 
 void add_simulation_charts(const Result& result, std::vector<Chart>& out) {
   add_percentiles(result.json, out);
+  add_ranges(result.json, out);
   add_intervals(result.json, out);
 }
 

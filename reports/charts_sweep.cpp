@@ -66,22 +66,23 @@ struct Group {
   std::vector<std::pair<double, const Json*>> points;
 };
 
-std::vector<Group> groups_of(const std::vector<ResultPoint>& points, const std::string& x_key,
-                             const std::vector<std::string>& keys) {
+using Points = std::vector<const ResultPoint*>;
+
+std::vector<Group> groups_of(const Points& points, const std::string& x_key, const std::vector<std::string>& keys) {
   std::vector<std::string> others;
   for (const std::string& key : keys) {
     if (key != x_key) others.push_back(key);
   }
   std::map<std::string, std::size_t> index;
   std::vector<Group> groups;
-  for (const ResultPoint& p : points) {
-    const std::string* text = value_of(p, x_key);
+  for (const ResultPoint* p : points) {
+    const std::string* text = value_of(*p, x_key);
     const auto x = text ? leading_number(*text) : std::nullopt;
     if (!x) continue;
-    const std::string label = point_label(p, others);
+    const std::string label = point_label(*p, others);
     const auto [it, fresh] = index.emplace(label, groups.size());
     if (fresh) groups.push_back({label, {}});
-    groups[it->second].points.emplace_back(*x, &p.result);
+    groups[it->second].points.emplace_back(*x, &p->result);
   }
   for (Group& g : groups) {
     std::stable_sort(g.points.begin(), g.points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -116,10 +117,11 @@ Axis x_axis(const std::string& key, const std::vector<Group>& groups) {
 struct Latency {
   const char *id, *name;
   Headline middle;
-  ResultKey p90, p99;
+  ResultKey p90, p99, low, high;
 };
-constexpr std::array<Latency, 2> kLatencies{{{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms"},
-                                             {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms"}}};
+constexpr std::array<Latency, 2> kLatencies{
+    {{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms", "ttft_ms_low", "ttft_ms_high"},
+     {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms", "tpot_ms_low", "tpot_ms_high"}}};
 
 Chart latency_chart(const Latency& latency, const std::string& x_key, const std::vector<Group>& groups) {
   const char* name = latency.name;
@@ -137,6 +139,12 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
     if (tail.x == middle.x && !tail.x.empty()) {
       c.bands.push_back({prefix + ", median to p99", middle.x, middle.y, tail.y, color});
       middle.name += ", median";
+    }
+    if (groups.size() <= 4) {  // of estimates: 90 % of deployments like it
+      const Series low_end = line_of(groups[g], "", latency.low, color),
+                   high_end = line_of(groups[g], "", latency.high, color);
+      if (!low_end.x.empty() && low_end.x == high_end.x)
+        c.bands.push_back({prefix + ", 90 %", low_end.x, low_end.y, high_end.y, color});
     }
     for (const Series* s : std::array<const Series*, 2>{&middle, &tail}) {
       for (const double y : s->y) low = std::min(low, y), high = std::max(high, y);
@@ -243,6 +251,26 @@ std::string point_label(const ResultPoint& point, std::span<const std::string> k
   return out;
 }
 
+namespace {
+
+/// Only the points that none of the same series beats in both, in the order of x.
+void keep_frontier(Series& s) {
+  std::vector<std::size_t> order(s.x.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return s.x[a] != s.x[b] ? s.x[a] > s.x[b] : s.y[a] > s.y[b]; });
+  Series best;
+  for (const std::size_t i : order) {
+    if (!best.y.empty() && s.y[i] <= best.y.back()) continue;
+    best.x.push_back(s.x[i]), best.y.push_back(s.y[i]), best.labels.push_back(s.labels[i]);
+  }
+  for (auto* values : {&best.x, &best.y}) std::reverse(values->begin(), values->end());
+  std::reverse(best.labels.begin(), best.labels.end());
+  s.x = std::move(best.x), s.y = std::move(best.y), s.labels = std::move(best.labels);
+}
+
+}  // namespace
+
 Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points) {
   Chart c{.id = id, .title = "Throughput of a GPU against speed for a user"};
   c.x.title = "output tokens/s of one user (1 / TPOT)";
@@ -269,21 +297,24 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
     Series& s = by_gpu[name != nullptr ? *name : "deployments"];
     s.x.push_back(*user), s.y.push_back(*gpu), s.labels.push_back(all.back().label);
   }
-  std::sort(all.begin(), all.end(), [](const Point& a, const Point& b) { return a.x != b.x ? a.x > b.x : a.y > b.y; });
   Series best{.name = "frontier", .shape = Shape::kLinePoints, .write_labels = true, .color = 7};
-  for (const Point& p : all) {
-    if (!best.y.empty() && p.y <= best.y.back()) continue;
-    best.x.push_back(p.x), best.y.push_back(p.y), best.labels.push_back(shortened(p.label, 40));
+  for (const Point& p : all) best.x.push_back(p.x), best.y.push_back(p.y), best.labels.push_back(p.label);
+  keep_frontier(best);
+  for (std::string& label : best.labels) label = shortened(label, 40);
+  const bool many = all.size() > kMaxPoints;
+  if (many) {
+    for (auto& [name, s] : by_gpu) keep_frontier(s);
   }
-  std::reverse(best.x.begin(), best.x.end()), std::reverse(best.y.begin(), best.y.end()),
-      std::reverse(best.labels.begin(), best.labels.end());
   c.caption = fmt::format(
-      "{} deployments; nothing beats those on the frontier in both.{}", all.size(),
+      "{} deployments{}; nothing beats those on the frontier in both.{}", all.size(),
+      many ? fmt::format(", of which the frontier of each {} is drawn",
+                         by_gpu.contains("deployments") ? "setting" : "GPU")
+           : "",
       unusable > 0 ? fmt::format(" {} that do not fit, are saturated or miss their objectives are left out.", unusable)
                    : "");
   int color = 0;
   for (auto& [name, s] : by_gpu) {
-    s.name = name, s.shape = Shape::kPoints, s.color = color;
+    s.name = name, s.shape = many ? Shape::kLinePoints : Shape::kPoints, s.color = color;
     color = (color + 1) % static_cast<int>(kPalette);
     if (color == 7) ++color;  // the frontier's
     c.series.push_back(std::move(s));
@@ -297,7 +328,6 @@ namespace {
 /// Two numeric keys against one another: what can be run, what misses, what does not fit.
 void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, const std::vector<std::string>& keys,
              std::vector<Chart>& out) {
-  std::vector<ResultPoint> rest = points;
   std::string y_key;
   std::vector<std::string> others;
   for (const std::string& key : keys) {
@@ -329,28 +359,28 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
 
 /// Where there are too many lines to draw, one a GPU (or of whatever key has the fewest values): the best of its
 /// settings at every x, and how far the others spread.
-void gather(std::vector<Group>& groups, const std::vector<ResultPoint>& points, const std::string& x_key,
+void gather(std::vector<Group>& groups, const Points& points, const std::string& x_key,
             const std::vector<std::string>& keys) {
   std::string chosen;
   std::size_t fewest = kMaxGroups + 1;
   for (const std::string& key : keys) {
     if (key == x_key) continue;
     std::set<std::string> values;
-    for (const ResultPoint& p : points) {
-      if (const std::string* v = value_of(p, key); v != nullptr && values.size() <= kMaxGroups) values.insert(*v);
+    for (const ResultPoint* p : points) {
+      if (const std::string* v = value_of(*p, key); v != nullptr && values.size() <= kMaxGroups) values.insert(*v);
     }
     const std::size_t count = last_part(key) == "gpu" && values.size() <= kMaxGroups ? 2 : values.size();
     if (count >= 2 && count < fewest) chosen = key, fewest = count;
   }
   std::map<std::string, std::map<double, const Json*>> best;
-  for (const ResultPoint& p : points) {
-    const std::string *x = value_of(p, x_key), *of = chosen.empty() ? nullptr : value_of(p, chosen);
+  for (const ResultPoint* p : points) {
+    const std::string *x = value_of(*p, x_key), *of = chosen.empty() ? nullptr : value_of(*p, chosen);
     const auto at = x != nullptr ? leading_number(*x) : std::nullopt;
     if (!at) continue;
     const Json*& kept = best[of != nullptr ? *of : ""][*at];
-    const auto usd = number_at(p.result, "usd_per_million_output_tokens");
+    const auto usd = number_at(p->result, "usd_per_million_output_tokens");
     const auto before = kept != nullptr ? number_at(*kept, "usd_per_million_output_tokens") : std::nullopt;
-    if (kept == nullptr || (usd && (!before || *usd < *before))) kept = &p.result;
+    if (kept == nullptr || (usd && (!before || *usd < *before))) kept = &p->result;
   }
   groups.clear();
   for (const auto& [label, row] : best) {
@@ -364,9 +394,9 @@ void gather(std::vector<Group>& groups, const std::vector<ResultPoint>& points, 
 void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   const std::vector<std::string> keys = varying_keys(result.points);
   const std::string x_key = x_key_of(result.points, keys);
-  std::vector<ResultPoint> runnable;  // what does not fit is in the verdict and on the map, in no line
+  Points runnable;  // what does not fit is in the verdict and on the map, in no line
   for (const ResultPoint& p : result.points) {
-    if (!p.result.contains("fits") || p.result["fits"] != false) runnable.push_back(p);
+    if (!p.result.contains("fits") || p.result["fits"] != false) runnable.push_back(&p);
   }
   const std::size_t left_out = result.points.size() - runnable.size();
   if (!x_key.empty()) {
@@ -380,7 +410,9 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
       if (settings > kMaxGroups)
         out[i].caption +=
             fmt::format(" Of {} settings the cheapest at every {} is drawn.", settings, words_of_key(x_key));
-      if (left_out > 0) out[i].caption += fmt::format(" {} points that do not fit are left out.", left_out);
+      if (left_out > 0)
+        out[i].caption += left_out == 1 ? " One point that does not fit is left out."
+                                        : fmt::format(" {} points that do not fit are left out.", left_out);
     }
     add_speculation(x_key, groups, out);
     add_map(result.points, x_key, keys, out);

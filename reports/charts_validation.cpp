@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -62,6 +63,54 @@ void add_residuals(const ValidationPairs& v, std::vector<Chart>& out) {
 
 }  // namespace
 
+namespace {
+
+/// The prediction of one figure, as it is and with one assumption changed at a time, around what was measured: a bar
+/// from the measured value to the predicted one.
+void add_explanations(const Json& j, const char* id, const char* name, const char* key, std::vector<Chart>& out) {
+  const auto figure = [&](const Json& of) -> std::optional<double> {
+    const auto found = of.find(key);
+    return found != of.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  };
+  if (!j.contains("measured") || !j.contains("predicted") || !j["assumptions"].is_array()) return;
+  const auto measured = figure(j["measured"]), predicted = figure(j["predicted"]);
+  if (!measured || !predicted || *measured <= 0 || j["assumptions"].empty()) return;
+  struct Row {
+    std::string name;
+    double value;
+  };
+  std::vector<Row> rows{{"as it is", *predicted}};
+  for (const Json& a : j["assumptions"]) {
+    if (const auto v = a.contains("predicted") ? figure(a["predicted"]) : std::nullopt)
+      rows.push_back({shortened(text_at(a, "change"), 60), *v});
+  }
+  const auto off = [&](const Row& r) { return std::abs(std::log(r.value / *measured)); };
+  std::stable_sort(rows.begin() + 1, rows.end(), [&](const Row& a, const Row& b) { return off(a) < off(b); });
+  constexpr std::size_t kShown = 12;
+  if (rows.size() > kShown) rows.resize(kShown);
+  Chart c{.id = id,
+          .title = fmt::format("What would explain {}: one assumption changed at a time", name),
+          .x = {.title = fmt::format("{} ms", name)},
+          .lines = {{true, *measured, "measured"}},
+          .horizontal = true};
+  Series base{.name = "prediction as it is", .shape = Shape::kBars, .color = 7},
+      closer{.name = "closer to the measured", .shape = Shape::kBars, .color = 2},
+      farther{.name = "no closer", .shape = Shape::kBars, .color = 1};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& r = rows[rows.size() - 1 - i];
+    Series& s = i + 1 == rows.size() ? base : off(r) < off(rows.front()) ? closer : farther;
+    s.x.push_back(static_cast<double>(i)), s.base.push_back(*measured), s.y.push_back(r.value);
+    s.labels.push_back(
+        fmt::format("{}: {} ms predicted, {} measured", r.name, tick_text(r.value), tick_text(*measured)));
+    c.y.categories.push_back(r.name);
+  }
+  c.caption = "Each bar runs from the measured value to a prediction. The closest of what was tried.";
+  c.series = {std::move(base), std::move(closer), std::move(farther)};
+  out.push_back(std::move(c));
+}
+
+}  // namespace
+
 void add_measured_run_charts(const Result& result, std::vector<Chart>& out) {
   Chart c{.id = "measured-run", .title = "Predicted over measured, metric by metric", .horizontal = true};
   c.x = {.title = "predicted / measured", .low = 0.0};
@@ -78,6 +127,8 @@ void add_measured_run_charts(const Result& result, std::vector<Chart>& out) {
   c.lines.push_back({true, 1.0, "as measured"});
   c.series.push_back(std::move(s));
   out.push_back(std::move(c));
+  add_explanations(result.json, "explains-ttft", "TTFT", "ttft_ms", out);
+  add_explanations(result.json, "explains-tpot", "TPOT", "tpot_ms", out);
 }
 
 void add_error_charts(const Result& result, std::vector<Chart>& out) {

@@ -243,8 +243,8 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   return out;
 }
 
-std::string estimate_report(const Estimate& e, const Deployment& d, const std::string& format) {
-  if (format == "json") return result_text(estimate_json(e, d));
+std::string estimate_report(const Estimate& e, const Deployment& d, const std::string& format, const Json& question) {
+  if (format == "json") return result_text(estimate_json(e, d), question);
   if (format != "csv") return verdict_text(verdict_of(e, d));
   Json record;
   add_question(e, d, record);

@@ -61,6 +61,7 @@ Json chart_json(const Chart& c) {
            {"x", axis_json(c.x, x_range(c))},
            {"y", axis_json(c.y, y_range(c))},
            {"stacked", c.stacked},
+           {"grouped", side_by_side(c)},
            {"horizontal", c.horizontal}};
   const auto edges = upper_edges(c);
   out["series"] = Json::array(), out["bands"] = Json::array(), out["lines"] = Json::array();
@@ -113,7 +114,7 @@ std::string line_html(const std::string& line) {
 }
 
 std::string part_html(const VerdictPart& part) {
-  std::string out = part.title.empty() ? "" : "<h4>" + html_text(part.title) + "</h4>\n";
+  std::string out = part.title.empty() ? "" : "<h3>" + html_text(part.title) + "</h3>\n";
   if (part.command) {
     std::string text;
     for (const std::string& line : part.lines) text += line + "\n";
@@ -139,14 +140,28 @@ std::string summary_section(std::span<const Result> results) {
   return out + (results.size() > 1 ? headline_table(results) : "") + "</section>\n";
 }
 
-std::string figure_of(const Chart& c) {
+/// What stands under every plot alike is said once, at the foot of the page.
+struct Shared {
+  std::string source{}, command{};
+};
+Shared shared_of(std::span<const Chart> charts) {
+  if (charts.empty()) return {};
+  Shared s{charts.front().source, charts.front().command};
+  for (const Chart& c : charts) {
+    if (c.source != s.source) s.source.clear();
+    if (c.command != s.command) s.command.clear();
+  }
+  return s;
+}
+
+std::string figure_of(const Chart& c, const Shared& shared) {
   const bool written = std::any_of(c.series.begin(), c.series.end(), [](const Series& s) { return s.write_labels; });
-  const bool wide = c.horizontal || written || c.series.size() > 6;
+  const bool wide = (c.horizontal && c.y.categories.size() > 8) || written || c.series.size() > 6;
   std::string out =
       fmt::format("<figure id=\"chart-{}\"{}><h3>{}</h3><div class=\"tools\"></div>{}<figcaption>{}", c.id,
                   wide ? " class=\"wide\"" : "", html_text(c.title), svg_chart(c), html_text(c.caption));
-  if (!c.source.empty()) out += "<br>Source: " + html_text(c.source);
-  if (!c.command.empty()) out += "<br><code>" + html_text(c.command) + "</code>";
+  if (c.source != shared.source) out += "<br>Source: " + html_text(c.source);
+  if (c.command != shared.command) out += "<br><code>" + html_text(c.command) + "</code>";
   return out + "</figcaption></figure>\n";
 }
 
@@ -169,14 +184,43 @@ std::string title_of(std::span<const Result> results) {
   return results.size() > 3 ? out + fmt::format(" and {} more", results.size() - 3) : out;
 }
 
+/// What the results answer, for reports/page/what_if.js: [{kind, label, question, reported}].
+Json questions_of(std::span<const Result> results) {
+  Json out = Json::array();
+  for (const Result& r : results) {
+    if (!r.json.is_object() || !r.json.contains("question") || !r.json["question"].is_object()) continue;
+    Json reported = r.json;
+    for (const char* key : {"question", "verdict", "operators", "intervals"}) reported.erase(key);
+    if (r.kind == ResultKind::kPlan) reported = {{"winner", r.json.value("winner", Json())}};
+    out.push_back({{"kind", name_of(r.kind)},
+                   {"label", clean_utf8(r.label)},
+                   {"question", r.json["question"]},
+                   {"reported", std::move(reported)}});
+  }
+  return out;
+}
+
+std::string what_if_section(const Json& questions) {
+  return "<section id=\"what-if\" hidden><h2>What if</h2><div class=\"what-if\"><form></form><div><p class=\"soft\" "
+         "role=\"status\" aria-live=\"polite\"></p><div class=\"answer\"></div><button id=\"what-reset\" "
+         "type=\"button\">As reported</button></div></div></section>\n"
+         "<script type=\"application/json\" id=\"questions\">" +
+         script_json(questions) + "</script>\n";
+}
+
 }  // namespace
 
-std::string html_page(std::span<const Result> results, std::span<const Chart> charts, const std::string& command) {
+std::string html_page(std::span<const Result> results, std::span<const Chart> charts, const std::string& command,
+                      const std::string& engine) {
   const std::string title = html_text(title_of(results));
+  const Json questions = engine.empty() ? Json::array() : questions_of(results);
+  const bool live = !questions.empty();
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
-      "style-src 'unsafe-inline'\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'";
+  out += live ? " 'wasm-unsafe-eval' blob:; worker-src blob:; " : "; ";
+  out +=
+      "style-src 'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   out += fmt::format(
       "<meta name=\"generator\" content=\"roofcast {}\">\n<title>{}</title>\n<style>\n{}</style></head>\n<body>\n",
@@ -184,14 +228,16 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   out += fmt::format("<header><h1>{}</h1><button id=\"theme\" type=\"button\" hidden>light / dark</button></header>\n",
                      title);
   out += "<main>\n" + summary_section(results);
+  if (live) out += what_if_section(questions);
   if (kChartJs.empty())
     out +=
         "<p class=\"soft\">The charts stand still: this roofcast was built without Chart.js (Debian's "
         "libjs-chart.js).</p>\n";
   out += "<section id=\"plots\"><h2>Plots</h2><div class=\"charts\">\n";
   Json specs = Json::array();
+  const Shared shared = shared_of(charts);
   for (const Chart& c : charts) {
-    out += figure_of(c);
+    out += figure_of(c, shared);
     specs.push_back(chart_json(c));
   }
   out += charts.empty() ? "<p>The results hold no numbers to draw.</p>" : "";
@@ -199,12 +245,13 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   for (const Result& r : results) out += result_section(r);
   out += fmt::format(
       "</section></main>\n<footer><h2>How this page was made</h2><pre tabindex=\"0\">{}</pre><p "
-      "class=\"soft\">roofcast {}</p></footer>\n",
-      html_text(command), ROOFCAST_VERSION);
+      "class=\"soft\">{}</p></footer>\n",
+      html_text(shared.command.empty() || shared.command == command ? command : shared.command + "\n" + command),
+      shared.source.empty() ? "roofcast " ROOFCAST_VERSION : html_text("Source of the plots: " + shared.source));
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
-  out +=
-      fmt::format("<script>{}</script>\n<script>{}{}</script>\n</body></html>\n", kChartJs, kPlotScript, kPageScript);
-  return out;
+  out += fmt::format("<script>{}</script>\n<script>{}{}</script>\n", kChartJs, kPlotScript, kPageScript);
+  if (live) out += engine + fmt::format("<script>{}</script>\n", kWhatIfScript);
+  return out + "</body></html>\n";
 }
 
 }  // namespace roofcast

@@ -17,15 +17,21 @@ namespace {
 using Row = std::vector<std::string>;
 constexpr std::size_t kMaxRows = 300;
 
+/// A cell that says why a row cannot be run.
+bool is_refusal(std::string_view cell) {
+  return cell == "does not fit" || cell.starts_with("saturated") || cell == "misses an objective" || cell == "missed";
+}
+
 }  // namespace
 
 std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
-  std::string out = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table><thead><tr>";
+  std::string out = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table><thead><tr>";
   for (const std::string& cell : header) out += "<th scope=\"col\">" + html_text(cell) + "</th>";
   out += "</tr></thead><tbody>\n";
   for (std::size_t r = 0; r < rows.size() && r < kMaxRows; ++r) {
     out += "<tr>";
-    for (const std::string& cell : rows[r]) out += "<td>" + html_text(cell) + "</td>";
+    for (const std::string& cell : rows[r])
+      out += (is_refusal(cell) ? "<td class=\"alarm\">" : "<td>") + html_text(cell) + "</td>";
     out += "</tr>\n";
   }
   out += "</tbody></table></div>";
@@ -122,6 +128,18 @@ std::string operator_table(const Json& j) {
   return html_table({"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"}, rows);
 }
 
+/// Why nobody would run this point; empty where it can be run.
+std::string note_of(const Json& metrics) {
+  const auto is = [&](const char* key, bool value) {
+    const auto found = metrics.find(key);
+    return found != metrics.end() && found->is_boolean() && found->get<bool>() == value;
+  };
+  return is("fits", false)             ? "does not fit"
+         : is("saturated", true)       ? "saturated"
+         : is("objectives_met", false) ? "misses an objective"
+                                       : "";
+}
+
 std::string point_table(const Result& r) {
   std::vector<std::string> keys = varying_keys(r.points);
   if (keys.empty() && !r.points.empty()) {
@@ -129,13 +147,17 @@ std::string point_table(const Result& r) {
   }
   if (keys.size() > 8) keys.resize(8);
   std::vector<const Metric*> columns;
+  const auto shown_end = r.points.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxRows, r.points.size()));
   for (const Metric& m : metrics()) {
-    const bool any = std::any_of(r.points.begin(), r.points.end(),
-                                 [&](const ResultPoint& p) { return !cell_of(p.result, m).empty(); });
+    const bool any =
+        std::any_of(r.points.begin(), shown_end, [&](const ResultPoint& p) { return !cell_of(p.result, m).empty(); });
     if (any && columns.size() < 12) columns.push_back(&m);
   }
   Row header;
   for (const std::string& key : keys) header.push_back(words_of_key(key));
+  const bool noted =
+      std::any_of(r.points.begin(), shown_end, [](const ResultPoint& p) { return !note_of(p.result).empty(); });
+  if (noted) header.emplace_back("note");
   for (const Metric* m : columns) header.emplace_back(m->name);
   std::vector<Row> rows;
   for (const ResultPoint& p : r.points) {
@@ -144,6 +166,7 @@ std::string point_table(const Result& r) {
       const auto it = std::find_if(p.keys.begin(), p.keys.end(), [&](const auto& k) { return k.first == key; });
       row.push_back(it == p.keys.end() ? "" : it->second);
     }
+    if (noted) row.push_back(note_of(p.result));
     for (const Metric* m : columns) row.push_back(cell_of(p.result, *m));
     rows.push_back(std::move(row));
     if (rows.size() > kMaxRows) {

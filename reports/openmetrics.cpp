@@ -45,7 +45,8 @@ using Samples = std::vector<Sample>;
 class Writer {
  public:
   Writer(const std::string& model, double duration)
-      : labels_(fmt::format("model_name=\"{}\",engine=\"0\"", label_text(model))), duration_(duration) {}
+      : labels_(fmt::format("job=\"roofcast\",model_name=\"{}\",engine=\"0\"", label_text(model))),
+        duration_(duration) {}
 
   void family(std::string_view name, std::string_view type, std::string_view help, std::string_view unit = "") {
     out_ += fmt::format("# TYPE vllm:{} {}\n", name, type);
@@ -68,21 +69,35 @@ class Writer {
     family(name, "gauge", help);
     for (const Sample& s : samples) sample(name, s);
   }
-  void histogram(std::string_view name, std::string_view help, const Distribution& ms, std::span<const double> bounds) {
+  /// None at the beginning and all at the end; between them as `history` has them, where there is one.
+  void histogram(std::string_view name, std::string_view help, const Distribution& ms, std::span<const double> bounds,
+                 LatencyHistory::Values history = {}) {
+    constexpr int kSamples = 60;
     family(name, "histogram", help, "seconds");
-    for (const Sample& s : total(1)) {  // none, then all of them
-      const auto bucket = [&](double count, std::string_view bound) {
-        sample(fmt::format("{}_bucket", name), {s.at, s.value * count}, fmt::format("le=\"{}\"", bound));
-      };
-      for (const double bound : bounds) bucket(ms.count_at_most(1e3 * bound), fmt::format("{:.6g}", bound));
-      bucket(ms.count(), "+Inf");
-      sample(fmt::format("{}_count", name), {s.at, s.value * ms.count()});
-      sample(fmt::format("{}_sum", name), {s.at, s.value * ms.mean() * ms.count() / 1e3});
+    if (duration_ <= 0) return histogram_sample(name, -1, ms, bounds);
+    std::sort(history.begin(), history.end());
+    Distribution so_far;
+    auto next = history.begin();
+    for (int i = 0; i < kSamples; ++i) {
+      const double at = duration_ * i / kSamples;
+      for (; next != history.end() && next->first <= at; ++next) so_far.add(next->second);
+      if (i == 0 || !history.empty()) histogram_sample(name, at, i == 0 ? Distribution() : so_far, bounds);
     }
+    histogram_sample(name, duration_, ms, bounds);
   }
   std::string text() && { return std::move(out_) + "# EOF\n"; }
 
  private:
+  void histogram_sample(std::string_view name, double at, const Distribution& ms, std::span<const double> bounds) {
+    const auto bucket = [&](double count, std::string_view bound) {
+      sample(fmt::format("{}_bucket", name), {at, count}, fmt::format("le=\"{}\"", bound));
+    };
+    for (const double bound : bounds) bucket(ms.count_at_most(1e3 * bound), fmt::format("{:.6g}", bound));
+    bucket(ms.count(), "+Inf");
+    sample(fmt::format("{}_count", name), {at, ms.count()});
+    sample(fmt::format("{}_sum", name), {at, ms.mean() * ms.count() / 1e3});
+  }
+
   std::string labels_, out_;
   double duration_;
 };
@@ -110,8 +125,18 @@ Samples counter_of(const nlohmann::ordered_json& over_time, const char* key, boo
 
 }  // namespace
 
+void LatencyHistory::on_request(const RequestRecord& r) {
+  if (ttft_.size() == kMost) full_ = true;
+  if (full_ || r.output_tokens == 0) return;
+  const auto keep = [&](Values& values, Seconds after, Seconds value) {
+    values.emplace_back(static_cast<float>((r.arrival + after).base()), static_cast<float>(value.in(kMillisecond)));
+  };
+  keep(queue_, r.queue, r.queue), keep(ttft_, r.ttft, r.ttft), keep(e2el_, r.e2el, r.e2el);
+  if (r.output_tokens > 1) keep(tpot_, r.e2el, r.tpot());
+}
+
 std::string openmetrics_text(const ServingMetrics& m, const std::string& model_name,
-                             const nlohmann::ordered_json& over_time) {
+                             const nlohmann::ordered_json& over_time, const LatencyHistory& history) {
   const bool timed = !over_time.is_null() && !over_time.empty();
   const nlohmann::ordered_json series = timed ? over_time : nlohmann::ordered_json();
   Writer w(model_name, timed ? over_time.back().at("end_s").get<double>() : 0);
@@ -130,12 +155,13 @@ std::string openmetrics_text(const ServingMetrics& m, const std::string& model_n
   w.counter("request_success", "Requests that finished.",
             counter_of(series, "completed", false, w.total(static_cast<double>(m.completed))),
             "finished_reason=\"length\"");
-  w.histogram("time_to_first_token_seconds", "From arrival to the first token.", m.ttft_ms, kFirstToken);
+  w.histogram("time_to_first_token_seconds", "From arrival to the first token.", m.ttft_ms, kFirstToken,
+              history.ttft());
   w.histogram("inter_token_latency_seconds", "Gaps between a request's tokens.", m.itl_ms, kBetweenTokens);
   w.histogram("request_time_per_output_token_seconds", "Mean gap of a request after its first token.", m.tpot_ms,
-              kBetweenTokens);
-  w.histogram("e2e_request_latency_seconds", "From arrival to the last token.", m.e2el_ms, kRequest);
-  w.histogram("request_queue_time_seconds", "Waiting before the first chunk.", m.queue_ms, kRequest);
+              kBetweenTokens, history.tpot());
+  w.histogram("e2e_request_latency_seconds", "From arrival to the last token.", m.e2el_ms, kRequest, history.e2el());
+  w.histogram("request_queue_time_seconds", "Waiting before the first chunk.", m.queue_ms, kRequest, history.queue());
   if (m.drafted_tokens > 0) {
     w.counter("spec_decode_num_draft_tokens", "Tokens drafted.", w.total(m.drafted_tokens));
     w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.", w.total(m.accepted_tokens));

@@ -1,18 +1,39 @@
 #pragma once
+#include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/serve/metrics.h"
+#include "sim/serve/observer.h"
 
 namespace roofcast {
 
-/// A finished run in vLLM's Prometheus names (vllm/v1/metrics/loggers.py), so that dashboards made for vLLM read it.
-/// OpenMetrics 1.0 text, ended by `# EOF`; times in seconds.
+/// When each latency was known, so that percentiles can be shown over time. Of two million requests at most: beyond
+/// that it keeps nothing.
+class LatencyHistory final : public Observer {
+ public:
+  using Values = std::vector<std::pair<float, float>>;  ///< seconds since the beginning, milliseconds
+  void on_request(const RequestRecord& request) override;
+  Values ttft() const { return full_ ? Values{} : ttft_; }
+  Values tpot() const { return full_ ? Values{} : tpot_; }
+  Values e2el() const { return full_ ? Values{} : e2el_; }
+  Values queue() const { return full_ ? Values{} : queue_; }
+
+ private:
+  static constexpr std::size_t kMost = 2'000'000;
+  Values ttft_, tpot_, e2el_, queue_;
+  bool full_ = false;
+};
+
+/// A finished run in vLLM's Prometheus names (vllm/v1/metrics/loggers.py), so that dashboards made for vLLM read it;
+/// the label job="roofcast" tells it from a real one. OpenMetrics 1.0 text, ended by `# EOF`; times in seconds.
 /// `over_time`: intervals of the run (reports/run_observers.h). With them every value has a time stamp, from 2025-01-01
-/// 00:00 UTC on, so that `promtool tsdb create-blocks-from openmetrics` takes the run; histograms stand at its end
-/// alone.
+/// 00:00 UTC on, so that `promtool tsdb create-blocks-from openmetrics` takes the run. Histograms grow with `history`;
+/// without it, and those of gaps between tokens, they stand at the end alone.
 std::string openmetrics_text(const ServingMetrics& metrics, const std::string& model_name,
-                             const nlohmann::ordered_json& over_time = nullptr);
+                             const nlohmann::ordered_json& over_time = nullptr, const LatencyHistory& history = {});
 
 }  // namespace roofcast

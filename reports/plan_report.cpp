@@ -232,8 +232,8 @@ Json plan_json(const PlanAnswer& a) {
   return out;
 }
 
-std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide) {
-  if (format == "json") return result_text(plan_json(a));
+std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide, const Json& question) {
+  if (format == "json") return result_text(plan_json(a), question);
   if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : plan_json(a)["deployments"]);
   return verdict_text(plan_verdict(a), wide);
 }

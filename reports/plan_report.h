@@ -8,7 +8,9 @@
 namespace roofcast {
 
 /// format: table | json | csv (one row a deployment; of a changing load one row a slice of the day).
-std::string plan_report(const PlanAnswer& answer, const std::string& format, bool wide = false);
+/// `question` is added to the JSON unless null.
+std::string plan_report(const PlanAnswer& answer, const std::string& format, bool wide = false,
+                        const nlohmann::ordered_json& question = nullptr);
 
 nlohmann::ordered_json plan_json(const PlanAnswer& answer);
 /// One line: why there is no deployment, and which comes nearest.

@@ -240,7 +240,11 @@ std::string reconstructed_command(const Json& j) {
 }
 
 std::string label_of(const Json& j) {
-  if (const std::string name = text_at(j, "name"); !name.empty()) return name;
+  if (const std::string name = text_at(j, "name"); !name.empty()) {
+    const std::string model = text_at(j, "model"), gpu = text_at(j, "gpu");  // of a sweep, where they do not vary
+    const std::string of = model + (model.empty() || gpu.empty() ? "" : " on ") + gpu;
+    return of.empty() ? name : name + ": " + of;
+  }
   if (const auto winner = j.find("winner"); winner != j.end() && winner->is_object()) return label_of(*winner);
   std::string out = text_at(j, "model");
   const double gpus = gpus_of(j);

@@ -37,6 +37,8 @@ inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_t
                                    "output_throughput", "total_token_throughput", "p99_queue_ms", "gpu_utilization",
                                    "mfu", "mbu", "kv_cache_peak_usage", "preemptions");
 
+/// What was asked: fidelity, document, and of an estimate its batch and lengths.
+inline constexpr auto kQuestion = keys("question");
 inline constexpr auto kPrice =
     keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "gpus_per_host");
 inline constexpr auto kTokenPrices =
@@ -71,6 +73,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"machine.", kCalibratedMachine, Presence::kTogether},
                                             KeyGroup{"speculation.", kSpeculation, Presence::kTogether},
                                             KeyGroup{"speculation.", kSpeculationCosts, Presence::kSometimes},
+                                            KeyGroup{"", kQuestion, Presence::kSometimes},
                                             KeyGroup{"", kSteps, Presence::kSometimes},
                                             KeyGroup{"", kSteady, Presence::kSometimes},
                                             KeyGroup{"", kExpertBalance, Presence::kSometimes},
@@ -100,6 +103,7 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"objectives[].", kObjective, Presence::kTogether},
                                               KeyGroup{"intervals[].", kInterval, Presence::kTogether},
                                               KeyGroup{"intervals[].", kIntervalFleet, Presence::kTogether},
+                                              KeyGroup{"", kQuestion, Presence::kSometimes},
                                               KeyGroup{"", kSpreads, Presence::kSometimes},
                                               KeyGroup{"", kUse, Presence::kSometimes},
                                               KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
@@ -109,6 +113,7 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
 // sweep: a point holds the metrics of an estimate or of a simulation, without their nesting; "fits" alone where it does
 // not fit and is not simulated
 inline constexpr auto kSweep = keys("name", "run", "roofcast_version", "keys");
+inline constexpr auto kSweptName = keys("model", "gpu");  // of every point
 inline constexpr auto kPoint = keys("keys");
 inline constexpr auto kPointCost = keys("gpus", "output_tokens_per_s_per_gpu", "usd_per_hour",
                                         "usd_per_million_output_tokens", "joules_per_output_token");
@@ -122,6 +127,7 @@ inline constexpr auto kPointFits = keys("fits");
 inline constexpr auto kPointError = keys("error");
 inline constexpr auto kPointReason = keys("reason"), kPointObjectives = keys("objectives_met");
 inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
+                                         KeyGroup{"", kSweptName, Presence::kSometimes},
                                          KeyGroup{"points[].", kPoint},
                                          KeyGroup{"points[].result.", kPointFits, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointCost, Presence::kTogether},
@@ -179,6 +185,7 @@ inline constexpr std::array kPlanGroups{
     KeyGroup{"deployments[].objectives[].", kVerdict, Presence::kSometimes},
     KeyGroup{"deployments[].price.", kPrice, Presence::kSometimes},
     KeyGroup{"search.", kSearch, Presence::kSometimes},
+    KeyGroup{"", kQuestion, Presence::kSometimes},
     KeyGroup{"", kJudged, Presence::kSometimes},
     KeyGroup{"safer[].", kSafer, Presence::kSometimes},
     KeyGroup{"pareto[].", kFrontierPoint, Presence::kTogether},

@@ -20,9 +20,11 @@ const Json* find(const Json& json, std::string_view path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(path.substr(begin, end - begin)));
-    if (it == at->end()) return nullptr;
-    at = &*it;
+    const std::string_view part = path.substr(begin, end - begin);
+    const auto& entries = at->get_ref<const Json::object_t&>();
+    const auto it = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == part; });
+    if (it == entries.end()) return nullptr;
+    at = &it->second;
     begin = end + 1;
   }
   return at;
@@ -81,13 +83,16 @@ std::string_view name_of(ResultKind kind) {
 
 Json result_head(ResultKind kind) { return {{"kind", schema_of(kind).name}, {"schema", schema_of(kind).version}}; }
 
-std::string result_text(const Json& result) {
+std::string result_text(const Json& result, const Json& question) {
   for (const ResultSchema& schema : kResultSchemas) {
     if (result.at("kind") != schema.name) continue;
     const std::string missing = missing_key(result, schema);
     SIM_CHECK(missing.empty(), fmt::format("the {} lacks '{}'", schema.name, missing));
   }
-  return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (question.is_null()) return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json with = result;
+  with["question"] = question;
+  return with.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 ResultKind read_kind(const Json& json, const std::string& path) {

@@ -51,8 +51,9 @@ constexpr const ResultSchema& schema_of(ResultKind kind) { return kResultSchemas
 
 /// The head of a result of this kind: {kind, schema}. The rest is added behind it.
 Json result_head(ResultKind kind);
-/// The JSON text of a result that begins with its head. A declared key that is missing is a bug of ours.
-std::string result_text(const Json& result);
+/// The JSON text of a result that begins with its head, and of what it answers unless null. A declared key that is
+/// missing is a bug of ours.
+std::string result_text(const Json& result, const Json& question = nullptr);
 /// The kind of a result that was read. Throws ConfigError where `kind` or `schema` is missing or unknown, and where a
 /// declared key is missing: the message names both.
 ResultKind read_kind(const Json& json, const std::string& path);

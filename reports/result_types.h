@@ -40,7 +40,7 @@ inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "relax", "not_
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
                              "ceilings[].share", "standard_error");
-inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "where_the_time_goes.tpot",
+inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot",
                                                     "where_the_time_goes.ttft", "assumptions[].predicted");
 inline constexpr auto kLoose = all<Type::kAny>("mismatches");
 

@@ -393,8 +393,9 @@ nlohmann::ordered_json simulation_json(const ServingMetrics& m, const Scenario& 
 }
 
 std::string simulation_report(const ServingMetrics& m, const Scenario& s, const std::string& format,
-                              const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain) {
-  if (format == "json") return result_text(simulation_json(m, s, over_time, uncertain));
+                              const nlohmann::ordered_json& over_time, const std::vector<MetricInterval>& uncertain,
+                              const nlohmann::ordered_json& question) {
+  if (format == "json") return result_text(simulation_json(m, s, over_time, uncertain), question);
   const Json all = to_json(m, s);
   if (format == "table") return verdict_text(verdict_of(m, s, all, uncertain));
   // The deployment and the metrics as a sweep's row has them, then the other numbers of the JSON.

@@ -12,10 +12,11 @@ namespace roofcast {
 /// format: table | json | csv; keys are those of `vllm bench serve` and reports/result_keys.h. The CSV is one row, with
 /// the columns of a sweep's.
 /// `over_time` is added to the JSON as "intervals" unless null; each of `uncertain` as METRIC_low and METRIC_high
-/// (90 %).
+/// (90 %); `question` unless null.
 std::string simulation_report(const ServingMetrics& metrics, const Scenario& scenario, const std::string& format,
                               const nlohmann::ordered_json& over_time = nullptr,
-                              const std::vector<MetricInterval>& uncertain = {});
+                              const std::vector<MetricInterval>& uncertain = {},
+                              const nlohmann::ordered_json& question = nullptr);
 
 nlohmann::ordered_json simulation_json(const ServingMetrics& metrics, const Scenario& scenario,
                                        const nlohmann::ordered_json& over_time = nullptr,

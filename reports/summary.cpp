@@ -56,7 +56,8 @@ ResultVerdict verdict_of_pairs(const Result& r) {
 }
 
 ResultVerdict verdict_of_points(const Result& r) {
-  SweepVerdict verdict;
+  SweepVerdict verdict(r.json.is_object() ? text_at(r.json, "model") : "",
+                       r.json.is_object() ? text_at(r.json, "gpu") : "");
   for (const ResultPoint& p : r.points) verdict.add(p.keys, p.result);
   return verdict.verdict();
 }

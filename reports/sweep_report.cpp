@@ -66,10 +66,12 @@ SweepVerdict::Keys keys_of(const std::vector<std::string>& names, const std::vec
 /// The JSON of a sweep, point after point.
 class SweepJson {
  public:
-  explicit SweepJson(const StoredSweep& sweep) : keys_(sweep.keys) {
+  explicit SweepJson(const StoredSweep& sweep) : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
     Json head = result_head(ResultKind::kSweep);
     head.update(
         {{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
+    if (!sweep.model.empty()) head["model"] = sweep.model;
+    if (!sweep.gpu.empty()) head["gpu"] = sweep.gpu;
     out_ = head.dump(2, ' ', false, Json::error_handler_t::replace);
     out_.erase(out_.size() - 2);  // the closing brace: points follow
     out_ += ",\n  \"points\": [";
@@ -142,7 +144,8 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   header.insert(header.end(), names.begin(), names.end());
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
-  SweepVerdict verdict;
+  const StoredSweep told = stored(sweep);
+  SweepVerdict verdict(told.model, told.gpu);
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     if (!csv) {
       Json metrics;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/charts.h"
+#include "reports/html_text.h"
 #include "reports/table.h"
 
 namespace roofcast {
@@ -70,16 +71,19 @@ ResultVerdict SweepVerdict::verdict() const {
   for (std::size_t i = 0; i < first_.size(); ++i) {
     if (varies_[i]) names += (names.empty() ? "" : ", ") + words_of_key(first_[i].first);
   }
+  std::string what = model_;
+  if (!gpu_.empty()) what += what.empty() ? gpu_ : " on " + gpu_;
   std::string text =
-      fmt::format("{} point{}{}: {} {}", points_, points_ == 1 ? "" : "s", names.empty() ? "" : " over " + names,
-                  usable, objectives_ ? "meet the objectives" : "can be run");
-  const auto count = [&](std::size_t n, const char* what) {
-    if (n > 0) text += fmt::format(", {} {}", n, what);
+      fmt::format("{}{} point{}{}: {} {}", what.empty() ? "" : shortened(what, 120) + ": ", points_,
+                  points_ == 1 ? "" : "s", names.empty() ? "" : " over " + names, usable,
+                  objectives_ ? (usable == 1 ? "meets the objectives" : "meet the objectives") : "can be run");
+  const auto count = [&](std::size_t n, const char* one, const char* what) {
+    if (n > 0) text += fmt::format(", {} {}", n, n == 1 ? one : what);
   };
-  count(unfit_, "do not fit");
-  count(saturated_, "are saturated");
-  count(missed_, "miss the objectives");
-  count(impossible_, "are not possible");
+  count(unfit_, "does not fit", "do not fit");
+  count(saturated_, "is saturated", "are saturated");
+  count(missed_, "misses the objectives", "miss the objectives");
+  count(impossible_, "is not possible", "are not possible");
   text += "\n";
   if (cheapest_.value)
     text += fmt::format("cheapest: {}, {} USD per million output tokens\n", label(cheapest_.keys),

@@ -19,6 +19,10 @@ class SweepVerdict {
  public:
   using Keys = std::vector<std::pair<std::string, std::string>>;
 
+  /// The names that every point has; empty where they vary or are not known.
+  explicit SweepVerdict(std::string model = "", std::string gpu = "")
+      : model_(std::move(model)), gpu_(std::move(gpu)) {}
+
   /// `metrics` is null where the combination is not possible.
   void add(const Keys& keys, const Json& metrics);
   ResultVerdict verdict() const;
@@ -32,6 +36,7 @@ class SweepVerdict {
   };
   std::string label(const Keys& keys) const;
 
+  std::string model_, gpu_;
   std::size_t points_ = 0, impossible_ = 0, unfit_ = 0, saturated_ = 0, missed_ = 0;
   bool objectives_ = false;
   Best cheapest_, quickest_, busiest_;  ///< USD per million output tokens, TPOT, minus tokens/s and GPU

@@ -348,6 +348,16 @@ window.Canvases = (function () {
     };
   }
 
+  /// The chart, and what one draft costs as a share of a step.
+  function speculating(card, canvas, state) {
+    const input = el("input", { type: "number", id: "in-draft_cost", min: 0, max: 1, step: 0.01, placeholder: "its own" });
+    input.addEventListener("change", () => state.set("draft_cost", input.value));
+    state.watch("draft_cost", (value) => { input.value = value; });
+    input.value = state.get("draft_cost");
+    card.append(el("div", { class: "tools" }, el("label", { for: "in-draft_cost" }, "a draft costs, in decode steps", input)));
+    return plot("scatter", speculation)(card, canvas);
+  }
+
   function rounds(card, canvas, state) {
     let data = null, at = 0, share = 1;
     const again = el("button", { type: "button" }, "Draw again");
@@ -386,13 +396,21 @@ window.Canvases = (function () {
   }
 
   // Money ------------------------------------------------------------------------------------------------------------
+  /// The cheapest, and the one that was chosen.
+  const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
   function costs(data) {
-    const rows = data.rows.filter((r) => r.fits);
+    const rows = shownCosts(data);
     return {
       horizontal: true, legend: false, labels: rows.map((r) => r.gpu), x: { title: "USD per million output tokens" }, y: { categories: true },
       sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : "c0")), data: rows.map((r) => r.usd_per_million_output_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
       tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms), digits(r.joules_per_output_token) + " J a token"]; },
     };
+  }
+
+  /// As high as there are GPUs.
+  function costing(card, canvas) {
+    const draw = plot("bar", costs, "tall")(card, canvas), holder = card.lastChild;
+    return (data) => { holder.style.height = Math.max(12, 4 + 1.15 * shownCosts(data).length) + "rem"; draw(data); };
   }
 
   const listOf = (rows, name) => rows.map((r) => r[name]).join(", ");
@@ -411,7 +429,7 @@ window.Canvases = (function () {
     },
     {
       id: "memory", title: "KV cache against the GPU's memory", endpoint: "memory", make: plot("scatter", memory), lead: "The cache grows with the context of every sequence until it meets the dashed line, what the engine uses of the capacity in red.",
-      say: (d) => d.full_at_tokens === null ? [d.reason || "The cache does not grow with the context."] : ["With " + d.batch + " sequences the cache is full at ", b(digits(d.full_at_tokens)), " tokens each; now they hold ", b(digits(d.context_tokens)), ", ", b(text.bytes(d.kv_cache_bytes)), " of cache."],
+      say: (d) => d.full_at_tokens === null ? [d.reason || "The cache does not grow with the context."] : [b(text.count(d.parameters)), " parameters. With " + d.batch + " sequences the cache is full at ", b(digits(d.full_at_tokens)), " tokens each; now they hold ", b(digits(d.context_tokens)), ", ", b(text.bytes(d.kv_cache_bytes)), " of cache."],
       rows: (d) => d.points, columns: [["context_tokens", "context", tick], ["kv_cache_bytes", "KV cache", text.bytes]],
     },
     { section: "One step" },
@@ -454,8 +472,8 @@ window.Canvases = (function () {
     },
     { section: "Speculation" },
     {
-      id: "speculation", title: "Speed-up over drafts and acceptance", endpoint: "speculation", make: plot("scatter", speculation), lead: "k drafts are verified in one step of the model; drafts that are refused were computed for nothing.",
-      say: (d) => [d.assumed ? "Were " + d.method + " switched on: " : d.method + ": ", ...(d.best_num_speculative_tokens ? ["best at k = ", b(String(d.best_num_speculative_tokens)), ", ", b(digits(d.best_speedup) + " x"), " for an acceptance of " + digits(d.acceptance, 2) + "."] : [b("decoding without it is faster"), " at this batch."])],
+      id: "speculation", title: "Speed-up over drafts and acceptance", endpoint: "speculation", keys: ["draft_cost"], make: speculating, lead: "k drafts are verified in one step of the model; drafts that are refused were computed for nothing.",
+      say: (d) => [d.assumed ? "Were " + d.method + " switched on: " : d.method + ": ", ...(d.best_num_speculative_tokens ? ["best at k = ", b(String(d.best_num_speculative_tokens)), ", ", b(digits(d.best_speedup) + " x"), " for an acceptance of " + digits(d.acceptance, 2) + "; a draft costs " + digits(d.draft_cost, 2) + " of a step."] : [b("decoding without it is faster"), " at this batch."])],
       rows: (d) => d.points, columns: [["num_speculative_tokens", "k", String], ["draft_ms", "drafts", text.ms], ["verify_ms", "verify", text.ms], ["tokens_per_step", "tokens a step", digits], ["speedup", "speed-up", digits]],
     },
     {
@@ -465,11 +483,11 @@ window.Canvases = (function () {
     },
     { section: "Money" },
     {
-      id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", make: plot("bar", costs, "tall"), lead: "The same deployment on each GPU at its hourly price, busy all the time, each at the largest batch (a power of two) that fits and keeps a token within 50 ms.",
-      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " Cannot compute this: " + listOf(bad, "gpu") + "." : ""]; },
+      id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", keys: ["max_tpot_ms"], make: costing, lead: "The same deployment on each GPU at its hourly price, busy all the time, each at the largest batch (a power of two) that fits and keeps a token within the limit.",
+      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " " + bad.length + " others cannot compute these formats." : ""]; },
       rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["fits", "fits", String]],
     },
   ];
 
-  return { ALL, el };
+  return { ALL, el, plot, box, write };
 })();

@@ -47,5 +47,43 @@ window.Look = (function () {
     }
   }
 
-  return { color, digits, parts, text, percent, tick, still, Plot, Surface };
+  /// A map of verdicts: {rows (from the top), columns, x, y, cell(row, column) -> {mood, words} or null}. A sign as well as a colour says each.
+  const MOODS = { meets: ["c2", "✓"], misses: ["c4", "–"], "does not fit": ["c1", "✕"] };
+  function grid(card, label) {
+    const holder = document.createElement("div");
+    holder.className = "plot";
+    card.append(holder);
+    let spec = null;
+    const surface = new Surface(holder, label, (ctx, w, h) => {
+      if (!spec) return;
+      const left = 58, foot = 58, across = (w - left) / spec.columns.length, high = (h - foot) / spec.rows.length;
+      const put = (words, x, y, hue, align, size, bold) => { ctx.font = (bold ? "600 " : "") + size + "px system-ui, sans-serif"; ctx.textAlign = align; ctx.fillStyle = color(hue); ctx.fillText(words, x, y); };
+      spec.rows.forEach((name, r) => {
+        put(name, left - 8, (r + 0.5) * high, "soft", "right", 11);
+        spec.columns.forEach((_, c) => {
+          const cell = spec.cell(r, c), x = left + c * across, y = r * high;
+          ctx.fillStyle = color("track"); ctx.globalAlpha = cell ? 1 : 0.5; ctx.beginPath(); ctx.roundRect(x, y, across - 2, high - 2, 3); ctx.fill();
+          if (cell) { ctx.globalAlpha = cell.mood === "does not fit" ? 0.18 : 0.3; ctx.fillStyle = color(MOODS[cell.mood][0]); ctx.fill(); }
+          ctx.globalAlpha = 1;
+          if (!cell) return;
+          const words = across > 46 && high > 15 && cell.words ? cell.words : MOODS[cell.mood][1];
+          put(words, x + across / 2 - 1, y + high / 2, cell.here ? "link" : "ink", "center", cell.here ? 13 : 11, cell.here);
+          if (cell.here) { ctx.strokeStyle = color("link"); ctx.lineWidth = 2; ctx.stroke(); }
+        });
+      });
+      const skip = Math.ceil(30 / across);
+      spec.columns.forEach((name, c) => { if (c % skip === 0) put(name, left + (c + 0.5) * across, h - foot + 11, "soft", "center", 11); });
+      put(spec.x, left + (w - left) / 2, h - foot + 28, "soft", "center", 12);
+      ctx.save(); ctx.translate(9, (h - foot) / 2); ctx.rotate(-Math.PI / 2); put(spec.y, 0, 0, "soft", "center", 12); ctx.restore();
+      let x = left;
+      for (const [name, [hue, sign]] of Object.entries(MOODS)) {
+        ctx.globalAlpha = 0.45; ctx.fillStyle = color(hue); ctx.fillRect(x, h - 15, 12, 12); ctx.globalAlpha = 1;
+        put(sign, x + 6, h - 8, "ink", "center", 10, true); put(name, x + 18, h - 8, "ink", "left", 12);
+        x += 34 + ctx.measureText(name).width;
+      }
+    });
+    return { canvas: surface.canvas, show(fresh) { spec = fresh; surface.paint(); } };
+  }
+
+  return { color, digits, parts, text, percent, tick, still, Plot, Surface, grid };
 })();

@@ -12,9 +12,9 @@
   const DEFAULTS = {
     model: "llama-3.1-8b", gpu: "h100-sxm", engine: "vllm", fidelity: "calibrated", weights: "", activations: "", kv_cache_dtype: "", tp: "1", pp: "1", dp: "1", ep: "1", attention_dp: "1",
     batch: "16", prompt_tokens: "1024", output_tokens: "256", context: "", kv_cache: "true", attention: "", kv_heads: "8", window: "4096", speculation: "", num_speculative_tokens: "4", acceptance: "", draft_model: "",
-    slots: "4", requests: "16", seed: "1",
+    layers: "", heads: "", head_dim: "", width: "", gpu_memory_gb: "", slots: "4", requests: "16", seed: "1", max_tpot_ms: "50", draft_cost: "",
   };
-  const CANVAS_KEYS = ["slots", "requests", "seed"];
+  const CANVAS_KEYS = ["slots", "requests", "seed", "max_tpot_ms", "draft_cost"];
   const values = { ...DEFAULTS };
   const watchers = {};
   const state = {
@@ -122,6 +122,8 @@
       group("Parallelism", slider("tp", "Tensor parallel", powers(64)), slider("pp", "Pipeline stages", powers(16)), slider("dp", "Replicas", powers(64)), slider("ep", "Expert parallel", powers(64)), slider("attention_dp", "Attention DP", powers(64))),
       group("Attention", select("attention", "Kind", [{ value: "", label: "the model's own" }].concat(choices.attention.map((a) => ({ value: a.name, label: a.name.length < 4 ? a.name.toUpperCase() : a.name })))),
         when("attention", ["gqa"], slider("kv_heads", "Key-value heads", powers(64))), when("attention", ["window"], slider("window", "Window, tokens", steps(128, 32768)))),
+      group("Sizes of your own", slider("layers", "Layers", steps(1, 128), { empty: "its own" }), slider("heads", "Heads", powers(128).filter((v) => v >= 8), { empty: "its own" }), slider("head_dim", "Head dimension", [32, 64, 80, 96, 128, 160, 192, 256], { empty: "its own" }), slider("width", "Width (hidden size)", steps(256, 16384), { empty: "its own", min: 64 }),
+        slider("gpu_memory_gb", "Memory of a GPU, GB", [8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 141, 192, 288], { empty: "its own", max: 4096 })),
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
         when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
         when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
@@ -165,6 +167,7 @@
     $("address").textContent = 'requests.get("' + location.origin + "/api/v1/estimate?" + query() + '").json()';
     const p = data.provenance;
     $("standing").textContent = "Constants: " + String(p.parameters).replace("_", " ") + (p.source ? " (" + p.source + ")" : "") + ". roofcast " + version + ".";
+    $("learn-now").replaceChildren(el("span", {}, "TTFT ", el("b", {}, text.ms(data.ttft_ms))), el("span", {}, "TPOT ", el("b", {}, text.ms(data.tpot_ms))), el("span", {}, el("b", {}, digits(data.output_tokens_per_s)), " tok/s"), el("b", { class: data.memory.fits ? "" : "alarm" }, data.memory.fits ? "fits" : "does not fit"));
     const warnings = data.warnings || [];
     say((data.memory.fits ? "" : "It does not fit: the numbers are what it would do if it did. ") + warnings.join("; "), !data.memory.fits || warnings.length > 0);
   }
@@ -191,7 +194,7 @@
     if (!table.open || !data) return;
     const head = el("tr", {}, ...canvas.columns.map(([, title]) => el("th", { scope: "col" }, title)));
     const rows = canvas.rows(data).map((row) => el("tr", {}, ...canvas.columns.map(([key, , write]) => el("td", {}, row[key] === undefined || row[key] === null ? "" : write(row[key])))));
-    table.replaceChildren(table.firstChild, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": canvas.title + ", numbers" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
+    table.replaceChildren(table.firstChild, el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": canvas.title + ", numbers" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
   }
 
   let running = false, wanted = false, known = "", answered = false;

@@ -6,7 +6,7 @@ window.Planner = (function () {
   const $ = (id) => document.getElementById(id);
   const DEFAULTS = {
     model: "llama-3.1-70b", engine: "vllm", load: "rate", rate: "6", users: "50", prompt: "1155", output: "211", lengths: "spread", ttft: "2000", tpot: "100", percentile: "p99", price: "on_demand", confidence: "0.9",
-    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256",
+    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256", growth: "0",
   };
   const values = { ...DEFAULTS }, watchers = {};
   const dropped = {};  // {trace, config, bench: {name, text}}
@@ -190,22 +190,24 @@ window.Planner = (function () {
     const a = pinned.plan.winner, b = plan.winner, sign = (f, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + f(Math.abs(v));
     const name = (w) => w.gpus + " × " + w.gpu + ", " + layout(w) + ", " + format(w.precision);
     const changes = Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== values[k]).map((k) => k + ": " + pinned.values[k] + " → " + values[k]);
-    return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "region", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
+    return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "group", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
       el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...COMPARED.map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, sign(write, of(b) - of(a))))))));
   }
 
   // Charts -----------------------------------------------------------------------------------------------------------------
   const plots = {};
-  function plot(id, title, lead) {
-    const box = el("div", { class: "plot tall" }), png = el("button", { type: "button" }, "PNG"), csv = el("button", { type: "button" }, "CSV");
-    const card = el("article", { class: "card", id: "plan-card-" + id }, el("div", { class: "head" }, el("h3", {}, title), png, csv), el("p", { class: "lead" }, lead), box);
-    const entry = (plots[id] = { plot: new Plot(box, title), card, rows: [] });
-    png.addEventListener("click", () => { const c = document.createElement("canvas"), from = entry.plot.canvas; c.width = from.width; c.height = from.height; const pen = c.getContext("2d"); pen.fillStyle = Look.color("card"); pen.fillRect(0, 0, c.width, c.height); pen.drawImage(from, 0, 0); c.toBlob((blob) => save("roofcast-" + id + ".png", blob)); });
+  /// `flat`: a map, which is no chart.
+  function plot(id, title, lead, flat = false) {
+    const box = el("div", { class: "plot tall" }), png = el("button", { type: "button" }, "PNG"), svg = el("button", { type: "button", hidden: flat }, "SVG"), csv = el("button", { type: "button" }, "CSV");
+    const card = el("article", { class: flat ? "card wide" : "card", id: "plan-card-" + id }, el("div", { class: "head" }, el("h3", {}, title), png, svg, csv), el("p", { class: "lead" }, lead), ...(flat ? [] : [box]));
+    const entry = (plots[id] = { plot: flat ? Look.grid(card, title) : new Plot(box, title), card, rows: [] });
+    png.addEventListener("click", () => Plots.save_png("roofcast-" + id + ".png", entry.plot.canvas));
+    svg.addEventListener("click", () => Plots.save_svg("roofcast-" + id + ".svg", entry.plot.chart, title));
     csv.addEventListener("click", () => save("roofcast-" + id + ".csv", new Blob([csv_of(entry.rows)], { type: "text/csv" })));
     return card;
   }
   const csv_of = (rows) => { if (!rows.length) return ""; const keys = Object.keys(rows[0]), cell = (v) => (/[",\n]/.test(String(v)) ? '"' + String(v).replace(/"/g, '""') + '"' : String(v)); return [keys.join(","), ...rows.map((r) => keys.map((k) => cell(r[k])).join(","))].join("\n") + "\n"; };
-  function save(name, blob) { const a = el("a", { href: URL.createObjectURL(blob), download: name }); document.body.append(a); a.click(); a.remove(); setTimeout(() => URL.revokeObjectURL(a.href), 5000); }
+  const { save } = Plots;
 
   let colors = [];
   const color_of = (gpu) => { if (!colors.includes(gpu)) colors.push(gpu); return "c" + (colors.indexOf(gpu) % 10); };
@@ -221,16 +223,17 @@ window.Planner = (function () {
     colors = values.gpus.split(",");
     frontier("pareto", plan.pareto || [], "output_tokens_per_s_per_gpu", "output tokens/s a GPU", plan.winner);
     frontier("cost", plan.pareto_cost || [], "usd_per_million_output_tokens", "USD per million output tokens", plan.winner);
+    growth(plan, plan.winner);
     const changes = plan.sensitivities || [];
     plots.tornado.card.hidden = !changes.length;
     plots.tornado.rows = changes;
-    if (changes.length) plots.tornado.plot.show({ kind: "bar", horizontal: true, legend: false, labels: changes.map((c) => c.ten_percent_more), x: { title: "change of the load that is held, %" }, y: { categories: true }, sets: [{ label: "load held", color: "c0", data: changes.map((c) => 100 * c.throughput_change), changes, maxBarThickness: 26 }], tooltip: (item) => { const c = item.dataset.changes[item.dataIndex]; return [digits(100 * c.throughput_change) + " % (± " + digits(100 * c.throughput_change_error, 2) + ")", "cost of a token " + digits(100 * c.cost_change) + " %"]; } });
+    if (changes.length) plots.tornado.plot.show({ kind: "bar", horizontal: true, legend: false, labels: changes.map((c) => c.ten_percent_more), x: { title: "change of the load that is held, %" }, y: { categories: true }, sets: [{ label: "how sure", color: "c4", grouped: false, order: 0, data: changes.map((c) => [100 * (c.throughput_change - c.throughput_change_error), 100 * (c.throughput_change + c.throughput_change_error)]), changes, maxBarThickness: 6 }, { label: "load held", color: "c0", grouped: false, order: 1, data: changes.map((c) => 100 * c.throughput_change), changes, maxBarThickness: 26 }], tooltip: (item) => { const c = item.dataset.changes[item.dataIndex]; return [digits(100 * c.throughput_change) + " % (± " + digits(100 * c.throughput_change_error, 2) + ")", "cost of a token " + digits(100 * c.cost_change) + " %"]; } });
   }
 
   /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
   async function more(plan) {
     const w = plan.winner;
-    plots.load.card.hidden = !w || !!dropped.trace || w.mode !== "aggregated";
+    plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || w.mode !== "aggregated";
     if (!w || w.mode !== "aggregated") return;
     if (!dropped.config) {
       const keys = { model: values.model, gpu: w.gpu, engine: w.engine, tp: w.parallelism.tp, pp: w.parallelism.pp, ep: w.parallelism.ep, attention_dp: w.parallelism.attention_dp, weights: w.precision.weights, activations: w.precision.activations, kv_cache_dtype: w.precision.kv_cache, batch: 1, prompt_tokens: Math.round(values.prompt), output_tokens: Math.round(values.output) };
@@ -243,7 +246,7 @@ window.Planner = (function () {
       if (wanted) return;
       bench(status, data);
     } else $("plan-bench").hidden = true;
-    if (!plots.load.card.hidden) await against_load(plan, w);
+    if (!plots.load.card.hidden) { await against_load(plan, w); if (!wanted) await map_of(plan, w); }
   }
   function memory(m, w) {
     const cache = w.kv_cache_peak_usage * (m.capacity_bytes - m.weight_bytes - m.activation_bytes), bar = el("div", { class: "bar" });
@@ -254,7 +257,7 @@ window.Planner = (function () {
     const box = $("plan-bench");
     box.hidden = false;
     if (status !== 200) { box.replaceChildren(el("h3", {}, "The measured run"), el("p", { class: "alarm" }, data.error)); return; }
-    box.replaceChildren(el("h3", {}, "The measured run beside the winner's forecast"), ...(data.findings || []).map((line) => el("p", {}, line)), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "measured and predicted" }, el("table", {}, el("thead", {}, el("tr", {}, ...["metric", "measured", "predicted", "ratio"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...data.metrics.map((m) => el("tr", {}, el("td", {}, m.metric), el("td", {}, digits(m.measured, 4)), el("td", {}, digits(m.predicted, 4)), el("td", {}, m.ratio ? digits(m.ratio) : "")))))));
+    box.replaceChildren(el("h3", {}, "The measured run beside the winner's forecast"), ...(data.findings || []).map((line) => el("p", {}, line)), el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "measured and predicted" }, el("table", {}, el("thead", {}, el("tr", {}, ...["metric", "measured", "predicted", "ratio"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...data.metrics.map((m) => el("tr", {}, el("td", {}, m.metric), el("td", {}, digits(m.measured, 4)), el("td", {}, digits(m.predicted, 4)), el("td", {}, m.ratio ? digits(m.ratio) : "")))))));
   }
   async function against_load(plan, w) {
     const held = (plan.load_held || (plan.load_held_per_replica || w.load) * w.replicas) / w.load, most = Math.max(1.2, 1.15 * held);
@@ -274,6 +277,41 @@ window.Planner = (function () {
       guides: [{ at: Number(values.ttft), label: "TTFT limit", left: true }, { at: Number(values.tpot), label: "TPOT limit", left: true }, { at: w.load, vertical: true, label: "asked", color: "soft" }, { at: held * w.load, vertical: true, label: "holds", color: "good" }], tooltip: (item) => item.dataset.label + ": " + text.ms(item.parsed.y) + " at " + digits(item.parsed.x) + " " + unit + (rows[item.dataIndex].saturated ? " (saturated)" : "") });
   }
 
+  /// Load against GPUs of the winner's layout, each cell simulated; cells of a row are asked from the middle outwards, and what lies beyond a miss misses.
+  async function map_of(plan, w) {
+    const each = w.gpus / w.replicas, middle = w.replicas, counts = [...new Set([Math.max(1, Math.round(middle / 2)), Math.max(1, middle - 1), middle, middle + 1, middle + 2, 2 * middle])].filter((r) => r * each <= Number(values.max_gpus)).sort((a, b) => b - a);
+    const loads = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3].map((s) => +(s * w.load).toPrecision(3)), cells = new Map();
+    const draw = () => plots.map.plot.show({ columns: loads.map((v) => digits(v)), rows: counts.map((r) => digits(r * each)), x: "load, " + plan.load_unit, y: "GPUs", cell: (r, c) => { const one = cells.get(r + "," + c); return one ? { ...one, here: counts[r] === middle && c === 3 } : null; } });
+    plots.map.rows = [];
+    draw();
+    for (let r = 0; r < counts.length; ++r) for (let c = 0; c < loads.length; ++c) {
+      const before = cells.get(r + "," + (c - 1));
+      if (before && before.mood === "misses" && before.far) { cells.set(r + "," + c, { mood: "misses", words: "", far: true }); continue; }
+      const { status, data } = await Ask.post("simulate", body(scenario_file({ ...w, replicas: counts[r] }, loads[c] / w.load).replace("requests: 2000", "requests: 1000")));
+      if (wanted) return;
+      if (status !== 200) return;
+      const met = !data.saturated && (data.objectives || []).every((o) => o.met);
+      cells.set(r + "," + c, { mood: met ? "meets" : "misses", words: text.ms(data["p99_ttft_ms"]), far: data.saturated });
+      plots.map.rows.push({ gpus: counts[r] * each, load: loads[c], verdict: met ? "meets" : "misses", p99_ttft_ms: data.p99_ttft_ms, p99_tpot_ms: data.p99_tpot_ms, saturated: data.saturated });
+      draw();
+    }
+  }
+
+  /// GPUs by month for a load that grows: whole replicas of what the plan says one holds.
+  function growth(plan, w) {
+    const rate = Number(values.growth) / 100, held = plan.load_held_per_replica, card = plots.growth.card;
+    card.hidden = !(rate > 0) || !w || !held;
+    if (card.hidden) return;
+    const each = w.gpus / w.replicas, spare = w.replicas - Math.ceil(w.load / held - 1e-9), rows = [], now = new Date();
+    for (let m = 0; m <= 24; ++m) {
+      const load = w.load * (1 + rate) ** m, replicas = Math.ceil(load / held - 1e-9) + Math.max(0, spare);
+      rows.push({ month: new Date(now.getFullYear(), now.getMonth() + m, 1).toLocaleDateString("en", { month: "short", year: "2-digit" }), load, gpus: replicas * each, usd_per_hour: (w.usd_per_hour / w.replicas) * replicas });
+    }
+    plots.growth.rows = rows;
+    plots.growth.plot.show({ kind: "bar", legend: false, labels: rows.map((r) => r.month), x: { categories: true }, y: { title: "GPUs", min: 0 }, sets: [{ label: "GPUs", color: "c0", colors: rows.map((r) => (r.gpus > Number(values.max_gpus) ? "c1" : "c0")), rows, data: rows.map((r) => r.gpus), maxBarThickness: 26 }], guides: [{ at: Number(values.max_gpus), label: "GPUs at most", left: true }],
+      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.gpus) + " GPUs for " + digits(r.load) + " " + plan.load_unit, money(r.usd_per_hour) + " USD/h, " + money(r.usd_per_hour * 730) + " a month"]; } });
+  }
+
   async function copy(button, words) {
     const old = button.textContent;
     try { await navigator.clipboard.writeText(words); button.textContent = "Copied"; } catch { button.textContent = "Select and copy"; }
@@ -289,14 +327,14 @@ window.Planner = (function () {
     const form = $("plan-controls");
     form.append(
       group("Load", select("model", "Model", model), select("load", "Load as", [{ value: "rate", label: "requests a second" }, { value: "users", label: "users, one request each at a time" }]), when("load", "rate", slider("rate", "Rate", 0.1, 300, "requests/s")), when("load", "users", slider("users", "Users", 1, 5000, "at a time")),
-        slider("prompt", "Prompt", 16, 32000, "tokens, mean"), slider("output", "Output", 4, 8000, "tokens, mean"), select("lengths", "Lengths", [{ value: "spread", label: "spread as in chats" }, { value: "fixed", label: "all alike" }]), drop_zone()),
+        slider("prompt", "Prompt", 16, 32000, "tokens, mean"), slider("output", "Output", 4, 8000, "tokens, mean"), select("lengths", "Lengths", [{ value: "spread", label: "spread as in chats" }, { value: "fixed", label: "all alike" }]), select("growth", "Growth", [{ value: "0", label: "none" }, ...[2, 5, 10, 20, 40].map((v) => ({ value: String(v), label: v + " % a month" }))]), drop_zone()),
       group("Objectives", slider("ttft", "First token within", 50, 20000, "ms"), slider("tpot", "Further tokens within", 4, 500, "ms"), select("percentile", "For", [{ value: "p99", label: "99 % of requests" }, { value: "p90", label: "90 % of requests" }, { value: "p50", label: "half of the requests" }]), select("confidence", "How sure", [{ value: "0", label: "the forecast taken for true" }, { value: "0.5", label: "50 %" }, { value: "0.8", label: "80 %" }, { value: "0.9", label: "90 %" }, { value: "0.95", label: "95 %" }])),
       group("What may be bought", select("price", "Price", [{ value: "on_demand", label: "on demand" }, { value: "reserved_1y", label: "reserved, 1 year" }, { value: "reserved_3y", label: "reserved, 3 years" }, { value: "spot", label: "spot" }]), slider("max_gpus", "GPUs at most", 1, 128, "in all"), el("div", { class: "field" }, el("span", { id: "plan-gpus-label" }, "GPUs to consider")), gpu_boxes(gpus)),
       group("Engine", select("engine", "Engine", plain(engines.map((e) => e.name))), select("precision", "Formats", [{ value: "both", label: "bf16 and fp8" }, { value: "bf16", label: "bf16" }, { value: "fp8", label: "fp8" }]), slider("seqs", "max_num_seqs", 8, 1024, "sequences")));
     $("plan-gpus").setAttribute("role", "group");
     $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
     form.addEventListener("submit", (event) => event.preventDefault());
-    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each."), plot("tornado", "Ten percent more of one resource", "How much more load the winner would hold."));
+    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each."), plot("tornado", "Ten percent more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
     $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));

@@ -19,7 +19,7 @@
       if (s.shape === "bars") {
         const data = new Array((spec.horizontal ? spec.y : spec.x).categories.length).fill(null), notes = [];
         s.x.forEach((c, i) => { data[c] = s.base ? [s.base[i], s.y[i]] : s.y[i]; notes[c] = s.labels ? s.labels[i] : ""; });
-        Object.assign(set, { data, notes, categoryPercentage: 0.85, barPercentage: 0.95, grouped: !s.base });
+        Object.assign(set, { data, notes, categoryPercentage: 0.85, barPercentage: 0.95, grouped: spec.grouped });
       } else {
         const y = s.upper || s.y;
         Object.assign(set, {
@@ -61,6 +61,15 @@
     show(one);
     figure.classList.add("live");
     live.push(one);
+    const tools = figure.querySelector(".tools");
+    for (const [words, how] of [["PNG", () => Plots.save_png(spec.id + ".png", one.plot.canvas)], ["SVG", () => Plots.save_svg(spec.id + ".svg", one.plot.chart, spec.title)]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = words;
+      button.setAttribute("aria-label", spec.title + " as " + words);
+      button.addEventListener("click", how);
+      tools.append(button);
+    }
     for (const name of ["x", "y"]) {
       if (spec[name].categories) continue;
       const button = document.createElement("button");
@@ -73,7 +82,7 @@
         button.setAttribute("aria-pressed", spec[name].log ? "true" : "false");
         show(one);
       });
-      figure.querySelector(".tools").append(button);
+      tools.append(button);
     }
   }
 

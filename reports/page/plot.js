@@ -126,5 +126,75 @@ window.Plots = (function () {
     }
   }
 
-  return { color, tick, still, Plot };
+  const escaped = (words) => String(words).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+  /// What Chart.js has on its canvas as an SVG of the same size: axes, areas, lines, bars, points, their names, lines across, legend.
+  function svg_of(chart, title) {
+    const { chartArea: a, scales, width, height } = chart, ink = color("ink"), soft = color("soft"), ground = color("card") || color("paper"), out = [], round = (v) => +v.toFixed(1);
+    const words = (text, x, y, more = "") => out.push(`<text x="${round(x)}" y="${round(y)}" ${more}>${escaped(text)}</text>`);
+    for (const [name, s] of Object.entries(scales)) {
+      const across = name === "x";
+      s.ticks.forEach((t, i) => {
+        const p = s.getPixelForTick(i);
+        if (s.type !== "category") out.push(across ? `<path d="M${round(p)} ${a.top}V${a.bottom}" stroke="${color("grid")}"/>` : `<path d="M${a.left} ${round(p)}H${a.right}" stroke="${color("grid")}"/>`);
+        if (t.label !== "") words(t.label, across ? p : a.left - 6, across ? a.bottom + 15 : p + 4, `fill="${soft}" text-anchor="${across ? "middle" : "end"}"`);
+      });
+      const t = s.options.title;
+      if (t.display) across ? words(t.text, (a.left + a.right) / 2, a.bottom + 34, `fill="${soft}" text-anchor="middle"`) : words(t.text, 0, 0, `fill="${soft}" text-anchor="middle" transform="translate(13 ${round((a.top + a.bottom) / 2)}) rotate(-90)"`);
+    }
+    const names = [], shown = chart.data.datasets.map((set, i) => ({ set, i, points: chart.getDatasetMeta(i).data })).filter(({ i }) => chart.isDatasetVisible(i));
+    for (const { set, points } of shown) {
+      const hue = (k, own) => (Array.isArray(own) ? own[k] : own), line = points.filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y)).map((p) => round(p.x) + " " + round(p.y));
+      if (chart.config.type !== "bar" && set.showLine !== false && line.length > 1) {
+        const below = set.fill === "+1" || set.fill === "-1" ? shown.find((o) => o.i === chart.data.datasets.indexOf(set) + Number(set.fill)) : null;
+        if (set.fill) out.push(`<path d="M${line.join("L")}${below ? "L" + [...below.points].reverse().map((p) => round(p.x) + " " + round(p.y)).join("L") : `L${line[line.length - 1].split(" ")[0]} ${round(scales.y.getPixelForValue(scales.y.min))}L${line[0].split(" ")[0]} ${round(scales.y.getPixelForValue(scales.y.min))}`}Z" fill="${set.backgroundColor}"/>`);
+        if (set.borderWidth !== 0) out.push(`<path d="M${line.join("L")}" fill="none" stroke="${set.borderColor}" stroke-width="${set.borderWidth || 2}"${(set.borderDash || []).length ? ` stroke-dasharray="${set.borderDash.join(" ")}"` : ""}/>`);
+      }
+      points.forEach((p, k) => {
+        if (!Number.isFinite(p.x) || !Number.isFinite(p.y)) return;
+        if (p.width !== undefined && chart.config.type === "bar") { const flat = p.horizontal, x = flat ? Math.min(p.base, p.x) : p.x - p.width / 2, y = flat ? p.y - p.height / 2 : Math.min(p.base, p.y); out.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(flat ? Math.abs(p.x - p.base) : p.width)}" height="${round(flat ? p.height : Math.abs(p.y - p.base))}" fill="${hue(k, set.backgroundColor)}"/>`); }
+        else if (p.options && p.options.radius > 0) out.push(p.options.pointStyle === "crossRot" ? `<path d="M${round(p.x - 3)} ${round(p.y - 3)}l6 6m0 -6l-6 6" stroke="${set.borderColor}"/>` : `<circle cx="${round(p.x)}" cy="${round(p.y)}" r="${round(p.options.radius)}" fill="${hue(k, set.backgroundColor)}"/>`);
+        if (set.names && set.names[k]) names.push([set.names[k], p.x + ((p.options && p.options.radius) || 4) + 4, p.y + 4]);
+      });
+    }
+    for (const g of chart.options.guides || []) {
+      const p = (g.vertical ? scales.x : scales.y).getPixelForValue(g.at), c = color(g.color || "alarm");
+      if (!Number.isFinite(p) || (g.vertical ? p < a.left || p > a.right : p < a.top || p > a.bottom)) continue;
+      out.push(`<path d="${g.vertical ? `M${round(p)} ${a.top}V${a.bottom}` : `M${a.left} ${round(p)}H${a.right}`}" stroke="${c}" stroke-width="${g.strong ? 2.5 : 1.3}"${g.strong ? "" : ' stroke-dasharray="6 4"'}/>`);
+      g.vertical ? words(g.label, p + 5, g.low ? a.bottom - 8 : a.top + 13, `fill="${c}"`) : words(g.label, g.left ? a.left + 6 : a.right - 5, p - 6, `fill="${c}" text-anchor="${g.left ? "start" : "end"}"`);
+    }
+    const taken = [];
+    for (const [name, x, y] of names) { const w = 6 * name.length; if (taken.some(([tx, ty, tw]) => Math.abs(y - ty) < 12 && x < tx + tw && tx < x + w)) continue; taken.push([x, y, w]); words(name, x, y, `font-size="11" fill="${ink}" stroke="${ground}" stroke-width="3" paint-order="stroke"`); }
+    let x = a.left, foot = height + 26;
+    if (chart.options.plugins.legend.display) for (const { set } of shown) {
+      if (set.unlisted || !set.label) continue;
+      if (x + 26 + 6.8 * set.label.length > width) { x = a.left; foot += 18; }
+      out.push(`<rect x="${round(x)}" y="${foot - 9}" width="10" height="10" rx="5" fill="${Array.isArray(set.backgroundColor) ? set.borderColor : set.backgroundColor}" stroke="${set.borderColor}"/>`);
+      words(set.label, x + 15, foot, `fill="${ink}"`);
+      x += 30 + 6.8 * set.label.length;
+    }
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -30 ${width} ${foot + 42}" width="${width}" height="${foot + 42}" font-family="system-ui, sans-serif" font-size="12"><title>${escaped(title)}</title><rect y="-30" width="100%" height="100%" fill="${ground}"/><text x="${a.left}" y="-11" font-size="14" font-weight="600" fill="${ink}">${escaped(title)}</text>${out.join("\n")}</svg>\n`;
+  }
+  function save(name, blob) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 5000);
+  }
+  /// On its own ground, as it stands on the page.
+  function save_png(name, canvas) {
+    const copy = document.createElement("canvas");
+    copy.width = canvas.width;
+    copy.height = canvas.height;
+    const pen = copy.getContext("2d");
+    pen.fillStyle = color("card") || color("paper");
+    pen.fillRect(0, 0, copy.width, copy.height);
+    pen.drawImage(canvas, 0, 0);
+    copy.toBlob((blob) => save(name, blob));
+  }
+  const save_svg = (name, chart, title) => save(name, new Blob([svg_of(chart, title)], { type: "image/svg+xml" }));
+
+  return { color, tick, still, Plot, svg_of, save, save_png, save_svg };
 })();

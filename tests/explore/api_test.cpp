@@ -40,9 +40,9 @@ std::string error_of(const ApiAnswer& answer) {
 }
 
 const char* const kSmall = R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 16, "output_tokens": 64})";
-const char* const kSetupEndpoints[] = {"estimate", "timeline",   "roofline",    "breakdown", "tiles",
-                                       "memory",   "throughput", "speculation", "rounds",    "cache",
-                                       "formats",  "attention",  "costs",       "batching"};
+const char* const kSetupEndpoints[] = {"estimate",   "timeline",    "roofline", "breakdown", "tiles",   "memory",
+                                       "throughput", "speculation", "rounds",   "cache",     "formats", "attention",
+                                       "costs",      "batching",    "limits",   "paging",    "prefix",  "integers"};
 
 }  // namespace
 
@@ -103,8 +103,133 @@ TEST_CASE("the catalogs list what ships") {
   CHECK(choices["formats"].size() == 13);
   CHECK(choices["attention"].size() == 5);
   const Json index = json_of(get(""));
-  CHECK(index["endpoints"].size() == 4 + 3 + std::size(kSetupEndpoints));
+  CHECK(index["endpoints"].size() == 4 + 4 + 1 + std::size(kSetupEndpoints));
   for (const Json& entry : index["endpoints"]) CHECK(entry["path"].get<std::string>().starts_with("/api/v1/"));
+}
+
+TEST_CASE("an estimate asked as a document is the same, and says what it answers") {
+  const Json flat = json_of(post("estimate", kSmall));
+  const Json& question = flat["question"];
+  CHECK(question["batch"] == 16);
+  const Json body{{"document", question["document"].dump()}, {"batch", "16"}, {"output_tokens", "64"}};
+  CHECK(json_of(post("estimate_document", body.dump())) == flat);
+  CHECK(
+      error_of(post("estimate_document", R"({"document": "{model: llama-3.1-8b, gpu: h100-sxm}", "batch": "many"})")) ==
+      "batch: must be an integer from 1 to 16384, got 'many'");
+}
+
+TEST_CASE("sizes of one's own: layers, heads, width, memory of a GPU") {
+  const auto of = [](std::vector<std::pair<std::string, std::string>> keys) {
+    keys.insert(keys.end(), {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}});
+    return get("memory", keys);
+  };
+  // K and V of 16 layers with 8 key-value heads of 64 values in 16 bit: 2 x 16 x 8 x 64 x 2 = 32768 B a token.
+  const Json small = json_of(of({{"layers", "16"}, {"head_dim", "64"}, {"gpu_memory_gb", "24"}}));
+  CHECK(small["kv_cache_bytes_per_token"] == 32768);
+  CHECK(small["capacity_bytes"] == 24e9);
+  // Width 2048: embedding and head 2 x 128256 x 2048; a layer with 32 heads of 128: q and o 2 x 2048 x 4096, k and v
+  // 2 x 2048 x 1024, three matrices of 2048 x 7168, two norms of 2048; the last norm.
+  const double layer = 2.0 * 2048 * 4096 + 2.0 * 2048 * 1024 + 3.0 * 2048 * 7168 + 2 * 2048;
+  CHECK(json_of(of({{"width", "2048"}}))["parameters"].get<double>() == 2.0 * 128256 * 2048 + 32 * layer + 2048);
+  CHECK(error_of(of({{"heads", "4"}})) == "heads: must be a multiple of its 8 key-value heads, got 4");
+  CHECK(error_of(of({{"layers", "0"}})) == "layers: must be an integer from 1 to 1024, got '0'");
+  const ApiAnswer estimate = get("estimate", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"layers", "2"}});
+  CHECK(header(estimate, "Roofcast-Command") ==
+        "roofcast estimate --gpu h100-sxm --set 'model={name: llama-3.1-8b, num_hidden_layers: 2}'");
+}
+
+TEST_CASE("a map of limits says of every cell what an estimate of it would") {
+  const Json map = json_of(get("limits", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"max_tpot_ms", "12"}}));
+  CHECK(map["cells"].size() == map["batches"].size() * map["contexts"].size());
+  for (const Json& cell : map["cells"]) {
+    if (cell["context_tokens"] != 4096) continue;
+    const Json e = json_of(get("estimate", {{"model", "llama-3.1-8b"},
+                                            {"gpu", "h100-sxm"},
+                                            {"batch", std::to_string(cell["batch"].get<int>())},
+                                            {"prompt_tokens", "4095"},
+                                            {"output_tokens", "1"},
+                                            {"context", "4096"}}));
+    INFO(cell.dump());
+    CHECK(cell["fits"] == e["memory"]["fits"]);
+    if (!cell["fits"].get<bool>()) continue;
+    CHECK(cell["tpot_ms"].get<double>() == doctest::Approx(e["decode"]["step_ms"].get<double>()).epsilon(1e-6));
+    CHECK(cell["verdict"] == (cell["tpot_ms"].get<double>() <= 12 ? "meets" : "misses"));
+  }
+}
+
+TEST_CASE("memory in blocks: what is reserved fits by division, blocks waste less than one each") {
+  const Json p = json_of(get(
+      "paging", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"prompt_tokens", "100"}, {"output_tokens", "900"}}));
+  const double room = p["capacity_tokens"].get<double>();
+  CHECK(p["reserving"]["sequences"].get<double>() == std::floor(room / 1000));
+  CHECK(p["sequences"].size() == 24);
+  for (const Json& s : p["sequences"]) CHECK(s["blocks"].get<int>() == (s["tokens"].get<int>() + 15) / 16);
+  // Outputs end anywhere from 1 to 900: 550 tokens on average, 55 % of what is reserved.
+  CHECK(p["reserving"]["used_share"].get<double>() == doctest::Approx(0.55).epsilon(0.06));
+  CHECK(p["paging"]["used_share"].get<double>() > 1 - 16.0 / 550);
+  CHECK(p["gain"].get<double>() == doctest::Approx(1 / 0.55).epsilon(0.06));
+  CHECK(json_of(get("paging", {{"model", "mamba-2.8b"}, {"gpu", "h100-sxm"}}))["reason"].is_string());
+}
+
+TEST_CASE("a prompt whose beginning is cached: less work with every block, never none") {
+  const Json p = json_of(get("prefix", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"prompt_tokens", "1024"}}));
+  CHECK(p["points"][0]["prefill_ms"] == p["prefill_ms"]);
+  double last = 1e300;
+  for (const Json& point : p["points"]) {
+    CHECK(point["cached_tokens"].get<int>() % 16 == 0);
+    CHECK(point["prefill_ms"].get<double>() <= last);
+    last = point["prefill_ms"].get<double>();
+  }
+  CHECK(p["points"].back()["cached_tokens"] == 1008);  // the last block holds the last token, which is computed
+}
+
+TEST_CASE("the techniques one after another are those of the command") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("s.yaml", R"(model: llama-3.1-8b
+gpu: h100-sxm
+workload: {arrivals: {process: closed_loop, concurrency: 16}, prompt_tokens: 1024, output_tokens: 64, requests: 32}
+)");
+  const auto printed = testing::run_roofcast("ladder " + path + " --concurrency 16 --requests 32 --format json");
+  CHECK(json_of(post("stack", kSmall)) == Json::parse(printed.out));
+  CHECK(error_of(post("stack", R"({"model": "gpt-2", "gpu": "h100-sxm"})")).find("beyond the context of gpt-2") !=
+        std::string::npos);
+  CHECK(error_of(post("stack", R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 64, "output_tokens": 8192})"))
+            .starts_with("batch: 64 requests of 1024 + 8192 tokens are too much to play"));
+}
+
+TEST_CASE("integers by channel: no weight is off by more than half a step") {
+  const Json e = json_of(get("integers", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"seed", "7"}}));
+  REQUIRE(e["rows"].size() == 4);
+  for (const Json& row : e["rows"]) {
+    for (const char* kind : {"by_tensor", "by_channel"}) {
+      const double scale = row[kind]["scale"].get<double>();
+      for (std::size_t i = 0; i < row["weights"].size(); ++i) {
+        const double w = row["weights"][i].get<double>(), q = row[kind]["integers"][i].get<double>();
+        CHECK(std::abs(q) <= 127);
+        CHECK(std::abs(w - q * scale) <= scale / 2 * (1 + 1e-9));
+      }
+    }
+    CHECK(row["by_channel"]["error"].get<double>() <= row["by_tensor"]["error"].get<double>() * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("a draft's cost can be given: the textbook's speed-up") {
+  const Json s = json_of(get("speculation", {{"model", "llama-3.1-8b"},
+                                             {"gpu", "h100-sxm"},
+                                             {"draft_cost", "0.1"},
+                                             {"speculation", "draft_model"},
+                                             {"draft_model", "llama-3.2-1b"},
+                                             {"acceptance", "0.8"}}));
+  const double plain = s["plain_step_ms"].get<double>();
+  for (const Json& point : s["points"]) {
+    // E = (1 - a^(k+1)) / (1 - a) tokens for k drafts of a tenth of a step and a verifying step.
+    const double k = point["num_speculative_tokens"].get<double>(), tokens = (1 - std::pow(0.8, k + 1)) / 0.2;
+    CHECK(point["draft_ms"].get<double>() == doctest::Approx(0.1 * k * plain));
+    CHECK(point["speedup"].get<double>() ==
+          doctest::Approx(tokens * plain / (0.1 * k * plain + point["verify_ms"].get<double>())));
+  }
+  CHECK(error_of(get("speculation", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"draft_cost", "2"}})) ==
+        "draft_cost: must be a number from 0 to 1, got '2'");
 }
 
 TEST_CASE("a timeline is of one request alone, and ends when it does") {
@@ -404,7 +529,8 @@ TEST_CASE("a document names no file, and says where it is wrong") {
   CHECK(error_of(post("plan", document("model: llama-3.1-8b\nsearch: {gpu: [h100-sxm]}\n"))).find("gpus") !=
         std::string::npos);
   CHECK(error_of(post("plan", R"({"documents": "x"})")) ==
-        "unknown key 'documents'; nearest is 'document' (valid: document, trace, config, bench, fidelity)");
+        "unknown key 'documents'; nearest is 'document' (valid: document, trace, config, bench, fidelity, batch, "
+        "prompt_tokens, output_tokens, context)");
   CHECK(error_of(post("plan", R"({"document": 3})")) == "document: must be a text");
   CHECK(error_of(post("compare", document(kScenario))).starts_with("bench: missing"));
   CHECK(error_of(post("simulate", document(kScenario, "trace", "no trace"))).starts_with("trace.csv:1: "));

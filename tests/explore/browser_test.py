@@ -333,7 +333,7 @@ def report(browser, folder):
     result, page = folder + "/estimate.json", folder + "/report.html"
     subprocess.run([ROOFCAST, "estimate", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--batch", "8", "--format", "json",
                     "--out", result], check=True)
-    subprocess.run([ROOFCAST, "report", result, "--out", page], check=True)
+    subprocess.run([ROOFCAST, "report", result, "--still", "--out", page], check=True)
     browser.cdp("Network.enable")
     browser.cdp("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     browser.go("file://" + page)
@@ -346,6 +346,28 @@ def report(browser, folder):
     errors = browser.console()
     assert not errors, errors
     assert os.path.getsize(page) < 1_000_000
+    live_report(browser, result, page)
+
+
+def live_report(browser, result, page):
+    """A page with the engine in it answers, without a network, what the program prints."""
+    subprocess.run([ROOFCAST, "report", result, "--out", page], check=True)
+    assert os.path.getsize(page) <= 1_500_000
+    browser.go("file://" + page)
+    if browser.run("return document.getElementById('what-if') === null"):
+        print("SKIPPED: the live report (no build/wasm/engine.html; ./dev wasm builds it)")
+        return
+    browser.run("const i = document.getElementById('what--batch'); i.value = 32; i.dispatchEvent(new Event('change'))")
+    browser.until("return document.querySelector('#what-if [role=status]').textContent.startsWith('answered')", what="what if", tries=4000)
+    rows = browser.run("return [...document.querySelectorAll('#what-if tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+    printed = subprocess.run([ROOFCAST, "estimate", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--batch", "32", "--format", "json"],
+                             check=True, capture_output=True, text=True)
+    tokens = json.loads(printed.stdout)["output_tokens_per_s"]
+    assert ["output tokens/s", f"{tokens:,.0f}"] == [rows[3][0], rows[3][2]], rows
+    browser.run("document.getElementById('what-reset').click()")
+    assert browser.run("return document.getElementById('what--batch').value") == "8"
+    errors = browser.console()
+    assert not errors, errors
 
 
 def main():

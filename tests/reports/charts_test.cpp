@@ -145,7 +145,7 @@ TEST_CASE("charts: requests, several results side by side, ids that differ") {
 }
 
 TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
-  SweepVerdict v;
+  SweepVerdict v("toy-7b", "big-gpu");
   const Json fits{
       {"fits", true}, {"usd_per_million_output_tokens", 2.0}, {"output_tokens_per_s_per_gpu", 10.0}, {"tpot_ms", 5.0}};
   Json unfit = fits, grows = fits;
@@ -154,12 +154,26 @@ TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
   v.add({{"batch", "1"}}, fits), v.add({{"batch", "2"}}, unfit), v.add({{"batch", "3"}}, grows),
       v.add({{"batch", "4"}}, Json());
   CHECK(verdict_text(v.verdict()) ==
-        "4 points over batch: 1 can be run, 1 do not fit, 1 are saturated, 1 are not possible\n"
+        "toy-7b on big-gpu: 4 points over batch: 1 can be run, 1 does not fit, 1 is saturated, 1 is not possible\n"
         "cheapest: batch 1, 2.00 USD per million output tokens\n"
         "most of a GPU: batch 1, 10.00 output tokens/s and GPU\n"
         "quickest: batch 1, TPOT 5.00 ms\n");
   const Chart c = pareto_chart("p", {{{{"batch", "1"}}, fits}, {{{"batch", "2"}}, unfit}});
   CHECK(c.series.back().labels == std::vector<std::string>{"batch 1"});
+}
+
+TEST_CASE("bars stand side by side only where a category has several") {
+  Chart c{.id = "c", .y = {.categories = {"a", "b"}}, .horizontal = true};
+  c.series = {{.name = "one", .shape = Shape::kBars, .x = {0}, .y = {1}},
+              {.name = "other", .shape = Shape::kBars, .x = {1}, .y = {2}}};
+  CHECK_FALSE(side_by_side(c));
+  CHECK(bars_of(c)[1].position == 1);  // in the middle of its category
+  CHECK(bars_of(c)[1].half_width == doctest::Approx(0.4));
+  c.series[1].x = {0};
+  CHECK(side_by_side(c));
+  CHECK(bars_of(c)[0].position < bars_of(c)[1].position);
+  c.series[0].base = {0.5};  // floating bars lie on one another
+  CHECK_FALSE(side_by_side(c));
 }
 
 TEST_CASE("verdict: what is written is read, in lines and tables") {

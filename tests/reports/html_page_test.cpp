@@ -6,6 +6,7 @@
 #include "reports/charts.h"
 #include "reports/embedded.h"
 #include "reports/html_text.h"
+#include "reports/question.h"
 #include "reports/svg_chart.h"
 
 using namespace roofcast;
@@ -53,6 +54,42 @@ TEST_CASE("html: one page with every part, no outside address, under 1 MB") {
   CHECK(count(page, "</script>") == 3);
   CHECK((kChartJs.empty() || page.find("Chart.js v") != std::string::npos));
   CHECK((!kChartJs.empty() || page.find("libjs-chart.js") != std::string::npos));
+}
+
+TEST_CASE("html: a result that says what it answers is live where the engine is there") {
+  Result r = read_result(fixture("simulation.json"));
+  const std::string engine = "<script>/* the engine */</script>\n";
+  const auto page = [&](const std::string& with) {
+    const std::vector<Result> results{r};
+    return html_page(results, charts_of(results, "roofcast report"), "roofcast report", with);
+  };
+  CHECK(page(engine).find("id=\"what-if\"") == std::string::npos);  // an older result, which does not say
+  const ConfigTree asked =
+      parse_config_text("{model: toy-7b, engine: {name: vllm, max_num_seqs: 8}, note: '</script>'}", "q");
+  r.json["question"] = question_json(asked, Fidelity::kCalibrated);
+  const std::string live = page(engine);
+  CHECK(live.find("id=\"what-if\"") != std::string::npos);
+  CHECK(live.find("/* the engine */") != std::string::npos);
+  CHECK(live.find("wasm-unsafe-eval") != std::string::npos);
+  CHECK(count(live, "</script>") == 6);  // a page's three, the questions, the engine, what asks it
+  CHECK(page("").find("wasm-unsafe-eval") == std::string::npos);
+  CHECK(page("").find("id=\"what-if\"") == std::string::npos);
+}
+
+TEST_CASE("question: its JSON reads back as the same tree") {
+  const ConfigTree tree = parse_config_text(
+      "{a: 8, b: '8', c: 6 /s, d: [true, 'true', 1.5, 1e-9], e: {f: null, g: 2 MB/s}, h: 0.30000000000000004}", "q");
+  const nlohmann::ordered_json q = question_json(tree, Fidelity::kIdeal);
+  CHECK(q["fidelity"] == "ideal");
+  CHECK(q["document"]["c"] == "6 /s");
+  CHECK(q["document"]["b"] == "8");
+  CHECK(q["document"]["h"] == 0.30000000000000004);
+  const ConfigTree again = parse_config_text(q["document"].dump(), "q");
+  CHECK(question_json(again, Fidelity::kIdeal) == q);
+  const EstimateRequest request{
+      .batch = 3, .prompt_tokens = 10, .output_tokens = 5, .context = 12, .replicas = 1, .speculation = {}};
+  CHECK(question_json(tree, Fidelity::kCalibrated, request)["batch"] == 3);
+  CHECK(question_json(tree, Fidelity::kCalibrated, request)["context"] == 12);
 }
 
 TEST_CASE("html: a hostile result stays text") {

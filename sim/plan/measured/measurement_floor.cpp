@@ -20,7 +20,8 @@ bool tells_nothing(std::string_view column) {
   constexpr std::string_view kNames[] = {"id",      "measured",          "engine_version", "version",
                                          "source",  "launch_confidence", "suspect",        "note",
                                          "ttft_ms", "tpot_ms",           "value"};
-  return column.starts_with("predicted_") || std::ranges::find(kSteadyMetrics, column) != kSteadyMetrics.end() ||
+  return column.starts_with("predicted_") ||
+         std::find(std::begin(kSteadyMetrics), std::end(kSteadyMetrics), column) != std::end(kSteadyMetrics) ||
          std::find(std::begin(kNames), std::end(kNames), column) != std::end(kNames);
 }
 

@@ -72,11 +72,30 @@ PointErrors hash_points(const SweepSpec& sweep, Fidelity fidelity, SpecCache& sp
 
 }  // namespace
 
+namespace {
+
+/// The name that every point has under this key of the scenario; empty where it varies.
+std::string fixed_name(const SweepSpec& sweep, const std::vector<std::string>& keys, const char* key) {
+  const bool varies = std::any_of(keys.begin(), keys.end(), [&](const std::string& k) {
+    return k == key || k.starts_with(std::string(key) + ".");
+  });
+  const ConfigTree* value = sweep.scenario->find(key);
+  if (varies || value == nullptr) return "";
+  if ((*value)->kind == ConfigNode::Kind::kScalar) return (*value)->scalar;
+  const ConfigTree* name = (*value)->find("name");
+  return name != nullptr && (*name)->kind == ConfigNode::Kind::kScalar ? (*name)->scalar : "";
+}
+
+}  // namespace
+
 StoredSweep stored(const SweepSpec& sweep, Shard shard) {
+  const std::vector<std::string> keys = point_keys(sweep);
   return {.name = sweep.name,
           .run = sweep.simulate ? "simulate" : "estimate",
-          .keys = point_keys(sweep),
-          .shard = shard.text()};
+          .keys = keys,
+          .shard = shard.text(),
+          .model = fixed_name(sweep, keys, "model"),
+          .gpu = fixed_name(sweep, keys, "gpu")};
 }
 
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,

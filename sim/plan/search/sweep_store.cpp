@@ -208,6 +208,8 @@ void SweepStore::describe(const StoredSweep& sweep, const std::vector<std::strin
   handle_->insert_row(about, "run", sweep.run);
   handle_->insert_row(about, "keys", nlohmann::json(sweep.keys).dump(-1, ' ', false, kReplace));
   handle_->insert_row(about, "shard", sweep.shard);
+  handle_->insert_row(about, "model", sweep.model);
+  handle_->insert_row(about, "gpu", sweep.gpu);
   Statement grid(handle_->db, "INSERT INTO grid(hash, point_values, checksum) VALUES(?, ?, ?)");
   for (std::size_t i = 0; i < hashes.size(); ++i)
     handle_->insert_row(grid, hashes[i], nlohmann::json(values(i)).dump(-1, ' ', false, kReplace));
@@ -239,7 +241,12 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
              [&](std::string&& key, std::string&& value) { about[key] = std::move(value); });
   if (about["keys"].empty())
     throw ConfigError(fmt::format("{}{}: the store does not say what was swept; run its sweep again", origin, path));
-  StoredSweep sweep{.name = about["name"], .run = about["run"], .keys = {}, .shard = about["shard"]};
+  StoredSweep sweep{.name = about["name"],
+                    .run = about["run"],
+                    .keys = {},
+                    .shard = about["shard"],
+                    .model = about["model"],
+                    .gpu = about["gpu"]};
   const auto texts = [&](const std::string& json) {
     const nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
     if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const auto& text) { return text.is_string(); }))

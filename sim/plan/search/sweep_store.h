@@ -16,6 +16,7 @@ struct StoredSweep {
   std::string name, run;          ///< run: estimate | simulate
   std::vector<std::string> keys;  ///< dotted, in the order of the grid
   std::string shard = "1/1";      ///< the part of the sweep that the store is for
+  std::string model{}, gpu{};     ///< of every point; empty where it varies
 };
 
 /// One process at a time. A file of another version, or one that is damaged, is refused and left as it is.
