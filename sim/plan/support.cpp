@@ -15,8 +15,8 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 8> kOwnKeys{"method", "activations", "kv_cache",         "tp",
-                                                   "pp",     "ep",          "attention_copies", "not_model"};
+constexpr std::array<std::string_view, 9> kOwnKeys{"method", "activations",      "kv_cache",  "tp",      "pp",
+                                                   "ep",     "attention_copies", "not_model", "adapters"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -77,6 +77,7 @@ bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deploy
   all = within(in, "pp", d.sharding.pp) && all;
   all = within(in, "ep", d.sharding.ep) && all;
   all = within(in, "attention_copies", d.sharding.attention_dp) && all;
+  if (in.has("adapters")) all = in.boolean("adapters") == d.adapters.has_value() && all;
   if (in.has("not_model")) {
     const ConfigTree models = make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark());
     all = !holds(models, facts) && all;

@@ -61,7 +61,9 @@ double floored_series(double first, double slope, double n, double floor) {
 }  // namespace
 
 StepModel::State::State(std::shared_ptr<const Deployment> d)
-    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {}
+    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {
+  if (deployment->adapters) adapters.emplace(*deployment->adapters);
+}
 
 StepModel::StepModel(std::shared_ptr<const Deployment> deployment)
     : state_(std::make_unique<State>(std::move(deployment))) {}
@@ -70,6 +72,13 @@ StepModel::StepModel(StepModel&&) noexcept = default;
 
 const Deployment& StepModel::deployment() const { return *state_->deployment; }
 
+std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch, double tokens,
+                                                          const RankBatch& rank) const {
+  if (!adapters) return std::nullopt;
+  const double hit = batch.adapters >= 0 ? batch.adapters : adapters->of(rank.decodes + rank.prompts);
+  return AdapterPart{tokens, hit};
+}
+
 StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
   StepTotal total;
   total.rank = rank_batch(batch, deployment->sharding);
@@ -77,6 +86,7 @@ StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
   total.mixers = slowest_mixers(batch, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
   total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
+  if (const auto added = adapter_part(batch, tokens, total.rank)) total.sum.add(parts.sum(*added));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;

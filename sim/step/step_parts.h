@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -46,6 +47,10 @@ struct TokenPart {
 /// Final norm, LM head and sampling.
 struct HeadPart {
   double rows;
+};
+/// Adapters beside the products of the layers.
+struct AdapterPart {
+  double tokens, adapters;
 };
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
@@ -94,11 +99,13 @@ class StepParts {
 
   std::vector<Operator> operators(const TokenPart& part) const;
   std::vector<Operator> operators(const HeadPart& part) const;
+  std::vector<Operator> operators(const AdapterPart& part) const;
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 
   OperatorSum sum(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
+  OperatorSum sum(const AdapterPart& part);
   OperatorSum sum(const DecodePart& part) { return line(part).here; }
   OperatorSum sum(const PrefillPart& part);
   DecodeLine line(const DecodePart& part);
@@ -120,11 +127,13 @@ class StepParts {
 
   OperatorContext context_;
   Machine machine_;
+  std::optional<AdapterSpec> spec_;
   RememberedSums tokens_exact_, tokens_knots_, head_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
+  std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;
 };
 
 }  // namespace roofcast
