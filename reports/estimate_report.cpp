@@ -79,6 +79,16 @@ std::string speculation_line(const SpeculationEstimate& s) {
       human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
 }
 
+double sequences_of_rank(const Estimate& e, const Deployment& d) {
+  return std::ceil(static_cast<double>(e.request.batch) / d.sharding.attention_dp);
+}
+
+std::string adapter_line(const Estimate& e, const Deployment& d) {
+  return fmt::format("{} of rank {}, slots of {} a GPU for {}; a step hits {}", d.adapters->count, d.adapters->rank,
+                     human_bytes(d.memory.adapters.base()), d.adapters->slots,
+                     significant(AdapterHits(*d.adapters).of(sequences_of_rank(e, d)), 3));
+}
+
 /// What was asked, added to a record.
 void add_question(const Estimate& e, const Deployment& d, Json& out) {
   out.update(deployment_json(d));
@@ -96,6 +106,12 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
   if (d.fidelity != Fidelity::kIdeal && r.batch > d.seats())
     out.push_back(fmt::format("a batch of {} is more than {} runs at a time ({}): the others would wait", r.batch,
                               d.engine.name, d.seats()));
+  if (d.adapters) {
+    const double named = AdapterHits(*d.adapters).named(sequences_of_rank(e, d));
+    if (named > d.adapters->slots)
+      out.push_back(fmt::format("{} sequences name about {:.0f} adapters, and {} have a slot: the others would wait",
+                                r.batch, named, d.adapters->slots));
+  }
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const double tokens =
       std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
@@ -174,6 +190,7 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
   if (e.speculation) line("speculation", speculation_line(*e.speculation));
   if (e.expert_balance) line("experts", balance_line(*e.expert_balance, d.sharding));
+  if (d.adapters) line("adapters", adapter_line(e, d));
   line("memory of a GPU",
        fmt::format("weights {}, KV cache {} ({} a token), activations {}, of {}{}", human_bytes(m.weights.base()),
                    human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
@@ -200,6 +217,10 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   Json out = result_head(ResultKind::kEstimate);
   add_question(e, d, out);
   out["memory"] = memory_json(e.memory);
+  if (d.adapters) {
+    out["memory"]["adapter_bytes"] = d.memory.adapters.base();
+    out["adapters_hit"] = AdapterHits(*d.adapters).of(sequences_of_rank(e, d));
+  }
   out["prefill"] = step_json(e.prefill, "time_ms");
   out["prefill"]["steps"] = e.prefill_steps;
   out["decode"] = step_json(e.decode, "step_ms");

@@ -128,6 +128,10 @@ void add_vllm_settings(const Launch& l, Words& w) {
   if (const int servers = e.front_ends(l.d.sharding); servers != plain.front_ends(l.d.sharding))
     add(w, {"--api-server-count", std::to_string(servers)});
   if (e.kv_offload > Bytes(0)) add(w, {"--kv-offloading-size", text_of(e.kv_offload / kGibibyte * l.gpus())});
+  if (const auto& a = l.d.adapters) {
+    add(w, {"--enable-lora", "--max-loras", std::to_string(a->slots), "--max-lora-rank", std::to_string(a->slot_rank),
+            "--max-cpu-loras", std::to_string(std::max(a->in_host, a->slots))});
+  }
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--enforce-eager"});
   if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
     add(w, {"--max-cudagraph-capture-size", std::to_string(e.graphs.max_batch)});
@@ -201,6 +205,21 @@ void add_sglang_speculation(const SpeculationSpec& s, Words& w) {
   add(w, {"--speculative-num-draft-tokens", std::to_string(s.query_len())});
 }
 
+/// The modules that products are merged of.
+Words sglang_modules(const AdapterSpec& a) {
+  Words modules;
+  for (const std::string& target : a.targets) {
+    if (target == "qkv_proj") {
+      add(modules, {"q_proj", "k_proj", "v_proj"});
+    } else if (target == "gate_up_proj") {
+      add(modules, {"gate_proj", "up_proj"});
+    } else {
+      add(modules, {target});
+    }
+  }
+  return modules;
+}
+
 void add_sglang_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   const std::int64_t copies = l.d.sharding.attention_dp;  // both of all copies, which SGLang parts
@@ -218,6 +237,12 @@ void add_sglang_settings(const Launch& l, Words& w) {
     add(w, {"--tokenizer-worker-num", std::to_string(servers), "--detokenizer-worker-num", std::to_string(servers)});
   if (e.receive_interval != plain.receive_interval)
     add(w, {"--scheduler-recv-interval", std::to_string(e.receive_interval)});
+  if (const auto& a = l.d.adapters) {
+    add(w, {"--enable-lora", "--max-loras-per-batch", std::to_string(a->slots), "--max-lora-rank",
+            std::to_string(a->slot_rank), "--max-loaded-loras", std::to_string(std::max(a->in_host, a->slots)),
+            "--lora-target-modules"});
+    for (const std::string& module : sglang_modules(*a)) w.push_back(module);
+  }
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--disable-cuda-graph"});
   if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
     add(w, {"--cuda-graph-max-bs", std::to_string(e.graphs.max_batch)});
@@ -286,6 +311,9 @@ std::string trtllm_options(const Launch& l) {
   out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}}}\n", eight_bit_cache(l.d) ? "dtype: fp8, " : "",
                      e.prefix_caching);
   if (e.stream_interval > 1) out += fmt::format("stream_interval: {}\n", e.stream_interval);
+  if (const auto& a = l.d.adapters)
+    out += fmt::format("lora_config: {{max_loras: {}, max_lora_rank: {}, max_cpu_loras: {}}}\n", a->slots, a->slot_rank,
+                       std::max(a->in_host, a->slots));
   out += trtllm_speculation(l.speculation);
   const bool serial = l.role == Role::kPrefill || !e.async_scheduling;  // prefill workers have no overlap scheduler
   if (serial) out += "disable_overlap_scheduler: true\n";

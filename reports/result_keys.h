@@ -4,24 +4,9 @@
 // every entry of the list "operators[]." A key may be added to a result without being declared; only then no chart
 // reads it, and neither the JSON Schema (reports/json_schema.h) nor the classes of Python name it.
 
-#include <array>
-#include <span>
-#include <string_view>
+#include "reports/key_group.h"
 
 namespace roofcast::result_keys {
-
-template <class... Texts>
-consteval auto keys(Texts... texts) {
-  return std::array<std::string_view, sizeof...(texts)>{texts...};
-}
-
-/// kAlways: at every such place. kTogether: all of the group's keys or none of them. kSometimes: each by itself.
-enum class Presence { kAlways, kTogether, kSometimes };
-struct KeyGroup {
-  std::string_view place;
-  std::span<const std::string_view> keys;
-  Presence presence = Presence::kAlways;
-};
 
 // What several kinds share.
 inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
@@ -65,6 +50,7 @@ inline constexpr auto kSpeculationCosts = keys("acceptance", "tokens_per_step_bo
 inline constexpr auto kSteady = keys("steady.tpot_ms", "steady.output_tokens_per_s", "steady.front_end_utilization");
 inline constexpr auto kExpertBalance = keys(
     "expert_balance.fullest_over_mean", "expert_balance.without_redundant_experts", "expert_balance.redundant_experts");
+inline constexpr auto kAdapterMemory = keys("memory.adapter_bytes", "adapters_hit");
 inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kEstimate},
                                             KeyGroup{"operators[].", kOperator},
@@ -77,6 +63,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kSteps, Presence::kSometimes},
                                             KeyGroup{"", kSteady, Presence::kSometimes},
                                             KeyGroup{"", kExpertBalance, Presence::kSometimes},
+                                            KeyGroup{"", kAdapterMemory, Presence::kSometimes},
                                             KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
                                             KeyGroup{"price.", kPrice, Presence::kSometimes}};
 
@@ -94,6 +81,8 @@ inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", 
                                      "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_e2el_ms", "p99_e2el_ms");
 inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
                                   "front_end_utilization", "kv_cache_waste", "padding_share");
+inline constexpr auto kAdapters = keys("hit_rate", "loads", "disk_reads", "loaded_bytes");
+inline constexpr auto kOffload = keys("hit_rate", "loaded_bytes", "stored_bytes");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kSimulation},
                                               KeyGroup{"", kLoad},
@@ -106,6 +95,8 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kQuestion, Presence::kSometimes},
                                               KeyGroup{"", kSpreads, Presence::kSometimes},
                                               KeyGroup{"", kUse, Presence::kSometimes},
+                                              KeyGroup{"adapters.", kAdapters, Presence::kTogether},
+                                              KeyGroup{"kv_offload.", kOffload, Presence::kTogether},
                                               KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
                                               KeyGroup{"price.", kPrice, Presence::kSometimes},
                                               KeyGroup{"clients[].", kClient, Presence::kTogether}};

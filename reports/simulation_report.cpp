@@ -147,6 +147,15 @@ std::string waste_text(const ServingMetrics& m) {
   return text;
 }
 
+double hit_rate(const AdapterMetrics& a) {
+  return a.starts > 0 ? 1.0 - static_cast<double>(a.loads) / static_cast<double>(a.starts) : 0.0;
+}
+
+Json adapters_json(const AdapterMetrics& a) {
+  return {
+      {"hit_rate", hit_rate(a)}, {"loads", a.loads}, {"disk_reads", a.disk_reads}, {"loaded_bytes", a.loaded_bytes}};
+}
+
 /// What the GPUs and their caches did.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
@@ -161,6 +170,7 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
                          {"loaded_bytes", m.offload_loaded_bytes},
                          {"stored_bytes", m.offload_stored_bytes}};
   }
+  if (s.deployment->adapters) out["adapters"] = adapters_json(m.adapters);
   out["mfu"] = cost.mfu;
   out["mbu"] = cost.mbu;
   if (m.drafted_tokens > 0) {
@@ -250,6 +260,14 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                                          100 * json["kv_offload"]["hit_rate"].get<double>(),
                                          m.offload_loaded_bytes / 1e9, m.offload_stored_bytes / 1e9));
   }
+}
+
+void add_adapter_line(const ServingMetrics& m, const Scenario& s, Lines& lines) {
+  if (!s.deployment->adapters) return;
+  const AdapterMetrics& a = m.adapters;
+  lines.add("adapters", fmt::format("{:.1f} % of starts found theirs in one of {} slots; {} loads, {:.2f} GB a GPU{}",
+                                    100 * hit_rate(a), s.deployment->adapters->slots, a.loads, a.loaded_bytes / 1e9,
+                                    a.disk_reads > 0 ? fmt::format(", {} of them from disk", a.disk_reads) : ""));
 }
 
 void add_fleet_lines(const ServingMetrics& m, const Scenario& s, Lines& lines) {
@@ -358,6 +376,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   Lines lines;
   add_request_lines(m, s, json, lines);
   add_cache_lines(m, s, json, lines);
+  add_adapter_line(m, s, lines);
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);

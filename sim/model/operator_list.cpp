@@ -49,6 +49,7 @@ bool same(const LatentPrefillWork&, const LatentPrefillWork&) { return false; }
 bool same(const LatentDecodeWork&, const LatentDecodeWork&) { return false; }
 bool same(const StatePrefillWork&, const StatePrefillWork&) { return false; }
 bool same(const StateDecodeWork&, const StateDecodeWork&) { return false; }
+bool same(const AdapterShape&, const AdapterShape&) { return false; }
 
 bool same_work(const Work& a, const Work& b) {
   return std::visit(

@@ -9,6 +9,7 @@
 
 #include "hw/collectives.h"
 #include "hw/exchange.h"
+#include "hw/kernels/adapter.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/gemm.h"
 #include "hw/kernels/latent_attention.h"
@@ -58,8 +59,9 @@ struct CollectiveWork {
   bool norms = false;    ///< an all-reduce whose kernel adds the residual and norms, too
 };
 
-using Work = std::variant<GemmShape, MoeShape, ElementwiseWork, PrefillWork, DecodeWork, LatentPrefillWork,
-                          LatentDecodeWork, StatePrefillWork, StateDecodeWork, CollectiveWork, ExchangeShape>;
+using Work =
+    std::variant<GemmShape, MoeShape, ElementwiseWork, PrefillWork, DecodeWork, LatentPrefillWork, LatentDecodeWork,
+                 StatePrefillWork, StateDecodeWork, CollectiveWork, ExchangeShape, AdapterShape>;
 
 /// `count` equal calls in one step.
 struct Operator {

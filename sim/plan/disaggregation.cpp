@@ -12,7 +12,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, 4> kOwnKeys{"gpu", "engine", "parallelism", "precision"};
-constexpr std::array<std::string_view, 5> kCommonKeys{"model", "routing", "speculation", "recipe", "price"};
+constexpr std::array<std::string_view, 6> kCommonKeys{"model", "routing", "adapters", "speculation", "recipe", "price"};
 
 bool is_one_of(std::span<const std::string_view> names, const std::string& key) {
   return std::find(names.begin(), names.end(), key) != names.end();

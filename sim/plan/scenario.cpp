@@ -274,6 +274,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->precision.scaled_latents = d->engine.scaled_latents;
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
+  if (auto adapters = in.optional_child("adapters")) d->adapters = parse_adapters(std::move(*adapters), d->model);
   set_price(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
   d->memory = plan_memory(*d);
   return d;

@@ -17,8 +17,8 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 8> kOwnKeys{"method", "activations", "kv_cache",         "tp",
-                                                   "pp",     "ep",          "attention_copies", "not_model"};
+constexpr std::array<std::string_view, 9> kOwnKeys{"method", "activations",      "kv_cache",  "tp",      "pp",
+                                                   "ep",     "attention_copies", "not_model", "adapters"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -38,6 +38,7 @@ class OwnCondition {
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
+    if (in.has("adapters")) adapters_ = in.boolean("adapters");
     in.finish();
   }
 
@@ -46,7 +47,8 @@ class OwnCondition {
     return among(method_, drafts.active() ? name_of(drafts.method) : "none") &&
            among(activations_, name_of(d.precision.activations)) && among(kv_cache_, name_of(d.precision.kv_cache)) &&
            within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(ep_, d.sharding.ep) &&
-           within(copies_, d.sharding.attention_dp) && !(not_model_ && not_model_->holds(facts));
+           within(copies_, d.sharding.attention_dp) && (!adapters_ || *adapters_ == d.adapters.has_value()) &&
+           !(not_model_ && not_model_->holds(facts));
   }
 
  private:
@@ -70,6 +72,7 @@ class OwnCondition {
 
   Names method_, activations_, kv_cache_;
   Range tp_, pp_, ep_, copies_;
+  std::optional<bool> adapters_;
   std::optional<Condition> not_model_;
 };
 

@@ -14,7 +14,7 @@ void Departures::retire(Slot slot) {
   const bool keeps_row = parts_.scheduler->pads();
   if (keeps_row) parts_.batch.keep_row(r.base, parts_.kv.private_bytes(r));
   parts_.kv.release(slot, keeps_row);
-  parts_.batch.leave(slot);
+  parts_.leave(slot);
 }
 
 std::int64_t Departures::suspend(Slot slot) {
@@ -30,7 +30,7 @@ std::int64_t Departures::suspend(Slot slot) {
   }
   r.base = tokens;
   parts_.kv.release(slot, false);
-  parts_.batch.leave(slot);
+  parts_.leave(slot);
   return tokens;
 }
 
@@ -109,6 +109,7 @@ void Departures::evacuate(SimTime now, std::vector<Slot>& out) {
   }
   parts_.kv.give(parts_.batch.close());
   parts_.kv.forget();
+  parts_.adapters.forget();
 }
 
 void Departures::withdraw(int source, std::vector<Slot>& out) {

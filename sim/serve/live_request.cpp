@@ -20,6 +20,7 @@ Slot RequestTable::add(const Request& request) {
   live.prompt = live.target = request.prompt_tokens;
   live.output = request.output_tokens;
   live.session = request.session;
+  live.adapter = static_cast<std::uint16_t>(request.adapter);
   live.client = static_cast<std::uint8_t>(request.client);
   if (!request.prefix_blocks.empty()) {
     PrefixBlocks& blocks = add_blocks(live, request.prefix_block_tokens);

@@ -40,6 +40,7 @@ struct LiveRequest {
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
   std::uint16_t rank = 0, source_rank = 0;  ///< of attention-DP, on `replica` and on `source`
+  std::uint16_t adapter = 0;  ///< that it names, from 1 on; 0: none
   std::uint8_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;

@@ -64,6 +64,14 @@ struct ClientMetrics {
   Distribution ttft_ms, tpot_ms, e2el_ms;
 };
 
+/// Adapters of the requests.
+struct AdapterMetrics {
+  std::int64_t starts = 0;      ///< of sequences that name one
+  std::int64_t loads = 0;       ///< copies to a GPU's slot
+  std::int64_t disk_reads = 0;  ///< of them, of adapters that were not in host memory
+  double loaded_bytes = 0;      ///< a GPU
+};
+
 struct ServingMetrics {
   Seconds duration{};
   LoadVerdict load;                        ///< of open arrivals
@@ -95,6 +103,7 @@ struct ServingMetrics {
   /// Tokens that went through the layers, and those of them that pad a batch or belong to ended sequences.
   double computed_tokens = 0, padding_tokens = 0;
   double drafted_tokens = 0, accepted_tokens = 0;
+  AdapterMetrics adapters;
 };
 
 }  // namespace roofcast

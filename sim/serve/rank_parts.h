@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "sim/serve/adapter_slots.h"
 #include "sim/serve/batch.h"
 #include "sim/serve/cache_link.h"
 #include "sim/serve/kv_account.h"
@@ -26,6 +27,7 @@ struct RankParts {
         query_len(options.speculation.query_len()),
         places(std::max(1, deployment->seats() / deployment->sharding.attention_dp)),
         kv(*deployment, requests),
+        adapters(*deployment),
         batch(requests, kv.layout(), options.speculation.active()),
         queue(requests, options.policy),
         link(options.transfer_bandwidth, options.transfer_latency),
@@ -43,10 +45,18 @@ struct RankParts {
   int places;     ///< for running sequences
 
   KvAccount kv;
+  AdapterSlots adapters;
+  Seconds adapters_read{};  ///< from disk, before the step being planned
   Batch batch;
   RequestQueue queue;
   CacheLink link;
   TokenDelivery& delivery;  ///< of all ranks
+
+  /// A sequence leaves the running ones, and its adapter's slot with it.
+  void leave(Slot slot) {
+    batch.leave(slot);
+    adapters.release(requests[slot].adapter);
+  }
 
   int outstanding() const { return static_cast<int>(queue.size()) + batch.running(); }
 };

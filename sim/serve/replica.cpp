@@ -232,8 +232,17 @@ void Replica::plan_ranks(SimTime now) {
   if (prefill) balance_.prefilled();
 }
 
+/// Adapters of the rank that has most; negative where there are none.
+double Replica::adapters_held() const {
+  if (!deployment().adapters) return -1;
+  int most = 0;
+  for (const RankParts* rank : rank_parts_) most = std::max(most, rank->adapters.held());
+  return most;
+}
+
 /// What each rank decodes and prefills in the step that was planned.
 void Replica::describe_run() {
+  run_.adapters = adapters_held();
   run_.rows = 0;
   run_.context = 0;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -352,7 +361,15 @@ StepBatch Replica::step_batch() {
           .decode_context = cached ? run_.context : 0.0,
           .query_len = run_.query_len,
           .prefills = priced_chunks_,
-          .ranks = then_};
+          .ranks = then_,
+          .adapters = run_.adapters};
+}
+
+/// The ranks read side by side.
+Seconds Replica::adapters_read() const {
+  Seconds most{};
+  for (const RankParts* rank : rank_parts_) most = std::max(most, rank->adapters_read);
+  return most;
 }
 
 /// One step with all that belongs to it: chunks, decodes, drafts, and cache that a rank moves over PCIe.
@@ -371,6 +388,7 @@ StepCost Replica::price_step() {
   Bytes moved{};
   for (const RankParts* rank : rank_parts_) moved = std::max(moved, rank->kv.moved());
   if (moved > Bytes(0)) cost.time += host_copy(moved, deployment().machine()).time;
+  if (deployment().adapters) cost.time += adapters_read();
   return cost;
 }
 

@@ -91,6 +91,8 @@ class Replica {
   void plan_ranks(SimTime now);
   void describe_run();
   StepBatch decodes() { return run_.decodes_after(0, then_); }
+  double adapters_held() const;
+  Seconds adapters_read() const;
   SimTime planning_lag() const;
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();

@@ -191,7 +191,7 @@ void Replica::hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended) {
   LiveRequest& r = rank.requests[slot];
   rank.link.hold(r, index(), rank.kv.private_bytes(r));
   rank.kv.release(slot, true);
-  rank.batch.leave(slot);
+  rank.leave(slot);
   rank.queue.left(r);
   r.prefilled = run_.end;
   r.last_token = delivery_.delivered();

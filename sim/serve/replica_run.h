@@ -25,6 +25,7 @@ struct StepRun {
   std::vector<int> decoding;    ///< sequences of each rank that have a token of every step
   bool whole = false;           ///< a run of decode steps that an arrival may shorten
   StepCost cost;
+  double adapters = -1;  ///< StepBatch's
 
   /// Its decodes as they are after some of its steps. `then` holds the loads of the ranks.
   StepBatch decodes_after(std::int64_t passed, std::vector<RankLoad>& then) const {
@@ -34,7 +35,11 @@ struct StepRun {
       rank.decode_context += tokens * rank.decodes;
       rank.prefills = 0;
     }
-    return {.decodes = rows, .decode_context = context + tokens * rows, .query_len = query_len, .ranks = then};
+    return {.decodes = rows,
+            .decode_context = context + tokens * rows,
+            .query_len = query_len,
+            .ranks = then,
+            .adapters = adapters};
   }
 };
 

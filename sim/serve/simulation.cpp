@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/watch.h"
+#include "sim/serve/adapter_source.h"
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -364,7 +365,10 @@ BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation
 
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer) {
-  ServingMetrics metrics = Simulation(std::move(deployment), source, workload, options, observer).run();
+  std::optional<AdapterSource> named;
+  if (deployment->adapters) named.emplace(source, *deployment->adapters, options.seed);
+  RequestSource& sent = named ? *named : source;
+  ServingMetrics metrics = Simulation(std::move(deployment), sent, workload, options, observer).run();
   if (Watch* watch = current_watch()) ++watch->simulations;
   return metrics;
 }

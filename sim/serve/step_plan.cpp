@@ -13,6 +13,7 @@ void StepPlan::plan(SimTime now, std::optional<bool> balance) {
   balance_ = balance;
   chunks_.clear();
   parts_.kv.begin_step();
+  parts_.adapters_read = Seconds(0);
   decodes_ = preempted_ = held_ = false;
   batch_due_.reset();
   land();
@@ -101,6 +102,7 @@ bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
 }
 
 void StepPlan::admit(std::int64_t budget, bool all) {
+  if (parts_.adapters.active()) return admit_around(budget, all);
   const WaitingQueue& queue = parts_.queue.waiting();
   while (!queue.empty() && running() < parts_.places && (budget > 0 || all)) {
     const Slot slot = queue.front();
@@ -112,12 +114,30 @@ void StepPlan::admit(std::int64_t budget, bool all) {
   }
 }
 
+/// A prompt whose adapter finds no slot is passed over, and stays where it was (vllm/v1/core/sched/scheduler.py,
+/// scheduled_loras; sglang/srt/managers/scheduler.py, can_run_lora_batch).
+void StepPlan::admit_around(std::int64_t budget, bool all) {
+  using Offer = WaitingQueue::Offer;
+  if (running() >= parts_.places || (budget <= 0 && !all)) return;
+  parts_.queue.offer_all([&](Slot slot) {
+    if (running() >= parts_.places || (budget <= 0 && !all)) return Offer::kStop;
+    if (!parts_.adapters.can_hold(parts_.requests[slot].adapter)) return Offer::kSkipped;
+    const Admission how = admission(slot, budget);
+    if (!how.possible) return Offer::kStop;
+    parts_.queue.admitted(slot);
+    enter(slot, how);
+    budget -= how.tokens;
+    return Offer::kTaken;
+  });
+}
+
 /// Caches come back whether or not prompts are held.
 void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
   parts_.queue.offer_all([&](Slot slot) {
     if (running() >= parts_.places) return Offer::kStop;
-    if (!comes_back(parts_.requests[slot])) return Offer::kSkipped;
+    const LiveRequest& r = parts_.requests[slot];
+    if (!comes_back(r) || !parts_.adapters.can_hold(r.adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
     if (!how.possible) return Offer::kStop;
     parts_.queue.admitted(slot);
@@ -168,6 +188,7 @@ void StepPlan::enter(Slot slot, const Admission& how) {
     r.cached = how.hit.tokens;
   }
   parts_.batch.enter(slot);
+  hold_adapter(r);
   parts_.kv.admit(slot, how.hit, how.bytes, how.reserve);
   if (r.remote) return fetch(slot, how.bytes);
   restore(r, how.hit);
@@ -179,6 +200,20 @@ void StepPlan::enter(Slot slot, const Admission& how) {
   }
   if (how.tokens > 0) chunks_.push_back({slot, how.tokens});
   if (r.base + how.tokens < r.target) parts_.batch.add_prompt(slot);
+}
+
+/// An adapter that is not on the GPU is copied there before the step.
+void StepPlan::hold_adapter(const LiveRequest& r) {
+  if (r.adapter == 0) return;
+  const AdapterSlots::Load load = parts_.adapters.hold(r.adapter);
+  AdapterMetrics& m = parts_.collector.metrics().adapters;
+  ++m.starts;
+  if (load.copied <= Bytes(0)) return;
+  ++m.loads;
+  m.loaded_bytes += load.copied.base();
+  if (load.read > Seconds(0)) ++m.disk_reads;
+  parts_.adapters_read += load.read;
+  parts_.kv.move(static_cast<std::int64_t>(load.copied.base()));
 }
 
 /// What is in host memory is copied back before the step that goes on from it.
@@ -259,7 +294,7 @@ bool StepPlan::waits_for_batch() {
 
 bool StepPlan::arrival_could_start() const {
   if (running() >= parts_.places) return false;
-  if (parts_.engine.prefill_wait_steps > 0) return true;
+  if (parts_.engine.prefill_wait_steps > 0 || parts_.adapters.active()) return true;
   return parts_.queue.waiting().empty() || !parts_.queue.waiting().first_come();
 }
 

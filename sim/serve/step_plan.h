@@ -73,6 +73,8 @@ class StepPlan {
   };
   bool continue_within(std::int64_t& budget, WhenFull when_full);
   void admit(std::int64_t budget, bool all);
+  void admit_around(std::int64_t budget, bool all);
+  void hold_adapter(const LiveRequest& request);
   Admission admission(Slot slot, std::int64_t budget) const;
   bool reserves(const LiveRequest& request, Admission& how) const;
   void enter(Slot slot, const Admission& how);

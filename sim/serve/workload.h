@@ -7,45 +7,16 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/config_reader.h"
-#include "base/random.h"
 #include "base/units.h"
+#include "sim/serve/length_spec.h"
 
 namespace roofcast {
 
 /// Tokens of one hash of a made-up prefix. What a cache finds goes by the engine's own blocks (KvPool).
 inline constexpr int kPrefixBlock = 16;
-
-/// Tokens of a prompt or an output. A lognormal is rounded, and what falls outside [min, max] counts as
-/// min or max, as a context window cuts prompts: its median stays exp(mu).
-struct LengthSpec {
-  struct Fixed {
-    int value;
-  };
-  struct Uniform {
-    int min, max;
-  };
-  struct Lognormal {
-    double mu, sigma;
-    int min, max;
-  };
-  struct Empirical {
-    std::vector<int> values;
-  };
-  std::variant<Fixed, Uniform, Lognormal, Empirical> law = Fixed{1};
-
-  int draw(Random& random) const;
-  double mean() const;  ///< exact, truncation included
-  int longest() const;
-  int shortest() const;
-  std::optional<int> constant() const;  ///< the length, of a law that has only one
-};
-/// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
-/// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
-LengthSpec parse_length(ConfigReader in);
 
 struct Trace;
 
@@ -127,6 +98,7 @@ struct Request {
   int session = -1;
   int client = 0;    ///< in WorkloadSpec::clients
   int priority = 0;  ///< smaller runs first under `policy: priority`
+  int adapter = 0;   ///< from 1 on; 0: none
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
   int prefix_cut = 0;           ///< where a shared prefix ends inside a block, which is then two; 0: nowhere

@@ -198,7 +198,8 @@ double MemoryPlan::max_context(double block) const {
 
 /// What is more than there is, term by term; with as many digits as it takes to see that.
 std::string memory_sum(const MemoryPlan& plan, const Deployment& d, double share) {
-  std::vector<std::pair<std::string, Bytes>> terms{{"weights", plan.weights}};
+  std::vector<std::pair<std::string, Bytes>> terms{{"weights", plan.weights - plan.adapters}};
+  if (plan.adapters > Bytes(0)) terms.emplace_back("adapters", plan.adapters);
   const EngineSpec& e = d.engine;
   const Bytes reserved = d.fidelity == Fidelity::kIdeal ? Bytes(0) : d.reserved_memory();
   const bool set_apart =
@@ -235,6 +236,10 @@ MemoryPlan plan_memory(const Deployment& d) {
                   .layout = cache_layout(d.model, d.precision, d.sharding),
                   .infeasible = std::nullopt};
   plan.state_block = state_block(d);
+  if (d.adapters) {
+    plan.adapters = adapter_bytes(d.model, *d.adapters, d.sharding, d.adapters->slot_rank) * d.adapters->slots;
+    plan.weights += plan.adapters;
+  }
   if (d.fidelity == Fidelity::kIdeal) {
     plan.cache = plan.capacity - plan.weights;
   } else {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hw/efficiency.h"
+#include "sim/model/adapters.h"
 #include "sim/model/memory.h"
 #include "sim/model/operators.h"
 #include "sim/step/engine_spec.h"
@@ -18,6 +19,7 @@ struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
   Bytes copied_weights{};        ///< of them, made beside those that are loaded
+  Bytes adapters{};              ///< of them, slots of adapters
   Bytes activations{};           ///< at the profiling batch
   Bytes cache{};                 ///< left for KV blocks, and for states where they share it
   Bytes states{};                ///< set aside for the states of recurrent layers; 0: they share the cache
@@ -46,6 +48,7 @@ struct Deployment {
   Sharding sharding;
   Precision precision;
   Routing routing;
+  std::optional<AdapterSpec> adapters;
   PriceQuote price;    ///< behind gpu.price
   std::string recipe;  ///< a name of configs/recipes by which the engine is launched; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
@@ -59,7 +62,9 @@ struct Deployment {
     return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline()};
   }
   OperatorContext operator_context() const;
-  Bytes loaded_weights() const { return (memory.weights - memory.copied_weights) * sharding.gpus(); }  ///< of all GPUs
+  Bytes loaded_weights() const {
+    return (memory.weights - memory.copied_weights - memory.adapters) * sharding.gpus();
+  }                               ///< of all GPUs
   Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
   int seats() const;              ///< sequences that run at once, of all attention-DP ranks
   /// Of a GPU: buffers of a step of `tokens` tokens, which may see `context` tokens each and `logit_rows` of which are

@@ -40,6 +40,12 @@ double state_prefill_launches(StateMixer::Kind kind) {
   return kind == StateMixer::Kind::kMamba1 ? 12.0 : 72.0;
 }
 
+/// Shrink and expand are kernels of Triton; TensorRT-LLM's grouped products start from C++.
+double adapter_launches(const Machine& m) {
+  const bool trtllm = m.efficiency != nullptr && m.efficiency->family() == KernelFamily::kTrtllm;
+  return trtllm ? 2.0 : 12.0;
+}
+
 /// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
 double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {
   const bool decodes = m.efficiency != nullptr && runs_as_decode(w.shape, w.heads, *m.gpu, m.efficiency->rules());
@@ -88,7 +94,8 @@ Cost cost_of(const Work& work, const Machine& m) {
                    if (w.norms) return all_reduce_norm(w.bytes, group, m);
                    return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);
                  },
-                 [&](const ExchangeShape& w) { return exchange(w, m); }},
+                 [&](const ExchangeShape& w) { return exchange(w, m); },
+                 [&](const AdapterShape& w) { return adapter_product(w, m); }},
       work);
 }
 
@@ -118,6 +125,9 @@ Launches launches_of(const Work& work, const Machine& m) {
                  [](const ExchangeShape& w) {
                    const double starts = w.kernel == ExchangeKernel::kNormal && !w.combine ? 3.0 : 1.0;
                    return Launches{.eager = starts, .replayed = starts, .collective = true};
+                 },
+                 [&](const AdapterShape&) {
+                   return Launches{.eager = adapter_launches(m), .replayed = 2.0, .collective = false};
                  }},
       work);
 }

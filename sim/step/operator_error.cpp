@@ -43,6 +43,7 @@ struct EvidenceOf {
   Evidence operator()(const StateDecodeWork& w) const { return state(w.mixer); }
   Evidence operator()(const CollectiveWork& w) const { return evidence_of(e, nccl_kernel(w.kind), Dtype::kBf16); }
   Evidence operator()(const ExchangeShape& w) const { return evidence_of(e, exchange_kernel(w.kernel), Dtype::kBf16); }
+  Evidence operator()(const AdapterShape&) const { return evidence_of(e, elementwise_kernel(), Dtype::kBf16); }
 
   Evidence latent_decode_of(const LatentHeads& heads) const {
     return evidence_of(e, latent_decode_kernel(heads, gpu, e.rules()), cache(heads));
@@ -73,6 +74,7 @@ struct RunsOtherKernel {
   bool operator()(const StateDecodeWork&) const { return true; }
   bool operator()(const CollectiveWork&) const { return false; }
   bool operator()(const ExchangeShape&) const { return false; }
+  bool operator()(const AdapterShape&) const { return true; }
 };
 
 struct FamilyOf {
@@ -87,6 +89,7 @@ struct FamilyOf {
   OperatorFamily operator()(const StateDecodeWork&) const { return OperatorFamily::kState; }
   OperatorFamily operator()(const CollectiveWork&) const { return OperatorFamily::kCollective; }
   OperatorFamily operator()(const ExchangeShape&) const { return OperatorFamily::kCollective; }
+  OperatorFamily operator()(const AdapterShape&) const { return OperatorFamily::kElementwise; }
 };
 
 }  // namespace

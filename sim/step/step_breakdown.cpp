@@ -70,6 +70,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   };
   const double tokens = s.host.padded_tokens(batch, total.rank);
   add(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}, 1.0, 1.0);
+  if (const auto added = s.adapter_part(batch, tokens, total.rank)) add(*added, 1.0, 1.0);
   add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
   s.for_each_mixer_part(total.mixers, batch.query_len, total.host.gap, add);
   add_totals(out);

@@ -61,7 +61,9 @@ double floored_series(double first, double slope, double n, double floor) {
 }  // namespace
 
 StepModel::State::State(std::shared_ptr<const Deployment> d)
-    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {}
+    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {
+  if (deployment->adapters) adapters.emplace(*deployment->adapters);
+}
 
 StepModel::StepModel(std::shared_ptr<const Deployment> deployment)
     : state_(std::make_unique<State>(std::move(deployment))) {}
@@ -70,9 +72,17 @@ StepModel::StepModel(StepModel&&) noexcept = default;
 
 const Deployment& StepModel::deployment() const { return *state_->deployment; }
 
+std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch, double tokens,
+                                                          const RankBatch& rank) const {
+  if (!adapters) return std::nullopt;
+  const double hit = batch.adapters >= 0 ? batch.adapters : adapters->of(rank.decodes + rank.prompts);
+  return AdapterPart{tokens, hit};
+}
+
 /// Steps that only decode are most of a simulation, and alike but for their contexts.
 const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
-  const bool alike = batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0;
+  const bool alike =
+      batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0 && !adapters;
   if (!alike) return other_ = priced_without_mixers(batch);
   const auto decodes = static_cast<std::size_t>(batch.decodes);
   StepTotal& total = decodes_.at(decodes, [&] { return priced_without_mixers(batch); });
@@ -87,6 +97,7 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   total.mixers = slowest_mixers(batch, total.rank, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
   total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
+  if (const auto added = adapter_part(batch, tokens, total.rank)) total.sum.add(parts.sum(*added));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;

@@ -33,6 +33,8 @@ struct StepBatch {
   std::span<const PrefillChunk> prefills{};
   /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work as evenly as it goes.
   std::span<const RankLoad> ranks{};
+  /// Different adapters of the rank that has most; negative: as many as its sequences are expected to name.
+  double adapters = -1;
 };
 
 /// One line of a step's breakdown.

@@ -68,7 +68,7 @@ OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t) {
 }
 
 StepParts::StepParts(const Deployment& deployment)
-    : context_(deployment.operator_context()), machine_(deployment.machine()) {}
+    : context_(deployment.operator_context()), machine_(deployment.machine()), spec_(deployment.adapters) {}
 
 /// Ranks that share the experts are priced by the fullest rank's tokens and the group's, both rounded up.
 std::vector<Operator> StepParts::operators(const TokenPart& part) const {
@@ -78,6 +78,11 @@ std::vector<Operator> StepParts::operators(const TokenPart& part) const {
 }
 
 std::vector<Operator> StepParts::operators(const HeadPart& part) const { return head_operators(context_, part.rows); }
+
+std::vector<Operator> StepParts::operators(const AdapterPart& part) const {
+  SIM_CHECK(spec_.has_value(), "a deployment with adapters");
+  return adapter_operators(context_, *spec_, part.tokens, part.adapters);
+}
 
 /// The step's own tokens are cached before they attend.
 std::vector<Operator> StepParts::operators(const DecodePart& part) const {
@@ -127,6 +132,13 @@ OperatorSum StepParts::sum(const HeadPart& part) {
   if (part.rows <= 0) return {.seconds = 0};
   const double whole = std::ceil(part.rows);
   return head_.at(static_cast<std::size_t>(whole), [&] { return sum_of(priced(HeadPart{whole}), machine_); });
+}
+
+OperatorSum StepParts::sum(const AdapterPart& part) {
+  if (adapters_.size() > kMostPrefills) adapters_.clear();
+  auto [slot, fresh] = adapters_.try_emplace({part.tokens, part.adapters});
+  if (fresh) slot->second = sum_of(operators(part), machine_);
+  return slot->second;
 }
 
 DecodeCurve& StepParts::make_curve(int decodes, int query_len) {

@@ -59,6 +59,10 @@ struct HeadPart {
   double rows;
   bool operator==(const HeadPart&) const = default;
 };
+/// Adapters beside the products of the layers.
+struct AdapterPart {
+  double tokens, adapters;
+};
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
   double sequences;
@@ -120,6 +124,7 @@ class StepParts {
 
   OperatorSum sum(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
+  OperatorSum sum(const AdapterPart& part);
   OperatorSum sum(const DecodePart& part) {
     const DecodePlace at = place(part);
     return {.seconds = at.seconds(part),
@@ -140,6 +145,7 @@ class StepParts {
  private:
   std::vector<Operator> operators(const TokenPart& part) const;
   std::vector<Operator> operators(const HeadPart& part) const;
+  std::vector<Operator> operators(const AdapterPart& part) const;
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 
@@ -175,10 +181,12 @@ class StepParts {
   Latest<HeadPart> head_priced_;
   Latest<PrefillPart> prefill_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
+  std::optional<AdapterSpec> spec_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
+  std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;
 };
 
 }  // namespace roofcast

@@ -2,6 +2,7 @@
 // What a StepModel keeps, and which parts a step has.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/step/step_host.h"
@@ -49,7 +50,11 @@ struct StepModel::State {
     }
   }
 
+  /// Nothing without adapters.
+  std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
+
   std::shared_ptr<const Deployment> deployment;
+  std::optional<AdapterHits> adapters;
   StepHost host;
   StepParts parts;
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone

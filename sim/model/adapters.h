@@ -1,0 +1,52 @@
+#pragma once
+// Low-rank adapters beside the weights of a model: y = x W + (x A) B, A of k x r and B of r x n (LoRA, Hu et al. 2021,
+// arXiv:2106.09685). Many share one model; each request names one.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "sim/model/operators.h"
+
+namespace roofcast {
+
+struct AdapterSpec {
+  int count = 1;       ///< that requests name
+  int rank = 16;       ///< of each
+  int slots = 1;       ///< on the GPU at a time; no more different ones run together
+  int slot_rank = 16;  ///< that a slot has room for; its memory and its work are of this rank
+  int in_host = 1;     ///< kept in host memory, those on the GPU included; others are on disk
+  BytesPerSecond disk{2e9};
+  double skew =
+      1.0;  ///< the i-th most popular adapter is asked for i^-skew times as often as the first (Zipf); 0: alike
+  std::vector<std::string> targets;  ///< products beside which they are
+};
+
+/// `adapters: {count, rank, slots, slot_rank, host, disk_bandwidth, popularity, targets}`. Throws ConfigError.
+AdapterSpec parse_adapters(ConfigReader in, const ModelSpec& model);
+
+/// Bytes of one adapter of `rank` on the GPU that holds most of it, 16 bit. What is replicated under tensor parallelism
+/// is as for the weights: A before split outputs, B behind split inputs.
+Bytes adapter_bytes(const ModelSpec& model, const AdapterSpec& adapters, const Sharding& sharding, int rank);
+
+/// Shares of the requests, most popular first; they add up to 1.
+std::vector<double> adapter_shares(const AdapterSpec& adapters);
+
+/// Different adapters that sequences name, each by itself.
+class AdapterHits {
+ public:
+  explicit AdapterHits(const AdapterSpec& adapters) : shares_(adapter_shares(adapters)), slots_(adapters.slots) {}
+  double named(double sequences) const;                                             ///< expected of so many sequences
+  double of(double sequences) const { return std::min(named(sequences), slots_); }  ///< that run together
+
+ private:
+  std::vector<double> shares_;
+  double slots_;
+};
+
+/// What `adapters` different adapters add to a step of `tokens` tokens on one GPU.
+std::vector<Operator> adapter_operators(const OperatorContext& context, const AdapterSpec& spec, double tokens,
+                                        double adapters);
+
+}  // namespace roofcast

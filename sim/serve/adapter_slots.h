@@ -1,0 +1,102 @@
+#pragma once
+// Which adapters lie on the GPU of a rank, and which in host memory.
+
+#include <algorithm>
+#include <list>
+#include <unordered_map>
+
+#include "sim/step/deployment.h"
+
+namespace roofcast {
+
+/// Adapters by number from 1 on; 0 is none. Running sequences hold the slots of theirs; a slot that nobody holds keeps
+/// its adapter until the room is needed, least recently used first (vllm/lora/model_manager.py,
+/// LRUCacheLoRAModelManager; SGLang's --lora-eviction-policy lru). The same of host memory.
+class AdapterSlots {
+ public:
+  explicit AdapterSlots(const Deployment& d) {
+    if (!d.adapters) return;
+    const AdapterSpec& a = *d.adapters;
+    slots_ = static_cast<std::size_t>(a.slots);
+    in_host_ = static_cast<std::size_t>(a.in_host);
+    bytes_ = adapter_bytes(d.model, a, d.sharding, a.rank);
+    const Bytes whole = adapter_bytes(d.model, a, Sharding{}, a.rank);
+    from_disk_ = whole / a.disk;
+    for (int i = 1; i <= std::min(a.in_host, a.count); ++i) host_.touch(i);  // the most popular ones, at the start
+  }
+
+  bool active() const { return slots_ > 0; }
+  /// Adapters of the sequences that run.
+  int held() const { return static_cast<int>(holders_.size()); }
+  /// Whether a sequence with this adapter may start now.
+  bool can_hold(int adapter) const { return adapter == 0 || holders_.contains(adapter) || holders_.size() < slots_; }
+
+  struct Load {
+    Bytes copied{};  ///< over PCIe, 0: it was there
+    Seconds read{};  ///< from disk, before that
+  };
+  Load hold(int adapter) {
+    if (adapter == 0) return {};
+    ++holders_[adapter];
+    host_.touch(adapter);
+    const bool on_disk = host_.fresh();
+    if (host_.size() > in_host_) host_.drop_oldest([](int) { return false; });
+    gpu_.touch(adapter);
+    if (!gpu_.fresh()) return {};
+    if (gpu_.size() > slots_) gpu_.drop_oldest([&](int other) { return holders_.contains(other); });
+    return {bytes_, on_disk ? from_disk_ : Seconds(0)};
+  }
+  void release(int adapter) {
+    if (adapter == 0) return;
+    const auto found = holders_.find(adapter);
+    if (--found->second == 0) holders_.erase(found);
+  }
+  void forget() { gpu_ = {}; }  ///< what lay on the GPU
+
+ private:
+  /// Numbers in the order of their last use.
+  class Recent {
+   public:
+    void touch(int i) {
+      const auto found = places_.find(i);
+      fresh_ = found == places_.end();
+      if (fresh_) {
+        order_.push_back(i);
+        places_[i] = std::prev(order_.end());
+      } else {
+        order_.splice(order_.end(), order_, found->second);
+      }
+    }
+    bool fresh() const { return fresh_; }  ///< the last one touched was not there before
+    std::size_t size() const { return order_.size(); }
+    /// The least recently used one that is not needed.
+    void drop_oldest(const auto& needed) {
+      const auto oldest = std::find_if(order_.begin(), order_.end(), [&](int i) { return !needed(i); });
+      if (oldest == order_.end()) return;
+      places_.erase(*oldest);
+      order_.erase(oldest);
+    }
+
+    Recent() = default;
+    Recent(const Recent&) = delete;
+    Recent& operator=(Recent&& other) {
+      order_ = std::move(other.order_);
+      places_ = std::move(other.places_);
+      fresh_ = false;
+      return *this;
+    }
+
+   private:
+    std::list<int> order_;
+    std::unordered_map<int, std::list<int>::iterator> places_;
+    bool fresh_ = false;
+  };
+
+  std::size_t slots_ = 0, in_host_ = 0;
+  Bytes bytes_{};  ///< of one adapter, on one GPU
+  Seconds from_disk_{};
+  std::unordered_map<int, int> holders_;
+  Recent gpu_, host_;
+};
+
+}  // namespace roofcast

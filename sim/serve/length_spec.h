@@ -1,0 +1,41 @@
+#pragma once
+// How long prompts and outputs are.
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "base/random.h"
+
+namespace roofcast {
+
+/// Tokens of a prompt or an output. A lognormal is rounded, and what falls outside [min, max] counts as
+/// min or max, as a context window cuts prompts: its median stays exp(mu).
+struct LengthSpec {
+  struct Fixed {
+    int value;
+  };
+  struct Uniform {
+    int min, max;
+  };
+  struct Lognormal {
+    double mu, sigma;
+    int min, max;
+  };
+  struct Empirical {
+    std::vector<int> values;
+  };
+  std::variant<Fixed, Uniform, Lognormal, Empirical> law = Fixed{1};
+
+  int draw(Random& random) const;
+  double mean() const;  ///< exact, truncation included
+  int longest() const;
+  int shortest() const;
+  std::optional<int> constant() const;  ///< the length, of a law that has only one
+};
+/// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
+/// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
+LengthSpec parse_length(ConfigReader in);
+
+}  // namespace roofcast
