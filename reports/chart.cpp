@@ -180,6 +180,7 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
     out.push_back({s.name, color_of(chart, i), line, s.dashed, false});
   }
   for (std::size_t i = 0; i < chart.bands.size(); ++i) {
+    if (chart.bands[i].name.empty()) continue;  // the caption says what it is
     const int own = chart.bands[i].color;
     out.push_back(
         {chart.bands[i].name, (own >= 0 ? own : static_cast<int>(i)) % static_cast<int>(kPalette), false, false, true});

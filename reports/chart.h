@@ -29,7 +29,7 @@ struct Series {
   int color = -1;  ///< of the palette; -1 = the next
 };
 
-/// A filled stretch between two lines: percentiles, +-10 %.
+/// A filled stretch between two lines: percentiles, +-10 %. Without a name the caption says what it is.
 struct Band {
   std::string name{};
   std::vector<double> x{}, low{}, high{};

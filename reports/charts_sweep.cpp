@@ -144,7 +144,8 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
       const Series low_end = line_of(groups[g], "", latency.low, color),
                    high_end = line_of(groups[g], "", latency.high, color);
       if (!low_end.x.empty() && low_end.x == high_end.x)
-        c.bands.push_back({prefix + ", 90 %", low_end.x, low_end.y, high_end.y, color});
+        c.bands.push_back(
+            {groups.size() == 1 ? "90 % of deployments like it" : "", low_end.x, low_end.y, high_end.y, color});
     }
     for (const Series* s : std::array<const Series*, 2>{&middle, &tail}) {
       for (const double y : s->y) low = std::min(low, y), high = std::max(high, y);
@@ -153,9 +154,11 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
     if (groups.size() <= 2) c.series.push_back(std::move(nineties));
     if (groups.size() <= 4 && !tail.x.empty()) c.series.push_back(tail);
   }
+  if (groups.size() > 1 && !c.bands.empty() && c.bands.front().name.empty())
+    c.caption = "Shaded: 90 % of deployments like it.";
   if (low > 0 && high / low > 30) c.y.log = true;
   if (groups.size() > kMaxGroups)
-    c.caption = fmt::format("The first {} of {} settings are drawn.", kMaxGroups, groups.size());
+    c.caption += fmt::format(" The first {} of {} settings are drawn.", kMaxGroups, groups.size());
   return c;
 }
 

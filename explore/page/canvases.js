@@ -397,7 +397,7 @@ window.Canvases = (function () {
 
   // Money ------------------------------------------------------------------------------------------------------------
   /// The cheapest, and the one that was chosen.
-  const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
+  const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits && r.usd_per_million_output_tokens > 0), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
   function costs(data) {
     const rows = shownCosts(data);
     return {

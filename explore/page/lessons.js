@@ -34,10 +34,10 @@
     const surface = new Surface(holder, canvas.title, (ctx, w, h) => {
       if (!data || !data.sequences.length) return;
       const half = w / 2 - 10, top = 44, row = Math.min(13, (h - top) / data.sequences.length), longest = data.reserved_tokens;
-      [["reserved for the longest output", data.reserving, "c1"], ["in blocks of " + data.block_tokens + " tokens", data.paging, "c2"]].forEach(([name, of, hue], k) => {
+      [["reserved for the longest", data.reserving, "c1"], ["blocks of " + data.block_tokens + " tokens", data.paging, "c2"]].forEach(([name, of, hue], k) => {
         const left = k * (half + 20);
         write(ctx, name, left, 8, { bold: true });
-        if (of) write(ctx, digits(of.sequences) + " sequences fit, " + percent(of.used_share) + " of their memory used", left, 27, { hue: "soft", size: w < 520 ? 10 : 12 });
+        if (of) write(ctx, digits(of.sequences) + " fit, " + percent(of.used_share) + " used", left, 27, { hue: "soft", size: w < 520 ? 10 : 12 });
         data.sequences.forEach((s, i) => {
           const y = top + i * row, held = k ? Math.min(longest, s.blocks * data.block_tokens) : longest;
           box(ctx, left, y, half * (held / longest), row - 3, Look.color(k ? "c4" : "track"));
@@ -60,7 +60,7 @@
   function stack(data) {
     const rungs = data.rungs.filter((r) => r.output_tokens_per_s !== undefined);
     return {
-      horizontal: true, reverse: false, legend: false, labels: rungs.map((r) => r.name), x: { title: "output tokens/s (log)", log: true }, y: { categories: true },
+      horizontal: true, reverse: false, legend: false, labels: rungs.map((r) => r.name), x: { title: "output tokens/s (log)", log: true, max: 3 * Math.max(...rungs.map((r) => r.output_tokens_per_s)) }, y: { categories: true },
       sets: [{ label: "tokens/s", color: "c0", colors: rungs.map((r) => (r.fits ? "c0" : "c1")), data: rungs.map((r) => r.output_tokens_per_s), rungs, names: rungs.map((r) => digits(r.total_gain) + " x"), maxBarThickness: 24 }],
       tooltip: (item) => { const r = item.dataset.rungs[item.dataIndex]; return [digits(r.output_tokens_per_s) + " tokens/s, " + digits(r.throughput_gain) + " x the one before", "TTFT " + text.ms(r.mean_ttft_ms) + ", TPOT " + text.ms(r.mean_tpot_ms), digits(r.usd_per_million_output_tokens) + " USD/M tokens, " + r.gpus + " GPU" + (r.gpus > 1 ? "s" : ""), r.fits ? r.help : "does not fit"]; },
     };
@@ -69,7 +69,7 @@
   function integers(card, canvas, state) {
     let data = null;
     card.append(el("div", { class: "tools" }, again(state)));
-    const holder = el("div", { class: "plot" });
+    const holder = el("div", { class: matchMedia("(max-width: 40rem)").matches ? "plot tall" : "plot low" });
     card.append(holder);
     const surface = new Surface(holder, canvas.title, (ctx, w, h) => {
       if (!data) return;

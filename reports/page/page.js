@@ -9,7 +9,7 @@
   function sets_of(spec) {
     const sets = [];
     for (const b of spec.bands) {
-      const common = { color: "c" + b.color, alpha: "2e", showLine: true, pointRadius: 0, pointHitRadius: 0, pointStyle: "rect", borderWidth: 0, quiet: true };
+      const common = { unlisted: !b.name, color: "c" + b.color, alpha: "2e", showLine: true, pointRadius: 0, pointHitRadius: 0, pointStyle: "rect", borderWidth: 0, quiet: true };
       sets.push({ ...common, label: b.name, data: b.x.map((x, i) => ({ x, y: b.high[i] })), fill: "+1", pair: true });
       sets.push({ ...common, label: b.name, data: b.x.map((x, i) => ({ x, y: b.low[i] })), fill: false, unlisted: true });
     }

@@ -109,7 +109,7 @@ window.Plots = (function () {
       if (typeof Chart === "undefined") return;
       for (const set of spec.sets) {
         const hue = color(set.color);
-        set.borderColor = hue;
+        set.borderColor = set.faint ? hue + "55" : hue;
         set.backgroundColor = hue + (set.alpha || (set.fill ? "b0" : spec.kind === "bar" || set.solid ? "" : "cc"));
         if (set.colors) set.backgroundColor = set.colors.map((c) => color(c));
       }
