@@ -137,7 +137,7 @@ OperatorSum StepParts::sum(const HeadPart& part) {
 OperatorSum StepParts::sum(const AdapterPart& part) {
   if (adapters_.size() > kMostPrefills) adapters_.clear();
   auto [slot, fresh] = adapters_.try_emplace({part.tokens, part.adapters});
-  if (fresh) slot->second = sum_of(operators(part), machine_);
+  if (fresh) slot->second = sum_of(priced(part), machine_);
   return slot->second;
 }
 

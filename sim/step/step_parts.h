@@ -120,6 +120,7 @@ class StepParts {
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
   const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
+  PricedOperators priced(const AdapterPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
