@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernels/gemm_search.h"
 #include "hw/kernels/gemm_tiles.h"
 
 namespace roofcast {
@@ -279,7 +280,9 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   const std::size_t count = tiling.tiles.size();
   const double most_splits = tiling.split_k ? std::max(1.0, x.k_steps / 2.0) : 1.0;
   if (tiling.bounds == nullptr) {
-    for (std::size_t i = count; i-- > 0;) try_tile(x, tiling, i, most_splits, best);
+    for (std::size_t i = count; i-- > 0;) {
+      if (count == 1 || !unsuited(tiling.tiles[i], x.shape, tiling)) try_tile(x, tiling, i, most_splits, best);
+    }
     return best.plan;
   }
   std::array<double, TileBounds::kMost> times;
@@ -413,10 +416,8 @@ bool runs_low_latency(const GemmShape& shape, const Machine& machine) {
          machine.gpu->architecture == Architecture::kBlackwell && machine.timing != Timing::kBenchmark;
 }
 
-}  // namespace
-
-Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu, KernelFamily family,
-               Timing timing) {
+Cost gemm_by(const GemmTiling& tiling, const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu,
+             KernelFamily family, Timing timing) {
   const Cost ideal = ideal_gemm(shape, gpu);
   const Dtype compute = *gpu.compute_dtype(shape.weights, shape.activations);
   const Dtype block = gemm_block(shape.weights, shape.activations);
@@ -425,13 +426,30 @@ Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const Gp
   const Problem x = problem_of(shape, constants, gpu, compute, copies, timing == Timing::kCool);
   // SmoothQuant's kernel for up to four rows works without tiles.
   const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
-  const Plan plan =
-      without_tiles ? Plan{.memory = x.stream} : fastest(x, gemm_tiling(block, gpu, family, shape.m, shape.n, shape.k));
+  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, tiling);
   Seconds time = plan.time() + constants.launch_us * kMicrosecond;
   // What one row loses, it loses to the quantization beside it, which is not part of a served GEMM.
   if (shape.m <= 1) time -= (served ? std::max(0.0, constants.gemv_us) : constants.gemv_us) * kMicrosecond;
   time = served ? std::max(time, ideal.time) : as_benchmarked(time, x, block);
   return {.time = time, .flops = ideal.flops, .bytes = ideal.bytes, .bound = bound_of(plan, time)};
+}
+
+GemmTiling tiling_of(const GemmShape& shape, const GpuSpec& gpu, KernelFamily family) {
+  return gemm_tiling(gemm_block(shape.weights, shape.activations), gpu, family, shape.m, shape.n, shape.k);
+}
+
+}  // namespace
+
+Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu, KernelFamily family,
+               Timing timing) {
+  return gemm_by(tiling_of(shape, gpu, family), shape, constants, gpu, family, timing);
+}
+
+Cost gemm_by_every_tile(const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu,
+                        KernelFamily family, Timing timing) {
+  GemmTiling tiling = tiling_of(shape, gpu, family);
+  tiling.bounds = nullptr;
+  return gemm_by(tiling, shape, constants, gpu, family, timing);
 }
 
 Cost gemm(const GemmShape& shape, const Machine& machine) {

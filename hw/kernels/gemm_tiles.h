@@ -43,7 +43,7 @@ struct TileBounds {
 /// How a kernel library picks among its tiles.
 struct GemmTiling {
   std::span<const GemmTile> tiles;     ///< the fastest of them runs
-  const TileBounds* bounds = nullptr;  ///< of the same tiles; null: there is one
+  const TileBounds* bounds = nullptr;  ///< of the same tiles; null: all of them are tried
   bool split_k = false;                ///< may cut k among thread blocks
   double swapped_up_to = 1e30;    ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
   bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix

@@ -70,6 +70,11 @@ Dtype integer_of(double bits, ConfigReader& in) {
   in.fail("num_bits", fmt::format("integers of {} bits are not known", bits));
 }
 
+/// Of compressed-tensors (quantization/quant_args.py, QuantizationType and QuantizationStrategy).
+constexpr std::array<std::string_view, 2> kNumbers{"int", "float"};
+constexpr std::array<std::string_view, 7> kStrategies{"tensor",       "block",     "channel", "group",
+                                                      "tensor_group", "attn_head", "token"};
+
 /// compressed-tensors and modelopt: {config_groups: {group_0: {weights: {...}, input_activations: {...}}}}.
 void read_groups(Precision& p, ConfigReader& in) {
   auto groups = in.optional_child("config_groups");
@@ -79,8 +84,8 @@ void read_groups(Precision& p, ConfigReader& in) {
   if (!weights) return;
   const double bits = weights->number("num_bits", 8);
   const double size = weights->number("group_size", 0);
-  const bool floating = weights->text("type", "int") == "float";
-  const bool blocks = weights->text("strategy", "") == "block";
+  const bool floating = weights->choice("type", kNumbers, 0) == 1;
+  const bool blocks = weights->choice("strategy", kStrategies, 0) == 1;
   const Dtype dtype = floating ? (blocks ? Dtype::kFp8Block : float_of(bits, size)) : integer_of(bits, *weights);
   set_weights(p, dtype);
   if (!floating && size > 0) {
@@ -90,7 +95,7 @@ void read_groups(Precision& p, ConfigReader& in) {
   p.activations = Dtype::kBf16;
   if (auto inputs = group.optional_child("input_activations")) {
     const double input_bits = inputs->number("num_bits", 8);
-    p.activations = inputs->text("type", "int") == "float" ? (input_bits == 8 ? Dtype::kFp8 : dtype) : Dtype::kInt8;
+    p.activations = inputs->choice("type", kNumbers, 0) == 1 ? (input_bits == 8 ? Dtype::kFp8 : dtype) : Dtype::kInt8;
     const ConfigTree dynamic = inputs->tree("dynamic");
     p.static_activations = dynamic && dynamic->scalar == "false";
   }
@@ -234,8 +239,12 @@ struct QuantMethod {
   void (*read)(Precision&, ConfigReader&);
 };
 void read_fp8(Precision& p, ConfigReader& in) {
-  set_weights(p, in.has("weight_block_size") ? Dtype::kFp8Block : Dtype::kFp8);
-  p.static_activations = in.text("activation_scheme", "dynamic") == "static";
+  constexpr std::array<std::string_view, 2> kSchemes{"dynamic", "static"};
+  const bool blocks = in.has("weight_block_size");
+  if (blocks && in.numbers("weight_block_size") != std::vector<double>{128, 128})
+    in.fail("weight_block_size", "block fp8 is priced with scales of blocks of [128, 128]");
+  set_weights(p, blocks ? Dtype::kFp8Block : Dtype::kFp8);
+  p.static_activations = in.choice("activation_scheme", kSchemes, 0) == 1;
 }
 void read_awq(Precision& p, ConfigReader& in) {
   read_integers(p, in, in.boolean("zero_point", true));

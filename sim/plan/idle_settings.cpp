@@ -64,6 +64,26 @@ bool together(const Scenario& s) { return !s.serving.disaggregation; }
 bool one_replica(const Scenario& s) {
   return s.serving.replicas == 1 && !s.serving.fleet.autoscaling && !s.serving.disaggregation;
 }
+bool by_rooflines(const Scenario& s) {
+  const Deployment& d = *s.deployment;
+  return d.roofline() != nullptr || by_roofline(d.gpu.architecture);
+}
+/// Rooflines with limits by cycles ask for the clock and the SMs.
+bool no_cycles(const Scenario& s) {
+  const RooflineBackend* own = s.deployment->roofline();
+  if (own == nullptr) return true;
+  const RooflineShares& shares = own->shares(s.deployment->precision.weights);
+  return shares.bytes_per_cycle <= 0 && shares.flops_per_cycle <= 0;
+}
+bool no_host_copies(const Scenario& s) {
+  const EngineSpec& engine = s.deployment->engine;
+  return no_collectives(s) && together(s) && always_there(s) && engine.kv_offload <= Bytes(0) &&
+         engine.preemption != "swap";
+}
+bool one_node(const Scenario& s) {
+  const Deployment& d = *s.deployment;
+  return together(s) && always_there(s) && d.sharding.gpus() <= d.gpu.node.gpus_per_node;
+}
 bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
@@ -105,6 +125,18 @@ constexpr std::array kRules{
          }},
     Rule{"engine.start_time", "replicas are there all the time", always_there},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
+    Rule{"gpu.shared_memory_per_sm", "no kernel is priced by it", [](const Scenario&) { return true; }},
+    Rule{"gpu.l2_cache", "kernels are priced by rooflines", by_rooflines},
+    Rule{"gpu.sm_count", "kernels are priced by rooflines",
+         [](const Scenario& s) { return by_rooflines(s) && no_cycles(s); }},
+    Rule{"gpu.boost_clock", "no constants are carried over, and no roofline counts cycles",
+         [](const Scenario& s) { return s.deployment->efficiency.carried_over_from.empty() && no_cycles(s); }},
+    Rule{"gpu.node.nvlink_bandwidth", "there are no collectives on one GPU", no_collectives},
+    Rule{"gpu.node.fabric_bandwidth", "there are no collectives on one GPU", no_collectives},
+    Rule{"gpu.node.nvlink_domain", "there are no collectives on one GPU", no_collectives},
+    Rule{"gpu.node.fabric_domain", "there are no collectives on one GPU", no_collectives},
+    Rule{"gpu.node.pcie_bandwidth", "nothing is copied to or from the host", no_host_copies},
+    Rule{"gpu.node.nic_bandwidth", "no traffic leaves a node", one_node},
     Rule{"router", "there is one replica", one_replica},
     Rule{"policy", "all requests have one priority",
          [](const Scenario& s) { return s.serving.policy == "priority" && one_priority(s); }},
@@ -131,6 +163,27 @@ std::string no_prefixes(const Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+/// Rates of the GPU in formats in which nothing is computed.
+void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
+  const Deployment& d = *read.deployment;
+  const Precision& p = d.precision;
+  std::vector<Dtype> used{Dtype::kBf16, Dtype::kFp16, p.activations, p.kv_cache};
+  for (const Dtype weights : {p.weights, p.attention_weights, p.expert_weights, p.head, p.other}) {
+    used.push_back(weights);
+    if (const auto compute = d.gpu.compute_dtype(weights, p.activations)) used.push_back(*compute);
+  }
+  for (std::size_t i = 0; i < kDtypeCount; ++i) {
+    const auto dtype = static_cast<Dtype>(i);
+    const std::string key = fmt::format("gpu.dense.{}", name_of(dtype));
+    if (writes(scenario, key) && std::find(used.begin(), used.end(), dtype) == used.end())
+      lines.push_back(fmt::format("{} changes nothing here: nothing is computed in {}", key, name_of(dtype)));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenario& read) {
   std::vector<std::string> lines;
   if (const std::string why = no_prefixes(read); !why.empty())
@@ -139,6 +192,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
     if (writes(scenario, rule.key) && rule.idle(read))
       lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));
   }
+  add_idle_rates(lines, scenario, read);
   return lines;
 }
 

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 #include "base/csv.h"
 #include "base/overloaded.h"
@@ -58,6 +61,23 @@ double rounded_mean(const LengthSpec::Lognormal& law) {
     sum += tail;
   }
   return sum;
+}
+
+/// The same, summed up once for each law: a search asks for it at every load.
+double remembered_mean(const LengthSpec::Lognormal& law) {
+  constexpr std::size_t kMost = 4096;
+  static std::mutex mutex;
+  static std::map<std::tuple<double, double, int, int>, double> means;
+  const std::tuple key{law.mu, law.sigma, law.min, law.max};
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto known = means.find(key); known != means.end()) return known->second;
+  }
+  const double mean = rounded_mean(law);
+  const std::lock_guard lock(mutex);
+  if (means.size() >= kMost) means.clear();
+  means.emplace(key, mean);
+  return mean;
 }
 
 /// The x in [low, high] where the rising `f` reaches `target`; bisection to the last bits.
@@ -174,7 +194,7 @@ int LengthSpec::draw(Random& random) const {
 double LengthSpec::mean() const {
   return std::visit(Overloaded{[](const Fixed& known) { return static_cast<double>(known.value); },
                                [](const Uniform& known) { return (static_cast<double>(known.min) + known.max) / 2.0; },
-                               [](const Lognormal& known) { return rounded_mean(known); },
+                               [](const Lognormal& known) { return remembered_mean(known); },
                                [](const Empirical& known) {
                                  const double sum = std::accumulate(known.values.begin(), known.values.end(), 0.0);
                                  return sum / static_cast<double>(known.values.size());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/fleet_size.h"
@@ -23,12 +24,12 @@ class Sizer {
         PricerPool& pricers)
       : nominal_(nominal),
         plan_(plan),
-        draws_(draws),
         pricers_(pricers),
         truths_(nominal.candidate.scenario, nominal.result.metrics, nominal.tested.replicas, plan.load_uncertainty) {
-    std::stable_sort(draws_.begin(), draws_.end(), [&](const TruthDraw& a, const TruthDraw& b) {
-      return truths_.harm(a, nominal.result.metrics) < truths_.harm(b, nominal.result.metrics);
-    });
+    std::vector<std::pair<double, const TruthDraw*>> by_harm;
+    for (const TruthDraw& draw : draws) by_harm.emplace_back(truths_.harm(draw, nominal.result.metrics), &draw);
+    std::stable_sort(by_harm.begin(), by_harm.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [harm, draw] : by_harm) draws_.push_back(*draw);
   }
 
   /// `step` 0 is the forecast's own fleet; each further step is one replica more, or a load one part in 32 lower.

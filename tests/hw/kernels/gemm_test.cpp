@@ -7,8 +7,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernels/gemm_search.h"
 #include "hw/kernels/gemm_tiles.h"
 
 using namespace roofcast;
@@ -358,4 +360,33 @@ TEST_CASE("gemm: DeepGEMM on Hopper waits for rows of a tile that are not there"
   };
   CHECK(time(132) > 1.5 * time(256));
   CHECK(time(252) < 1.1 * time(256));
+}
+
+TEST_CASE("gemm: the search that bounds tiles finds what trying every tile does, to the last bit") {
+  Random random(29);
+  const auto between = [&](double low, double high) {  // by their logarithm
+    return std::exp(std::log(low) + random.uniform() * (std::log(high) - std::log(low)));
+  };
+  for (const Architecture architecture :
+       {Architecture::kHopper, Architecture::kBlackwell, Architecture::kAmpere, Architecture::kAda}) {
+    GpuSpec gpu = round_gpu();
+    gpu.architecture = architecture;
+    for (int i = 0; i < 4000; ++i) {
+      GemmParameters p;
+      if (i % 4 == 0) {  // constants of any machine that a fit may find
+        for (const Parameter<GemmParameters>& field : GemmParameters::fields())
+          p.*field.member = field.low + random.uniform() * (field.high - field.low);
+      }
+      const std::array formats{Dtype::kBf16, Dtype::kFp8, Dtype::kFp8Block, Dtype::kInt8};
+      GemmShape shape{.m = std::floor(between(1, 40000)), .n = between(16, 60000), .k = between(16, 60000)};
+      shape.n = std::ceil(shape.n / 8) * 8, shape.k = std::ceil(shape.k / 8) * 8;
+      shape.weights = shape.activations = formats[static_cast<std::size_t>(i) % formats.size()];
+      const KernelFamily family = i % 3 == 0 ? KernelFamily::kTrtllm : KernelFamily::kVllm;
+      const Timing timing = i % 5 == 0 ? Timing::kBenchmark : i % 5 == 1 ? Timing::kCool : Timing::kServed;
+      const Cost fast = gemm_with(shape, p, gpu, family, timing);
+      const Cost sure = gemm_by_every_tile(shape, p, gpu, family, timing);
+      INFO(name_of(architecture), " ", shape.m, " x ", shape.n, " x ", shape.k, " ", name_of(shape.weights));
+      CHECK((fast.time == sure.time && fast.bound == sure.bound));
+    }
+  }
 }

@@ -1,5 +1,6 @@
 #include "sim/plan/idle_settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 
@@ -110,6 +111,131 @@ TEST_CASE("silent settings: each setting of each engine acts, is refused, or is 
         CHECK((refused || acts || !idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated, specs)).empty()));
       }
     }
+  }
+  CHECK(acting > 50);
+}
+
+namespace {
+
+/// Numbers doubled, switches turned, and of words the first letters doubled: a word is one of a closed set.
+void all_flips_of(const ConfigNode& node, const std::string& key,
+                  std::vector<std::pair<std::string, std::string>>& out) {
+  if (node.kind == ConfigNode::Kind::kMap) {
+    for (const ConfigNode::Entry& entry : node.entries)
+      all_flips_of(*entry.value, key.empty() ? entry.key : key + "." + entry.key, out);
+  } else if (node.kind == ConfigNode::Kind::kList) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) all_flips_of(*node.items[i], fmt::format("{}.{}", key, i), out);
+  } else if (node.kind == ConfigNode::Kind::kScalar) {
+    const std::string other = other_value(node);
+    out.emplace_back(key, other.empty() ? "no-" + node.scalar : other);
+  }
+}
+
+/// Names, sources and remarks.
+bool is_text(const std::string& key) {
+  const std::string last = key.substr(key.rfind('.') + 1);
+  static const std::set<std::string> kTexts{"name", "source", "help", "hugging_face", "date"};
+  return kTexts.count(last) > 0;
+}
+
+/// Flips that change nothing, are not refused, and of which nothing is said: "KEY = VALUE, ...".
+std::string silent_flips(const ConfigTree& plain, const std::string& under, const ConfigNode& keys,
+                         const std::set<std::string>& exempt, SpecCache& specs, int& acting) {
+  std::string silent, before;
+  if (const std::string why = message_of([&] { before = numbers_of(plain, specs); }); !why.empty()) return why;
+  std::vector<std::pair<std::string, std::string>> flips;
+  all_flips_of(keys, "", flips);
+  for (const auto& [key, value] : flips) {
+    if (is_text(key) || exempt.count(key) > 0) continue;
+    std::string after;
+    const ConfigTree tree = with_value(plain, under + key, make_scalar(value), "flip");
+    if (!message_of([&] { after = numbers_of(tree, specs); }).empty()) continue;
+    acting += after != before ? 1 : 0;
+    if (after == before && idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated, specs)).empty())
+      silent += key + " = " + value + ", ";
+  }
+  return silent;
+}
+
+const char* const kSmallLoad =
+    "force_unsupported: true\n"
+    "workload:\n  arrivals: {process: poisson, rate: 8 /s}\n  requests: 12\n"
+    "  prompt_tokens: {distribution: uniform, min: 100, max: 900}\n"
+    "  output_tokens: {distribution: fixed, value: 12}\n";
+
+}  // namespace
+
+TEST_CASE("silent settings: each key of each GPU acts, is refused, or is said to change nothing") {
+  // Remarks, other files, and limits: GPUs of a node beyond those that a replica has, the slower of two 16-bit formats,
+  // and what launches take outside graphs.
+  const std::set<std::string> exempt{
+      "announced",         "node.gpus_per_node",           "node.launch_speed", "dense.fp16", "efficiency.vllm",
+      "efficiency.trtllm", "efficiency.another_generation"};
+  int acting = 0;
+  for (const std::string& gpu : names_of("hardware")) {
+    SpecCache specs;
+    const ConfigTree plain = parse_config_text(
+        fmt::format("model: llama-3.2-1b\ngpu: {{name: {}}}\nengine: vllm\n{}", gpu, kSmallLoad), "s.yaml");
+    INFO(gpu);
+    std::set<std::string> here = exempt;
+    if (gpu.starts_with("mi3")) here.insert("l2_cache");  // 256 MiB hold whatever this load asks for again
+    CHECK(silent_flips(plain, "gpu.", *load_document("hardware", gpu, {}), here, specs, acting) == "");
+  }
+  CHECK(acting > 300);
+}
+
+TEST_CASE("silent settings: each key of each model acts, is refused, or is said to change nothing") {
+  const std::set<std::string> exempt{
+      // limits that these prompts do not reach
+      "max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "attention_chunk_size",
+      // names, of which the layers stand in the file
+      "model_type", "hugging_face.0", "hugging_face.1", "hugging_face.2",
+      // experts are not spread over GPUs, and no drafts are made
+      "n_group", "topk_group", "topk_method", "num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers",
+      // what other keys of the same file say in full
+      "num_key_value_heads", "head_dim", "full_attention_interval", "block_multiple_of", "intermediate_size",
+      "n_shared_experts", "expand", "num_hidden_layers",
+      // what costs nothing: how values are normalized, biases, chunks of a scan, and heads of as many values in all
+      "qk_norm_type", "attention_bias", "chunk_size", "n_head", "mamba_ssm_dtype", "mamba_ssm_cache_dtype",
+      "mlp_hidden_act", "multimodal"};
+  int acting = 0;
+  std::set<std::string> seen;  // one of each family's sets of keys
+  for (const std::string& model : names_of("models")) {
+    const ConfigTree document = load_document("models", model, {});
+    std::string keys;
+    for (const ConfigNode::Entry& entry : document->entries) keys += entry.key + " ";
+    if (!seen.insert(keys).second) continue;
+    SpecCache specs;
+    const auto with_prompts = [&](double tokens) {  // longer than windows, and than what indexers choose
+      return parse_config_text(
+          fmt::format("model: {{name: {}}}\ngpu: {{name: b300-sxm, memory_capacity: 20 TB}}\nengine: vllm\n"
+                      "force_unsupported: true\nworkload: {{arrivals: {{process: all_at_once}}, requests: 2,\n"
+                      "  prompt_tokens: {{distribution: fixed, value: {:.0f}}},\n"
+                      "  output_tokens: {{distribution: fixed, value: 12}}}}\n",
+                      model, tokens),
+          "s.yaml");
+    };
+    const double context = read_scenario(with_prompts(100), Fidelity::kCalibrated, specs).deployment->model.max_context;
+    const ConfigTree plain = with_prompts(context > 0 ? std::clamp(context - 64, 100.0, 12000.0) : 12000.0);
+    INFO(model);
+    CHECK(silent_flips(plain, "model.", *document, exempt, specs, acting) == "");
+  }
+  CHECK(acting > 300);
+}
+
+TEST_CASE("silent settings: each key of each shipped scenario acts, is refused, or is said to change nothing") {
+  // Objectives judge; users beyond the requests, and caches and lengths beyond what these ask for, are limits.
+  const std::set<std::string> exempt{
+      "objectives.ttft_p99",          "objectives.tpot_p99", "workload.arrivals.concurrency", "engine.kv_offload",
+      "workload.arrivals.think_time", "workload.turns",      "workload.output_tokens.min"};
+  int acting = 0;
+  for (const std::string& name : names_of("scenarios")) {
+    if (name == "diurnal-chat-70b") continue;  // a whole day
+    const ConfigTree document = load_document("scenarios", name, {});
+    SpecCache specs;
+    const ConfigTree plain = with_value(document, "workload.requests", make_scalar("24"), "test");
+    INFO(name);
+    CHECK(silent_flips(plain, "", *document, exempt, specs, acting) == "");
   }
   CHECK(acting > 50);
 }
