@@ -16,6 +16,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
+#include "sim/serve/scheduler.h"
 
 namespace roofcast {
 namespace {
@@ -246,6 +247,8 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
   lines.add("throughput",
             fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                         number("output_throughput"), number("total_token_throughput")));
+  if (make_scheduler(s.deployment->engine.scheduler)->pads())
+    lines.add("answers", "of a batch leave together, at e2el; ttft is when their first tokens are computed");
   if (m.load.saturated) lines.add("SATURATED", saturation_words(m.load));
   if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
 }

@@ -71,8 +71,8 @@ void set_bitnet(Precision& p) {
   set_weights(p, Dtype::kTernary);
   p.activations = Dtype::kInt8;
 }
-/// QLoRA's NF4 (Dettmers et al. 2023): 4 bit in blocks of 64, scales of 8 bit, of which 256 share one of 32: 0.127 bit a
-/// weight.
+/// QLoRA's NF4 (Dettmers et al. 2023): 4 bit in blocks of 64, scales of 8 bit, of which 256 share one of 32: 0.127 bit
+/// a weight.
 void set_nf4(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 64, .bits = 8.0 + 32.0 / 256.0}); }
 /// HQQ and the like at 3 and 2 bit, groups of 64 and 16.
 void set_hqq3(Precision& p) { weight_only(p, Dtype::kInt3, grouped(64, 16)); }

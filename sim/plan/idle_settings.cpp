@@ -88,7 +88,19 @@ bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
 
+bool no_cache(const Scenario& s) { return !s.deployment->engine.kv_cache; }
+
 constexpr std::array kRules{
+    Rule{"model.num_key_value_heads", "latent attention caches one latent for all heads",
+         [](const Scenario& s) { return has_latents(s.deployment->model); }},
+    Rule{"engine.block_size", "there is no KV cache", no_cache},
+    Rule{"engine.preemption", "there is no KV cache", no_cache},
+    Rule{"engine.cuda_graphs.enabled", "LLM.int8() runs without CUDA graphs",
+         [](const Scenario& s) { return s.deployment->precision.outlier_fraction > 0; }},
+    Rule{"engine.scheduler", "a worker prefills or decodes, never both, while memory suffices",
+         [](const Scenario& s) {
+           return s.serving.disaggregation && s.deployment->engine.scheduler.starts_with("prefill_");
+         }},
     Rule{"engine.fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},

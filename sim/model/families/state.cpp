@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "sim/model/families.h"
 #include "sim/model/families/state_layers.h"
 
@@ -69,7 +71,10 @@ ModelSpec read_nemotron_h(HfConfig& in) {
     pattern += word == "mamba" ? 'M' : word == "attention" ? '*' : word == "moe" ? 'E' : '-';
   }
   if (pattern.empty()) in.fail("hybrid_override_pattern", "missing, and no 'layers_block_type' either");
-  in.integer({"num_hidden_layers"}, 0);
+  const int layers = in.integer({"num_hidden_layers"}, 0), blocks = static_cast<int>(pattern.size());
+  if (layers > 0 && layers != blocks)
+    in.fail("num_hidden_layers",
+            fmt::format("'num_hidden_layers' is {}, but the pattern of layers has {}: change both", layers, blocks));
   for (char block : pattern) {
     switch (block) {
       case 'M':

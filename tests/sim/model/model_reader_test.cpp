@@ -363,3 +363,15 @@ TEST_CASE("combinations: windows switched off, latents shared between layers, mo
   CHECK(inlined("{base: llama-3.1-8b, prune: {layers: 16}}").name == "llama-3.1-8b-pruned");
   CHECK(inlined("{name: mine, base: llama-3.1-8b, prune: {layers: 16}}").name == "mine");
 }
+
+TEST_CASE("a pattern of layers and their number must agree") {
+  const std::string path = std::string(ROOFCAST_SOURCE_DIR) + "/configs/models/nemotron-h-8b.yaml";
+  const ConfigTree fewer = with_value(parse_config_file(path), "num_hidden_layers", make_scalar("16"), "test");
+  std::string message;
+  try {
+    parse_model(fewer);
+  } catch (const ConfigError& error) {
+    message = error.what();
+  }
+  CHECK(message.find("'num_hidden_layers' is 16, but the pattern of layers has 52: change both") != std::string::npos);
+}

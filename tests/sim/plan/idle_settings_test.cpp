@@ -39,6 +39,13 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());
   CHECK(idle("", "model: llama-3.1-8b\nrouting: {distribution: uniform}").size() == 1);
+  CHECK(idle("", "model: {name: deepseek-v2-lite, num_key_value_heads: 1}").size() == 1);
+  CHECK(idle("", "model: {name: llama-3.1-8b, num_key_value_heads: 1}").empty());
+  CHECK(idle(", kv_cache: false, block_size: 32").size() == 1);
+  CHECK(idle(", cuda_graphs: {enabled: false}").empty());
+  CHECK(idle(", cuda_graphs: {enabled: false}", "model: llama-3.1-8b\nprecision: llm_int8").size() == 1);
+  CHECK(idle(", scheduler: prefill_first", "model: llama-3.1-8b\ndisaggregation: {prefill: {parallelism: {tp: 1}}}")
+            .size() == 1);
 }
 
 namespace {

@@ -222,3 +222,17 @@ TEST_CASE("what does not go together is refused where it stands") {
   }
   CHECK(message_of("{method: prophecy}").find("draft_model") != std::string::npos);
 }
+
+TEST_CASE("a draft model runs on every attention-DP rank, whole and for its own sequences") {
+  const std::string models =
+      "model: qwen3-235b-a22b\ngpu: h200-sxm\nspeculation: {method: draft_model, model: qwen3-0.6b}\n";
+  const Scenario ranks = scenario(models + "parallelism: {attention_dp: 8, ep: 8}"),
+                 whole = scenario(models + "parallelism: {tp: 8}");
+  REQUIRE(ranks.serving.speculation.draft);
+  // A rank's copy of the small model weighs eight times a share of it.
+  CHECK(draft_weight_bytes(ranks.serving.speculation) / draft_weight_bytes(whole.serving.speculation) ==
+        doctest::Approx(8).epsilon(0.01));
+  const Estimate e = run(ranks, 64), eight = run(scenario("model: qwen3-0.6b\ngpu: h200-sxm"), 8);
+  // 64 sequences are eight on each rank: its drafts take four steps of the small model with eight.
+  CHECK(e.speculation->draft_time / eight.decode.time == doctest::Approx(4).epsilon(0.05));
+}
