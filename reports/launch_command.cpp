@@ -218,6 +218,9 @@ void add_sglang_settings(const Launch& l, Words& w) {
     add(w, {"--tokenizer-worker-num", std::to_string(servers), "--detokenizer-worker-num", std::to_string(servers)});
   if (e.receive_interval != plain.receive_interval)
     add(w, {"--scheduler-recv-interval", std::to_string(e.receive_interval)});
+  if (e.attention_dp_balance && copies > 1)
+    add(w, {"--enable-prefill-delayer", "--prefill-delayer-max-delay-passes",
+            std::to_string(std::max(1, e.prefill_wait_steps))});
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--disable-cuda-graph"});
   if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
     add(w, {"--cuda-graph-max-bs", std::to_string(e.graphs.max_batch)});
@@ -276,8 +279,8 @@ std::string trtllm_options(const Launch& l) {
   if (l.d.sharding.attention_dp > 1) {
     out += "enable_attention_dp: true\n";
     if (e.attention_dp_balance)
-      out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}}}\n",
-                         std::max(1, e.prefill_wait_steps));
+      out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}, batching_wait_iters: {}}}\n",
+                         std::max(1, e.prefill_wait_steps), e.prefill_batch_steps);
   }
   out += e.graphs.enabled ? fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}\n",
                                         std::min(e.graphs.max_batch, e.max_num_seqs))

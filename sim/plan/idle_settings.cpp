@@ -74,6 +74,8 @@ constexpr std::array kRules{
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.attention_dp_balance", "there is one copy of the attention", one_rank},
+    Rule{"engine.prefill_batch_steps", "attention_dp_balance is off",
+         [](const Scenario& s) { return !s.deployment->engine.attention_dp_balance; }},
     Rule{"engine.rank_choice", "there is one copy of the attention", one_rank},
     Rule{"routing.redundant_experts", "experts are not spread over GPUs (ep 1)",
          [](const Scenario& s) { return s.deployment->sharding.ep == 1; }},

@@ -8,15 +8,32 @@ namespace roofcast {
 StepPlan::StepPlan(RankParts& parts, Departures& departures)
     : parts_(parts), departures_(departures), budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
 
-void StepPlan::plan(SimTime now, std::optional<bool> balance) {
+void StepPlan::begin(SimTime now) {
   now_ = now;
-  balance_ = balance;
   chunks_.clear();
   parts_.kv.begin_step();
   decodes_ = preempted_ = held_ = false;
   batch_due_.reset();
   land();
+}
+
+void StepPlan::plan(std::optional<bool> balance) {
+  balance_ = balance;
   parts_.scheduler->plan(*this);
+}
+
+/// A cache that comes back is no prompt.
+bool StepPlan::prompt_could_run() const {
+  const std::vector<Slot>& prompts = parts_.batch.prompts();
+  if (std::ranges::any_of(prompts, [&](Slot slot) { return !landing(parts_.requests[slot]); })) return true;
+  if (running() >= parts_.places) return false;
+  Slot first = kNoSlot;
+  parts_.queue.waiting().any_of([&](Slot slot) {
+    if (comes_back(parts_.requests[slot])) return false;
+    first = slot;
+    return true;
+  });
+  return first != kNoSlot && admission(first, budget_ - decode_tokens()).possible;
 }
 
 void StepPlan::decode() {

@@ -49,8 +49,12 @@ class StepPlan {
   bool arrival_could_start() const;
 
   // What the replica asks of the plan
+  void begin(SimTime now);
+  /// Whether a prompt could take part in the step that has begun: one under way, or the first that waits, if there are
+  /// a place and room for it.
+  bool prompt_could_run() const;
   /// `balance`: prompts are held for those of other ranks, or not; nothing: ranks do not wait for each other.
-  void plan(SimTime now, std::optional<bool> balance);
+  void plan(std::optional<bool> balance);
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }

@@ -120,6 +120,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
   e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
+  e.prefill_batch_steps = small_integer(in, "prefill_batch_steps", e.prefill_batch_steps, 0);
   static constexpr std::array<std::string_view, 2> kRankChoices{"fewest", "in_turn"};
   e.rank_choice = static_cast<RankChoice>(in.choice("rank_choice", kRankChoices, 0));
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);

@@ -113,6 +113,7 @@ struct EngineSpec {
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed
   bool attention_dp_balance = false;  ///< prefill also held until every attention-DP rank has a prompt
+  int prefill_batch_steps = 0;        ///< ... and then for so many steps more
   int receive_interval = 1;           ///< new requests are taken every so many steps
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
