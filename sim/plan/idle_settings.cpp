@@ -106,6 +106,7 @@ constexpr std::array kRules{
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
     Rule{"engine.start_time", "replicas are there all the time", always_there},
+    Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
     Rule{"router", "there is one replica", one_replica},
     Rule{"policy", "all requests have one priority",

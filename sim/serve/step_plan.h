@@ -82,6 +82,7 @@ class StepPlan {
   void enter(Slot slot, const Admission& how);
   void restore(LiveRequest& request, const KvPool::Hit& hit);
   void fetch(Slot slot, std::int64_t bytes);
+  CacheLink::Transfer send(const LiveRequest& request, Slot slot, Bytes cache);
   void land();
   bool holds(std::int64_t budget, WhenFull when_full);
   void admit_those_back(std::int64_t budget);
@@ -92,7 +93,7 @@ class StepPlan {
   Departures& departures_;
   std::int64_t budget_;
 
-  SimTime now_;
+  SimTime now_, previous_;  ///< when this step was planned, and the one before it
   std::optional<SimTime> batch_due_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;

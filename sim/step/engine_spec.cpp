@@ -253,6 +253,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
     e.front_end = front_end->kind == ConfigNode::Kind::kScalar ? front_end->scalar : "own";
   }
   e.start_time = in.time("start_time", e.start_time);
+  static constexpr std::array<std::string_view, 3> kTransfers{"after_prefill", "by_chunk", "by_layer"};
+  e.cache_transfer = static_cast<CacheTransfer>(in.choice("cache_transfer", kTransfers, 0));
   e.handover_time = in.time("handover_time", e.handover_time);
   in.finish();
   const std::vector<GpuDefaults> by_gpu = e.by_gpu;

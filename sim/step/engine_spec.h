@@ -60,6 +60,21 @@ struct GraphSettings {
 /// Which attention-DP rank takes a request: that which has the fewest, or one after another.
 enum class RankChoice { kFewest, kInTurn };
 
+/// What runs beside the exchange of experts (sim/step/expert_overlap.h).
+enum class ExpertOverlap {
+  kNone,
+  kSingleBatch,  ///< shared experts and the down projection of the same batch (SGLang)
+  kTwoBatch,     ///< another half of the batch (SGLang)
+  kDualBatch,    ///< another half of the batch (vLLM)
+};
+
+/// When a cache leaves the worker that computes it.
+enum class CacheTransfer {
+  kAfterPrefill,
+  kByChunk,  ///< each chunk of the prompt when it is computed
+  kByLayer,  ///< each layer of a chunk when it is computed
+};
+
 /// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
   /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
@@ -125,8 +140,9 @@ struct EngineSpec {
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
-  std::string front_end;                   ///< a name of configs/front-ends whose costs `host` has; empty: its own
-  Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
+  std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
+  Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
+  CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
   std::string attention_kernel = "flash";  ///< flash | flash_split | naive | flash_unsplit: no FlashDecoding
