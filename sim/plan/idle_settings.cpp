@@ -83,6 +83,11 @@ constexpr std::array kRules{
     Rule{"engine.expanded_experts", "the model has no routed experts", no_experts},
     Rule{"engine.keeps_expert_buffers", "the model has no routed experts", no_experts},
     Rule{"engine.expert_exchange", "the model has no routed experts", no_experts},
+    Rule{"engine.expert_overlap", "copies of the attention exchange no tokens all to all",
+         [](const Scenario& s) {
+           return s.deployment->sharding.attention_dp == 1 ||
+                  s.deployment->engine.expert_exchange != ExpertExchange::kAllToAll;
+         }},
     Rule{"routing", "the model has no routed experts", no_experts},
     Rule{"engine.fp8_latent_prompts", "there is no latent attention to a cache of 8 bit on Blackwell", no_fp8_latents},
     Rule{"engine.scaled_latents", "no indexer chooses among latents in this model", no_indexer},

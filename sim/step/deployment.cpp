@@ -134,6 +134,7 @@ OperatorContext Deployment::operator_context() const {
           .fp8_prompts = engine.fp8_latent_prompts,
           .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
+          .staged = engine.expert_overlap != ExpertOverlap::kNone,
           .decoded_tokens = decoded};
 }
 

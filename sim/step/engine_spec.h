@@ -158,6 +158,7 @@ struct EngineSpec {
   bool fused_all_reduce = false;       ///< whose kernel adds the residual and norms, too
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
+  ExpertOverlap expert_overlap = ExpertOverlap::kNone;
 
   /// Servers of the front end of one replica.
   int front_ends(const Sharding& sharding) const { return api_servers > 0 ? api_servers : sharding.attention_dp; }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/step/step_state.h"
 
@@ -47,21 +48,25 @@ std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   return out;
 }
 
-/// Sum of i * slope + first over i in [0, n).
-double series(double first, double slope, double n) { return n * first + slope * n * (n - 1.0) / 2.0; }
-
-/// Sum over i in [0, n) of max(first + slope i, floor), slope >= 0.
-double floored_series(double first, double slope, double n, double floor) {
-  if (first >= floor) return series(first, slope, n);
-  if (slope <= 0.0) return n * floor;
-  const double below = std::min(n, std::ceil((floor - first) / slope));
-  return below * floor + series(first + slope * below, slope, n - below);
+/// Of the layers that attend, those with routed experts.
+double routed_share(const ModelSpec& model) {
+  double all = 0, routed = 0;
+  for (const LayerKind& kind : model.layers) {
+    if (!facts_of(kind.mixer).present) continue;
+    all += kind.count;
+    if (facts_of(kind.feed_forward).experts > 0) routed += kind.count;
+  }
+  return all > 0 ? routed / all : 0.0;
 }
 
 }  // namespace
 
 StepModel::State::State(std::shared_ptr<const Deployment> d)
-    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {}
+    : deployment(std::move(d)),
+      host(*deployment),
+      parts(*deployment),
+      tiles(tiled_heads(*deployment)),
+      routed_share(roofcast::routed_share(deployment->model)) {}
 
 StepModel::StepModel(std::shared_ptr<const Deployment> deployment)
     : state_(std::make_unique<State>(std::move(deployment))) {}
@@ -76,18 +81,38 @@ StepTotal StepModel::State::without_mixers(const StepBatch& batch) {
   total.host = host.time(batch, total.rank);
   total.mixers = slowest_mixers(batch, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
-  total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
+  const TokenPart all{tokens, total.rank.group_tokens, !batch.prefills.empty()};
+  if (const int batches = overlapped_batches(batch, *deployment); batches > 0) {
+    overlap(total, all, batches);
+  } else {
+    total.sum.add(parts.sum(all));
+  }
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;
   return total;
 }
 
+/// Layers with routed experts run in batches; the others, and what is outside of layers, on all tokens at a time.
+void StepModel::State::overlap(StepTotal& total, const TokenPart& tokens, int batches) {
+  const StagedSum& one = parts.staged(piece(tokens, batches));
+  total.sum.add(parts.staged(tokens).outside);
+  total.overlap = overlapped_layers(one.seconds, tokens.prompts, *deployment);
+  total.overlap->attend_also_outside(routed_share);
+  OperatorSum routed = one.routed;
+  routed.seconds = 0;
+  total.sum.add(routed, batches, batches);
+  total.mixers.batches = batches;
+}
+
 StepTotal StepModel::State::total(const StepBatch& batch) {
   StepTotal total = without_mixers(batch);
+  const double without = total.sum.seconds;
   for_each_mixer_part(
       total.mixers, batch.query_len, total.host.gap,
       [&](const auto& part, double share, double starts) { total.sum.add(parts.sum(part), share, starts); });
+  total.attention = total.sum.seconds - without;
+  if (total.overlap) total.sum.seconds = without + total.overlap->seconds(total.attention);
   return total;
 }
 
@@ -138,7 +163,8 @@ StepCost StepModel::decode_run(const StepBatch& first_step, std::int64_t steps) 
   State& s = *state_;
   const int query_len = first_step.query_len;
   const StepTotal fixed = s.without_mixers(first_step);
-  DecodePart part{.sequences = fixed.mixers.decodes,
+  const double batches = fixed.mixers.batches;
+  DecodePart part{.sequences = std::ceil(fixed.mixers.decodes / batches),
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
@@ -146,13 +172,15 @@ StepCost StepModel::decode_run(const StepBatch& first_step, std::int64_t steps) 
   while (left > 0) {
     const DecodeLine line = s.parts.line(part);
     OperatorSum first = fixed.sum;
-    first.add(line.here);
+    first.add(line.here, batches, batches);
     const double n = std::min(left, std::max(1.0, std::ceil((line.segment.high - part.mean_context) / query_len)));
     const double dt = query_len / (line.segment.high - line.segment.low);
-    seconds +=
-        floored_series(first.seconds, dt * (line.high.seconds - line.low.seconds), n, fixed.host.least(first.launches));
-    flops += series(first.flops, dt * (line.high.flops - line.low.flops), n);
-    bytes += series(first.bytes, dt * (line.high.bytes - line.low.bytes), n);
+    const double attention = batches * line.here.seconds, slope = batches * dt * (line.high.seconds - line.low.seconds),
+                 least = fixed.host.least(first.launches);
+    seconds += fixed.overlap ? fixed.overlap->series(fixed.sum.seconds, attention, slope, n, least)
+                             : floored_series(first.seconds, slope, n, least);
+    flops += series(first.flops, batches * dt * (line.high.flops - line.low.flops), n);
+    bytes += series(first.bytes, batches * dt * (line.high.bytes - line.low.bytes), n);
     launches = first.launches;
     left -= n;
     part.mean_context += n * query_len;

@@ -14,6 +14,7 @@
 
 #include "sim/step/decode_curve.h"
 #include "sim/step/deployment.h"
+#include "sim/step/expert_overlap.h"
 
 namespace roofcast {
 
@@ -62,6 +63,12 @@ struct PrefillPart {
   bool operator==(const PrefillPart&) const = default;
 };
 
+/// What a TokenPart sums up to, by stage.
+struct StagedSum {
+  StageSeconds seconds;
+  OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< of layers without and with routed experts
+};
+
 /// What a DecodePart sums up to, on its segment of the curve.
 struct DecodeLine {
   OperatorSum here;  ///< at the part's context
@@ -98,6 +105,8 @@ class StepParts {
   std::vector<Operator> operators(const PrefillPart& part) const;
 
   OperatorSum sum(const TokenPart& part);
+  /// The same, by stage.
+  const StagedSum& staged(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const DecodePart& part) { return line(part).here; }
   OperatorSum sum(const PrefillPart& part);
@@ -120,11 +129,13 @@ class StepParts {
 
   OperatorContext context_;
   Machine machine_;
+  double combining_sms_;  ///< of what comes back from the experts, where it runs beside them; 0: as many as there are
   RememberedSums tokens_exact_, tokens_knots_, head_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
+  std::unordered_map<GroupKey, StagedSum, boost::hash<GroupKey>> staged_;
 };
 
 }  // namespace roofcast

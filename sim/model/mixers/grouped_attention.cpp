@@ -57,10 +57,7 @@ class GroupedModel final : public MixerModel {
              PrefillWork{shape, heads_on_gpu(list.context(), shape.context_before + shape.query_len)});
     indexer().add_prefill(list, count, shape, 1.0);
   }
-  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override {
-    list.add("attention", count, DecodeWork{shape, heads_on_gpu(list.context(), shape.mean_context)});
-    indexer().add_decode(list, count, shape, 1.0);
-  }
+  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override;
 
  private:
   Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
@@ -96,7 +93,8 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
                           .k = heads * a_.value_dim,
                           .n = hidden,
                           .role = WeightRole::kMixer,
-                          .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention});
+                          .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention,
+                          .stage = Stage::kCore});
   indexer().add_weights(out, hidden, hidden);
   if (a_.qkv_bias) out.vectors += columns;
   if (a_.output_bias) out.vectors += hidden;

@@ -85,11 +85,15 @@ void LatentModel::add_output(LayerWeights& out, double heads, double hidden, con
   double width = heads * a_.value_dim;
   if (a_.output_groups > 0) {
     const double groups = std::ceil(a_.output_groups / s.tp);
-    out.matrices.push_back(
-        {.name = "o_a_proj", .k = width / groups, .n = groups * a_.output_rank, .role = WeightRole::kMixer});
+    out.matrices.push_back({.name = "o_a_proj",
+                            .k = width / groups,
+                            .n = groups * a_.output_rank,
+                            .role = WeightRole::kMixer,
+                            .stage = Stage::kCore});
     width = groups * a_.output_rank;
   }
-  out.matrices.push_back({.name = "o_proj", .k = width, .n = hidden, .role = WeightRole::kMixer});
+  out.matrices.push_back(
+      {.name = "o_proj", .k = width, .n = hidden, .role = WeightRole::kMixer, .stage = Stage::kCore});
 }
 
 /// DeepSeek-V2 (2024), eq. 9-19: hidden -> query_rank -> heads (nope + rope); hidden -> latent + rope, the cached part;
@@ -130,7 +134,7 @@ double LatentModel::latent_bytes(const Precision& p) const {
   return cached_bytes(p.kv_cache, a_.latent_dim + a_.rope_dim);
 }
 
-LayerCache LatentModel::cache(const Precision& p, const Sharding&) const {
+LayerCache LatentModel::cache(const Precision& p, const Sharding& s) const {
   if (!a_.owns_cache) return {};
   const double bytes = latent_bytes(p);
   LayerCache cache{.windowed = a_.window > 0 ? bytes : 0.0, .window = a_.window};
