@@ -147,6 +147,7 @@ void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
 /// before 0.12 and by vLLM's own executor since.
 void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
+  if (s.dcp > 1) add(p.words, {"--decode-context-parallel-size", std::to_string(s.dcp)});
   if (s.attention_dp > 1) add(p.words, {"--data-parallel-size", std::to_string(s.attention_dp)});
   if (p.nodes == 1) return;
   if (s.attention_dp > 1) {

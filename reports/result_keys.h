@@ -24,9 +24,9 @@ struct KeyGroup {
 };
 
 // What several kinds share.
-inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
-                                         "parallelism.pp", "parallelism.attention_dp", "parallelism.ep",
-                                         "precision.weights", "precision.activations", "precision.kv_cache");
+inline constexpr auto kDeployment = keys(
+    "model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp", "parallelism.pp", "parallelism.dcp",
+    "parallelism.attention_dp", "parallelism.ep", "precision.weights", "precision.activations", "precision.kv_cache");
 inline constexpr auto kProvenance = keys("parameters", "source", "fidelity", "kernels", "roofcast_version");
 inline constexpr auto kLatencies =
     keys("mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
