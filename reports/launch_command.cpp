@@ -143,6 +143,10 @@ void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
   if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-config.model", weights});
 }
 
+bool exchanges_all_to_all(const Deployment& d) {
+  return d.sharding.attention_dp > 1 && d.engine.expert_exchange == ExpertExchange::kAllToAll;
+}
+
 /// Copies of the attention are data-parallel ranks of the server; a rank that does not fit one node is spread by Ray
 /// before 0.12 and by vLLM's own executor since.
 void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
@@ -175,6 +179,11 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pipeline-parallel-size", std::to_string(s.pp)});
   add_vllm_nodes(l, p);
   if (s.ep > 1) add(p.words, {"--enable-expert-parallel"});
+  if (exchanges_all_to_all(l.d)) {
+    const char* mode = l.role == Role::kPrefill ? "deepep_high_throughput" : "deepep_low_latency";
+    add(p.words, {"--all2all-backend", mode});
+    if (l.d.engine.expert_overlap != ExpertOverlap::kNone) add(p.words, {"--enable-dbo"});
+  }
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
@@ -243,6 +252,13 @@ void sglang(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pp-size", std::to_string(s.pp)});
   if (s.attention_dp > 1) add(p.words, {"--dp-size", std::to_string(s.attention_dp), "--enable-dp-attention"});
   if (s.ep > 1) add(p.words, {"--ep-size", std::to_string(s.ep)});
+  if (exchanges_all_to_all(l.d)) {
+    add(p.words, {"--moe-a2a-backend", "deepep"});
+    const ExpertOverlap overlap = l.d.engine.expert_overlap;
+    if (overlap == ExpertOverlap::kSingleBatch) add(p.words, {"--enable-single-batch-overlap"});
+    if (overlap == ExpertOverlap::kTwoBatch || overlap == ExpertOverlap::kDualBatch)
+      add(p.words, {"--enable-two-batch-overlap"});
+  }
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--ep-num-redundant-experts", std::to_string(copies)});
   if (p.nodes > 1)
