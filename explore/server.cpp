@@ -34,7 +34,7 @@ namespace roofcast {
 namespace {
 
 using Clock = Connection::Clock;
-using Stage = Connection::Stage;
+using ConnectionStage = Connection::Stage;
 
 constexpr int kWorkers = 4;
 /// Of a new client beyond these, the one that has taken the longest to ask makes room.
@@ -235,7 +235,7 @@ struct ExploreServer::State {
   /// The first is the oldest.
   bool make_room() {
     const auto slow = std::find_if(connections.begin(), connections.end(), [](const auto& c) {
-      return c->stage() == Stage::kReading || c->stage() == Stage::kLeaving;
+      return c->stage() == ConnectionStage::kReading || c->stage() == ConnectionStage::kLeaving;
     });
     if (slow == connections.end()) return false;
     connections.erase(slow);
@@ -281,16 +281,18 @@ struct ExploreServer::State {
   }
 
   void serve(Connection& c, short events, Clock::time_point now) {
-    if (events != 0 && c.stage() == Stage::kWriting) c.write(now);
-    if (events != 0 && (c.stage() == Stage::kReading || c.stage() == Stage::kLeaving) && c.read()) look_at(c, now);
-    if (c.stage() == Stage::kAnswering || now < c.deadline()) return;
-    if (c.stage() != Stage::kReading) return c.end();
+    if (events != 0 && c.stage() == ConnectionStage::kWriting) c.write(now);
+    if (events != 0 && (c.stage() == ConnectionStage::kReading || c.stage() == ConnectionStage::kLeaving) && c.read())
+      look_at(c, now);
+    if (c.stage() == ConnectionStage::kAnswering || now < c.deadline()) return;
+    if (c.stage() != ConnectionStage::kReading) return c.end();
     c.answer(reply(refusal(408, "the request did not come to its end"), false), now);
   }
 
   bool answers_under_way() const {
-    return std::any_of(connections.begin(), connections.end(),
-                       [](const auto& c) { return c->stage() == Stage::kAnswering || c->stage() == Stage::kWriting; });
+    return std::any_of(connections.begin(), connections.end(), [](const auto& c) {
+      return c->stage() == ConnectionStage::kAnswering || c->stage() == ConnectionStage::kWriting;
+    });
   }
 
   void talk() {
@@ -304,9 +306,9 @@ struct ExploreServer::State {
                       {.fd = wake[0], .events = POLLIN, .revents = 0}});
       Clock::time_point next = last;
       for (const auto& c : connections) {
-        const bool idle = c->stage() == Stage::kAnswering;
+        const bool idle = c->stage() == ConnectionStage::kAnswering;
         watched.push_back({.fd = idle ? -1 : c->fd(),
-                           .events = static_cast<short>(c->stage() == Stage::kWriting ? POLLOUT : POLLIN),
+                           .events = static_cast<short>(c->stage() == ConnectionStage::kWriting ? POLLOUT : POLLIN),
                            .revents = 0});
         if (!idle) next = std::min(next, c->deadline());
       }
@@ -317,7 +319,7 @@ struct ExploreServer::State {
       now = Clock::now();
       for (std::size_t i = 0; i + 2 < watched.size(); ++i) serve(*connections[i], watched[i + 2].revents, now);
       if (watched[1].revents != 0) hand_out(now);
-      std::erase_if(connections, [](const auto& c) { return c->stage() == Stage::kOver; });
+      std::erase_if(connections, [](const auto& c) { return c->stage() == ConnectionStage::kOver; });
       if (watched[0].revents != 0) welcome(now);
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "hw/crossing.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
@@ -59,12 +60,9 @@ double link_of(const GpuSpec& gpu, double local) {
   return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
-/// Over PCIe a ring passes switches and the bridge of a socket, each shared by several GPUs and both directions. Eight
-/// GPUs without NVLink reach 28 of 64 GB/s, four of them 35 (github.com/NVIDIA/nccl/issues/1639).
-constexpr double kPcieShare = 0.55, kPcieShareAcrossSockets = 0.45;
 double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
   if (has_fabric(gpu)) return fraction;
-  return std::min(fraction, local > 4.0 ? kPcieShareAcrossSockets : kPcieShare);
+  return std::min(fraction, pcie_share(local));
 }
 
 /// Ranks inside a domain, of them inside a node; domains. Without NVLink a domain is the node, over PCIe.
@@ -108,7 +106,7 @@ Network network_of(Collective kind, double s, const Layout& at, double nic, doub
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
-  const Network network = network_of(kind, s, at, gpu.node.nic_bandwidth.base(), 0.0);
+  const Network network = network_of(kind, s, at, crossing_of(gpu, group.gpus, 1.0).bandwidth, 0.0);
   const double local = at.local > 1.0 ? link_share(kind, n) * s / link_of(gpu, at.local) : 0.0;
   return Seconds{std::max(local, network.transfer)};
 }
@@ -273,8 +271,9 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   if (group.gpus <= 1) return Seconds{};
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
+  const Crossing across = crossing_of(gpu, group.gpus, p.network_fraction);
   const Network network =
-      network_of(kind, s, at, gpu.node.nic_bandwidth.base() * p.network_fraction, p.network_us * 1e-6);
+      network_of(kind, s, at, across.bandwidth * across.share, 1e-6 * (across.network ? p.network_us : p.step_us));
   const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;
   const double hops = at.local > 1.0 ? steps(kind, at) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "hw/crossing.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 
@@ -50,7 +51,8 @@ double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   if (shape.kernel == ExchangeKernel::kNormal)
     return std::min<double>(shape.sms > 0.0 ? shape.sms : kNormalSms, gpu.sm_count);
   // A thread block each copies what one expert gets from one rank (DeepEP, csrc/kernels/internode_ll.cu).
-  return std::clamp<double>(shape.experts, 1.0, gpu.sm_count);
+  const double most = shape.sms > 0.0 ? std::min<double>(shape.sms, gpu.sm_count) : gpu.sm_count;
+  return std::clamp<double>(shape.experts, 1.0, most);
 }
 
 double fabric_of(const GpuSpec& gpu, double local) {
@@ -69,8 +71,9 @@ Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gp
   Wire wire;
   if (at.local > 1.0) wire.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
   if (at.count > 1.0) {
-    SIM_CHECK(gpu.node.nic_bandwidth.base() > 0.0, "an exchange over several nodes without a network");
-    wire.network = copies.over_network * bytes / gpu.node.nic_bandwidth.base();
+    const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
+    SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
+    wire.network = copies.over_network * bytes / border;
   }
   return wire;
 }
@@ -79,6 +82,32 @@ const ExchangeParameters& constants_of(ExchangeKernel kernel, const Machine& mac
   static const ExchangeParameters priors;
   const auto* fitted = machine.efficiency ? machine.efficiency->find(exchange_kernel(kernel), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : priors;
+}
+
+double start_us(const ExchangeShape& shape, const ExchangeParameters& p) {
+  return (shape.combine ? p.combine_us : p.dispatch_us) + 1e-3 * p.expert_ns * shape.experts;
+}
+
+/// Of the links' bandwidth, what is reached.
+double fabric_share(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu) {
+  const double share = shape.combine ? p.combine_fraction : p.dispatch_fraction;
+  return gpu.node.fabric_bandwidth.base() > 0.0 ? share : std::min(share, pcie_share(domains_of(shape, gpu).local));
+}
+
+/// Of what SMs, links and network take, nearly the longest.
+double slowest(double sms, double links, double network) {
+  return std::pow(std::pow(sms, kSharpness) + std::pow(links, kSharpness) + std::pow(network, kSharpness),
+                  1.0 / kSharpness);
+}
+
+/// Seconds in which the SMs copy.
+double copying_seconds(const ExchangeShape& shape, const Copies& copies, const ExchangeParameters& p,
+                       const GpuSpec& gpu) {
+  const bool normal = shape.kernel == ExchangeKernel::kNormal;
+  const bool forwards = normal && domains_of(shape, gpu).count > 1.0;
+  const double rate = 1e9 * p.sm_gb_per_s * (forwards ? p.network_sm_share : 1.0);
+  const double scanned = normal ? p.rank_scan_bytes * std::min(shape.ranks, kMostPeers) : 0.0;
+  return shape.tokens * (copies.ranks * shape.hidden * shape.value_bytes + scanned) / (sms_of(shape, gpu) * rate);
 }
 
 }  // namespace
@@ -168,18 +197,34 @@ Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, c
   const Domains at = domains_of(shape, gpu);
   const Copies copies = copies_of(shape, gpu);
   const Wire wire = wire_of(shape, copies, gpu);
-  const bool normal = shape.kernel == ExchangeKernel::kNormal;
-  const double rate = 1e9 * p.sm_gb_per_s * (normal && at.count > 1.0 ? p.network_sm_share : 1.0);
-  const double scanned = normal ? p.rank_scan_bytes * std::min(shape.ranks, kMostPeers) : 0.0;
-  const double copied =
-      shape.tokens * (copies.ranks * shape.hidden * shape.value_bytes + scanned) / (sms_of(shape, gpu) * rate);
-  const double fabric = wire.fabric / (shape.combine ? p.combine_fraction : p.dispatch_fraction);
-  const double network = wire.network / p.network_fraction;
-  const double moved = std::pow(
-      std::pow(copied, kSharpness) + std::pow(fabric, kSharpness) + std::pow(network, kSharpness), 1.0 / kSharpness);
-  const double start = (shape.combine ? p.combine_us : p.dispatch_us) + 1e-3 * p.expert_ns * shape.experts +
-                       p.hop_us * std::log2(at.count);
-  return Seconds{1e-6 * start + moved};
+  const double copied = copying_seconds(shape, copies, p, gpu);
+  const double moved = slowest(copied, wire.fabric / fabric_share(shape, p, gpu),
+                               wire.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
+  return Seconds{1e-6 * (start_us(shape, p) + p.hop_us * std::log2(at.count)) + moved};
+}
+
+/// DeepEP's normal mode keeps its SMs from start to end. Its low-latency mode is a kernel that sends and one that
+/// receives, which a hook starts later: in between the network works by itself (deepseek-ai/DeepEP, README,
+/// return_recv_hook). What starts them, and what SMs copy, over the links too, is all that runs on SMs.
+/// TensorRT-LLM's takes all SMs.
+ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine) {
+  if (shape.ranks <= 1 || shape.tokens <= 0.0) return {};
+  const GpuSpec& gpu = *machine.gpu;
+  switch (shape.kernel) {
+    case ExchangeKernel::kNormal:
+      return {.share = sms_of(shape, gpu) / gpu.sm_count};
+    case ExchangeKernel::kLowLatency: {
+      const Copies copies = copies_of(shape, gpu);
+      const double fabric = wire_of(shape, copies, gpu).fabric;
+      if (machine.fidelity == Fidelity::kIdeal) return {.alone = Seconds{fabric}};
+      const ExchangeParameters& p = constants_of(shape.kernel, machine);
+      const double copied = copying_seconds(shape, copies, p, gpu);
+      return {.alone = Seconds{1e-6 * start_us(shape, p) + slowest(copied, fabric / fabric_share(shape, p, gpu), 0.0)}};
+    }
+    case ExchangeKernel::kOneSided:
+      return {.alone = exchange(shape, machine).time};
+  }
+  fail_check("kernel", __FILE__, __LINE__, "no such exchange");
 }
 
 /// TensorRT-LLM's own exchange needs NVLink between all ranks; else it takes DeepEP's

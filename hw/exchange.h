@@ -61,6 +61,13 @@ const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel);
 
 /// One rank costs nothing. Never less than the bytes take on the wire.
 Cost exchange(const ExchangeShape& shape, const Machine& machine);
+/// What an exchange that runs beside other kernels takes of the SMs: a share of them as long as it lasts, or all of
+/// them for a while.
+struct ExchangeOnSms {
+  double share = 0;
+  Seconds alone{};
+};
+ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine);
 /// With constants of the caller's choice: what the fits call.
 Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu);
 

@@ -147,10 +147,15 @@ void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
   if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-config.model", weights});
 }
 
+bool exchanges_all_to_all(const Deployment& d) {
+  return d.sharding.attention_dp > 1 && d.engine.expert_exchange == ExpertExchange::kAllToAll;
+}
+
 /// Copies of the attention are data-parallel ranks of the server; a rank that does not fit one node is spread by Ray
 /// before 0.12 and by vLLM's own executor since.
 void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
+  if (s.dcp > 1) add(p.words, {"--decode-context-parallel-size", std::to_string(s.dcp)});
   if (s.attention_dp > 1) add(p.words, {"--data-parallel-size", std::to_string(s.attention_dp)});
   if (p.nodes == 1) return;
   if (s.attention_dp > 1) {
@@ -178,6 +183,11 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pipeline-parallel-size", std::to_string(s.pp)});
   add_vllm_nodes(l, p);
   if (s.ep > 1) add(p.words, {"--enable-expert-parallel"});
+  if (exchanges_all_to_all(l.d)) {
+    const char* mode = l.role == Role::kPrefill ? "deepep_high_throughput" : "deepep_low_latency";
+    add(p.words, {"--all2all-backend", mode});
+    if (l.d.engine.expert_overlap != ExpertOverlap::kNone) add(p.words, {"--enable-dbo"});
+  }
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
@@ -243,6 +253,9 @@ void add_sglang_settings(const Launch& l, Words& w) {
             "--lora-target-modules"});
     for (const std::string& module : sglang_modules(*a)) w.push_back(module);
   }
+  if (e.attention_dp_balance && copies > 1)
+    add(w, {"--enable-prefill-delayer", "--prefill-delayer-max-delay-passes",
+            std::to_string(std::max(1, e.prefill_wait_steps))});
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--disable-cuda-graph"});
   if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
     add(w, {"--cuda-graph-max-bs", std::to_string(e.graphs.max_batch)});
@@ -264,6 +277,13 @@ void sglang(const Launch& l, LaunchProcess& p) {
   if (s.pp > 1) add(p.words, {"--pp-size", std::to_string(s.pp)});
   if (s.attention_dp > 1) add(p.words, {"--dp-size", std::to_string(s.attention_dp), "--enable-dp-attention"});
   if (s.ep > 1) add(p.words, {"--ep-size", std::to_string(s.ep)});
+  if (exchanges_all_to_all(l.d)) {
+    add(p.words, {"--moe-a2a-backend", "deepep"});
+    const ExpertOverlap overlap = l.d.engine.expert_overlap;
+    if (overlap == ExpertOverlap::kSingleBatch) add(p.words, {"--enable-single-batch-overlap"});
+    if (overlap == ExpertOverlap::kTwoBatch || overlap == ExpertOverlap::kDualBatch)
+      add(p.words, {"--enable-two-batch-overlap"});
+  }
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--ep-num-redundant-experts", std::to_string(copies)});
   if (p.nodes > 1)
@@ -301,8 +321,8 @@ std::string trtllm_options(const Launch& l) {
   if (l.d.sharding.attention_dp > 1) {
     out += "enable_attention_dp: true\n";
     if (e.attention_dp_balance)
-      out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}}}\n",
-                         std::max(1, e.prefill_wait_steps));
+      out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}, batching_wait_iters: {}}}\n",
+                         std::max(1, e.prefill_wait_steps), e.prefill_batch_steps);
   }
   out += e.graphs.enabled ? fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}\n",
                                         std::min(e.graphs.max_batch, e.max_num_seqs))

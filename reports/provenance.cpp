@@ -93,6 +93,7 @@ nlohmann::ordered_json deployment_json(const Deployment& d) {
           {"parallelism",
            {{"tp", d.sharding.tp},
             {"pp", d.sharding.pp},
+            {"dcp", d.sharding.dcp},
             {"attention_dp", d.sharding.attention_dp},
             {"ep", d.sharding.ep}}},
           {"precision",
@@ -106,8 +107,8 @@ std::string deployment_line(const Deployment& d) {
   const auto add = [&](const char* name, int value) {
     if (value > 1) layout += fmt::format("{}{} {}", layout.empty() ? " (" : ", ", name, value);
   };
-  add("tp", d.sharding.tp), add("pp", d.sharding.pp), add("attention dp", d.sharding.attention_dp),
-      add("ep", d.sharding.ep);
+  add("tp", d.sharding.tp), add("pp", d.sharding.pp), add("dcp", d.sharding.dcp),
+      add("attention dp", d.sharding.attention_dp), add("ep", d.sharding.ep);
   if (!layout.empty()) layout += ")";
   return fmt::format("{} on {} x {}{}, {}, {} weights, {} activations, {} KV cache", d.model.name, d.sharding.gpus(),
                      d.gpu.name + (d.gpu.announced ? " (announced: the vendor's plans)" : ""), layout,

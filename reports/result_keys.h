@@ -12,6 +12,7 @@ namespace roofcast::result_keys {
 inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
                                          "parallelism.pp", "parallelism.attention_dp", "parallelism.ep",
                                          "precision.weights", "precision.activations", "precision.kv_cache");
+inline constexpr auto kContextParallel = keys("parallelism.dcp");
 inline constexpr auto kProvenance = keys("parameters", "source", "fidelity", "kernels", "roofcast_version");
 inline constexpr auto kLatencies =
     keys("mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
@@ -52,6 +53,7 @@ inline constexpr auto kExpertBalance = keys(
     "expert_balance.fullest_over_mean", "expert_balance.without_redundant_experts", "expert_balance.redundant_experts");
 inline constexpr auto kAdapterMemory = keys("memory.adapter_bytes", "adapters_hit");
 inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
+                                            KeyGroup{"", kContextParallel, Presence::kSometimes},
                                             KeyGroup{"", kEstimate},
                                             KeyGroup{"operators[].", kOperator},
                                             KeyGroup{"memory_by_context[].", kContext},
@@ -84,6 +86,7 @@ inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "m
 inline constexpr auto kAdapters = keys("hit_rate", "loads", "disk_reads", "loaded_bytes");
 inline constexpr auto kOffload = keys("hit_rate", "loaded_bytes", "stored_bytes");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
+                                              KeyGroup{"", kContextParallel, Presence::kSometimes},
                                               KeyGroup{"", kSimulation},
                                               KeyGroup{"", kLoad},
                                               KeyGroup{"", kSaturated, Presence::kTogether},
@@ -168,6 +171,7 @@ inline constexpr auto kAdvice = keys("binds", "carries", "carries_on", "relax");
 inline constexpr std::array kPlanGroups{
     KeyGroup{"", kPlan},
     KeyGroup{"deployments[].", kDeployment},
+    KeyGroup{"deployments[].", kContextParallel, Presence::kSometimes},
     KeyGroup{"deployments[].", kPlanned},
     KeyGroup{"deployments[].objectives[].", kObjective},
     KeyGroup{"deployments[].objectives[].", kObjectiveInterval, Presence::kTogether},
@@ -207,9 +211,12 @@ inline constexpr auto kComparison =
          "where_the_time_goes.tpot", "where_the_time_goes.ttft", "assumptions", "not_tried", "findings");
 inline constexpr auto kComparedMetric = keys("metric", "measured", "predicted", "predicted_as_written", "ratio");
 inline constexpr auto kAssumption = keys("change", "predicted", "difference", "explains", "check");
-inline constexpr std::array kComparisonGroups{
-    KeyGroup{"", kDeployment}, KeyGroup{"", kComparison}, KeyGroup{"metrics[].", kComparedMetric},
-    KeyGroup{"assumptions[].", kAssumption}, KeyGroup{"provenance.", kProvenance}};
+inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
+                                              KeyGroup{"", kContextParallel, Presence::kSometimes},
+                                              KeyGroup{"", kComparison},
+                                              KeyGroup{"metrics[].", kComparedMetric},
+                                              KeyGroup{"assumptions[].", kAssumption},
+                                              KeyGroup{"provenance.", kProvenance}};
 
 // validation: "of" is kernels, serving or requests
 inline constexpr auto kValidation = keys("of");

@@ -65,12 +65,12 @@ bool same_work(const Work& a, const Work& b) {
 void OperatorList::add(const std::string& name, double count, Work work) {
   if (count <= 0) return;
   for (Operator& known : list_) {
-    if (known.name == name && same_work(known.work, work)) {
+    if (known.name == name && known.stage == stage_ && same_work(known.work, work)) {
       known.count += count;
       return;
     }
   }
-  list_.push_back({name, count, std::move(work)});
+  list_.push_back({name, count, std::move(work), stage_});
 }
 
 void OperatorList::stream(const std::string& name, double count, double bytes, double launches) {

@@ -14,6 +14,8 @@ class OperatorList {
   explicit OperatorList(const OperatorContext& context) : context_(context) { list_.reserve(16); }
 
   void add(const std::string& name, double count, Work work);
+  /// Where the calls that follow are; of no interest unless the context asks for it.
+  void enter(Stage stage) { stage_ = context_.staged ? stage : Stage::kOutside; }
   /// Kernels that stream `bytes`.
   void stream(const std::string& name, double count, double bytes, double launches = 1.0);
   /// [rows, k] x [k, n] with weights of that role; what feeds it is quantized first where the format needs it
@@ -28,6 +30,7 @@ class OperatorList {
  private:
   const OperatorContext& context_;
   std::vector<Operator> list_;
+  Stage stage_ = Stage::kOutside;
 };
 
 }  // namespace roofcast

@@ -32,6 +32,7 @@ class TokenPass {
   void projections(const LayerKind& kind);
   bool fuses(const LayerKind& kind) const;
   void reduce(const LayerKind& kind);
+  void enter(const LayerKind& kind, Stage stage);
   double quantized_width(const LayerKind& kind) const;
   bool comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const;
   double message() const { return tokens_ * model_.hidden * kHalf; }
@@ -90,17 +91,26 @@ void TokenPass::layer(const LayerKind& kind) {
   const double count = kind.count;
   const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 3.0 + quantized_width(kind);
   const double fused = fuses(kind) ? reduces_mixer(kind) + reduces_feed_forward(kind) : 0.0;
+  enter(kind, Stage::kEntry);
   list_.stream("norm", count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
                kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
+  enter(kind, Stage::kEntry);
   model_of(kind.mixer)->add_token_operators(list_, count, tokens_);
+  enter(kind, Stage::kCore);
   if (reduces_mixer(kind)) reduce(kind);
   const auto block = model_of(kind.feed_forward);
   const BlockTokens rows{
       .tokens = tokens_, .group_tokens = group_tokens_, .prompts = prompts_, .written = quantized_width(kind)};
   block->add_operators(list_, count, rows);
+  enter(kind, Stage::kOutside);
   // Partial sums are reduced once a block.
   if (reduces_feed_forward(kind) && block->add_exchange(list_, count, rows)) reduce(kind);
+  enter(kind, Stage::kOutside);
+}
+
+void TokenPass::enter(const LayerKind& kind, Stage stage) {
+  list_.enter(facts_of(kind.feed_forward).experts > 0 ? stage : Stage::kOutside);
 }
 
 /// Whether the kernel before a product writes its input in nvfp4: the one that reduces and norms, where one product of
@@ -124,6 +134,7 @@ bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix
 void TokenPass::projections(const LayerKind& kind) {
   for (const WeightMatrix& matrix : layer_weights(model_, kind, sharding_).matrices) {
     if (!matrix.projection) continue;
+    enter(kind, matrix.stage);
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
     const bool quantize = matrix.input != ProductInput::kEarlier && !comes_in_nvfp4(kind, matrix);
     list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, quantize);

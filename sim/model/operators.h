@@ -17,6 +17,7 @@
 #include "hw/kernels/state.h"
 #include "sim/model/model_spec.h"
 #include "sim/model/sharding.h"
+#include "sim/model/stage.h"
 
 namespace roofcast {
 
@@ -68,6 +69,7 @@ struct Operator {
   std::string name;  ///< qkv_proj, o_proj, gate_up_proj, down_proj, experts, attention, rms_norm, all_reduce ...
   double count = 1;
   Work work;
+  Stage stage = Stage::kOutside;
 };
 
 /// How attention-DP ranks bring their tokens to the experts and back.
@@ -98,6 +100,7 @@ struct OperatorContext {
   bool fp8_prompts = false;             ///< EngineSpec's fp8_latent_prompts
   bool flash_mla = false;               ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same
+  bool staged = false;                  ///< calls are told apart by their stage
   double decoded_tokens = 0;            ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
 };
 

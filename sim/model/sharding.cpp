@@ -18,6 +18,38 @@ void check_heads(const std::string& model, double heads, int tp, const Mark& mar
   refuse(!divides(tp, heads), mark, fmt::format("tp {} does not divide the {} heads of {}", tp, heads, model));
 }
 
+namespace {
+
+/// GPUs of a tensor-parallel group that keep the same token of a layer; 0 where the layer keeps none.
+double copies_of_token(const LayerKind& kind, const Sharding& s) {
+  const auto bytes = [&](int tp) {
+    const LayerCache cache = model_of(kind.mixer)->cache(Precision{}, {.tp = tp});
+    return cache.all_tokens + cache.windowed;
+  };
+  return bytes(1) > 0 ? std::round(s.tp * bytes(s.tp) / bytes(1)) : 0.0;
+}
+
+/// As vLLM asks (config/parallel.py, decode_context_parallel_size): only what tensor parallelism would keep several
+/// times is parted.
+void check_context_parallel(const ModelSpec& model, const Sharding& s, const Mark& mark) {
+  if (s.dcp == 1) return;
+  refuse(!divides(s.dcp, s.tp), mark, fmt::format("dcp {} does not divide tp {}", s.dcp, s.tp));
+  bool keeps_tokens = false;
+  for (const LayerKind& kind : model.layers) {
+    const double copies = copies_of_token(kind, s);
+    keeps_tokens |= copies > 0;
+    refuse(copies == 1, mark,
+           fmt::format("dcp {}: tp {} keeps each token of {} once, so there is nothing to share", s.dcp, s.tp,
+                       model.name));
+    refuse(copies > 0 && !divides(s.dcp, copies), mark,
+           fmt::format("dcp {} does not divide the {} copies of each token that tp {} keeps of {}", s.dcp, copies, s.tp,
+                       model.name));
+  }
+  refuse(!keeps_tokens, mark, fmt::format("dcp {}: {} caches no tokens", s.dcp, model.name));
+}
+
+}  // namespace
+
 void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMarks& marks) {
   refuse(
       s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1, marks.tp,
@@ -33,6 +65,7 @@ void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMar
     block->check_sharding(model.name, s, marks);
     has_experts = has_experts || block->facts().experts > 0;
   }
+  check_context_parallel(model, s, marks.dcp);
   refuse(!has_experts && s.ep > 1, marks.ep, fmt::format("ep {}: {} has no experts", s.ep, model.name));
   refuse(!has_experts && s.attention_dp > 1, marks.attention_dp,
          fmt::format("attention_dp {}: {} has no experts to share; use replicas", s.attention_dp, model.name));

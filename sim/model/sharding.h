@@ -8,10 +8,11 @@ namespace roofcast {
 
 /// How one replica is spread over GPUs: tp x pp x attention_dp of them.
 struct Sharding {
-  int tp = 1;                 ///< tensor parallel, of the attention (and of everything when attention_dp is 1)
-  int pp = 1;                 ///< pipeline stages
-  int attention_dp = 1;       ///< copies of the attention, each with its own sequences, over one set of experts
-  int ep = 1;                 ///< expert parallel; experts' tensor parallel is tp * attention_dp / ep
+  int tp = 1;            ///< tensor parallel, of the attention (and of everything when attention_dp is 1)
+  int pp = 1;            ///< pipeline stages
+  int dcp = 1;           ///< decode context parallel: of the tp GPUs so many share a sequence's cache token by token
+  int attention_dp = 1;  ///< copies of the attention, each with its own sequences, over one set of experts
+  int ep = 1;            ///< expert parallel; experts' tensor parallel is tp * attention_dp / ep
   int redundant_experts = 0;  ///< copies of experts beside the first of each, over all ep ranks
 
   int gpus() const { return tp * pp * attention_dp; }
@@ -21,12 +22,12 @@ struct Sharding {
 
 /// Where each number of a Sharding was written.
 struct ShardingMarks {
-  Mark tp, pp, attention_dp, ep;
-  ShardingMarks(const Mark& all = {}) : tp(all), pp(all), attention_dp(all), ep(all) {}  ///< all in one place
+  Mark tp, pp, dcp, attention_dp, ep;
+  ShardingMarks(const Mark& all = {}) : tp(all), pp(all), dcp(all), attention_dp(all), ep(all) {}  ///< all in one place
 };
 
-/// Refuses what cannot be split (heads by tp, experts and their copies by ep, layers by pp), at the mark of what splits
-/// it.
+/// Refuses what cannot be split (heads by tp, copies of a cache by dcp, experts and their copies by ep, layers by pp),
+/// at the mark of what splits it.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
 /// The same of `heads` of a model of that name.

@@ -7,6 +7,7 @@
 
 #include "sim/model/model_spec.h"
 #include "sim/model/sharding.h"
+#include "sim/model/stage.h"
 
 namespace roofcast {
 
@@ -36,7 +37,8 @@ struct WeightMatrix {
   double copies = 1;  ///< on the GPU: experts that live there
   double used = 1;    ///< by one token: top_k
   ProductInput input = ProductInput::kAnything;
-  bool projection = true;  ///< every token of a step passes it as one GEMM; else it is priced elsewhere
+  bool projection = true;       ///< every token of a step passes it as one GEMM; else it is priced elsewhere
+  Stage stage = Stage::kEntry;  ///< of a layer with routed experts
 };
 
 struct LayerWeights {

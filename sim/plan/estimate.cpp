@@ -13,6 +13,7 @@
 #include "sim/plan/steady_load.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
+#include "sim/step/memory_sum.h"
 
 namespace roofcast {
 namespace {
@@ -65,15 +66,10 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
     m.reason = fmt::format("{} sequences, but {:.1f} GB set aside for their states have room for {:.0f}", r.batch,
                            plan.states.in(kGigabyte), plan.places * d.sharding.attention_dp);
   } else if (!m.fits) {
-    m.reason = fmt::format(
-        "{} sequences of {:.0f} tokens need {:.1f} GB of KV cache a GPU{}, {:.1f} GB are left beside {:.1f} GB "
-        "of weights on {} ({:.1f} GB); {:.0f} sequences fit",
-        r.batch, tokens, m.cache.in(kGigabyte),
-        m.activations > plan.activations ? fmt::format(" and {:.1f} GB of activations", m.activations.in(kGigabyte))
-                                         : std::string(),
-        (plan.cache + plan.activations).in(kGigabyte) -
-            (m.activations > plan.activations ? 0.0 : plan.activations.in(kGigabyte)),
-        m.weights.in(kGigabyte), d.gpu.name, plan.capacity.in(kGigabyte), m.max_batch);
+    const Bytes buffers = std::max(Bytes(0), m.activations - plan.activations);
+    m.reason =
+        fmt::format("{} sequences of {:.0f} tokens do not fit {}: {}; {:.0f} sequences fit", r.batch, tokens,
+                    d.gpu.name, memory_sum(d, plan, pooled.sequence_bytes(tokens) * sequences, buffers), m.max_batch);
   }
   return m;
 }

@@ -106,6 +106,8 @@ constexpr std::array kRules{
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.attention_dp_balance", "there is one copy of the attention", one_rank},
+    Rule{"engine.prefill_batch_steps", "attention_dp_balance is off",
+         [](const Scenario& s) { return !s.deployment->engine.attention_dp_balance; }},
     Rule{"engine.rank_choice", "there is one copy of the attention", one_rank},
     Rule{"routing.redundant_experts", "experts are not spread over GPUs (ep 1)",
          [](const Scenario& s) { return s.deployment->sharding.ep == 1; }},
@@ -113,6 +115,11 @@ constexpr std::array kRules{
     Rule{"engine.expanded_experts", "the model has no routed experts", no_experts},
     Rule{"engine.keeps_expert_buffers", "the model has no routed experts", no_experts},
     Rule{"engine.expert_exchange", "the model has no routed experts", no_experts},
+    Rule{"engine.expert_overlap", "copies of the attention exchange no tokens all to all",
+         [](const Scenario& s) {
+           return s.deployment->sharding.attention_dp == 1 ||
+                  s.deployment->engine.expert_exchange != ExpertExchange::kAllToAll;
+         }},
     Rule{"routing", "the model has no routed experts", no_experts},
     Rule{"engine.fp8_latent_prompts", "there is no latent attention to a cache of 8 bit on Blackwell", no_fp8_latents},
     Rule{"engine.scaled_latents", "no indexer chooses among latents in this model", no_indexer},
@@ -136,6 +143,7 @@ constexpr std::array kRules{
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
     Rule{"engine.start_time", "replicas are there all the time", always_there},
+    Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
     Rule{"gpu.shared_memory_per_sm", "no kernel is priced by it", [](const Scenario&) { return true; }},
     Rule{"gpu.l2_cache", "kernels are priced by rooflines", by_rooflines},

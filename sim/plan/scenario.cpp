@@ -30,10 +30,12 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
   if (!in) return s;
   marks.tp = in->mark_of("tp");
   marks.pp = in->mark_of("pp");
+  marks.dcp = in->mark_of("dcp");
   marks.attention_dp = in->mark_of("attention_dp");
   marks.ep = in->mark_of("ep");
   s.tp = count_of(*in, "tp", 1);
   s.pp = count_of(*in, "pp", 1);
+  s.dcp = count_of(*in, "dcp", 1);
   s.attention_dp = count_of(*in, "attention_dp", 1);
   s.ep = count_of(*in, "ep", 1);
   if (in->has("dp") && in->has("replicas")) in->fail("dp", "'dp' and 'replicas' are two names of one thing; give one");

@@ -51,11 +51,52 @@ Seconds decode_step(StepModel& model, const Users& u, double decodes) {
   return model.time({.decodes = whole, .decode_context = whole * (u.prompt + u.output / 2)});
 }
 
+/// How prompts are spread over the steps of a user's cycle.
+struct Rhythm {
+  double steps = 0;   ///< of a cycle
+  double mixed = 0;   ///< of them, those in which a rank has prompts
+  double ranks = 0;   ///< that have prompts then
+  double tokens = 0;  ///< of prompts on each of those
+};
+
 /// S = decodes + S (1 - exp(-chunks / S)): a rank decodes in all steps but those that hold one chunk or more.
 double steps_with_prompts(double decodes, double chunks) {
   double steps = decodes + chunks;
   for (int i = 0; i < 200; ++i) steps = decodes + steps * (1 - std::exp(-chunks / steps));
   return steps;
+}
+
+/// Every rank by itself; `here` users of each load the engine.
+Rhythm independent(const Users& u, double here, bool alone) {
+  const double chunks = here * u.chunks, decoding = alone ? u.output - 1 : u.output - 1 + u.chunks;
+  Rhythm r;
+  r.steps = std::max(decoding, here * u.prompt / u.budget + (alone ? u.output - 1 : 0.0));
+  if (alone) r.steps = std::max(r.steps, steps_with_prompts(u.output - 1, chunks));
+  const double chance = 1 - std::exp(-chunks / r.steps);  // that a step of a rank holds a chunk
+  r.mixed = 1 - std::pow(1 - chance, u.ranks);
+  r.ranks = u.ranks * chance / r.mixed;
+  r.tokens = std::min(u.budget, here * u.prompt / (r.steps * chance));
+  return r;
+}
+
+/// Ranks that wait for each other's prompts. They come at a rate of here / S a step to each rank, so that every rank
+/// has one after H_R S / here steps on average, H_R = 1 + 1/2 + ... + 1/R; of this and what they wait for more, at most
+/// the timeout, a prompt waits half.
+Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alone) {
+  double harmonic = 0;
+  for (double i = 1; i <= u.ranks; ++i) harmonic += 1 / i;
+  const double decoding = alone ? u.output - 1 : u.output - 1 + u.chunks;
+  Rhythm r{.steps = decoding, .ranks = u.ranks};
+  double interval = 1;
+  for (int i = 0; i < 50; ++i) {
+    interval = std::clamp(harmonic * r.steps / here + engine.prefill_batch_steps, 1.0,
+                          static_cast<double>(engine.prefill_wait_steps));
+    r.steps = std::max(decoding + (interval - 1) / 2, here * u.prompt / u.budget + (alone ? u.output - 1 : 0.0));
+  }
+  const double tokens = here * u.prompt / r.steps;  // a step, of each rank
+  r.mixed = std::min(1.0, std::max(1 / interval, tokens / u.budget));
+  r.tokens = std::min(u.budget, tokens / r.mixed);
+  return r;
 }
 
 }  // namespace
@@ -81,18 +122,15 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const HostCosts& host = e.host;
   const double outside = (host.request_time + host.request_latency + host.prompt_token_time * u.prompt).base();
   double busy = 1, cycle = 0, first = 0, steps = 0;
+  const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
   for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
-    const double here = n * busy, chunks = here * u.chunks;
-    const double decoding = alone ? o - 1 : o - 1 + u.chunks;
-    steps = std::max(decoding, here * u.prompt / budget + (alone ? o - 1 : 0.0));
-    if (alone) steps = std::max(steps, steps_with_prompts(o - 1, chunks));
-    const double chance = 1 - std::exp(-chunks / steps);  // that a step of a rank holds a chunk
-    const double any = 1 - std::pow(1 - chance, ranks);
-    const double tokens = std::min(budget, here * u.prompt / (steps * chance));
+    const double here = n * busy;
+    const Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
+    steps = r.steps;
     const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
-    const Seconds mixed = mixed_step(model, u, decodes, ranks * chance / any, tokens, alone),
+    const Seconds mixed = mixed_step(model, u, decodes, r.ranks, r.tokens, alone),
                   plain = decode_step(model, u, decodes);
-    cycle = steps * (any * mixed.base() + (1 - any) * plain.base());
+    cycle = steps * (r.mixed * mixed.base() + (1 - r.mixed) * plain.base());
     first = u.chunks * mixed.base();
     busy = cycle / (cycle + outside);
   }

@@ -2,6 +2,7 @@
 // Caches that move between replicas that prefill and replicas that decode.
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -9,8 +10,28 @@
 
 #include "base/error.h"
 #include "sim/serve/live_request.h"
+#include "sim/step/engine_spec.h"
 
 namespace roofcast {
+
+/// What of a cache leaves before all of its prompt is computed.
+struct EarlyTransfer {
+  CacheTransfer when = CacheTransfer::kAfterPrefill;
+  int chunk = 0;   ///< tokens of a prompt that are computed at a time
+  int layers = 1;  ///< of a chunk
+
+  /// Of a prefill of so many tokens, the part after which the first bytes can leave.
+  double lead(double tokens) const {
+    if (when == CacheTransfer::kAfterPrefill) return 1.0;
+    return std::min(1.0, chunk / tokens) / (when == CacheTransfer::kByLayer ? layers : 1);
+  }
+  /// Of the bytes, those that cannot leave before its end.
+  double rest(double tokens) const {
+    if (when == CacheTransfer::kAfterPrefill) return 1.0;
+    const double last = tokens - chunk * (std::ceil(tokens / chunk) - 1.0);
+    return last / tokens / (when == CacheTransfer::kByLayer ? layers : 1);
+  }
+};
 
 /// One rank's side, with a NIC of its own: the caches that it fetches, one after another over its link, and those that
 /// it holds for sequences it has handed over until they were sent.
@@ -27,10 +48,12 @@ class CacheLink {
     SimTime begin, end;  ///< on the link
     SimTime landed;
   };
-  Transfer fetch(Slot slot, Bytes cache, SimTime now) {
-    const SimTime begin = std::max(free_, now);
-    free_ = begin + SimTime::of(cache / bandwidth_);
-    landings_.push_back({free_ + SimTime::of(latency_), slot});
+  Transfer fetch(Slot slot, Bytes cache, SimTime now) { return fetch(slot, cache, now, now, now, 1.0); }
+  /// Bytes leave from `first` on, `rest` of them not before `done`; they are of use from `now` on.
+  Transfer fetch(Slot slot, Bytes cache, SimTime now, SimTime first, SimTime done, double rest) {
+    const SimTime begin = std::max(free_, first);
+    free_ = std::max(begin + SimTime::of(cache / bandwidth_), done + SimTime::of(cache * rest / bandwidth_));
+    landings_.push_back({std::max(free_, now) + SimTime::of(latency_), slot});
     fetches_.push_back(landings_.back());
     return {begin, free_, landings_.back().at};
   }

@@ -3,29 +3,39 @@
 #include <algorithm>
 
 namespace roofcast {
-namespace {
-
-/// A prompt that waits or is under way, and not one whose cache comes back.
-bool has_prompt(const RankParts& rank) {
-  for (const Slot slot : rank.batch.prompts()) {
-    if (!landing(rank.requests[slot])) return true;
-  }
-  return rank.queue.waiting().any_of([&](Slot slot) { return !comes_back(rank.requests[slot]); });
-}
-
-}  // namespace
 
 RankBalance::RankBalance(const Deployment& d, bool continuous)
-    : wait_steps_(d.engine.prefill_wait_steps),
-      active_(d.engine.attention_dp_balance && wait_steps_ > 0 && continuous && d.sharding.attention_dp > 1) {}
+    : most_steps_(d.engine.prefill_wait_steps),
+      more_steps_(d.engine.prefill_batch_steps),
+      active_(d.engine.attention_dp_balance && most_steps_ > 0 && continuous && d.sharding.attention_dp > 1) {}
 
-bool RankBalance::holds(std::span<const RankParts* const> ranks) const {
-  const bool time_is_up = clock_ > 0 && clock_ % wait_steps_ == 0;
-  const auto decodes = [](const RankParts* rank) { return rank->batch.decoding() > 0; };
-  if (time_is_up || !std::all_of(ranks.begin(), ranks.end(), decodes)) return false;
-  const auto with_prompt =
-      std::count_if(ranks.begin(), ranks.end(), [](const RankParts* rank) { return has_prompt(*rank); });
-  return with_prompt > 0 && with_prompt < static_cast<std::ptrdiff_t>(ranks.size());
+bool RankBalance::holds(std::span<const RankWork> ranks) {
+  const bool all_decode = std::ranges::all_of(ranks, &RankWork::decodes);
+  waits_ = Waits::kNot;
+  if (std::ranges::all_of(ranks, &RankWork::prompt)) {
+    waited_ = 0;
+    if (all_decode && gathered_ < more_steps_)
+      waits_ = Waits::kForMore;
+    else
+      gathered_ = 0;
+    return waits_ == Waits::kForMore;
+  }
+  if (!all_decode || waited_ + 1 >= most_steps_) {
+    waited_ = 0;
+    return false;
+  }
+  waits_ = Waits::kForOthers;
+  return std::ranges::any_of(ranks, &RankWork::prompt);
+}
+
+std::int64_t RankBalance::steps_until_release() const {
+  return waits_ == Waits::kForMore ? more_steps_ - gathered_ : most_steps_ - 1 - waited_;
+}
+
+/// The steps in which ranks wait for others are counted though no prompt is there to wait.
+void RankBalance::advance(std::int64_t steps) {
+  if (waits_ == Waits::kForMore) gathered_ += steps;
+  if (waits_ == Waits::kForOthers) waited_ = (waited_ + steps) % most_steps_;
 }
 
 }  // namespace roofcast

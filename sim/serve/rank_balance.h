@@ -1,33 +1,43 @@
 #pragma once
 // Attention-DP ranks whose prompts wait for each other. Source: TensorRT-LLM, py_executor.py (_balance_adp_requests).
 
-#include <memory>
+#include <cstdint>
 #include <span>
 
-#include "sim/serve/rank_parts.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 
-/// While every rank decodes, prompts are held until every rank has one: a rank without a prompt would only wait for
-/// the others'. After so many steps prompts run all the same, whether or not one waited in them.
+/// What a rank could run in the next step.
+struct RankWork {
+  bool decodes = false;
+  bool prompt = false;  ///< one is under way, or waits and finds a place and room
+};
+
+/// While every rank decodes, prompts are held until every rank has one that could run: a rank without one would only
+/// wait for the others'. From then on they are held for some steps more, so that ranks gather as many. After so many
+/// steps prompts run all the same, whether or not one waited in them.
 class RankBalance {
  public:
   /// `continuous`: the scheduler batches so.
   RankBalance(const Deployment& deployment, bool continuous);
 
   bool active() const { return active_; }
-  /// Whether prompts are held in the step being planned.
-  bool holds(std::span<const RankParts* const> ranks) const;
-  /// Steps after which held prompts run all the same.
-  std::int64_t steps_until_release() const { return wait_steps_ - clock_ % wait_steps_; }
-
-  void advance(std::int64_t steps) { clock_ += steps; }
-  void prefilled() { clock_ = 0; }
+  /// Whether prompts are held in the step being planned. Once a step.
+  bool holds(std::span<const RankWork> ranks);
+  /// Steps for which they stay held where nothing changes.
+  std::int64_t steps_until_release() const;
+  /// The planned step was run so many times.
+  void advance(std::int64_t steps);
 
  private:
-  std::int64_t wait_steps_;
+  enum class Waits { kForOthers, kForMore, kNot };
+
+  std::int64_t most_steps_, more_steps_;
   bool active_;
-  std::int64_t clock_ = 0;  ///< steps since ranks last prefilled together, or gave up waiting for it
+  Waits waits_ = Waits::kNot;
+  std::int64_t waited_ = 0;    ///< steps since ranks last ran prompts together, or gave up waiting for it
+  std::int64_t gathered_ = 0;  ///< steps since every rank has had a prompt
 };
 
 }  // namespace roofcast

@@ -223,13 +223,15 @@ std::int64_t Replica::run_length() {
 }
 
 void Replica::plan_ranks(SimTime now) {
-  const std::optional<bool> balance = balance_.active() ? std::optional(balance_.holds(rank_parts_)) : std::nullopt;
-  bool prefill = false;
-  for (const auto& rank : ranks_) {
-    rank->plan.plan(now, balance);
-    prefill |= rank->plan.has_prefill();
+  for (const auto& rank : ranks_) rank->plan.begin(now);
+  std::optional<bool> held;
+  if (balance_.active()) {
+    work_.clear();
+    for (const auto& rank : ranks_)
+      work_.push_back({.decodes = rank->parts.batch.decoding() > 0, .prompt = rank->plan.prompt_could_run()});
+    held = balance_.holds(work_);
   }
-  if (prefill) balance_.prefilled();
+  for (const auto& rank : ranks_) rank->plan.plan(held);
 }
 
 /// Adapters of the rank that has most; negative where there are none.

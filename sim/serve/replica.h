@@ -117,7 +117,8 @@ class Replica {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<const RankParts*> rank_parts_;
   RankBalance balance_;
-  std::size_t next_rank_ = 0;  ///< that a request is offered to first
+  std::vector<RankWork> work_;  ///< that balance_ looks at
+  std::size_t next_rank_ = 0;   ///< that a request is offered to first
   StepPricer& pricer_;
   StepPricer* draft_pricer_;
   AcceptanceLaw law_;

@@ -1,4 +1,5 @@
 #pragma once
+#include "sim/serve/cache_link.h"
 #include "sim/serve/scheduler.h"
 #include "sim/serve/speculation.h"
 #include "sim/serve/waiting_queue.h"
@@ -13,6 +14,7 @@ struct ReplicaOptions {
   bool prefill_only = false;            ///< hands sequences over after their first token
   BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
   Seconds transfer_latency{};
+  EarlyTransfer early;       ///< of those caches
   double prompt_text = 1.0;  ///< of a prompt token, over plain text's: what it takes of the front end
   std::unique_ptr<Scheduler> (*scheduler)() = nullptr;       ///< null: the engine's; tests put one of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own

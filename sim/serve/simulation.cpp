@@ -62,6 +62,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   if (options_.disaggregation) {
     each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation);
     each.transfer_latency = options_.disaggregation->latency;
+    each.early = early_transfer(*options_.disaggregation->prefill);
   }
   for (int i = 0; i < std::max(1, count); ++i) {
     each.index = static_cast<int>(replicas_.size());
@@ -361,6 +362,14 @@ BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation
   const Bytes here = decode.memory.layout.sequence_bytes(1024), there = prefill.memory.layout.sequence_bytes(1024);
   if (here <= Bytes(0) || there <= Bytes(0)) return link(decode);
   return std::min(link(decode), link(prefill) * (here / there));
+}
+
+EarlyTransfer early_transfer(const Deployment& prefill) {
+  const EngineSpec& e = prefill.engine;
+  constexpr int kWhole = 1 << 30;
+  return {.when = e.cache_transfer,
+          .chunk = e.chunked_prefill ? e.max_num_batched_tokens : kWhole,
+          .layers = prefill.model.layer_count()};
 }
 
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,

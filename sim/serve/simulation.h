@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/serve/cache_link.h"
 #include "sim/serve/fleet.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/observer.h"
@@ -28,6 +29,8 @@ struct Disaggregation {
 /// Bytes of one decoding GPU's share of a cache that arrive a second: every GPU of both sides uses its own link at the
 /// same time, and the side whose GPUs hold the larger shares may be the slower one.
 BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation);
+/// What such workers send before a prompt is done.
+EarlyTransfer early_transfer(const Deployment& prefill);
 
 struct ServingOptions {
   int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds

@@ -8,16 +8,34 @@ namespace roofcast {
 StepPlan::StepPlan(RankParts& parts, Departures& departures)
     : parts_(parts), departures_(departures), budget_(std::max(1, parts.engine.max_num_batched_tokens)) {}
 
-void StepPlan::plan(SimTime now, std::optional<bool> balance) {
+void StepPlan::begin(SimTime now) {
+  previous_ = now_;
   now_ = now;
-  balance_ = balance;
   chunks_.clear();
   parts_.kv.begin_step();
   parts_.adapters_read = Seconds(0);
   decodes_ = preempted_ = held_ = false;
   batch_due_.reset();
   land();
+}
+
+void StepPlan::plan(std::optional<bool> balance) {
+  balance_ = balance;
   parts_.scheduler->plan(*this);
+}
+
+/// A cache that comes back is no prompt.
+bool StepPlan::prompt_could_run() const {
+  const std::vector<Slot>& prompts = parts_.batch.prompts();
+  if (std::ranges::any_of(prompts, [&](Slot slot) { return !landing(parts_.requests[slot]); })) return true;
+  if (running() >= parts_.places) return false;
+  Slot first = kNoSlot;
+  parts_.queue.waiting().any_of([&](Slot slot) {
+    if (comes_back(parts_.requests[slot])) return false;
+    first = slot;
+    return true;
+  });
+  return first != kNoSlot && admission(first, budget_ - decode_tokens()).possible;
 }
 
 void StepPlan::decode() {
@@ -230,19 +248,28 @@ void StepPlan::restore(LiveRequest& r, const KvPool::Hit& hit) {
   parts_.collector.metrics().offload_loaded_bytes += static_cast<double>(hit.host);
 }
 
+/// Workers that send early have asked for room before the prompt is computed. A cache that had to wait for room is sent
+/// when it is found.
+CacheLink::Transfer StepPlan::send(const LiveRequest& r, Slot slot, Bytes cache) {
+  const EarlyTransfer& early = parts_.options.early;
+  if (early.when == CacheTransfer::kAfterPrefill || r.prefilled < previous_)
+    return parts_.link.fetch(slot, cache, now_);
+  const SimTime first = r.scheduled + SimTime::of((r.prefilled - r.scheduled).seconds() * early.lead(r.prompt));
+  return parts_.link.fetch(slot, cache, now_, first, r.prefilled, early.rest(r.prompt));
+}
+
 /// The client has its first token when its cache is here.
 void StepPlan::fetch(Slot slot, std::int64_t bytes) {
   LiveRequest& r = parts_.requests[slot];
   r.remote = false;
-  const Bytes cache(static_cast<double>(bytes));
-  const CacheLink::Transfer transfer = parts_.link.fetch(slot, cache, now_);
+  const CacheLink::Transfer transfer = send(r, slot, Bytes(static_cast<double>(bytes)));
   parts_.collector.transfer({.request = r.id,
                              .from = r.source,
                              .to = parts_.options.index,
                              .prefilled = r.prefilled.seconds(),
                              .start = transfer.begin.seconds(),
                              .end = transfer.end.seconds(),
-                             .bytes = cache});
+                             .bytes = Bytes(static_cast<double>(bytes))});
   if (r.produced <= 1) r.first_token = transfer.landed;  // else its client had tokens before a replica was lost
 }
 

@@ -49,8 +49,12 @@ class StepPlan {
   bool arrival_could_start() const;
 
   // What the replica asks of the plan
+  void begin(SimTime now);
+  /// Whether a prompt could take part in the step that has begun: one under way, or the first that waits, if there are
+  /// a place and room for it.
+  bool prompt_could_run() const;
   /// `balance`: prompts are held for those of other ranks, or not; nothing: ranks do not wait for each other.
-  void plan(SimTime now, std::optional<bool> balance);
+  void plan(std::optional<bool> balance);
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }
@@ -80,6 +84,7 @@ class StepPlan {
   void enter(Slot slot, const Admission& how);
   void restore(LiveRequest& request, const KvPool::Hit& hit);
   void fetch(Slot slot, std::int64_t bytes);
+  CacheLink::Transfer send(const LiveRequest& request, Slot slot, Bytes cache);
   void land();
   bool holds(std::int64_t budget, WhenFull when_full);
   void admit_those_back(std::int64_t budget);
@@ -90,7 +95,7 @@ class StepPlan {
   Departures& departures_;
   std::int64_t budget_;
 
-  SimTime now_;
+  SimTime now_, previous_;  ///< when this step was planned, and the one before it
   std::optional<SimTime> batch_due_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;

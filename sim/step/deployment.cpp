@@ -11,6 +11,7 @@
 #include "hw/kernels/attention_math.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
+#include "sim/step/memory_sum.h"
 
 namespace roofcast {
 namespace {
@@ -134,6 +135,7 @@ OperatorContext Deployment::operator_context() const {
           .fp8_prompts = engine.fp8_latent_prompts,
           .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
+          .staged = engine.expert_overlap != ExpertOverlap::kNone,
           .decoded_tokens = decoded};
 }
 
@@ -197,7 +199,8 @@ double MemoryPlan::max_context(double block) const {
 }
 
 /// What is more than there is, term by term; with as many digits as it takes to see that.
-std::string memory_sum(const MemoryPlan& plan, const Deployment& d, double share) {
+std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache, Bytes buffers) {
+  const double share = share_of(d);
   std::vector<std::pair<std::string, Bytes>> terms{{"weights", plan.weights - plan.adapters}};
   if (plan.adapters > Bytes(0)) terms.emplace_back("adapters", plan.adapters);
   const EngineSpec& e = d.engine;
@@ -213,6 +216,14 @@ std::string memory_sum(const MemoryPlan& plan, const Deployment& d, double share
                          (plan.capacity - reserved) * (1.0 - share));
     if (e.memory_rule == MemoryRule::kShareOfTotal)
       terms.emplace_back(fmt::format("left free by gpu_memory_utilization {}", share), plan.capacity * (1.0 - share));
+  }
+  if (cache > Bytes(0)) {
+    if (d.fidelity != Fidelity::kIdeal && e.memory_rule == MemoryRule::kShareOfFree)
+      terms.emplace_back(fmt::format("left free by gpu_memory_utilization {}", share),
+                         (plan.capacity - plan.weights - plan.activations - reserved) * (1.0 - share));
+    if (plan.states > Bytes(0)) terms.emplace_back("set aside for states", plan.states);
+    terms.emplace_back("KV cache", cache);
+    if (buffers > Bytes(0)) terms.emplace_back("more activations", buffers);
   }
   Bytes sum{};
   for (const auto& [name, bytes] : terms) sum += bytes;
@@ -265,8 +276,7 @@ MemoryPlan plan_memory(const Deployment& d) {
     plan.set_states_apart(d.engine);
   }
   if (plan.cache <= Bytes(0)) {
-    plan.infeasible =
-        Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(plan, d, share_of(d)))};
+    plan.infeasible = Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(d, plan))};
   }
   return plan;
 }

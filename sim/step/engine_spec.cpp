@@ -120,6 +120,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
   e.attention_dp_balance = in.boolean("attention_dp_balance", e.attention_dp_balance);
+  e.prefill_batch_steps = small_integer(in, "prefill_batch_steps", e.prefill_batch_steps, 0);
   static constexpr std::array<std::string_view, 2> kRankChoices{"fewest", "in_turn"};
   e.rank_choice = static_cast<RankChoice>(in.choice("rank_choice", kRankChoices, 0));
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
@@ -178,6 +179,8 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
   e.compiled_quantization = in.boolean("compiled_quantization", e.compiled_quantization);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
+  static constexpr std::array<std::string_view, 4> kOverlaps{"none", "single_batch", "two_batch", "dual_batch"};
+  e.expert_overlap = static_cast<ExpertOverlap>(in.choice("expert_overlap", kOverlaps, 0));
 }
 
 constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
@@ -252,6 +255,8 @@ EngineSpec parse_engine_spec(ConfigReader in) {
     e.front_end = front_end->kind == ConfigNode::Kind::kScalar ? front_end->scalar : "own";
   }
   e.start_time = in.time("start_time", e.start_time);
+  static constexpr std::array<std::string_view, 3> kTransfers{"after_prefill", "by_chunk", "by_layer"};
+  e.cache_transfer = static_cast<CacheTransfer>(in.choice("cache_transfer", kTransfers, 0));
   e.handover_time = in.time("handover_time", e.handover_time);
   in.finish();
   const std::vector<GpuDefaults> by_gpu = e.by_gpu;

@@ -12,6 +12,7 @@
 #include "hw/rooflines.h"
 #include "sim/model/operators.h"
 #include "sim/model/sharding.h"
+#include "sim/step/host_costs.h"
 
 namespace roofcast {
 
@@ -20,31 +21,6 @@ enum class MemoryRule {
   kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve
   kShareOfFree,   ///< TensorRT-LLM: fraction x (total - weights - activations - reserve)
   kStaticShare,   ///< SGLang: fraction x (total - reserve) - weights; where none is given the fraction is the GPU's
-};
-
-/// Time that the host and the front end take, beside the GPU. Per engine and version family; never per model.
-struct HostCosts {
-  Seconds step_time{};       ///< scheduling and input preparation of a step that the GPU waits for
-  Seconds sequence_time{};   ///< the same, a running sequence
-  Seconds scheduler_time{};  ///< the host's own work for a step: beside the GPU's under async_scheduling, where it
-                             ///< shows only when it takes longer; before the GPU's otherwise
-  Seconds scheduler_sequence_time{};  ///< the same, a running sequence
-  Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
-  Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
-  Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
-  Seconds eager_prompt_time{};  ///< the same, a prompt of it: TensorRT-LLM 1.0 sets its sampling up in C++
-  Seconds launch_time{};        ///< launching one kernel of it; an eager step is never faster than its launches
-  Seconds request_time{};       ///< front end, serial a request: tokenization, queueing through processes
-  Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
-  Seconds token_time{};         ///< front end, serial an output token: detokenization and streaming
-  Seconds prompt_token_time{};  ///< front end, serial a prompt token
-  Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
-                         ///< each doubling of the ranks, which launch by themselves and wait for the last
-  Seconds graph_gap{};   ///< between two kernels of a graph that starts each when the one before has ended
-  Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
-
-  /// All that the host does, so neither graph_gap nor rank_skew, takes `factor` times as long.
-  void scale(double factor);
 };
 
 /// How CUDA graphs are used in decode.
@@ -59,6 +35,21 @@ struct GraphSettings {
 
 /// Which attention-DP rank takes a request: that which has the fewest, or one after another.
 enum class RankChoice { kFewest, kInTurn };
+
+/// What runs beside the exchange of experts (sim/step/expert_overlap.h).
+enum class ExpertOverlap {
+  kNone,
+  kSingleBatch,  ///< shared experts and the down projection of the same batch (SGLang)
+  kTwoBatch,     ///< another half of the batch (SGLang)
+  kDualBatch,    ///< another half of the batch (vLLM)
+};
+
+/// When a cache leaves the worker that computes it.
+enum class CacheTransfer {
+  kAfterPrefill,
+  kByChunk,  ///< each chunk of the prompt when it is computed
+  kByLayer,  ///< each layer of a chunk when it is computed
+};
 
 /// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
@@ -113,6 +104,7 @@ struct EngineSpec {
   double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or so many steps have passed
   bool attention_dp_balance = false;  ///< prefill also held until every attention-DP rank has a prompt
+  int prefill_batch_steps = 0;        ///< ... and then for so many steps more
   int receive_interval = 1;           ///< new requests are taken every so many steps
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
   int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
@@ -124,8 +116,9 @@ struct EngineSpec {
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
   int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
-  std::string front_end;                   ///< a name of configs/front-ends whose costs `host` has; empty: its own
-  Seconds start_time{60};                  ///< from weights in memory to serving: compilation, warm-up, graph capture
+  std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
+  Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
+  CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
   Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
   bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
   std::string attention_kernel = "flash";  ///< flash | flash_split | naive | flash_unsplit: no FlashDecoding
@@ -141,6 +134,7 @@ struct EngineSpec {
   bool fused_all_reduce = false;       ///< whose kernel adds the residual and norms, too
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
+  ExpertOverlap expert_overlap = ExpertOverlap::kNone;
 
   /// Servers of the front end of one replica.
   int front_ends(const Sharding& sharding) const { return api_servers > 0 ? api_servers : sharding.attention_dp; }

@@ -20,6 +20,7 @@ struct RankMixers {
   double decodes = 0, mean_context = 0;
   std::span<const PrefillChunk> prefills{};
   double prefill_share = 0;  ///< the part of the launch over all `prefills` that one of them takes
+  double batches = 1;        ///< into which the decodes are cut once more
 };
 /// Of a rank that shares the work of a step evenly with the others; `rank` is rank_batch() of the same.
 RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding);

@@ -57,19 +57,31 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   const Machine machine = s.deployment->machine();
   const StepTotal total = s.total(batch);
   StepBreakdown out;
-  const auto add = [&](const auto& part, double share, double) {
+  const double exposed = total.overlap ? total.overlap->exposed(total.attention) : 1.0;
+  const auto add_some = [&](const auto& part, double share, const auto& wanted) {
     const PricedOperators& priced = s.parts.priced(part);
     const double slower = slowdown(priced, part, machine);
     for (std::size_t i = 0; i < priced.costs.size(); ++i) {
       const Operator& op = priced.operators[i];
+      if (!wanted(op.stage)) continue;
       Cost cost = priced.costs[i];
       cost.time *= slower;
+      if (op.stage == Stage::kDispatch || op.stage == Stage::kCombine) cost.time *= exposed;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, *s.deployment);
     }
   };
+  const auto all = [](Stage) { return true; };
+  const auto add = [&](const auto& part, double share, double) { add_some(part, share, all); };
   const double tokens = s.host.padded_tokens(batch, total.rank);
-  add(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}, 1.0, 1.0);
+  const TokenPart whole{tokens, total.rank.group_tokens, !batch.prefills.empty()};
+  if (total.overlap) {
+    const double batches = total.overlap->batches;
+    add_some(s.piece(whole, batches), batches, [](Stage stage) { return stage != Stage::kOutside; });
+    add_some(whole, 1.0, [](Stage stage) { return stage == Stage::kOutside; });
+  } else {
+    add(whole, 1.0, 1.0);
+  }
   if (const auto added = s.adapter_part(batch, tokens, total.rank)) add(*added, 1.0, 1.0);
   add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
   s.for_each_mixer_part(total.mixers, batch.query_len, total.host.gap, add);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/step/step_state.h"
 
@@ -47,21 +48,25 @@ std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   return out;
 }
 
-/// Sum of i * slope + first over i in [0, n).
-double series(double first, double slope, double n) { return n * first + slope * n * (n - 1.0) / 2.0; }
-
-/// Sum over i in [0, n) of max(first + slope i, floor), slope >= 0.
-double floored_series(double first, double slope, double n, double floor) {
-  if (first >= floor) return series(first, slope, n);
-  if (slope <= 0.0) return n * floor;
-  const double below = std::min(n, std::ceil((floor - first) / slope));
-  return below * floor + series(first + slope * below, slope, n - below);
+/// Of the layers that attend, those with routed experts.
+double routed_share(const ModelSpec& model) {
+  double all = 0, routed = 0;
+  for (const LayerKind& kind : model.layers) {
+    if (!facts_of(kind.mixer).present) continue;
+    all += kind.count;
+    if (facts_of(kind.feed_forward).experts > 0) routed += kind.count;
+  }
+  return all > 0 ? routed / all : 0.0;
 }
 
 }  // namespace
 
 StepModel::State::State(std::shared_ptr<const Deployment> d)
-    : deployment(std::move(d)), host(*deployment), parts(*deployment), tiles(tiled_heads(*deployment)) {
+    : deployment(std::move(d)),
+      host(*deployment),
+      parts(*deployment),
+      tiles(tiled_heads(*deployment)),
+      routed_share(roofcast::routed_share(deployment->model)) {
   if (deployment->adapters) adapters.emplace(*deployment->adapters);
 }
 
@@ -91,12 +96,17 @@ const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
 }
 
 StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
-  StepTotal total{.sum = {.seconds = 0}, .host = {}, .rank = {}, .mixers = {}};
+  StepTotal total{.sum = {.seconds = 0}, .host = {}, .rank = {}, .mixers = {}, .overlap = std::nullopt};
   total.rank = rank_batch(batch, deployment->sharding);
   total.host = host.time(batch, total.rank);
   total.mixers = slowest_mixers(batch, total.rank, total.host.gap);
   const double tokens = host.padded_tokens(batch, total.rank);
-  total.sum.add(parts.sum(TokenPart{tokens, total.rank.group_tokens, !batch.prefills.empty()}));
+  const TokenPart all{tokens, total.rank.group_tokens, !batch.prefills.empty()};
+  if (const int batches = overlapped_batches(batch, *deployment); batches > 0) {
+    overlap(total, all, batches);
+  } else {
+    total.sum.add(parts.sum(all));
+  }
   if (const auto added = adapter_part(batch, tokens, total.rank)) total.sum.add(parts.sum(*added));
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
@@ -104,11 +114,26 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   return total;
 }
 
+/// Layers with routed experts run in batches; the others, and what is outside of layers, on all tokens at a time.
+void StepModel::State::overlap(StepTotal& total, const TokenPart& tokens, int batches) {
+  const StagedSum& one = parts.staged(piece(tokens, batches));
+  total.sum.add(parts.staged(tokens).outside);
+  total.overlap = overlapped_layers(one.seconds, tokens.prompts, *deployment);
+  total.overlap->attend_also_outside(routed_share);
+  OperatorSum routed = one.routed;
+  routed.seconds = 0;
+  total.sum.add(routed, batches, batches);
+  total.mixers.batches = batches;
+}
+
 StepTotal StepModel::State::total(const StepBatch& batch) {
   StepTotal total = without_mixers(batch);
+  const double without = total.sum.seconds;
   for_each_mixer_part(
       total.mixers, batch.query_len, total.host.gap,
       [&](const auto& part, double share, double starts) { total.sum.add(parts.sum(part), share, starts); });
+  total.attention = total.sum.seconds - without;
+  if (total.overlap) total.sum.seconds = without + total.overlap->seconds(total.attention);
   return total;
 }
 
@@ -157,20 +182,25 @@ StepCost StepModel::cost(const StepBatch& batch) {
 /// Segment by segment: within a segment of the curve the step time is linear in the step's number.
 StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& fixed, std::int64_t steps) {
   const int query_len = batch.query_len;
-  DecodePart part{.sequences = fixed.mixers.decodes,
+  const double batches = fixed.mixers.batches;
+  DecodePart part{.sequences = std::ceil(fixed.mixers.decodes / batches),
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
   double left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0, launches = 0;
   while (left > 0) {
     const DecodePlace at = parts.place(part);
-    const double first = fixed.sum.seconds + at.seconds(part);
     const double n = std::min(left, std::max(1.0, std::ceil((at.segment.high - part.mean_context) / query_len)));
-    const double dt = query_len / (at.segment.high - at.segment.low);
-    launches = fixed.sum.launches + at.low.launches;
-    seconds += floored_series(first, dt * (at.high.seconds - at.low.seconds), n, fixed.host.least(launches));
-    flops += series(fixed.sum.flops + at.between(&DecodeKnot::flops), dt * (at.high.flops - at.low.flops), n);
-    bytes += series(fixed.sum.bytes + at.between(&DecodeKnot::bytes), dt * (at.high.bytes - at.low.bytes), n);
+    const double dt = query_len / (at.segment.high - at.segment.low), grows = batches * dt;
+    const double attention = batches * at.seconds(part), slope = grows * (at.high.seconds - at.low.seconds);
+    launches = fixed.sum.launches + batches * at.low.launches;
+    const double least = fixed.host.least(launches);
+    seconds += fixed.overlap ? fixed.overlap->series(fixed.sum.seconds, attention, slope, n, least)
+                             : floored_series(fixed.sum.seconds + attention, slope, n, least);
+    flops +=
+        series(fixed.sum.flops + batches * at.between(&DecodeKnot::flops), grows * (at.high.flops - at.low.flops), n);
+    bytes +=
+        series(fixed.sum.bytes + batches * at.between(&DecodeKnot::bytes), grows * (at.high.bytes - at.low.bytes), n);
     left -= n;
     part.mean_context += n * query_len;
   }

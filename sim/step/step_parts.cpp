@@ -68,7 +68,10 @@ OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t) {
 }
 
 StepParts::StepParts(const Deployment& deployment)
-    : context_(deployment.operator_context()), machine_(deployment.machine()), spec_(deployment.adapters) {}
+    : context_(deployment.operator_context()),
+      machine_(deployment.machine()),
+      combining_sms_(deployment.gpu.architecture == Architecture::kBlackwell ? combining_sms(deployment) : 0.0),
+      spec_(deployment.adapters) {}
 
 /// Ranks that share the experts are priced by the fullest rank's tokens and the group's, both rounded up.
 std::vector<Operator> StepParts::operators(const TokenPart& part) const {
@@ -126,6 +129,27 @@ OperatorSum StepParts::sum(const TokenPart& part) {
   auto [slot, fresh] = groups_.try_emplace({mine, std::max(mine, rounded(part.group_tokens)), part.prompts});
   if (fresh) slot->second = sum_of(priced(part), machine_);
   return slot->second;
+}
+
+/// Few SMs bring what comes back over links more slowly (Blackwell); to a network they only hand it over (Hopper).
+const StagedSum& StepParts::staged(const TokenPart& part) {
+  const double mine = rounded(part.tokens);
+  auto [slot, fresh] = staged_.try_emplace({mine, std::max(mine, rounded(part.group_tokens)), part.prompts});
+  StagedSum& sum = slot->second;
+  if (!fresh) return sum;
+  for (Operator& op : operators(part)) {
+    if (auto* exchange = std::get_if<ExchangeShape>(&op.work); exchange != nullptr && exchange->combine)
+      exchange->sms = combining_sms_;
+    const OperatorSum one = sum_of({op}, machine_);
+    (op.stage == Stage::kOutside ? sum.outside : sum.routed).add(one);
+    sum.seconds.of[static_cast<std::size_t>(op.stage)] += one.seconds;
+    if (const auto* exchange = std::get_if<ExchangeShape>(&op.work)) {
+      const ExchangeOnSms on_sms = exchange_on_sms(*exchange, machine_);
+      (exchange->combine ? sum.seconds.combine_alone : sum.seconds.dispatch_alone) += op.count * on_sms.alone.base();
+      sum.seconds.sm_share = std::max(sum.seconds.sm_share, on_sms.share);
+    }
+  }
+  return sum;
 }
 
 OperatorSum StepParts::sum(const HeadPart& part) {

@@ -16,6 +16,7 @@
 
 #include "sim/step/decode_curve.h"
 #include "sim/step/deployment.h"
+#include "sim/step/expert_overlap.h"
 
 namespace roofcast {
 
@@ -78,6 +79,12 @@ struct PrefillPart {
   bool operator==(const PrefillPart&) const = default;
 };
 
+/// What a TokenPart sums up to, by stage.
+struct StagedSum {
+  StageSeconds seconds;
+  OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< of layers without and with routed experts
+};
+
 /// A place on the curve of a DecodePart: between two knots, which stay where they are until the next one is priced.
 struct DecodePlace {
   DecodeSegment segment;
@@ -124,6 +131,8 @@ class StepParts {
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
+  /// The same, by stage.
+  const StagedSum& staged(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const AdapterPart& part);
   OperatorSum sum(const DecodePart& part) {
@@ -182,12 +191,14 @@ class StepParts {
   Latest<HeadPart> head_priced_;
   Latest<PrefillPart> prefill_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
+  double combining_sms_;  ///< of what comes back from the experts, where it runs beside them; 0: as many as there are
   std::optional<AdapterSpec> spec_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
   std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;
+  std::unordered_map<GroupKey, StagedSum, boost::hash<GroupKey>> staged_;
 };
 
 }  // namespace roofcast

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/step/expert_overlap.h"
 #include "sim/step/step_host.h"
 #include "sim/step/step_parts.h"
 
@@ -16,6 +17,8 @@ struct StepTotal {
   HostTime host;
   RankBatch rank;
   RankMixers mixers;
+  std::optional<OverlappedLayers> overlap;  ///< of the layers with routed experts, which `sum` leaves out until ...
+  double attention = 0;                     ///< ... the seconds of attention are known
   bool known() const { return sum.known(); }
   Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before); }
 };
@@ -40,7 +43,8 @@ struct StepModel::State {
   void for_each_mixer_part(const RankMixers& of, int query_len, double gap, const Add& add) const {
     if (of.decodes > 0) {
       const double least = least_decode_seconds(of, query_len);
-      add(DecodePart{of.decodes, query_len, of.mean_context, least, gap}, 1.0, 1.0);
+      add(DecodePart{std::ceil(of.decodes / of.batches), query_len, of.mean_context, least, gap}, of.batches,
+          of.batches);
     }
     // Chunks start together.
     const std::size_t chunks = of.prefills.size();
@@ -58,10 +62,17 @@ struct StepModel::State {
   StepHost host;
   StepParts parts;
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
+  double routed_share;            ///< of the layers with attention, those with routed experts
+
+  /// Tokens of one of the batches of a step.
+  TokenPart piece(const TokenPart& whole, double batches) const {
+    return {std::ceil(whole.tokens / batches), std::ceil(whole.group_tokens / batches), whole.prompts};
+  }
 
  private:
   StepTotal priced_without_mixers(const StepBatch& batch);
   double least_decode_seconds(const RankMixers& of, int query_len) const;
+  void overlap(StepTotal& total, const TokenPart& tokens, int batches);
   OperatorSum mixers_sum(const RankMixers& of, int query_len, double gap);
   RankMixers slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap);
 

@@ -313,3 +313,18 @@ TEST_CASE("collectives: shipped racks are never slower than nodes over a network
     }
   }
 }
+
+TEST_CASE("collectives: bridged cards of one node reach each other over PCIe, those of two over the network") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.fabric = Fabric::kNvlinkMesh;
+  gpu.node.switch_reduces = false;
+  gpu.node.fabric_domain = 2;
+  gpu.node.pcie_bandwidth = 50.0 * kGigabytePerSecond;
+  // A ring of 8 moves 2 x 7/8 of 8 MB past each border, which both cards of a pair share: 7 MB at 50 GB/s.
+  CHECK(ideal_us(Collective::kAllReduce, 8e6, 8, 2, gpu) == doctest::Approx(140.0));
+  gpu.node.nic_bandwidth *= 2.0;  // not on the way
+  CHECK(ideal_us(Collective::kAllReduce, 8e6, 8, 2, gpu) == doctest::Approx(140.0));
+  const double two_nodes = ideal_us(Collective::kAllReduce, 8e6, 16, 2, gpu);
+  gpu.node.nic_bandwidth *= 2.0;
+  CHECK(ideal_us(Collective::kAllReduce, 8e6, 16, 2, gpu) < two_nodes);
+}

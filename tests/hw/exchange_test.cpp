@@ -143,3 +143,34 @@ TEST_CASE("exchange: never faster than the wire, more of anything never slower, 
     CHECK(time(shape, rack) <= now * relayed);
   }
 }
+
+TEST_CASE("exchange: what of it runs on SMs") {
+  const GpuSpec gpu = round_gpu();
+  const Machine machine{.gpu = &gpu};
+  // Normal: 20 of 100 SMs from start to end.
+  const ExchangeOnSms normal = exchange_on_sms(shape_of(ExchangeKernel::kNormal, 16), machine);
+  CHECK(normal.share == doctest::Approx(0.2));
+  CHECK(normal.alone == Seconds{});
+  // Low latency over two nodes, 64 experts: starts in 15 us + 64 x 10 ns; 64 SMs copy 2 MB at 19 GB/s each in 1.6 us,
+  // the links 7/8 of half of it, 0.875 MB, at 0.7 of 400 GB/s in 3.1 us. The network and its hop are not on SMs.
+  const ExchangeShape far = shape_of(ExchangeKernel::kLowLatency, 16);
+  const ExchangeOnSms low = exchange_on_sms(far, machine);
+  CHECK(low.share == 0.0);
+  const double sms = 2e6 / (64 * 19e3), links = 0.875e6 / (0.7 * 400e3);
+  CHECK(low.alone.in(kMicrosecond) == doctest::Approx(15.64 + std::pow(std::pow(sms, 4) + std::pow(links, 4), 0.25)));
+  CHECK(low.alone < exchange(far, machine).time);
+  // Inside a domain of NVLink the SMs do all of it.
+  const ExchangeShape near = shape_of(ExchangeKernel::kLowLatency, 8);
+  CHECK(exchange_on_sms(near, machine).alone.base() == doctest::Approx(exchange(near, machine).time.base()));
+}
+
+TEST_CASE("exchange: over PCIe alone it gets what bridges let through") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.fabric = Fabric::kPcie;
+  gpu.node.fabric_bandwidth = BytesPerSecond(0);
+  gpu.node.fabric_domain = 1;
+  const ExchangeParameters fast{.dispatch_us = 0, .expert_ns = 0, .sm_gb_per_s = 1e6, .dispatch_fraction = 1.0};
+  // Low latency, 8 ranks: 2 copies of 1 MB, 7/8 of them away, at 0.45 of 50 GB/s
+  const ExchangeShape shape = shape_of(ExchangeKernel::kLowLatency, 8);
+  CHECK(exchange_time(shape, fast, gpu).in(kMicrosecond) == doctest::Approx(1.75e6 / (0.45 * 50e3)).epsilon(1e-3));
+}

@@ -74,10 +74,11 @@ void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
     out.matrices.push_back({.name = "router",
                             .k = hidden,
                             .n = f_.experts,
-                            .role = f_.float32_router ? WeightRole::kFloat32 : WeightRole::kOther});
+                            .role = f_.float32_router ? WeightRole::kFloat32 : WeightRole::kOther,
+                            .stage = Stage::kCore});
   }
   if (f_.latent > 0) {
-    out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f_.latent});
+    out.matrices.push_back({.name = "latent_down_proj", .k = hidden, .n = f_.latent, .stage = Stage::kCore});
     out.matrices.push_back({.name = "latent_up_proj", .k = f_.latent, .n = hidden});
   }
   const auto add_routed = [&](const char* name, double k, double n) {
@@ -94,7 +95,8 @@ void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
   if (f_.shared_inter > 0) add_block_weights(out, "shared_", shared(), hidden, s);
   if (f_.dense_inter > 0) add_block_weights(out, "", dense(), hidden, s);
   if (f_.shared_gate) {
-    out.matrices.push_back({.name = "shared_gate", .k = hidden, .n = 1, .role = WeightRole::kOther});
+    out.matrices.push_back(
+        {.name = "shared_gate", .k = hidden, .n = 1, .role = WeightRole::kOther, .stage = Stage::kShared});
   }
   if (f_.router_bias && f_.experts > 1) out.vectors += f_.experts;
   if (f_.bias) out.expert_vectors = columns + width(hidden);
@@ -151,7 +153,9 @@ MoeShape ExpertModel::shape(const OperatorContext& context, const BlockTokens& r
 /// The choice of experts, sorting, quantizing and summing up are part of the experts' time.
 void ExpertModel::add_operators(OperatorList& list, double count, const BlockTokens& rows) const {
   const double hidden = list.context().model->hidden;
+  list.enter(Stage::kExperts);
   list.add("experts", count, shape(list.context(), rows));
+  list.enter(Stage::kShared);
   if (f_.shared_inter > 0) {
     add_activation(list, "shared_activation", shared(), count, rows.tokens);
     list.stream("shared_add", count, rows.tokens * hidden * 3.0 * kHalf, f_.shared_gate ? 2.0 : 1.0);
@@ -189,7 +193,9 @@ void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTo
                     .groups = f_.groups,
                     .groups_kept = f_.groups_kept,
                     .ranks = sharding.attention_dp * sharding.tp};
+  list.enter(Stage::kDispatch);
   list.add("expert_dispatch", count, way);
+  list.enter(Stage::kCombine);
   way.combine = true, way.value_bytes = kHalf;
   list.add("expert_combine", count, way);
   if (sharding.tp > 1) {

@@ -11,8 +11,9 @@ void add_block_weights(LayerWeights& out, const std::string& prefix, const Dense
   out.matrices.push_back({.name = prefix + (block.gated ? "gate_up_proj" : "up_proj"),
                           .k = hidden,
                           .n = columns,
-                          .input = block.gated ? ProductInput::kNorm : ProductInput::kAnything});
-  out.matrices.push_back({.name = prefix + "down_proj", .k = width, .n = hidden});
+                          .input = block.gated ? ProductInput::kNorm : ProductInput::kAnything,
+                          .stage = Stage::kShared});
+  out.matrices.push_back({.name = prefix + "down_proj", .k = width, .n = hidden, .stage = Stage::kShared});
   if (block.bias) out.vectors += columns + hidden;
 }
 

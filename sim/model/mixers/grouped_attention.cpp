@@ -7,6 +7,7 @@
 
 #include "sim/model/hf_config.h"
 #include "sim/model/mixer_model.h"
+#include "sim/model/mixers/context_parallel.h"
 #include "sim/model/mixers/indexer.h"
 
 namespace roofcast {
@@ -56,14 +57,19 @@ class GroupedModel final : public MixerModel {
     list.add("attention", count,
              PrefillWork{shape, heads_on_gpu(list.context(), shape.context_before + shape.query_len)});
     indexer().add_prefill(list, count, shape, 1.0);
+    const OperatorContext& c = list.context();
+    const double before = a_.window > 0 ? std::min(a_.window, shape.context_before) : shape.context_before;
+    add_context_gather(list, count, shape.batch * before * token_bytes(c.precision, c.sharding));
   }
-  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override {
-    list.add("attention", count, DecodeWork{shape, heads_on_gpu(list.context(), shape.mean_context)});
-    indexer().add_decode(list, count, shape, 1.0);
-  }
+  void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override;
 
  private:
   Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
+  /// Of a cached token, over all ranks that share it.
+  double token_bytes(const Precision& p, const Sharding& s) const {
+    return kv_heads_of(a_.kv_heads, s) *
+           (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
+  }
   double visible_window(double context) const;
   AttentionHeads heads_on_gpu(const OperatorContext& c, double context) const;
 
@@ -96,7 +102,8 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
                           .k = heads * a_.value_dim,
                           .n = hidden,
                           .role = WeightRole::kMixer,
-                          .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention});
+                          .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention,
+                          .stage = Stage::kCore});
   indexer().add_weights(out, hidden, hidden);
   if (a_.qkv_bias) out.vectors += columns;
   if (a_.output_bias) out.vectors += hidden;
@@ -106,10 +113,21 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
 
 LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
   if (!a_.owns_cache) return {};
-  const double bytes =
-      kv_heads_of(a_.kv_heads, s) * (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
+  const double bytes = token_bytes(p, s) / s.dcp;
   if (a_.window > 0) return {.windowed = bytes, .window = a_.window};
-  return {.all_tokens = bytes + indexer().cache_bytes()};
+  return {.all_tokens = bytes + indexer().cache_bytes() / s.dcp};
+}
+
+/// Ranks that share a cache attend with all of their heads, to their own part of the tokens (or of the window).
+void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShape& whole) const {
+  const Sharding& s = list.context().sharding;
+  const DecodeShape shape = part_of_context(whole, s);
+  AttentionHeads heads = heads_on_gpu(list.context(), whole.mean_context);
+  add_context_exchange(list, count, shape.batch * shape.query_len, heads.heads, a_.head_dim, a_.value_dim);
+  heads.heads *= s.dcp;
+  heads.window /= s.dcp;
+  list.add("attention", count, DecodeWork{shape, heads});
+  indexer().add_decode(list, count, shape, 1.0);
 }
 
 double GroupedModel::activation_values(const Sharding& s) const {

@@ -7,6 +7,7 @@
 
 #include "sim/model/hf_config.h"
 #include "sim/model/mixer_model.h"
+#include "sim/model/mixers/context_parallel.h"
 #include "sim/model/mixers/indexer.h"
 
 namespace roofcast {
@@ -85,11 +86,15 @@ void LatentModel::add_output(LayerWeights& out, double heads, double hidden, con
   double width = heads * a_.value_dim;
   if (a_.output_groups > 0) {
     const double groups = std::ceil(a_.output_groups / s.tp);
-    out.matrices.push_back(
-        {.name = "o_a_proj", .k = width / groups, .n = groups * a_.output_rank, .role = WeightRole::kMixer});
+    out.matrices.push_back({.name = "o_a_proj",
+                            .k = width / groups,
+                            .n = groups * a_.output_rank,
+                            .role = WeightRole::kMixer,
+                            .stage = Stage::kCore});
     width = groups * a_.output_rank;
   }
-  out.matrices.push_back({.name = "o_proj", .k = width, .n = hidden, .role = WeightRole::kMixer});
+  out.matrices.push_back(
+      {.name = "o_proj", .k = width, .n = hidden, .role = WeightRole::kMixer, .stage = Stage::kCore});
 }
 
 /// DeepSeek-V2 (2024), eq. 9-19: hidden -> query_rank -> heads (nope + rope); hidden -> latent + rope, the cached part;
@@ -130,11 +135,12 @@ double LatentModel::latent_bytes(const Precision& p) const {
   return cached_bytes(p.kv_cache, a_.latent_dim + a_.rope_dim);
 }
 
-LayerCache LatentModel::cache(const Precision& p, const Sharding&) const {
+LayerCache LatentModel::cache(const Precision& p, const Sharding& s) const {
   if (!a_.owns_cache) return {};
-  const double bytes = latent_bytes(p);
+  const double bytes = latent_bytes(p) / s.dcp;
   LayerCache cache{.windowed = a_.window > 0 ? bytes : 0.0, .window = a_.window};
-  if (a_.window <= 0 || a_.compression > 1) cache.all_tokens = (bytes + indexer().cache_bytes()) / a_.compression;
+  if (a_.window <= 0 || a_.compression > 1)
+    cache.all_tokens = (bytes + indexer().cache_bytes() / s.dcp) / a_.compression;
   return cache;
 }
 
@@ -206,6 +212,8 @@ void LatentModel::add_prefill(OperatorList& list, double count, const PrefillSha
   const double middle = shape.context_before + (shape.query_len + 1.0) / 2.0;
   const double new_tokens = shape.batch * shape.query_len;
   indexer().add_prefill(list, count, shape, a_.compression);
+  add_context_gather(list, count,
+                     shape.batch * shape.context_before / a_.compression * latent_bytes(context.precision));
   if (runs_naive(context)) {
     list.add("attention", count, PrefillWork{shape, expand(list, count, shape.batch * end)});
     return;
@@ -227,17 +235,22 @@ void LatentModel::add_prefill(OperatorList& list, double count, const PrefillSha
            LatentDecodeWork{{new_tokens, visible, visible, 1.0}, heads, sparse_kernel(context, FlashMla::kPrefill)});
 }
 
-void LatentModel::add_decode(OperatorList& list, double count, const DecodeShape& shape) const {
-  const LatentHeads heads = heads_on_gpu(list.context());
+void LatentModel::add_decode(OperatorList& list, double count, const DecodeShape& whole) const {
+  const Sharding& s = list.context().sharding;
+  LatentHeads heads = heads_on_gpu(list.context());
+  const DecodeShape shape = part_of_context(whole, s);
+  const double rows = shape.batch * shape.query_len;
   indexer().add_decode(list, count, shape, a_.compression);
   if (runs_naive(list.context())) {
     list.add("attention", count, DecodeWork{shape, expand(list, count, shape.batch * shape.mean_context)});
     return;
   }
   DecodeShape visible = shape;
-  visible.mean_context = visible_latents(shape.mean_context);
-  visible.max_context = visible_latents(shape.max_context);
-  if (!a_.shared_vector) add_absorbed_projections(list, heads, count, shape.batch * shape.query_len);
+  visible.mean_context = visible_latents(whole.mean_context) / s.dcp;
+  visible.max_context = visible_latents(whole.max_context) / s.dcp;
+  if (!a_.shared_vector) add_absorbed_projections(list, heads, count, rows);
+  add_context_exchange(list, count, rows, heads.heads, heads.latent_dim + heads.rope_dim, heads.latent_dim);
+  heads.heads *= s.dcp;
   const bool scaled = heads.cache_bytes_per_token > 0;
   list.add(
       "attention", count,

@@ -59,7 +59,11 @@ class StateModel final : public MixerModel {
                               .n = a_.extra_projection / a_.out_features,
                               .role = WeightRole::kMixer});
     }
-    out.matrices.push_back({.name = "out_proj", .k = a_.out_features / s.tp, .n = hidden, .role = WeightRole::kMixer});
+    out.matrices.push_back({.name = "out_proj",
+                            .k = a_.out_features / s.tp,
+                            .n = hidden,
+                            .role = WeightRole::kMixer,
+                            .stage = Stage::kCore});
     out.vectors += (a_.extra_parameters - a_.extra_projection) / s.tp;
   }
   LayerCache cache(const Precision&, const Sharding& s) const override {

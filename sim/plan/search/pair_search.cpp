@@ -365,7 +365,8 @@ PairBounds pair_bounds(const Candidate& pair, PricerPool& pricers) {
   bounds.decode = decode_bounds(pair.scenario, *pricers.lend(pair.scenario.deployment));
   const std::optional<int> prompt = pair.scenario.workload->prompt_tokens.constant();
   if (prompt && bounds.prefill.ttft > Seconds(0)) {
-    const Bytes cache = pair.scenario.deployment->memory.layout.sequence_bytes(*prompt);
+    const Bytes cache =
+        pair.scenario.deployment->memory.layout.sequence_bytes(*prompt) * early_transfer(*split.prefill).rest(*prompt);
     bounds.transfer = cache / transfer_bandwidth(*pair.scenario.deployment, split) + split.latency;
     limit_wait(bounds, pair.scenario);
   }

@@ -294,3 +294,32 @@ TEST_CASE("every layer mixes once") {
     CHECK(count_of(prefill, "attention") + count_of(prefill, "state_mixer") == model.layer_count());
   }
 }
+
+TEST_CASE("context parallelism: decode reads a part of the cache with all heads, and ranks exchange what they found") {
+  const ModelSpec model = shipped("deepseek-v3");
+  const auto decode = [&](const Sharding& s) {
+    return decode_mixing(context_of(model, s), {.batch = 4, .mean_context = 1e6, .max_context = 1e6});
+  };
+  const auto attention = [](const std::vector<Operator>& all) {
+    for (const Operator& op : all)
+      if (op.name == "attention") return std::get<LatentDecodeWork>(op.work);
+    FAIL("no attention");
+    return LatentDecodeWork{};
+  };
+  const LatentDecodeWork alone = attention(decode({.tp = 8})), shared = attention(decode({.tp = 8, .dcp = 8}));
+  CHECK(alone.heads.heads == 16);
+  CHECK(shared.heads.heads == 128);
+  CHECK(shared.shape.mean_context == doctest::Approx(alone.shape.mean_context / 8));
+  double sent = 0;  // a layer: queries of 16 heads x 576 values x 2 B, out of 128 heads x 512 x 2 B, softmax sums
+  for (const Operator& op : decode({.tp = 8, .dcp = 8}))
+    if (const auto* work = std::get_if<CollectiveWork>(&op.work)) sent += work->bytes.base();
+  CHECK(sent == doctest::Approx(4 * (16 * 576 * 2 + 128 * 512 * 2 + 128 * 4)));
+  CHECK(decode({.tp = 8}).size() + 4 == decode({.tp = 8, .dcp = 8}).size());
+  // A chunk of a prompt needs all that was cached before it, 1,152 B a token and layer, of which each rank has an
+  // eighth.
+  double gathered = 0;
+  const PrefillShape chunk{.batch = 1, .query_len = 8192, .context_before = 8000};
+  for (const Operator& op : prefill_mixing(context_of(model, {.tp = 8, .dcp = 8}), chunk))
+    if (op.name == "context_gather") gathered = std::get<CollectiveWork>(op.work).bytes.base();
+  CHECK(gathered == doctest::Approx(8000 * 1152 / 8));
+}

@@ -41,6 +41,23 @@ TEST_CASE("what does not divide is refused at its place") {
   CHECK(refusal("mixtral-8x7b", {.tp = 0}) != "");
 }
 
+TEST_CASE("a sequence's cache is shared by GPUs that would keep the same tokens") {
+  CHECK(refusal("deepseek-v3", {.tp = 8, .dcp = 8}) == "");     // the latent is on every one of them
+  CHECK(refusal("llama-3.1-70b", {.tp = 16, .dcp = 2}) == "");  // 8 key-value heads, twice each
+  CHECK(refusal("deepseek-v3", {.tp = 8, .dcp = 3}) == "scenario.yaml:3:14: dcp 3 does not divide tp 8");
+  CHECK(refusal("llama-3.1-70b", {.tp = 8, .dcp = 2}) ==
+        "scenario.yaml:3:14: dcp 2: tp 8 keeps each token of llama-3.1-70b once, so there is nothing to share");
+  CHECK(refusal("llama-3.1-70b", {.tp = 16, .dcp = 4}) ==
+        "scenario.yaml:3:14: dcp 4 does not divide the 2 copies of each token that tp 16 keeps of llama-3.1-70b");
+  CHECK(refusal("falcon-mamba-7b", {.tp = 2, .dcp = 2}) ==
+        "scenario.yaml:3:14: dcp 2: falcon-mamba-7b caches no tokens");
+  const ModelSpec model = shipped("deepseek-v3");
+  const auto bytes = [&](const Sharding& s) {
+    return cache_layout(model, model.precision, s).bytes_per_token().base();
+  };
+  CHECK(bytes({.tp = 8, .dcp = 8}) == doctest::Approx(bytes({.tp = 8}) / 8));
+}
+
 TEST_CASE("copies of experts let any number of ranks hold equally many") {
   const auto deepseek = [](int ranks, int copies) {
     return refusal("deepseek-v3", {.attention_dp = ranks, .ep = ranks, .redundant_experts = copies});

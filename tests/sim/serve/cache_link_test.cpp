@@ -44,3 +44,26 @@ TEST_CASE("cache link: a cache is held until it is released") {
   CHECK(link.release(request) == 640);
   CHECK(link.held() == 0);
 }
+
+TEST_CASE("cache link: what leaves before a prompt is done") {
+  const EarlyTransfer after{}, chunks{CacheTransfer::kByChunk, 1000, 10}, layers{CacheTransfer::kByLayer, 1000, 10};
+  CHECK(after.lead(2500) == 1.0);
+  CHECK(after.rest(2500) == 1.0);
+  // Chunks of 1000, 1000 and 500 tokens: the first leaves after two fifths of the prefill, the last at its end.
+  CHECK(chunks.lead(2500) == doctest::Approx(0.4));
+  CHECK(chunks.rest(2500) == doctest::Approx(0.2));
+  CHECK(chunks.rest(2000) == doctest::Approx(0.5));
+  CHECK(chunks.rest(700) == doctest::Approx(1.0));
+  CHECK(layers.lead(2500) == doctest::Approx(0.04));
+  CHECK(layers.rest(700) == doctest::Approx(0.1));
+}
+
+TEST_CASE("cache link: a cache sent early lands when its rest has, or when the link has carried all of it") {
+  CacheLink link(BytesPerSecond(1000), Seconds(0.5));
+  // 1000 B from 1 s on, 100 B of them not before 4 s: 4.1 s
+  CHECK(link.fetch(7, Bytes(1000), at(4), at(1), at(4), 0.1).landed == at(4.6));
+  // 5000 B from when the link is free, 4.1 s
+  CHECK(link.fetch(8, Bytes(5000), at(6), at(2), at(6), 0.1).end == at(9.1));
+  // All of it was there when it was wanted.
+  CHECK(link.fetch(9, Bytes(100), at(20), at(10), at(12), 0.1).landed == at(20.5));
+}

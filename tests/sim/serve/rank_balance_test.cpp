@@ -2,67 +2,64 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
 
 namespace {
 
-/// Two ranks with one decoding sequence each.
-struct Ranks {
-  Ranks() {
-    deployment->sharding.attention_dp = 2;
-    deployment->engine.attention_dp_balance = true;
-    deployment->engine.prefill_wait_steps = 10;
-    for (RankParts* rank : {&first, &second}) {
-      const Slot slot = fake::add(requests, 10, 50);
-      rank->batch.enter(slot);
-      rank->batch.join_decodes(slot);
-    }
-  }
-  RankBalance balance() const { return {*deployment, true}; }
-  std::shared_ptr<Deployment> deployment = fake::deployment(10000);
-  RequestTable requests;
-  fake::LinearPricer pricer;
-  Collector collector{{}, nullptr};
-  TokenDelivery delivery{deployment->engine, 2, 1.0, pricer, collector};
-  RankParts first{deployment, 0, {}, requests, collector, delivery};
-  RankParts second{deployment, 1, {}, requests, collector, delivery};
-  std::vector<const RankParts*> both{&first, &second};
-};
+/// Of ranks that wait ten steps for each other's prompts, then `more` for more of them.
+RankBalance balance(int more = 0) {
+  const auto deployment = fake::deployment(10000);
+  deployment->sharding.attention_dp = 2;
+  deployment->engine.attention_dp_balance = true;
+  deployment->engine.prefill_wait_steps = 10;
+  deployment->engine.prefill_batch_steps = more;
+  return {*deployment, true};
+}
+
+constexpr RankWork kDecodes{.decodes = true, .prompt = false}, kPrompt{.decodes = true, .prompt = true};
+constexpr std::array kNone{kDecodes, kDecodes}, kOne{kPrompt, kDecodes}, kBoth{kPrompt, kPrompt};
 
 }  // namespace
 
 TEST_CASE("rank balance: prompts are held until every rank has one") {
-  Ranks r;
-  const RankBalance balance = r.balance();
-  CHECK(balance.active());
-  CHECK_FALSE(balance.holds(r.both));  // nobody waits
-  r.first.queue.push(fake::add(r.requests, 10, 50));
-  CHECK(balance.holds(r.both));
-  r.second.queue.push(fake::add(r.requests, 10, 50));
-  CHECK_FALSE(balance.holds(r.both));
+  RankBalance ranks = balance();
+  CHECK(ranks.active());
+  CHECK_FALSE(ranks.holds(kNone));  // nobody waits
+  CHECK(ranks.holds(kOne));
+  CHECK_FALSE(ranks.holds(kBoth));
+  CHECK_FALSE(ranks.holds(std::array{kPrompt, RankWork{}}));  // the second has nothing else to do
 }
 
-TEST_CASE("rank balance: a cache that comes back is no prompt") {
-  Ranks r;
-  r.first.queue.push(fake::add(r.requests, 10, 50));
-  const Slot back = fake::add(r.requests, 10, 50);
-  r.requests[back].remote = true;
-  r.requests[back].base = r.requests[back].target = 10;
-  r.second.queue.push(back);
-  CHECK(r.balance().holds(r.both));
+TEST_CASE("rank balance: held prompts run in the tenth step after prompts last ran") {
+  RankBalance ranks = balance();
+  CHECK_FALSE(ranks.holds(kBoth));
+  ranks.advance(1);
+  CHECK(ranks.holds(kOne));
+  CHECK(ranks.steps_until_release() == 9);
+  ranks.advance(7);
+  CHECK(ranks.holds(kOne));
+  CHECK(ranks.steps_until_release() == 2);
+  ranks.advance(2);
+  CHECK_FALSE(ranks.holds(kOne));
+  ranks.advance(1);
+  CHECK(ranks.holds(kOne));  // the wait begins anew
 }
 
-TEST_CASE("rank balance: held prompts run all the same after so many steps") {
-  Ranks r;
-  RankBalance balance = r.balance();
-  r.first.queue.push(fake::add(r.requests, 10, 50));
-  balance.advance(7);
-  CHECK(balance.steps_until_release() == 3);
-  CHECK(balance.holds(r.both));
-  balance.advance(3);
-  CHECK_FALSE(balance.holds(r.both));
-  balance.prefilled();  // the wait begins anew
-  CHECK(balance.holds(r.both));
+TEST_CASE("rank balance: once every rank has a prompt, all wait for more of them") {
+  RankBalance ranks = balance(3);
+  CHECK(ranks.holds(kOne));
+  ranks.advance(5);
+  CHECK(ranks.holds(kBoth));
+  CHECK(ranks.steps_until_release() == 3);
+  ranks.advance(2);
+  CHECK(ranks.holds(kBoth));
+  ranks.advance(1);
+  CHECK_FALSE(ranks.holds(kBoth));
+  ranks.advance(1);
+  CHECK(ranks.holds(kBoth));                                                                   // the next ones
+  CHECK_FALSE(ranks.holds(std::array{kPrompt, RankWork{true, true}, RankWork{false, true}}));  // no decode waits there
 }

@@ -232,6 +232,28 @@ TEST_CASE("disaggregation: prefill, transfer, decode") {
   CHECK(m.iterations == 5);
 }
 
+TEST_CASE("disaggregation: layers that leave as they are computed hide the transfer behind the prefill") {
+  const auto ttft = [](CacheTransfer when, double bytes_per_s) {
+    const auto d = fake::deployment(10000);
+    d->engine.cache_transfer = when;
+    d->model.order.assign(10, 0);
+    ServingOptions options = fake::options();
+    options.disaggregation = {
+        .prefill = d, .prefill_replicas = 1, .bandwidth = BytesPerSecond(bytes_per_s), .latency = kMillisecond};
+    fake::Requests source;
+    source.add(0, 100, 5);
+    fake::Recorder seen;
+    simulate(d, source, {}, options, &seen);
+    return seen.requests[0].ttft.in(kMillisecond);
+  };
+  // 2 ms of prefill, 112 B of cache, 1 ms of latency. At 112 B/ms one layer of ten is left after the prefill; at 28
+  // B/ms all take 4 ms, of which the prefill hides 1.8.
+  CHECK(ttft(CacheTransfer::kAfterPrefill, 112e3) == doctest::Approx(4.0));
+  CHECK(ttft(CacheTransfer::kByLayer, 112e3) == doctest::Approx(3.1));
+  CHECK(ttft(CacheTransfer::kByLayer, 28e3) == doctest::Approx(0.2 + 4 + 1));
+  CHECK(ttft(CacheTransfer::kByChunk, 112e3) == doctest::Approx(4.0));  // one chunk
+}
+
 TEST_CASE("disaggregation: the side with the larger shares of a cache may be the slower one") {
   auto decode = std::make_shared<Deployment>(*fake::deployment(10000)),
        prefill = std::make_shared<Deployment>(*fake::deployment(10000));

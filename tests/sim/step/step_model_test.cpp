@@ -620,3 +620,16 @@ TEST_CASE("decode beside prefill takes a tile of 64 rows a head under FlashAtten
   a100->precision.kv_cache = Dtype::kFp8;
   CHECK(beside(a100, 3072) - beside(a100, 2048) < 20e-3);
 }
+
+TEST_CASE("chunks of a prompt follow each other through pipeline stages, the last one goes all the way") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->sharding.pp = 4;
+  const std::array<PrefillChunk, 1> first{{{.tokens = 8192, .last = false}}}, last{{{.tokens = 8192}}};
+  const auto tokens = [&](std::span<const PrefillChunk> chunks) {
+    return rank_batch({.prefills = chunks}, d->sharding).tokens;
+  };
+  CHECK(tokens(first) == 2048);
+  CHECK(tokens(last) == 8192);
+  StepModel model(d);
+  CHECK(model.time({.prefills = first}).base() < 0.4 * model.time({.prefills = last}).base());
+}

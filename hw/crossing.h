@@ -1,0 +1,30 @@
+#pragma once
+// How GPUs reach each other where no link of the fabric leads: over PCIe, or a network.
+
+#include "hw/gpu_spec.h"
+
+namespace roofcast {
+
+/// Of a PCIe link's bandwidth, what a GPU of a group of so many reaches. A ring passes switches and the bridge of a
+/// socket, each shared by several GPUs and both directions. Eight GPUs without NVLink reach 28 of 64 GB/s, four of them
+/// 35 (github.com/NVIDIA/nccl/issues/1639).
+inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
+
+struct Crossing {
+  double bandwidth = 0;  ///< bytes a second of one GPU, on the datasheet
+  double share = 1.0;    ///< of it that is reached
+  bool network = true;   ///< it leaves the node
+};
+
+/// Between the domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) are several domains in one node, which
+/// reach each other over PCIe; beyond the node over the NIC, behind the same PCIe. `network_share` is a NIC's.
+inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) {
+  const NodeSpec& node = gpu.node;
+  const bool bridged = node.fabric_bandwidth.base() > 0.0 && node.fabric_domain < node.gpus_per_node;
+  const Crossing network{.bandwidth = node.nic_bandwidth.base(), .share = network_share, .network = true};
+  const Crossing pcie{.bandwidth = node.pcie_bandwidth.base(), .share = pcie_share(gpus), .network = false};
+  if (!bridged || gpus > node.gpus_per_node) return network;
+  return pcie;
+}
+
+}  // namespace roofcast

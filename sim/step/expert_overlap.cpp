@@ -1,0 +1,195 @@
+#include "sim/step/expert_overlap.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/model/feed_forward_model.h"
+
+namespace roofcast {
+namespace {
+
+/// Work that shares the SMs with an exchange, and the exchange. Products keep off its SMs from start to end (SGLang,
+/// operations_strategy.py, deep_gemm_num_sms; vLLM, v1/worker/gpu_ubatch_wrapper.py, VLLM_DBO_COMM_SMS); what an
+/// exchange does alone, nothing runs beside.
+OverlappedLayers::Slot slot(double work, double attention_share, double exchange, double alone, double sm_share) {
+  const double slower = 1.0 / (1.0 - std::min(sm_share, 0.9));
+  return {.work = work * slower + alone, .attention_share = attention_share * slower, .exchange = exchange};
+}
+
+/// The down projection, a third of gated experts, in as many pieces as the GPU has experts: each goes on its way back
+/// when it is done, so of the shorter of the two one piece stands alone.
+double pipelined(double down, double combine, double pieces) {
+  return std::max(down, combine) + std::min(down, combine) / pieces;
+}
+
+OverlappedLayers single_batch(const StageSeconds& s, const Deployment& d) {
+  const bool blackwell = d.gpu.architecture == Architecture::kBlackwell;
+  const double share = combining_sms(d) / d.gpu.sm_count, down = s[Stage::kExperts] / 3.0;
+  double experts = 1.0;
+  for (const LayerKind& kind : d.model.layers) experts = std::max(experts, facts_of(kind.feed_forward).experts);
+  const double pieces = std::ceil((experts + d.sharding.expert_copies()) / d.sharding.ep);
+  OverlappedLayers out;
+  out.attention_share = 1.0;
+  out.fixed = s[Stage::kEntry] + s[Stage::kCore] + s[Stage::kExperts] - down;
+  const double beside = blackwell ? s[Stage::kShared] : 0.0;
+  out.fixed += pipelined((down + beside) / (1.0 - share), s[Stage::kCombine], pieces);
+  out.slots[0] =
+      slot(blackwell ? 0.0 : s[Stage::kShared], 0.0, s[Stage::kDispatch], blackwell ? 0.0 : s.dispatch_alone, 0.0);
+  return out;
+}
+
+/// Five stages, two of them apart: one half sends its tokens while its shared experts and the other's projections run,
+/// and gets them back while the other attends.
+OverlappedLayers two_batch_decode(const StageSeconds& s) {
+  OverlappedLayers out;
+  out.fixed = 2.0 * s[Stage::kExperts];
+  out.slots[0] = slot(2.0 * (s[Stage::kShared] + s[Stage::kEntry]), 0.0, 2.0 * s[Stage::kDispatch],
+                      2.0 * s.dispatch_alone, s.sm_share);
+  out.slots[1] = slot(2.0 * s[Stage::kCore], 1.0, 2.0 * s[Stage::kCombine], 2.0 * s.combine_alone, s.sm_share);
+  return out;
+}
+
+/// The halves take turns at each exchange.
+OverlappedLayers two_batch_prefill(const StageSeconds& s) {
+  const double before = s[Stage::kShared] + s[Stage::kEntry] + s[Stage::kCore], experts = s[Stage::kExperts];
+  const auto dispatch = [&](double work, double share) {
+    return slot(work, share, s[Stage::kDispatch], s.dispatch_alone, s.sm_share);
+  };
+  const auto combine = [&](double work, double share) {
+    return slot(work, share, s[Stage::kCombine], s.combine_alone, s.sm_share);
+  };
+  OverlappedLayers out;
+  out.slots = {dispatch(before, 0.5), dispatch(experts, 0.0), combine(experts, 0.0), combine(before, 0.5)};
+  return out;
+}
+
+/// The same order, but shared experts run while tokens come back.
+OverlappedLayers dual_batch(const StageSeconds& s) {
+  const double before = s[Stage::kEntry] + s[Stage::kCore], shared = s[Stage::kShared], experts = s[Stage::kExperts];
+  const auto dispatch = [&](double work, double share) {
+    return slot(work, share, s[Stage::kDispatch], s.dispatch_alone, s.sm_share);
+  };
+  const auto combine = [&](double work, double share) {
+    return slot(work, share, s[Stage::kCombine], s.combine_alone, s.sm_share);
+  };
+  OverlappedLayers out;
+  out.slots = {dispatch(before, 0.5), dispatch(experts, 0.0), combine(shared + experts, 0.0),
+               combine(shared + before, 0.5)};
+  return out;
+}
+
+/// Of one rank.
+struct RankTokens {
+  double decodes = 0, prompts = 0;
+};
+
+/// Calls test(tokens) for each rank; whether it holds for all.
+template <class Test>
+bool all_ranks(const StepBatch& batch, const Sharding& sharding, const Test& test) {
+  if (batch.ranks.empty()) {
+    double prompts = 0;
+    for (const PrefillChunk& chunk : batch.prefills) prompts += chunk.tokens;
+    const double ranks = sharding.attention_dp;
+    return test(RankTokens{batch.decodes / ranks, prompts / ranks});
+  }
+  std::size_t first = 0;
+  for (const RankLoad& rank : batch.ranks) {
+    RankTokens tokens{.decodes = static_cast<double>(rank.decodes)};
+    for (const PrefillChunk& chunk : batch.prefills.subspan(first, static_cast<std::size_t>(rank.prefills)))
+      tokens.prompts += chunk.tokens;
+    first += static_cast<std::size_t>(rank.prefills);
+    if (!test(tokens)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+double combining_sms(const Deployment& d) {
+  if (d.engine.expert_overlap != ExpertOverlap::kSingleBatch) return 0.0;
+  return d.gpu.architecture == Architecture::kBlackwell ? 32.0 : 3.0;
+}
+
+double series(double first, double slope, double n) { return n * first + slope * n * (n - 1.0) / 2.0; }
+
+double floored_series(double first, double slope, double n, double floor) {
+  if (first >= floor) return series(first, slope, n);
+  if (slope <= 0.0) return n * floor;
+  const double below = std::min(n, std::ceil((floor - first) / slope));
+  return below * floor + series(first + slope * below, slope, n - below);
+}
+
+double OverlappedLayers::seconds(double attention) const {
+  double sum = fixed + attention_share * attention;
+  for (const Slot& slot : slots) sum += slot.seconds(attention);
+  return sum;
+}
+
+void OverlappedLayers::attend_also_outside(double routed) {
+  attention_share = attention_share * routed + 1.0 - routed;
+  for (Slot& slot : slots) slot.attention_share *= routed;
+}
+
+/// Between the steps in which a slot's work outgrows its exchange the sum is linear.
+double OverlappedLayers::series(double before, double attention, double slope, double n, double floor) const {
+  std::array<double, 5> ends{n, n, n, n, n};
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Slot& s = slots[i];
+    const double grows = s.attention_share * slope;
+    if (grows > 0)
+      ends[i] = std::clamp(std::ceil((s.exchange - s.work - s.attention_share * attention) / grows), 0.0, n);
+  }
+  std::ranges::sort(ends);
+  double sum = 0, done = 0;
+  for (const double end : ends) {
+    if (end <= done) continue;
+    const double first = before + seconds(attention + slope * done);
+    const double next = end - done > 1 ? before + seconds(attention + slope * (done + 1)) - first : 0.0;
+    sum += floored_series(first, std::max(next, 0.0), end - done, floor);
+    done = end;
+  }
+  return sum;
+}
+
+int overlapped_batches(const StepBatch& batch, const Deployment& d) {
+  const EngineSpec& e = d.engine;
+  if (e.expert_overlap == ExpertOverlap::kNone || e.expert_exchange != ExpertExchange::kAllToAll ||
+      d.sharding.attention_dp <= 1)
+    return 0;
+  const bool prompts = !batch.prefills.empty();
+  switch (e.expert_overlap) {
+    case ExpertOverlap::kNone:
+      return 0;
+    case ExpertOverlap::kSingleBatch:
+      return prompts ? 0 : 1;
+    case ExpertOverlap::kTwoBatch: {
+      const auto alike = [&](const RankTokens& r) {
+        if (r.decodes + r.prompts <= 0) return true;  // idle
+        return prompts ? r.decodes <= 0 && r.prompts >= 2 : r.decodes >= 2;
+      };
+      return all_ranks(batch, d.sharding, alike) ? 2 : 0;
+    }
+    case ExpertOverlap::kDualBatch: {
+      const double least = prompts ? 512 : 32;
+      const auto enough = [&](const RankTokens& r) { return r.decodes * batch.query_len + r.prompts >= least; };
+      return all_ranks(batch, d.sharding, enough) ? 2 : 0;
+    }
+  }
+  return 0;
+}
+
+OverlappedLayers overlapped_layers(const StageSeconds& one, bool prompts, const Deployment& d) {
+  OverlappedLayers out;
+  if (d.engine.expert_overlap == ExpertOverlap::kSingleBatch) {
+    out = single_batch(one, d);
+  } else {
+    const bool dual = d.engine.expert_overlap == ExpertOverlap::kDualBatch;
+    out = dual ? dual_batch(one) : prompts ? two_batch_prefill(one) : two_batch_decode(one);
+    out.batches = 2;
+  }
+  out.exchange = out.batches * (one[Stage::kDispatch] + one[Stage::kCombine]);
+  out.compute = out.batches * (one[Stage::kEntry] + one[Stage::kCore] + one[Stage::kShared] + one[Stage::kExperts]);
+  return out;
+}
+
+}  // namespace roofcast
