@@ -49,7 +49,7 @@ void Collector::add(const Work& work, double share, bool prefill) {
   ServingMetrics& m = metrics_;
   const double busy = share * work.busy_seconds, flops = share * work.flops, bytes = share * work.bytes;
   m.gpu_busy_seconds += busy, m.flops += flops, m.bytes += bytes;
-  m.front_end_seconds += share * work.front_end_seconds;
+  if (!prefill) m.front_end_seconds += share * work.front_end_seconds;  // answers are streamed by who decodes
   if (prefill) m.prefill_busy_seconds += busy, m.prefill_flops += flops, m.prefill_bytes += bytes;
 }
 
