@@ -9,6 +9,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "sim/plan/rules.h"
 
 namespace roofcast {
@@ -26,32 +27,49 @@ ConfigTree part_of(const ConfigTree& when, bool own) {
   return part;
 }
 
-std::vector<SupportRule> read_rules(const std::string& name) {
+/// A rule, its conditions parted by who judges them, and its bounds, which rule most out and are looked at first.
+struct PartedRule {
+  SupportRule rule;
+  ConfigTree general, own;
+  std::string since, until;
+};
+
+std::string text_at(const ConfigTree& map, const char* key) {
+  const ConfigTree* found = map->find(key);
+  return found != nullptr && *found ? (*found)->scalar : std::string();
+}
+
+std::vector<PartedRule> read_rules(const std::string& name) {
   ConfigReader in(load_named("support", name, Mark{"support", 0, 0}), "a support table");
   in.ignore("name");
-  std::vector<SupportRule> rules;
+  std::vector<PartedRule> rules;
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule");
-    rules.push_back({.when = rule.tree("when"),
-                     .runs = rule.text("runs", "no") == "unknown",
-                     .reason = rule.text("reason"),
-                     .source = rule.text("source")});
+    const ConfigTree when = rule.tree("when");
+    rules.push_back({.rule = {.when = when,
+                              .runs = rule.text("runs", "no") == "unknown",
+                              .reason = rule.text("reason"),
+                              .source = rule.text("source")},
+                     .general = part_of(when, false),
+                     .own = part_of(when, true),
+                     .since = text_at(when, "since"),
+                     .until = text_at(when, "until")});
     rule.finish();
-    (void)holds(part_of(rules.back().when, false), {});  // names the keys that are wrong
+    (void)holds(rules.back().general, {});  // names the keys that are wrong
   }
   in.finish();
   return rules;
 }
 
-const std::vector<SupportRule>& rules_of(const std::string& engine) {
+const std::vector<PartedRule>& rules_of(const std::string& engine) {
   static std::mutex mutex;
-  static std::map<std::string, std::vector<SupportRule>> read;
+  static std::map<std::string, std::vector<PartedRule>> read;
   const std::lock_guard lock(mutex);
   const auto known = read.find(engine);
   if (known != read.end()) return known->second;
   const std::vector<std::string> names = names_of("support");
   const bool shipped = std::find(names.begin(), names.end(), engine) != names.end();
-  return read[engine] = shipped ? read_rules(engine) : std::vector<SupportRule>{};
+  return read[engine] = shipped ? read_rules(engine) : std::vector<PartedRule>{};
 }
 
 bool within(ConfigReader& in, std::string_view key, double value) {
@@ -67,8 +85,9 @@ bool among(ConfigReader& in, std::string_view key, std::string_view value) {
   return std::find(names.begin(), names.end(), value) != names.end();
 }
 
-bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deployment& d, const DeploymentFacts& facts) {
-  ConfigReader in(part_of(when, true), "a condition");
+bool own_conditions_hold(const ConfigTree& own, const Scenario& s, const Deployment& d, const DeploymentFacts& facts) {
+  if (own->entries.empty()) return true;
+  ConfigReader in(own, "a condition");
   const SpeculationSpec& drafts = s.serving.speculation;
   bool all = among(in, "method", drafts.active() ? name_of(drafts.method) : "none");
   all = among(in, "activations", name_of(d.precision.activations)) && all;
@@ -94,8 +113,10 @@ void add_rules(std::vector<SupportRule>& out, const std::string& table, const Sc
                               .sharding = &d.sharding,
                               .precision = &d.precision,
                               .disaggregated = s.serving.disaggregation.has_value()};
-  for (const SupportRule& rule : rules_of(table)) {
-    if (holds(part_of(rule.when, false), facts) && own_conditions_hold(rule.when, s, d, facts)) out.push_back(rule);
+  for (const PartedRule& each : rules_of(table)) {
+    const bool bounded = !each.since.empty() || !each.until.empty();
+    if (bounded && (facts.version.empty() || !in_force(facts.version, each.since, each.until))) continue;
+    if (own_conditions_hold(each.own, s, d, facts) && holds(each.general, facts)) out.push_back(each.rule);
   }
 }
 
