@@ -48,7 +48,7 @@ std::string model_text(const ModelSpec& model) {
   table.row({"vocabulary", plain_number(model.vocabulary, 7)});
   for (const LayerKind& kind : model.layers) table.row({"layers", fmt::format("{} x {}", kind.count, kind.name)});
   for (const std::string& assumption : model.assumptions) table.row({"assumed", assumption});
-  return table.text();
+  return table.words(1).text();
 }
 
 Json gpu_json(const GpuSpec& gpu) {
