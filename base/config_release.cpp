@@ -45,7 +45,8 @@ std::vector<Change> changes_of(const ConfigTree& document) {
 /// Throws for keys that such a document does not have.
 void check_keys(const ConfigTree& document) {
   ConfigReader in(document, "a document with releases");
-  for (const char* key : {"name", "help", "source", "known_until", "releases", "settings", "changes", "introduced"})
+  for (const char* key :
+       {"name", "help", "source", "host_source", "known_until", "releases", "settings", "changes", "introduced"})
     in.ignore(key);
   if (in.has("known_until") && !is_date(in.text("known_until")))
     in.fail("known_until", "'known_until' must be a day as 2025-12-31");
@@ -284,10 +285,16 @@ std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const R
     else
       settings.push_back(setting);
   };
-  const ConfigTree* cites = document->find("source");
-  const std::string general = cites != nullptr && *cites ? (*cites)->scalar : std::string();
-  if (const ConfigTree* all = document->find("settings"); all != nullptr && *all)
-    visit_leaves(*all, "", [&](const std::string& key, const ConfigTree& value) { put(key, value, "", general); });
+  const auto cited = [&](const char* key) {
+    const ConfigTree* cites = document->find(key);
+    return cites != nullptr && *cites ? (*cites)->scalar : std::string();
+  };
+  const std::string general = cited("source"), host = cited("host_source");
+  if (const ConfigTree* all = document->find("settings"); all != nullptr && *all) {
+    visit_leaves(*all, "", [&](const std::string& key, const ConfigTree& value) {
+      put(key, value, "", key.starts_with("host.") && !host.empty() ? host : general);
+    });
+  }
   for (const Change& change : changes_of(document)) {
     if (!in_force(release.version, change.since, change.until)) continue;
     visit_leaves(change.set, "", [&](const std::string& key, const ConfigTree& value) {

@@ -48,7 +48,8 @@ Release find_release(const ConfigTree& document, std::string_view version, const
 /// is newer than what is known, `beyond_known: true`.
 ConfigTree settings_at(const ConfigTree& document, const Release& release);
 
-/// Every setting of a release with its source, in the order of the document.
+/// Every setting of a release with its source, in the order of the document. `host_source` of the document is that of
+/// its host costs, `source` that of the rest.
 std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const Release& release);
 
 /// Throws ConfigError where `changes` sets what a later release brought (`introduced: {setting: version}` of the

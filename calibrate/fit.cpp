@@ -1,5 +1,6 @@
 #include "calibrate/fit.h"
 
+#include <fmt/format.h>
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
@@ -155,6 +156,8 @@ std::vector<double> best_of_starts(Objective& objective, const FitOptions& optio
   Random random(options.seed + 0x9e3779b97f4a7c15ULL);
   std::pair<std::vector<double>, double> best{prior, std::numeric_limits<double>::infinity()};
   for (int start = 0; start < std::max(options.starts, 1); ++start) {
+    if (options.begins)
+      options.begins(fmt::format("{}, search {} of {}", options.what, start + 1, std::max(options.starts, 1)));
     std::vector<double> from = prior;
     for (double& unit : from) {
       if (start > 0) unit = std::clamp(unit + 0.6 * (random.uniform() - 0.5), 0.02, 0.98);

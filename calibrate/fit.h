@@ -32,12 +32,12 @@ struct FitOptions {
   int folds = 5;                   ///< groups of rows for leaving out; 0 or 1 = leave nothing out
   int folds_run = 1;               ///< how many of the folds are really fitted and scored
   std::vector<std::string> fixed;  ///< fields that keep their priors
-  /// Where it is set, a block with too few rows is named there and keeps its constants, instead of being refused.
-  std::vector<std::string>* too_few = nullptr;
-  const class Efficiency* before = nullptr;  ///< constants in force, from which fits start; null: from priors
-  /// The efficiency map of a family. Where it is set, its constants, their standard errors, standing and source stay;
-  /// rows, mape and discrepancy are those of the rows given, the latter as of a fit, from folds that did not see them.
+  std::vector<std::string>* too_few = nullptr;  ///< set: a block with too few rows is named there, and not refused
+  const class Efficiency* before = nullptr;     ///< constants in force, from which fits start; null: from priors
+  /// The efficiency map of a family: its constants, standard errors, standing and source stay; rows, mape and
+  /// discrepancy are those of the rows given, the last as of a fit, from folds that did not see them. Null: none stay.
   ConfigTree kept;
+  std::function<void(const std::string&)> begins{};  ///< hears "gemm bf16, h100-sxm, trtllm, search 2 of 3"
 };
 
 /// Constants of a kernel that is known at run time only: the P of a fit.

@@ -35,7 +35,7 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
                                    : "");
     options.write(csv);
   }
-  Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens a step", "outside [0, 1]"});
+  Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens per step", "outside [0, 1]"});
   Json result = calibration_head("acceptance");
   Json& groups = result["groups"] = Json::array();
   for (const GroupAcceptance& g : acceptance_by_group(runs)) {

@@ -1,5 +1,7 @@
 // roofcast calibrate fit: constants of a GPU from measurements.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -177,6 +179,7 @@ FitOptions fit_options(const Options& options) {
   fit.seed = static_cast<std::uint64_t>(options.integer("seed", 0, INT64_MAX));
   fit.starts = static_cast<int>(options.integer("starts", 1, 1000));
   fit.folds_run = static_cast<int>(options.integer("folds", 0, fit.folds));
+  if (isatty(STDERR_FILENO) != 0) fit.begins = [](const std::string& what) { fmt::print(stderr, "\r{}\033[K", what); };
   return fit;
 }
 
@@ -217,6 +220,7 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
     // Constants that stay keep their source, too, unless another is named.
     if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, family);
     out.push_back({family, input.op->fit(table, gpu, family, fit)});
+    if (fit.begins) fmt::print(stderr, "\r\033[K");
     if (out.back().blocks.empty()) {
       fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
                  name_of(family));
@@ -319,7 +323,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   options.add().add_options()("gpu", po::value<std::string>(),
                               "NAME|FILE whose datasheet is meant (default: the shipped GPU that measurements\n"
                               "by `calibrate measure` were taken on)")(
-      "op", po::value<std::string>(), "which operator the tables are of (default: known by their columns)")(
+      "op", po::value<std::string>(), "OP: the operator of the tables (default: known by their columns)")(
       "engine", po::value<std::string>(),
       "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(

@@ -132,7 +132,7 @@ int run_calibrate_host(std::span<const std::string> arguments) {
                               "FILE.csv of closed loops; repeatable")("scenario", po::value<std::string>(),
                                                                       "FILE or name: what --bench measured")(
       "bench", po::value<std::vector<std::string>>()->composing(),
-      "FILE: JSON of vllm bench serve, SGLang bench_serving or AIPerf; repeatable")(
+      "FILE: of a load generator, as `compare --bench` takes it; repeatable")(
       "rounds", po::value<std::string>()->default_value("4"), "N times the runs are simulated anew, with --data")(
       "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, with --bench");
   options.add_format_flags();

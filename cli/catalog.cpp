@@ -1,4 +1,4 @@
-// roofcast models | gpus | engines | workloads | recipes | clients [NAME], and roofcast import.
+// roofcast models | gpus | engines | workloads | recipes | clients [NAME].
 
 #include <cstdio>
 
@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
-#include "base/model_document.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -25,8 +24,11 @@ std::vector<std::string> listed_names(const Options& options, const char* kind) 
   std::vector<std::string> names = names_of(kind);
   if (names.empty()) throw ConfigError(no_specs(kind));
   const std::string filter = lower(options.text("filter"));
-  std::erase_if(names, [&](const std::string& name) { return name.find(filter) == std::string::npos; });
-  return names;
+  std::vector<std::string> held = names;
+  std::erase_if(held, [&](const std::string& name) { return name.find(filter) == std::string::npos; });
+  if (held.empty())
+    throw ConfigError(fmt::format("--filter: no name holds '{}'{}", filter, nearest_and_valid(filter, names)));
+  return held;
 }
 
 int list_names(const Options& options, const char* kind) {
@@ -138,26 +140,6 @@ int run_workloads(std::span<const std::string> arguments) {
         return as_written(tree, format);
       },
       list_names);
-}
-
-int run_import(std::span<const std::string> arguments) {
-  Options options("roofcast import CONFIG.json [--out FILE.yaml] [--format table|json|csv]",
-                  "A Hugging Face config.json as a model file of ours; as JSON or CSV for other programs.");
-  options.add_format_flags();
-  options.add().add_options()("out", po::value<std::string>(), "FILE instead of stdout");
-  options.positional("config", 1);
-  if (!options.parse(arguments)) return kDone;
-  if (!options.has("config")) throw ConfigError("import: which config.json?");
-  const std::string& path = options.value<std::vector<std::string>>("config").front();
-  const ConfigTree tree = parse_model_file(path);
-  const ModelSpec model = parse_model(tree);
-  for (const std::string& assumption : model.assumptions) fmt::print(stderr, "assumed: {}\n", assumption);
-  options.write_report([&](const std::string& format) {
-    const std::string title =
-        fmt::format("# {}: {:.2f} B parameters\n", model.name, count_parameters(model).total / 1e9);
-    return (format == "table" ? title : "") + as_written(tree, format);
-  });
-  return kDone;
 }
 
 }  // namespace roofcast

@@ -14,32 +14,32 @@ std::span<const Command> commands() {
   static constexpr std::array kCommands{
       Command{"estimate", "one deployment in closed form, operator by operator", run_estimate},
       Command{"simulate", "a scenario under load, request by request", run_simulate},
-      Command{"ladder", "the techniques one after another, and what each buys", run_ladder},
+      Command{"ladder", "techniques switched on one after another, and what each gains", run_ladder},
       Command{"lecture", "the worked examples of the lectures, from their inputs", run_lecture},
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
-      Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},
+      Command{"compare", "a measured run beside its prediction, and what explains the difference", run_compare},
       Command{"validate", "predictions beside measurements: kernels, serving, local", run_validate, validate_steps},
       Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate, calibrate_steps},
-      Command{"report", "results as one page, as plots, as characters", run_report},
-      Command{"explore", "a page in the browser where every slider moves every picture", run_explore},
-      Command{"models", "the models that names stand for", run_models},
+      Command{"report", "results as one HTML page, as plots, or as characters", run_report},
+      Command{"explore", "an interactive page in the browser", run_explore},
+      Command{"models", "the models", run_models},
       Command{"gpus", "the GPUs", run_gpus},
-      Command{"kernels", "the kernels that operators are priced by, and their constants", run_kernels},
+      Command{"kernels", "the kernels that price the operators, and their constants", run_kernels},
       Command{"engines", "the engines and their releases", run_engines},
       Command{"recipes", "launch recipes", run_recipes},
       Command{"clients", "benchmark clients", run_clients},
       Command{"workloads", "the workloads", run_workloads},
       Command{"schema", "the JSON Schema of a kind of result", run_schema},
-      Command{"import", "a Hugging Face config.json as a model of ours", run_import},
-      Command{"help", "what a command takes; man pages and completions of shells", run_help},
+      Command{"import", "a Hugging Face config.json as a model, a measured run as a scenario", run_import},
+      Command{"help", "the flags of a command; man pages and shell completions", run_help},
   };
   return kCommands;
 }
 
 std::span<const Command> calibrate_steps() {
   static constexpr std::array kSteps{
-      Command{"measure", "microkernels on a CUDA GPU, one JSON line a point", run_calibrate_measure},
+      Command{"measure", "microkernels on a CUDA GPU, one JSON line per point", run_calibrate_measure},
       Command{"fit", "constants of a GPU from kernel times", run_calibrate_fit},
       Command{"show", "constants, and ceilings beside the datasheet", run_calibrate_show},
       Command{"host", "host costs of an engine from serving runs", run_calibrate_host},

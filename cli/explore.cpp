@@ -48,7 +48,7 @@ int run_explore(std::span<const std::string> arguments) {
                   "(docs/explorer.md). Runs until interrupted.");
   options.add().add_options()("port", po::value<std::string>()->default_value("8377"), "N; 0: any free one")(
       "bind", po::value<std::string>()->default_value("127.0.0.1"),
-      "ADDRESS to listen on; others than this machine can reach any but 127.0.0.1");
+      "ADDRESS to listen on; other machines can reach any but 127.0.0.1");
   if (!options.parse(arguments)) return kDone;
   const EndSignals signals;
   ExploreServer server({.address = options.text("bind"), .port = static_cast<int>(options.integer("port", 0, 65535))});

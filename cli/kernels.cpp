@@ -23,9 +23,9 @@ const Kernel& find_kernel(const std::string& name) {
 int run_kernels(std::span<const std::string> arguments) {
   Options options("roofcast kernels [NAME] [--gpu GPU] [--engine vllm|trtllm] [--format table|json|csv]",
                   "The kernels that operators are priced by, and their constants on a GPU.");
-  options.add().add_options()("gpu", boost::program_options::value<std::string>(), "show the constants on this GPU")(
+  options.add().add_options()("gpu", boost::program_options::value<std::string>(), "GPU: show the constants on this GPU")(
       "engine", boost::program_options::value<std::string>()->default_value("vllm"),
-      "whose measurements: vllm or trtllm");
+      "vllm | trtllm: whose measurements");
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;

@@ -17,7 +17,7 @@ int run_ladder(std::span<const std::string> arguments) {
   options.add_output_flags();
   options.add().add_options()("concurrency", po::value<std::string>()->default_value("64"),
                               "users of the batched rungs, each with one request at a time")(
-      "requests", po::value<std::string>()->default_value("0"), "requests of a simulated rung (0: four a user)");
+      "requests", po::value<std::string>()->default_value("0"), "requests of a simulated rung (0: four per user)");
   options.positional("scenario", 1);
   if (!options.parse(arguments)) return kDone;
   const LadderOptions ladder{.concurrency = static_cast<int>(options.integer("concurrency", 1, 100000)),

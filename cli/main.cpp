@@ -18,6 +18,7 @@
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/set_hint.h"
 #include "cli/version.h"
 
 namespace {
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     return stdout_written() ? status : lost_output();
   } catch (const roofcast::ConfigError& error) {
-    complain(error.what());
+    complain(error.what() + roofcast::set_hint(error));
     return roofcast::kBadInput;
   } catch (const roofcast::Unavailable& error) {
     complain(error.what());

@@ -70,7 +70,8 @@ FlagHelp flag_help(const po::option_description& option) {
     help.text =
         std::string(trim(help.text.starts_with(":") || help.text.starts_with(",") ? help.text.substr(1) : help.text));
   } else {
-    help.value = help.choices.empty() ? "N" : "WORD";
+    const bool words = help.text.find("such as '") != std::string::npos;  // "94 GB"
+    help.value = !help.choices.empty() ? "WORD" : words ? "VALUE" : "N";
   }
   return help;
 }
@@ -102,13 +103,13 @@ void Options::add_deployment_flags() {
   for (const DeploymentFlag& f : deployment_flags()) add(f.name, po::value<std::string>(), f.help);
   add("fidelity", po::value<std::string>()->default_value("calibrated"),
       "ideal | calibrated: the datasheet roofline, or what a machine really does");
-  add("force-unsupported", "price what cannot run all the same, and say so");
+  add("force-unsupported", "estimate even what the engine cannot run, with a warning");
   add("set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE: any key of the scenario, repeatable");
 }
 
 void Options::add_format_flags() {
   description_.add_options()("format", po::value<std::string>()->default_value("table"), "table | json | csv")(
-      "columns", po::value<std::string>(), "NAMES: only these columns of the csv; with --format table as a table");
+      "columns", po::value<std::string>(), "NAMES: only these columns of the CSV, separated by commas");
 }
 
 void Options::add_output_flags() {
@@ -157,7 +158,7 @@ bool Options::parse(std::span<const std::string> arguments) {
 }
 
 void Options::check_folders() const {
-  for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics"}) {
+  for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics", "bench-out"}) {
     if (!values_.count(flag)) continue;
     const std::string path = text(flag);
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();

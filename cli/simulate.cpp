@@ -6,9 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "base/output_file.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/bench_file.h"
 #include "reports/openmetrics.h"
 #include "reports/perfetto.h"
 #include "reports/question.h"
@@ -58,11 +61,14 @@ class Observers final : public Observer {
 };
 
 ConfigTree scenario_tree(const Options& options) {
+  if (!options.has("scenario") && !options.has("model") && !options.has("set"))
+    throw ConfigError("simulate: which scenario? roofcast simulate SCENARIO.yaml, or a shipped one: " +
+                      join(names_of("scenarios"), ", "));
   ConfigTree tree = options.document("scenario", "scenarios");
   if (options.has("trace")) {
     tree = with_trace(tree, options.text("trace"), options.text("trace-format"));
   } else if (options.has("trace-format")) {
-    throw ConfigError("--trace-format: the format of what? give --trace FILE");
+    throw ConfigError("--trace-format: needs --trace FILE");
   }
   return options.scenario(tree);
 }
@@ -73,6 +79,10 @@ void write_extras(const Options& options, const Scenario& scenario, const Servin
     write_file("--perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
     if (timeline.full())
       fmt::print(stderr, "--perfetto: only the first steps and requests are in the timeline; there were too many\n");
+  }
+  if (options.has("bench-out")) {
+    const BenchFormat& format = find_bench_format(options.text("bench-format"), "--bench-format");
+    write_file("--bench-out", options.text("bench-out"), format.write(metrics, scenario));
   }
   if (options.has("openmetrics")) {
     write_file("--openmetrics", options.text("openmetrics"),
@@ -102,16 +112,18 @@ void add_simulate_flags(Options& options) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("trace", po::value<std::string>(),
-                              "FILE of arrivals and lengths, in place of the scenario's workload")(
+                              "FILE of requests: their times and lengths, in place of the scenario's workload")(
       "trace-format", po::value<std::string>(),
       "azure | mooncake | bailian | burstgpt | vidur | agentic | csv (default: known by the first line)")(
-      "requests-out", po::value<std::string>(), "FILE.csv: one line a request")(
+      "requests-out", po::value<std::string>(), "FILE.csv: one line per request")(
       "intervals",
-      "adds 90 % intervals of latencies and throughput, and to the JSON queue, batch, cache and tokens over time")(
+      "90 % intervals of latencies and throughput; in the JSON also the queue, batch, cache and tokens over time")(
       "perfetto", po::value<std::string>(),
       "FILE.json: steps and requests as a timeline for ui.perfetto.dev or chrome://tracing")(
       "openmetrics", po::value<std::string>(), "FILE: the run in vLLM's metric names, as OpenMetrics text")(
-      "seed", po::value<std::string>(), "N (default 0)");
+      "bench-out", po::value<std::string>(), "FILE: the run as a load generator would have written it")(
+      "bench-format", po::value<std::string>()->default_value("vllm"), "vllm | sglang | aiperf | guidellm: whose")(
+      "seed", po::value<std::string>(), "N of the random numbers (default 0)");
   options.positional("scenario", 1);
 }
 
@@ -123,6 +135,9 @@ int run_simulate(std::span<const std::string> arguments) {
       "A scenario under load, request by request. The same seed gives the same output; wall time goes to stderr.");
   add_simulate_flags(options);
   if (!options.parse(arguments)) return kDone;
+  if (options.has("bench-format") && !options.has("bench-out"))
+    throw ConfigError("--bench-format: needs --bench-out FILE");
+  (void)find_bench_format(options.text("bench-format"), "--bench-format");
   const ConfigTree tree = scenario_tree(options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
@@ -149,8 +164,10 @@ int run_simulate(std::span<const std::string> arguments) {
   if (writer) writer->close();
   const bool wanted = options.has("intervals");
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
-  if (wanted && uncertain.empty() && metrics.completed > 0 && options.fidelity() == Fidelity::kCalibrated)
-    fmt::print(stderr, "--intervals: no 90 % intervals, the run is too long to play it again some times\n");
+  if (wanted && uncertain.empty() && metrics.completed > 0)
+    fmt::print(stderr, "--intervals: no 90 % intervals: {}\n",
+               options.fidelity() == Fidelity::kIdeal ? "an ideal machine has no spread"
+                                                      : "the run is too long to repeat it several times");
   options.write_report([&](const std::string& format) {
     return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,
                              question_json(tree, options.fidelity()));

@@ -94,7 +94,7 @@ int run_validate_kernels(std::span<const std::string> arguments) {
           operator_list());
   options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE")(
       "data", po::value<std::string>(), "FILE.csv of measured kernel times, or FILE.jsonl of calibrate measure")(
-      "op", po::value<std::string>(), "which operator it is (default: known by its columns)")(
+      "op", po::value<std::string>(), "OP: the operator (default: known by its columns)")(
       "carried-over-from", po::value<std::string>(),
       "GPU: as if --gpu had never been measured, with the constants of this one carried over")(
       "fidelity", po::value<std::string>()->default_value("calibrated"), "ideal | calibrated")(

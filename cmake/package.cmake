@@ -26,7 +26,15 @@ include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
 roofcast_version(${PROJECT_SOURCE_DIR} ${PROJECT_VERSION} CPACK_PACKAGE_VERSION)
 set(CPACK_PACKAGE_NAME roofcast)
 set(CPACK_PACKAGE_VENDOR roofcast)
-set(CPACK_PACKAGE_CONTACT "the roofcast project <roofcast@localhost>")
+# Whoever makes the package answers for it, by Debian's own variables (dch(1)).
+if(NOT "$ENV{DEBEMAIL}" STREQUAL "")
+  set(CPACK_PACKAGE_CONTACT "$ENV{DEBEMAIL}")
+  if(NOT "$ENV{DEBFULLNAME}" STREQUAL "")
+    set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+  endif()
+else()
+  set(CPACK_PACKAGE_CONTACT "the roofcast project <roofcast@localhost>")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "forecasts how a large language model will serve")
 set(CPACK_PACKAGE_DESCRIPTION "Latency, throughput, memory, cost and energy of a model on a machine
 under a load, by a calibrated roofline under a simulation of the

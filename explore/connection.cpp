@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "explore/sockets.h"
+
 namespace roofcast {
 namespace {
 
@@ -51,7 +53,7 @@ void Connection::answer(std::string bytes, Clock::time_point now) {
 /// The answer is followed by an end, and only then by a close: what the client still sends would else undo the answer.
 void Connection::write(Clock::time_point now) {
   while (sent_ < answer_.size()) {
-    const ssize_t put = ::send(fd_, answer_.data() + sent_, answer_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t put = ::send(fd_, answer_.data() + sent_, answer_.size() - sent_, MSG_DONTWAIT | kNoSignal);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (put <= 0) return end();

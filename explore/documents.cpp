@@ -21,6 +21,7 @@
 #include "reports/plan_report.h"
 #include "reports/question.h"
 #include "reports/simulation_report.h"
+#include "sim/plan/measured/measured_source.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/what_fits.h"
@@ -214,7 +215,7 @@ std::string compare_document(std::string_view body) {
   return answered(body, [](const Question& q) {
     if (!q.bench) throw ConfigError("bench: missing; the JSON of the measured run");
     const Scenario s = scenario_of(q);
-    return comparison_report(compare_with_run(s, read_bench_run(q.bench->path())), s, "json");
+    return comparison_report(compare_with_source(s, {.bench = q.bench->path()}), s, "json");
   });
 }
 

@@ -28,6 +28,7 @@
 #include "explore/connection.h"
 #include "explore/guard.h"
 #include "explore/http.h"
+#include "explore/sockets.h"
 #include "reports/embedded.h"
 
 namespace roofcast {
@@ -219,7 +220,7 @@ struct ExploreServer::State {
 
   void welcome(Clock::time_point now) {
     while (true) {
-      const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const int fd = accept_client(listener);
       if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room()) continue;
       if (fd < 0) return;
       const int yes = 1;

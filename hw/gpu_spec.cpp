@@ -1,6 +1,7 @@
 #include "hw/gpu_spec.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -176,6 +177,14 @@ ConfigTree without(const ConfigTree& map, std::initializer_list<std::string_view
   return make_map(std::move(kept), map->mark);
 }
 
+/// A path is meant from the folder of the file that names it; a name stays one.
+std::string beside_its_file(const std::string& name, const Mark& named_at) {
+  const std::filesystem::path path(name);
+  const bool file = name.find('/') != std::string::npos || name.ends_with(".yaml");
+  if (!file || path.is_absolute() || named_at.path.starts_with("-")) return name;
+  return (std::filesystem::path(named_at.path).parent_path() / path).lexically_normal().string();
+}
+
 constexpr int kLongestFamily = 4;  ///< siblings that each name another; a circle would not end
 
 ConfigTree with_sibling(const ConfigTree& document, int depth) {
@@ -183,14 +192,15 @@ ConfigTree with_sibling(const ConfigTree& document, int depth) {
   if (like == nullptr || !*like || (*like)->kind == ConfigNode::Kind::kNull) return document;
   if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->mark, "'like' must name a GPU");
   if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs are like each other in a circle");
-  const ConfigTree sibling = with_sibling(load_named("hardware", (*like)->scalar, (*like)->mark), depth + 1);
+  const std::string name = beside_its_file((*like)->scalar, (*like)->mark);
+  const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->mark), depth + 1);
   const ConfigTree own = without(document, {"like"});
   ConfigTree shared = without(sibling, {"name", "price", "machine"});
   const ConfigTree* constants = sibling->find("efficiency");
   const bool measured = constants != nullptr && *constants && (*constants)->find("carried_over_from") == nullptr;
   if (measured || own->find("efficiency") != nullptr) shared = without(shared, {"efficiency"});
   if (measured && own->find("efficiency") == nullptr)
-    shared = with_value(shared, "efficiency.carried_over_from", make_scalar((*like)->scalar, (*like)->mark), "like");
+    shared = with_value(shared, "efficiency.carried_over_from", make_scalar(name, (*like)->mark), "like");
   return overlay(shared, own);
 }
 

@@ -15,6 +15,7 @@
 #include "reports/simulation_report.h"
 #include "reports/sweep_report.h"
 #include "sim/plan/idle_settings.h"
+#include "sim/plan/measured/measured_source.h"
 #include "sim/plan/what_fits.h"
 
 namespace roofcast::library {
@@ -137,11 +138,9 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
   }
 }
 
-Answer answer_comparison(const ConfigTree& tree, bool ideal, const std::string& bench) {
-  BenchRun run = read_bench_run(bench);
+Answer answer_comparison(const ConfigTree& tree, bool ideal, const MeasuredSource& source) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
-  if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of the scenario that was measured");
-  return {.json = comparison_json(compare_with_run(scenario, std::move(run)), scenario)};
+  return {.json = comparison_json(compare_with_source(scenario, source), scenario)};
 }
 
 }  // namespace roofcast::library

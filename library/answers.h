@@ -17,6 +17,7 @@ namespace roofcast {
 
 class Observer;
 class SpecCache;
+struct MeasuredSource;
 struct SweepSpec;
 
 namespace library {
@@ -60,7 +61,7 @@ Answer answer_plan(const ConfigTree& scenario, bool ideal, const PlanQuestion& q
 Answer answer_ladder(const ConfigTree& scenario, bool ideal, int concurrency, int requests);
 Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& question);
 /// The measured run of the file `bench` beside its prediction.
-Answer answer_comparison(const ConfigTree& scenario, bool ideal, const std::string& bench);
+Answer answer_comparison(const ConfigTree& scenario, bool ideal, const MeasuredSource& source);
 /// Errors of a table of serving runs, or of one run request by request.
 Answer answer_validation(const ValidationQuestion& question);
 

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "base/config_library.h"
+#include "base/config_reader.h"
 #include "library/answers.h"
 #include "library/grid.h"
 #include "python/from_python.h"
@@ -12,6 +13,7 @@
 #include "reports/catalog_entry.h"
 #include "reports/result_schema.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/plan/measured/measured_source.h"
 #include "sim/serve/observer.h"
 
 namespace roofcast::python {
@@ -252,12 +254,17 @@ Held ladder(const py::object& source, const py::object& concurrency, int request
       run_watched(progress, simulations, [&] { return library::answer_ladder(tree, over.ideal(), users, requests); }));
 }
 
-Held compare(const py::object& source, const std::string& bench, const py::object& progress, const py::dict& flags) {
+Held compare(const py::object& source, const std::string& bench, const py::object& run,
+             const std::vector<std::string>& scrapes, const std::string& window, const py::object& progress,
+             const py::dict& flags) {
   look_for_changes();
   const Flags over(flags, "compare");
   const ConfigTree tree = over.over_scenario(document_of(source, "scenarios", "compare"));
+  MeasuredSource measured{.bench = bench, .scrapes = scrapes};
+  if (!window.empty()) measured.window = parse_time(window, "window");
+  if (!run.is_none()) measured.run = whole(run, "run", 1'000'000);
   return held(
-      run_watched(progress, simulations, [&] { return library::answer_comparison(tree, over.ideal(), bench); }));
+      run_watched(progress, simulations, [&] { return library::answer_comparison(tree, over.ideal(), measured); }));
 }
 
 Held validate(const std::string& data, const std::string& gpu, const std::string& model, bool intervals,

@@ -40,15 +40,15 @@ std::string model_text(const ModelSpec& model) {
   Table table({"", model.name});
   table.row({"family", model.family});
   table.row({"parameters", fmt::format("{:.2f} B", count.total / 1e9)});
-  table.row({"active a token", fmt::format("{:.2f} B", count.active / 1e9)});
+  table.row({"active per token", fmt::format("{:.2f} B", count.active / 1e9)});
   table.row({"weights", human_bytes(json["weight_bytes"].get<double>())});
-  table.row({"KV cache a token", human_bytes(json["kv_cache_bytes_per_token"].get<double>())});
-  table.row({"state a sequence", human_bytes(json["state_bytes_per_sequence"].get<double>())});
-  table.row({"hidden size", significant(model.hidden, 6)});
-  table.row({"vocabulary", significant(model.vocabulary, 7)});
+  table.row({"KV cache per token", human_bytes(json["kv_cache_bytes_per_token"].get<double>())});
+  table.row({"state per sequence", human_bytes(json["state_bytes_per_sequence"].get<double>())});
+  table.row({"hidden size", plain_number(model.hidden, 6)});
+  table.row({"vocabulary", plain_number(model.vocabulary, 7)});
   for (const LayerKind& kind : model.layers) table.row({"layers", fmt::format("{} x {}", kind.count, kind.name)});
   for (const std::string& assumption : model.assumptions) table.row({"assumed", assumption});
-  return table.text();
+  return table.words(1).text();
 }
 
 Json gpu_json(const GpuSpec& gpu) {
@@ -85,7 +85,7 @@ void flat_rows(const Json& json, const std::string& prefix, bool full, Table& ta
     table.row({name, value.is_string()                 ? value.get<std::string>()
                      : value.is_null()                 ? ""
                      : value.is_number_float() && full ? fmt::format("{}", value.get<double>())
-                     : value.is_number() && !full      ? significant(value.get<double>(), 5)
+                     : value.is_number() && !full      ? plain_number(value.get<double>(), 5)
                                                        : value.dump()});
   };
   if (json.is_object()) {

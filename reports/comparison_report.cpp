@@ -40,7 +40,7 @@ Json shares_json(const TimeShares& t) {
 VerdictTable metric_table(const Comparison& c) {
   VerdictTable table{.columns = {"metric", "measured", "predicted", "ratio"}, .rows = {}};
   for (const ComparedMetric& m : c.metrics) {
-    table.rows.push_back({m.name, significant(m.measured, 6), significant(m.predicted, 6),
+    table.rows.push_back({m.name, plain_number(m.measured, 6), plain_number(m.predicted, 6),
                           m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
   }
   return table;
@@ -79,7 +79,7 @@ ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
   ResultVerdict verdict;
   verdict.add("", fmt::format("{}\nbeside {} ({})\n", deployment_line(*s.deployment), c.run.path, c.run.tool));
   verdict.add("", metric_table(c));
-  verdict.add("", shares_text(c.shares));
+  if (c.shares) verdict.add("", shares_text(*c.shares));
   if (!c.assumptions.empty()) {
     verdict.add("One assumption changed at a time, predicted / measured:", assumption_table(c));
     std::string roomless;
@@ -113,7 +113,7 @@ Json comparison_json(const Comparison& c, const Scenario& s) {
   out["difference"] = c.distance;
   out["measured"] = figures_json(c.measured);
   out["predicted"] = figures_json(c.predicted);
-  out["where_the_time_goes"] = shares_json(c.shares);
+  if (c.shares) out["where_the_time_goes"] = shares_json(*c.shares);
   out["assumptions"] = Json::array();
   for (const Assumption& a : c.assumptions) {
     out["assumptions"].push_back({{"change", a.change},

@@ -128,7 +128,7 @@ void add_lines(VerdictTable& table, const char* phase, const StepBreakdown& step
   std::vector<OperatorTime> lines = step.operators;
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.cost.time > b.cost.time; });
   for (const OperatorTime& op : lines) {
-    table.rows.push_back({op.name, phase, significant(op.count, 4), human_count(op.cost.flops.base()),
+    table.rows.push_back({op.name, phase, plain_number(op.count), human_count(op.cost.flops.base()),
                           human_bytes(op.cost.bytes.base()), significant(intensity(op.cost), 3),
                           human_time(op.cost.time.base()), fmt::format("{:.1f} %", 100.0 * (op.cost.time / step.time)),
                           std::string(name_of(op.cost.bound))});
@@ -168,6 +168,15 @@ std::string balance_line(const ExpertBalance& b, const Sharding& s) {
   return fmt::format("{}, {:.2f} x without the {} redundant experts", fullest, b.as_drawn, s.expert_copies());
 }
 
+/// A single sequence is no longer than the model's context, whatever the cache holds.
+std::string room_line(const EstimateMemory& m, const Deployment& d) {
+  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
+  const std::string batch = fmt::format("{:.0f} such sequence{}", m.max_batch, m.max_batch == 1 ? "" : "s");
+  if (context <= 0 || m.max_context <= context) return fmt::format("{}; one of {:.0f} tokens", batch, m.max_context);
+  return fmt::format("{}; one of {:.0f} tokens, {}", batch, context,
+                     d.engine.max_model_len > 0 ? "the engine's limit" : "the model's context");
+}
+
 ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   const bool ideal = d.fidelity == Fidelity::kIdeal;
   const EstimateMemory& m = e.memory;
@@ -191,11 +200,11 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   if (e.speculation) line("speculation", speculation_line(*e.speculation));
   if (e.expert_balance) line("experts", balance_line(*e.expert_balance, d.sharding));
   if (d.adapters) line("adapters", adapter_line(e, d));
-  line("memory of a GPU",
-       fmt::format("weights {}, KV cache {} ({} a token), activations {}, of {}{}", human_bytes(m.weights.base()),
+  line("memory per GPU",
+       fmt::format("weights {}, KV cache {} ({} per token), activations {}, of {}{}", human_bytes(m.weights.base()),
                    human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
                    human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
-  line("room for", fmt::format("{:.0f} such sequences; one of {:.0f} tokens", m.max_batch, m.max_context));
+  line("room for", room_line(m, d));
   line("cost",
        fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
                    significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_input_tokens, 3),

@@ -31,7 +31,7 @@ Json rung_json(const Rung& r) {
 }
 
 VerdictTable rung_table(const Ladder& l) {
-  VerdictTable table{.columns = {"rung", "TTFT", "TPOT", "request", "tokens/s", "gain", "in all", "memory a GPU",
+  VerdictTable table{.columns = {"rung", "TTFT", "TPOT", "request", "tokens/s", "gain", "in all", "memory per GPU",
                                  "GPUs", "USD/M out", "bound"},
                      .rows = {}};
   for (const Rung& r : l.rungs) {

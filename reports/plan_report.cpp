@@ -232,9 +232,20 @@ Json plan_json(const PlanAnswer& a) {
   return out;
 }
 
+namespace {
+
+/// One row per deployment; where none meets the objectives, the columns alone.
+std::string deployments_csv(const Json& plan) {
+  if (!plan["deployments"].empty() || !plan.contains("nearest")) return records_csv(plan["deployments"]);
+  const std::string csv = records_csv(Json::array({plan["nearest"]}));
+  return csv.substr(0, csv.find('\n') + 1);
+}
+
+}  // namespace
+
 std::string plan_report(const PlanAnswer& a, const std::string& format, bool wide, const Json& question) {
   if (format == "json") return result_text(plan_json(a), question);
-  if (format == "csv") return records_csv(a.fleet ? fleet_plan_json(*a.fleet)["hours"] : plan_json(a)["deployments"]);
+  if (format == "csv") return a.fleet ? records_csv(fleet_plan_json(*a.fleet)["hours"]) : deployments_csv(plan_json(a));
   return verdict_text(plan_verdict(a), wide);
 }
 

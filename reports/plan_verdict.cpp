@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/text.h"
 #include "reports/fleet_plan_report.h"
 #include "reports/launch_command.h"
 #include "reports/plan_report.h"
@@ -157,6 +158,15 @@ VerdictTable ranking(const PlanAnswer& a) {
     for (const Column& c : columns) row.push_back(c.cell(a.result.ranked[i]));
   }
   return table;
+}
+
+/// What P is, where the table has some.
+std::string p_column_text(const PlanAnswer& a) {
+  const auto shown = std::span(a.result.ranked).first(std::min(kShown, a.result.ranked.size()));
+  const auto known = std::count_if(shown.begin(), shown.end(), [](const auto& p) { return p.probability.has_value(); });
+  if (known == 0) return "";
+  return fmt::format("P: probability that every objective is met{}\n",
+                     known == std::ssize(shown) ? "" : fmt::format(", worked out for the first {}", known));
 }
 
 /// The fleet, and what it costs.
@@ -349,11 +359,20 @@ std::string advice_text(const PlanResult& r) {
 }
 
 std::string search_text(const PlanResult& r) {
-  return fmt::format(
-      "{} candidates{}: {} cannot be split or need too many GPUs, {} do not fit,\n"
-      "{} cannot run, {} have no price, {} ruled out by bounds, {} simulated ({} runs)\n",
-      r.considered, r.pairs > 0 ? fmt::format(" and {} disaggregated pairs of them", r.pairs) : "", r.unsplittable,
-      r.too_large, r.unsupported, r.unpriced, r.bounded, r.simulated, r.simulations);
+  std::vector<std::string> parts;
+  const auto add = [&](auto count, const char* one, const char* several) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
+  };
+  add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
+  add(r.too_large, "does not fit", "do not fit");
+  add(r.unsupported, "cannot run", "cannot run");
+  add(r.unpriced, "has no price", "have no price");
+  add(r.bounded, "ruled out by bounds", "ruled out by bounds");
+  add(r.simulated, "simulated", "simulated");
+  std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");
+  if (r.pairs > 0) out += fmt::format(" and {} disaggregated pair{} of them", r.pairs, r.pairs == 1 ? "" : "s");
+  if (!parts.empty()) out += ": " + join(parts, ", ");
+  return out + fmt::format(" ({} run{})\n", r.simulations, r.simulations == 1 ? "" : "s");
 }
 
 /// What an engine loads: the repository that the model's file names as its source, else its name.
@@ -395,6 +414,7 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
   } else {
     out.add(of, winner_text(a));
     out.add("", ranking(a));
+    if (const std::string text = p_column_text(a); !text.empty()) out.add("", text);
   }
   if (!a.growth.empty()) add_growth(a, out);
   if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier(r));

@@ -206,14 +206,15 @@ inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"rungs
                                           KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}};
 
 // comparison
-inline constexpr auto kComparison =
-    keys("bench.file", "bench.tool", "bench.model", "metrics", "mismatches", "difference_as_written", "difference",
-         "where_the_time_goes.tpot", "where_the_time_goes.ttft", "assumptions", "not_tried", "findings");
+inline constexpr auto kComparison = keys("bench.file", "bench.tool", "bench.model", "metrics", "mismatches",
+                                         "difference_as_written", "difference", "assumptions", "not_tried", "findings");
+inline constexpr auto kTimeShares = keys("tpot", "ttft");
 inline constexpr auto kComparedMetric = keys("metric", "measured", "predicted", "predicted_as_written", "ratio");
 inline constexpr auto kAssumption = keys("change", "predicted", "difference", "explains", "check");
 inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kContextParallel, Presence::kSometimes},
                                               KeyGroup{"", kComparison},
+                                              KeyGroup{"where_the_time_goes.", kTimeShares, Presence::kTogether},
                                               KeyGroup{"metrics[].", kComparedMetric},
                                               KeyGroup{"assumptions[].", kAssumption},
                                               KeyGroup{"provenance.", kProvenance}};

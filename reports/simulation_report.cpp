@@ -259,7 +259,7 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                         100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>(),
                         waste_text(m)));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
-    lines.add("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out a GPU",
+    lines.add("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out per GPU",
                                          100 * json["kv_offload"]["hit_rate"].get<double>(),
                                          m.offload_loaded_bytes / 1e9, m.offload_stored_bytes / 1e9));
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -82,14 +83,18 @@ class Layout {
     }
   }
 
-  /// Columns that stand beside each other.
+  /// Columns that stand beside each other. Each block begins with the columns that tell the rows apart.
   std::vector<std::vector<std::size_t>> blocks(std::optional<std::size_t> columns) const {
-    std::vector<std::vector<std::size_t>> out{{0}};
-    std::size_t used = widths_.front();
-    for (std::size_t i = 1; i < widths_.size(); ++i) {
-      if (columns && used + kGap + widths_[i] > *columns && out.back().size() > 1) {
-        out.push_back({0});
-        used = widths_.front();
+    const std::size_t keys = columns ? key_columns(*columns) : 1;
+    std::vector<std::size_t> start;
+    std::size_t start_width = 0;
+    for (std::size_t i = 0; i < keys; ++i) start.push_back(i), start_width += widths_[i] + (i > 0 ? kGap : 0);
+    std::vector<std::vector<std::size_t>> out{start};
+    std::size_t used = start_width;
+    for (std::size_t i = keys; i < widths_.size(); ++i) {
+      if (columns && used + kGap + widths_[i] > *columns && out.back().size() > keys) {
+        out.push_back(start);
+        used = start_width;
       }
       out.back().push_back(i);
       used += kGap + widths_[i];
@@ -119,6 +124,19 @@ class Layout {
   }
 
  private:
+  /// How many first columns no two rows have in common; 1 where they would take half the line.
+  std::size_t key_columns(std::size_t columns) const {
+    std::size_t used = 0;
+    for (std::size_t keys = 1; keys < widths_.size(); ++keys) {
+      used += widths_[keys - 1] + kGap;
+      if (used > columns / 2) return 1;
+      std::set<std::vector<std::string>> seen;
+      for (std::size_t r = 1; r < rows_.size(); ++r)
+        seen.emplace(rows_[r].begin(), rows_[r].begin() + static_cast<std::ptrdiff_t>(std::min(keys, rows_[r].size())));
+      if (seen.size() + 1 >= rows_.size()) return keys;
+    }
+    return 1;
+  }
   bool is_words(std::size_t column) const { return column == 0 || column + words_ >= widths_.size(); }
   std::size_t widest(std::size_t column, std::size_t from_row) const {
     std::size_t most = 0;
@@ -212,6 +230,14 @@ std::string significant(double value, int digits) {
   if (value == 0.0) return "0";
   const int decimals = std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))));
   return fmt::format("{:.{}f}", value, std::min(decimals, 12));
+}
+
+std::string plain_number(double value, int digits) {
+  std::string text = significant(value, digits);
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
 }
 
 std::string human_time(double seconds) {

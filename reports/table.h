@@ -29,5 +29,6 @@ std::string human_time(double seconds);
 std::string human_bytes(double bytes);
 std::string human_count(double value);  ///< 1.2 k, 8.03 B
 std::string significant(double value, int digits = 4);
+std::string plain_number(double value, int digits = 4);  ///< without zeros at the end: "64", "51.6"
 
 }  // namespace roofcast

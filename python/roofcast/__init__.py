@@ -127,12 +127,20 @@ def sweep(sweep, *, store=":memory:", progress=None, **flags):
     return _result("sweep", _core.sweep(sweep, _os.fspath(store), progress, flags))
 
 
-def compare(scenario, bench, *, progress=None, **flags):
+def compare(scenario, bench=None, *, run=None, prometheus=None, window=None, progress=None, **flags):
     """A measured run beside its prediction, and what explains the difference.
 
-    bench: JSON that a benchmark client wrote. Returns roofcast.results.Comparison.
+    bench: file of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf LoadGen or llama-bench.
+    run: which of the runs in it, from 1. prometheus: instead, a file with what a server's /metrics page said, or two:
+    (before, after). window: the time that they cover, seconds or "10 min". Returns roofcast.results.Comparison.
     """
-    return _result("comparison", _core.compare(scenario, _os.fspath(bench), progress, flags))
+    if (bench is None) == (prometheus is None):
+        raise ConfigError("compare: give either 'bench' or 'prometheus'")
+    scrapes = [] if prometheus is None else [prometheus] if isinstance(prometheus, (str, _os.PathLike)) else prometheus
+    scrapes = [_os.fspath(file) for file in scrapes]
+    source = "" if bench is None else _os.fspath(bench)
+    window = "" if window is None else window if isinstance(window, str) else f"{window} s"
+    return _result("comparison", _core.compare(scenario, source, run, scrapes, window, progress, flags))
 
 
 def validate(data, *, gpu=None, model=None, intervals=False, progress=None):

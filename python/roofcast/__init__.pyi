@@ -80,7 +80,14 @@ def sweep(
     sweep: Document, *, store: Path = ":memory:", progress: Optional[Progress] = None, **flags: Unpack[Flags]
 ) -> results.Sweep: ...
 def compare(
-    scenario: Document, bench: Path, *, progress: Optional[Progress] = None, **flags: Unpack[Flags]
+    scenario: Document,
+    bench: Optional[Path] = None,
+    *,
+    run: Optional[int] = None,
+    prometheus: Union[Path, Sequence[Path], None] = None,
+    window: Union[str, float, None] = None,
+    progress: Optional[Progress] = None,
+    **flags: Unpack[Flags],
 ) -> results.Comparison: ...
 def validate(
     data: Path,

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace roofcast {
 namespace {
 
@@ -59,6 +61,57 @@ ConfigTree text_with_defaults(const ConfigTree& whole, std::vector<std::string>&
 std::string state_space_type(ConfigReader& in) {
   ConfigReader mixer = in.child("ssm_cfg");
   return mixer.text("layer", "Mamba1") == "Mamba2" ? "mamba2" : "mamba";
+}
+
+/// Keys that nobody read: those that finish() refuses when all others count as read.
+std::vector<std::string> unread_keys(const ConfigReader& in) {
+  std::vector<std::string> keys;
+  for (const std::string& key : in.keys()) {
+    ConfigReader alone = in;
+    for (const std::string& other : in.keys()) {
+      if (other != key) alone.ignore(other);
+    }
+    try {
+      alone.finish();
+    } catch (const ConfigError&) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+/// Keys without those that say nothing of what a forward pass costs: transformers' own (PretrainedConfig,
+/// configuration_utils.py), of tokens, of training, of generation, and of how positions are turned.
+std::vector<std::string> meaningful(std::vector<std::string> keys) {
+  static constexpr std::string_view kIrrelevant =
+      " _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path add_cross_attention "
+      "architectures attention_bias attn_implementation auto_map best_of bos_token chunk_size_feed_forward "
+      "classifier_dropout clip_qkv cross_attention_hidden_size dtype early_stopping embd_pdrop ep_size "
+      "experts_per_token finetuning_task fuse_cross_entropy fuse_norm gradient_checkpointing head_dim "
+      "hf_quant_config hidden_act hugging_face id2label initial_context_length initializer_range "
+      "intermediate_size is_decoder is_encoder_decoder label2id layer_norm_eps layer_norm_epsilon "
+      "length_penalty linear_fc2_use_fp32 logits_scaling max_length max_new_tokens max_window_layers "
+      "min_length mlp_hidden_act model_type mscale multimodal name norm_elementwise_affine norm_eps "
+      "norm_epsilon norm_topk_prob norm_type num_beams num_key_value_heads original_max_position_embeddings "
+      "output_attentions output_hidden_states output_router_logits output_scores partial_rotary_factor "
+      "prefix pretraining_tp problem_type pruned_heads qk_norm_type quantization_config "
+      "query_pre_attn_scalar remove_invalid_values reorder_and_upcast_attn repetition_penalty "
+      "residual_multiplier return_dict rms_norm_eps rope_interleave rope_local_base_freq rope_parameters "
+      "rope_pct rope_ratio rope_scaling rope_theta rope_type rotary_base rotary_dim rotary_emb_base "
+      "rotary_pct routed_scaling_factor scale_attn_by_inverse_layer_idx scale_attn_weights scale_emb "
+      "scoring_func seq_aux sliding_window source swiglu_limit task_specific_params temperature "
+      "tf_legacy_loss tie_embeddings tie_encoder_decoder tie_word_embeddings tokenizer_class top_k top_p "
+      "topk_group topk_method torch_dtype torchscript transformers_version typical_p use_bfloat16 use_cache "
+      "use_return_dict use_sliding_window z_loss_coefficient ";
+  std::erase_if(keys, [](const std::string& key) {
+    const auto holds = [&](std::string_view part) { return key.find(part) != std::string::npos; };
+    return kIrrelevant.find(" " + key + " ") != std::string_view::npos || holds("token_id") || holds("token_index") ||
+           holds("dropout") || holds("pdrop") || holds("initializer") || holds("aux_loss") || holds("_init") ||
+           holds("rotary") || holds("rope_") || holds("_eps") || holds("jitter") || holds("softcap") ||
+           holds("scaling") || holds("multiplier") || key.starts_with("summary_") || key.starts_with("vision_") ||
+           key.starts_with("audio_");
+  });
+  return keys;
 }
 
 }  // namespace
@@ -127,6 +180,12 @@ void HfConfig::say(const std::string& assumption) {
 
 void HfConfig::finish(bool ours) {
   if (!ours) {
+    const std::vector<std::string> unread = meaningful(unread_keys(text_));
+    constexpr std::size_t kNamed = 8;
+    if (!unread.empty())
+      say(fmt::format("{} of the config not understood, and left out: {}{}", unread.size() == 1 ? "a key" : "keys",
+                      join({unread.data(), std::min(kNamed, unread.size())}, ", "),
+                      unread.size() > kNamed ? fmt::format(" and {} more", unread.size() - kNamed) : ""));
     text_.ignore_rest();
     whole_.ignore_rest();
     return;

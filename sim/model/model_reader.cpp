@@ -121,10 +121,10 @@ ModelSpec parse_model(const ConfigTree& document) {
     model.assumptions.push_back(
         fmt::format("vision tower: about {:.2f} B parameters in memory, no work for text", vision / 1e9));
   }
-  for (const std::string& said : in.said()) model.assumptions.push_back(said);
   check_model(model, in);
   model = without_wide_windows(model);
   in.finish(ours);
+  for (const std::string& said : in.said()) model.assumptions.push_back(said);
   return model;
 }
 

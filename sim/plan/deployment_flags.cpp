@@ -19,7 +19,7 @@ constexpr std::array kFlags{
                    "copies of the attention over one set of experts (1 unless the scenario says more)"},
     DeploymentFlag{"weights", "precision.weights",
                    "DTYPE: format of the weights, or a recipe (default: the checkpoint's)"},
-    DeploymentFlag{"activations", "precision.activations", "DTYPE: format of the products (default: the checkpoint's)"},
+    DeploymentFlag{"activations", "precision.activations", "DTYPE: format of the activations (default: the checkpoint's)"},
     DeploymentFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE: format of the KV cache (default: the checkpoint's)"},
     DeploymentFlag{"price", "price", "TIER: on_demand | reserved_1y | reserved_3y | spot | owned (default on_demand)"},
 };

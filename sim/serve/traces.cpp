@@ -91,8 +91,10 @@ Trace parse_trace_text(std::string_view text, const std::string& path, std::stri
   const bool named = !format.empty();
   if (!named) format = format_of(text);
   if (format.empty()) {
-    throw ConfigError(Mark{path, 1}, fmt::format("does not look like a trace of any known format ({}): give 'format'",
-                                                 join(format_names(), ", ")));
+    throw ConfigError(Mark{path, 1},
+                      fmt::format("does not look like a trace of any known format ({}): give 'format', or name the "
+                                  "columns of a CSV arrival_s (in seconds), prompt_tokens, output_tokens",
+                                  join(format_names(), ", ")));
   }
   Trace trace;
   read_rows(text, path, format, trace);

@@ -232,7 +232,7 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
   while (digits < 6 && text(sum) == text(plan.capacity)) ++digits;
   std::string out;
   for (const auto& [name, bytes] : terms) out += fmt::format("{}{} {}", out.empty() ? "" : " + ", name, text(bytes));
-  return fmt::format("{} = {} a GPU, of {}", out, text(sum), text(plan.capacity));
+  return fmt::format("{} = {} per GPU, of {}", out, text(sum), text(plan.capacity));
 }
 
 /// vLLM takes its fraction of the whole memory and subtracts what is in use; SGLang takes its fraction of what is free

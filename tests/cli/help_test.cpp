@@ -133,6 +133,9 @@ TEST_CASE("models are listed with their sizes, and only those that are asked for
   const std::string table = run_roofcast("models --filter llama-3.1").out;
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);  // the heading, 8b, 70b, 405b
   CHECK(table.find("70.6 B") != std::string::npos);          // 70,553,706,496 parameters
+  const auto none = run_roofcast("models --filter lama-3.1-8b-x", Stream::kErr);
+  CHECK(none.status == 2);
+  CHECK(none.out.starts_with("--filter: no name holds 'lama-3.1-8b-x'; nearest is 'llama-3.1-8b'"));
   CHECK(run_roofcast("models --filter llama-3.1-8b --format csv").out.find("llama-3.1-8b,llama,8030261248,") !=
         std::string::npos);  // vocabulary 2 x 128256 x 4096, 32 layers of 218,112,000, a norm of 4096
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -82,6 +83,9 @@ TEST_CASE("a plan without an answer says so on its page") {
   CHECK(terminal.status == 3);
   CHECK(terminal.out.starts_with("no deployment"));
   CHECK(missing_on_page(command, terminal.out) == std::vector<std::string>{});
+  const auto csv = run_roofcast(command + " --format csv");
+  CHECK(csv.out.starts_with("model,gpu,engine,"));  // the columns, and no row
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 1);
 }
 
 TEST_CASE("every shipped sweep runs, and its page says what the terminal says") {

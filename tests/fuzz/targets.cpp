@@ -20,6 +20,7 @@
 #include "reports/simulation_report.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/measured/bench_run.h"
+#include "sim/plan/measured/run_scenario.h"
 #include "sim/plan/search/plan_spec.h"
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/search/sweep_store.h"
@@ -134,6 +135,15 @@ void csv(std::string_view bytes) {
 
 void bench(std::string_view bytes) {
   const MemoryFile file(bytes);
+  const auto attempt = [&](const auto& read) {
+    try {
+      (void)read();
+    } catch (const ConfigError&) {  // of a file that another reader takes
+    }
+  };
+  attempt([&] { return read_scrapes({file.path()}, Seconds(1)); });
+  attempt([&] { return read_llama_bench(file.path()); });
+  attempt([&] { return read_run_scenario(file.path(), 1, std::nullopt); });
   (void)read_bench_run(file.path());
 }
 

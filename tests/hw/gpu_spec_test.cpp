@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "hw/efficiency.h"
+#include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
 
@@ -90,6 +91,16 @@ TEST_CASE("gpu: a sibling has the figures that it does not say, and the constant
   CHECK(sibling.efficiency.carried_over_from == "h100-sxm");
   CHECK(error_of("name: me\nlike: nothing\n").find("unknown gpu 'nothing'") != std::string::npos);
   CHECK(error_of("name: me\nlike: [h800]\n").find("'like' must name a GPU") != std::string::npos);
+}
+
+TEST_CASE("gpu: a sibling's path is meant from the folder of the file that names it") {
+  const TemporaryFolder folder;
+  folder.write("base.yaml", "name: base\nlike: h100-sxm\nmemory_bandwidth: 4 TB/s\n");
+  for (const char* like : {"./base.yaml", "base.yaml"}) {
+    const std::string path = folder.write("mine.yaml", std::string("name: mine\nlike: ") + like + "\n");
+    const GpuSpec gpu = parse_gpu_spec(ConfigReader(parse_config_file(path), "a GPU"));
+    CHECK(gpu.memory_bandwidth == 4000.0 * kGigabytePerSecond);
+  }
 }
 
 TEST_CASE("fabric: a group uses the links that reach its members") {

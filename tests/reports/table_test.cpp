@@ -61,3 +61,25 @@ TEST_CASE("lines of words are broken under the column in which the words begin")
   set_table_width({});
   CHECK(within_width("cost    one two three four five six") == "cost    one two three four five six");
 }
+
+TEST_CASE("table: what follows below begins with the columns that tell the rows apart") {
+  Table table({"x", "y", "aaaaaaaaaa", "bbbbbbbbbb"});
+  table.row({"1", "p", "2", "3"});
+  table.row({"1", "q", "4", "5"});
+  CHECK(text_in(table, 24) ==
+        "x  y  aaaaaaaaaa\n"
+        "1  p           2\n"
+        "1  q           4\n"
+        "\n"
+        "x  y  bbbbbbbbbb\n"
+        "1  p           3\n"
+        "1  q           5\n");
+}
+
+TEST_CASE("numbers without zeros at the end") {
+  CHECK(plain_number(64, 4) == "64");
+  CHECK(plain_number(51.6, 6) == "51.6");
+  CHECK(plain_number(3.72412, 6) == "3.72412");
+  CHECK(plain_number(200000, 6) == "200000");
+  CHECK(plain_number(0) == "0");
+}

@@ -1,5 +1,6 @@
 #include "sim/plan/measured/bench_run.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -8,6 +9,9 @@
 #include "base/error.h"
 #include "base/json_file.h"
 #include "base/number_text.h"
+#include "base/read_file.h"
+#include "base/text.h"
+#include "sim/plan/measured/bench_reader.h"
 
 namespace roofcast {
 namespace {
@@ -23,179 +27,113 @@ constexpr std::array<std::pair<std::string_view, LatencyKey::Latency>, 4> kLaten
      {"itl", LatencyKey::Latency::kItl},
      {"e2el", LatencyKey::Latency::kE2el}}};
 
-/// Typed access to one result; what is wrong is named with the file and the key.
-class BenchReader {
- public:
-  BenchReader(const Json& json, std::string path, std::string_view tool)
-      : json_(json), path_(std::move(path)), tool_(tool) {}
+constexpr std::string_view kTools =
+    "vllm bench serve --save-result, SGLang bench_serving --output-file, AIPerf (profile_export_aiperf.json), "
+    "GenAI-Perf (profile_export_genai_perf.json), GuideLLM (benchmarks.json), MLPerf LoadGen (mlperf_log_detail.txt), "
+    "llama-bench -o json";
 
-  const Json* at(std::string_view key) const {
-    const auto found = json_.find(std::string(key));
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  std::optional<double> number(std::string_view key) const {
-    const Json* value = at(key);
-    return value == nullptr ? std::nullopt : std::optional(checked(*value, key));
-  }
-  double required(std::string_view key) const {
-    if (const auto value = number(key)) return *value;
-    if (json_.contains(std::string(key))) fail(fmt::format("'{}' must be a number, got null", key));
-    fail(fmt::format("missing key '{}' of a result of {}", key, tool_));
-  }
-  std::string text(std::string_view key) const {
-    const Json* value = at(key);
-    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-  }
-  double checked(const Json& value, std::string_view key) const {
-    if (value.is_number()) {
-      const double number = value.get<double>();
-      if (std::isfinite(number) && number >= 0) return number;
-    }
-    std::string got = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (got.size() > 40) got = got.substr(0, 40) + " ...";
-    fail(fmt::format("'{}' must be a number from 0 up, got {}", key, got));
-  }
-  std::vector<int> lengths(std::string_view key) const {
-    std::vector<int> out;
-    const Json* list = at(key);
-    if (list == nullptr) return out;
-    if (!list->is_array()) fail(fmt::format("'{}' must be a list of token counts", key));
-    for (const Json& item : *list) {
-      const double tokens = checked(item, key);
-      if (tokens > 1e7) fail(fmt::format("'{}' holds {} tokens, more than 1e7", key, tokens));
-      if (tokens >= 1) out.push_back(static_cast<int>(tokens));
-    }
-    return out;
-  }
-  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(Mark{path_, 0, 0}, message); }
+constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 
- private:
-  const Json& json_;
-  std::string path_;
-  std::string tool_;
+/// Python writes Infinity and NaN, which JSON has not, where a number should stand: as words, so that the readers
+/// accept or name them.
+std::string quote_python_numbers(std::string text) {
+  if (text.find("Infinity") == std::string::npos && text.find("NaN") == std::string::npos) return text;
+  std::string out;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    std::string_view word;
+    for (const std::string_view number : {"-Infinity", "Infinity", "NaN"}) {
+      if (!quoted && word.empty() && rest.starts_with(number)) word = number;
+    }
+    if (!word.empty()) {
+      out.append("\"").append(word).append("\"");
+      at += word.size() - 1;
+      continue;
+    }
+    out += text[at];
+    if (quoted && text[at] == '\\' && at + 1 < text.size()) {
+      out += text[++at];
+    } else if (text[at] == '"') {
+      quoted = !quoted;
+    }
+  }
+  return out;
+}
+
+struct Document {
+  Json json;
+  Mark mark;
 };
 
-/// SGLang's words for what vLLM calls otherwise.
-std::string vllm_key(const std::string& key) {
-  if (key == "total_throughput") return "total_token_throughput";
-  const auto at = key.find("_e2e_latency_ms");
-  return at == std::string::npos ? key : key.substr(0, at) + "_e2el_ms";
-}
-
-void read_rate(const BenchReader& in, BenchRun& run) {
-  const Json* rate = in.at("request_rate");
-  if (rate == nullptr) return;
-  const bool word = rate->is_string() && (rate->get<std::string>() == "inf" || rate->get<std::string>() == "Infinity");
-  if (word) {
-    run.unlimited_rate = true;
-  } else {
-    run.request_rate = in.checked(*rate, "request_rate");
-    if (*run.request_rate == 0) in.fail("'request_rate' must be more than 0");
+/// One document, or one a line.
+std::vector<Document> documents_of(const std::string& path, const std::string& text) {
+  const std::size_t end = text.find('\n');
+  const bool lines = end != std::string::npos && text.find_first_not_of(" \t\r\n", end) != std::string::npos &&
+                     Json::accept(text.substr(0, end));
+  std::vector<Document> out;
+  if (!lines) {
+    out.push_back({parse_json(path, text, "the result of a load generator"), Mark{path, 0, 0}});
+    return out;
   }
-}
-
-/// vLLM and SGLang: flat keys.
-void read_flat(const Json& json, const BenchReader& in, BenchRun& run) {
-  run.model = in.text("model_id");
-  run.num_prompts = in.number("num_prompts");
-  run.max_concurrency = in.number("max_concurrency");
-  run.burstiness = in.number("burstiness");
-  read_rate(in, run);
-  run.completed = in.required("completed");
-  run.failed = in.number("failed").value_or(std::max(0.0, run.num_prompts.value_or(0) - run.completed));
-  run.duration_s = in.required("duration");
-  run.input_tokens = in.required("total_input_tokens");
-  run.output_tokens = in.required("total_output_tokens");
-  run.prompt_lengths = in.lengths("input_lens");
-  run.output_lengths = in.lengths("output_lens");
-  for (const char* key :
-       {"request_throughput", "request_goodput", "output_throughput", "total_token_throughput", "total_throughput"}) {
-    if (const auto value = in.number(key)) run.values.emplace_back(vllm_key(key), *value);
-  }
-  for (const auto& [key, value] : json.items()) {
-    if (parse_latency_key(vllm_key(key))) run.values.emplace_back(vllm_key(key), in.checked(value, key));
-  }
-}
-
-/// One of AIPerf's metrics: a block {unit, avg, p50, ...}; times come out in milliseconds, durations in seconds.
-std::optional<double> block_value(const BenchReader& in, std::string_view metric, std::string_view statistic) {
-  const Json* block = in.at(metric);
-  if (block == nullptr) return std::nullopt;
-  if (!block->is_object()) in.fail(fmt::format("'{}' must be a map with 'unit' and 'avg'", metric));
-  const auto found = block->find(std::string(statistic));
-  if (found == block->end() || found->is_null()) return std::nullopt;
-  const double value = in.checked(*found, fmt::format("{}.{}", metric, statistic));
-  const auto unit = block->find("unit");
-  const std::string text = unit != block->end() && unit->is_string() ? unit->get<std::string>() : "ms";
-  if (metric == "benchmark_duration") return text == "ms" ? value / 1e3 : value;
-  const bool seconds = text == "s" || text == "sec" || text == "seconds";
-  return seconds ? value * 1e3 : text == "us" ? value / 1e3 : text == "ns" ? value / 1e6 : value;
-}
-
-void read_aiperf_latencies(const BenchReader& in, BenchRun& run) {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kNames{{{"time_to_first_token", "ttft"},
-                                                                              {"inter_token_latency", "tpot"},
-                                                                              {"inter_chunk_latency", "itl"},
-                                                                              {"request_latency", "e2el"}}};
-  static constexpr std::array<std::pair<const char*, const char*>, 8> kStatistics{{{"avg", "mean"},
-                                                                                   {"p50", "median"},
-                                                                                   {"std", "std"},
-                                                                                   {"p25", "p25"},
-                                                                                   {"p75", "p75"},
-                                                                                   {"p90", "p90"},
-                                                                                   {"p95", "p95"},
-                                                                                   {"p99", "p99"}}};
-  for (const auto& [metric, name] : kNames) {
-    for (const auto& [statistic, prefix] : kStatistics) {
-      if (const auto value = block_value(in, metric, statistic))
-        run.values.emplace_back(fmt::format("{}_{}_ms", prefix, name), *value);
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (trim(line).empty()) continue;
+    try {
+      out.push_back({parse_json(path, line, "the result of a load generator, one a line"), Mark{path, number, 0}});
+    } catch (const ConfigError& e) {
+      throw ConfigError(Mark{path, number, e.mark().column}, e.message());
     }
   }
+  return out;
 }
 
-/// The load that AIPerf was told to make: `loadgen` up to schema 1.1, `phases` later. Not part of its stable schema,
-/// so what is not there is not checked.
-void read_aiperf_load(const BenchReader& in, BenchRun& run) {
-  const Json* config = in.at("input_config");
-  if (config == nullptr || !config->is_object()) return;
-  const auto number = [&](const char* pointer) -> std::optional<double> {
-    const Json::json_pointer at(pointer);
-    if (!config->contains(at) || !config->at(at).is_number()) return std::nullopt;
-    return in.checked(config->at(at), std::string("input_config") + pointer);
-  };
-  for (const std::string base : {"/loadgen", "/phases/profiling", "/phases/0"}) {
-    if (!run.max_concurrency) run.max_concurrency = number((base + "/concurrency").c_str());
-    if (!run.request_rate) run.request_rate = number((base + "/request_rate").c_str());
-  }
-  if (run.request_rate == 0.0) run.request_rate.reset();
-  run.unlimited_rate = !run.request_rate && run.max_concurrency.has_value();
-  const Json::json_pointer names("/endpoint/model_names/0");
-  if (config->contains(names) && config->at(names).is_string()) run.model = config->at(names).get<std::string>();
+bool is_metric_block(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_object() && !found->contains("successful");
 }
 
-void read_aiperf(const BenchReader& in, BenchRun& run) {
-  const auto required = [&](std::string_view metric) {
-    if (const auto value = block_value(in, metric, "avg")) return *value;
-    in.fail(fmt::format("missing '{}.avg' of a result of AIPerf", metric));
-  };
-  const auto total = [&](std::string_view sum, std::string_view other, std::string_view each) {
-    for (std::string_view metric : {sum, other}) {
-      if (const auto value = block_value(in, metric, "avg")) return *value;
+/// The runs of one document, by the keys that tell its tool.
+void read_document(const Document& document, std::vector<BenchRun>& out) {
+  const Json& json = document.json;
+  if (!json.is_object()) throw ConfigError(document.mark, fmt::format("not the result of a known tool: {}", kTools));
+  if (json.contains("benchmarks") && json["benchmarks"].is_array()) {
+    const BenchReader report(json, document.mark, "GuideLLM");
+    for (const Json& benchmark : json["benchmarks"]) {
+      if (!benchmark.is_object() || !benchmark.contains("metrics"))
+        throw ConfigError(document.mark, "'benchmarks' must be a list of maps with 'metrics', as GuideLLM writes it");
+      out.push_back(read_guidellm_run(BenchReader(benchmark, document.mark, "GuideLLM"), report));
     }
-    return required(each) * run.completed;
-  };
-  run.completed = required("request_count");
-  run.failed = block_value(in, "error_request_count", "avg").value_or(0);
-  run.duration_s = required("benchmark_duration");
-  run.input_tokens = total("total_isl", "total_input_sequence_length", "input_sequence_length");
-  run.output_tokens = total("total_osl", "total_output_tokens", "output_sequence_length");
-  read_aiperf_load(in, run);
-  for (const auto& [metric, key] : {std::pair{"request_throughput", "request_throughput"},
-                                    {"output_token_throughput", "output_throughput"},
-                                    {"total_token_throughput", "total_token_throughput"}}) {
-    if (const auto value = block_value(in, metric, "avg")) run.values.emplace_back(key, *value);
+    if (json["benchmarks"].empty())
+      throw ConfigError(document.mark, "the report of GuideLLM holds no benchmark: did the run finish?");
+    return;
   }
-  read_aiperf_latencies(in, run);
+  if (json.contains("aiperf_version") || is_metric_block(json, "request_latency") ||
+      is_metric_block(json, "time_to_first_token")) {
+    const char* tool = json.contains("aiperf_version") || json.contains("schema_version") ? "AIPerf" : "GenAI-Perf";
+    out.push_back(read_aiperf_run(BenchReader(json, document.mark, tool), tool));
+    return;
+  }
+  if (!json.contains("completed") && !json.contains("total_output_tokens"))
+    throw ConfigError(document.mark, fmt::format("not the result of a known tool: {}", kTools));
+  const bool sglang = json.contains("total_throughput") || json.contains("mean_e2e_latency_ms");
+  const char* tool = json.contains("kind") ? "roofcast simulate" : sglang ? "SGLang bench_serving" : "vllm bench serve";
+  out.push_back(read_flat_run(BenchReader(json, document.mark, tool), tool));
+}
+
+std::vector<BenchRun> runs_of(const std::string& path) {
+  const std::string text = read_file(path, kFileLimit);
+  if (text.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == std::string::npos)
+    throw ConfigError(Mark{path, 0, 0}, "the file is empty");
+  if (is_scrape(text)) throw ConfigError(Mark{path, 0, 0}, "metrics of a live server: --prometheus FILE reads them");
+  if (text.substr(0, 4096).find("MLPerf Results Summary") != std::string::npos)
+    throw ConfigError(Mark{path, 0, 0},
+                      "LoadGen's summary does not say how many requests ran; give mlperf_log_detail.txt beside it");
+  if (text.substr(0, 4096).find(":::MLLOG") != std::string::npos) return {read_loadgen_run(path, text)};
+  std::vector<BenchRun> runs;
+  for (const Document& document : documents_of(path, quote_python_numbers(text))) read_document(document, runs);
+  return runs;
 }
 
 }  // namespace
@@ -226,6 +164,7 @@ std::optional<double> BenchRun::value(std::string_view key) const {
 }
 
 std::optional<double> BenchRun::mean_in_flight() const {
+  if (duration_s <= 0) return std::nullopt;
   const auto latency = value("mean_e2el_ms");
   if (latency) return completed * *latency / 1e3 / duration_s;
   const auto ttft = value("mean_ttft_ms"), tpot = value("mean_tpot_ms");
@@ -233,36 +172,54 @@ std::optional<double> BenchRun::mean_in_flight() const {
   return completed / duration_s * (*ttft + *tpot * std::max(0.0, mean_output() - 1)) / 1e3;
 }
 
-BenchRun read_bench_run(const std::string& path) {
-  const Json json = read_json(path, "the JSON of vllm bench serve or AIPerf");
-  if (!json.is_object()) throw ConfigError(Mark{path, 0, 0}, "expected the JSON of vllm bench serve or AIPerf, a map");
-  BenchRun run;
-  run.path = path;
-  const auto metric = json.find("request_latency");
-  const bool aiperf = json.contains("aiperf_version") || json.contains("time_to_first_token") ||
-                      (metric != json.end() && metric->is_object());
-  const bool sglang = json.contains("total_throughput") || json.contains("mean_e2e_latency_ms");
-  run.tool = aiperf ? "AIPerf" : sglang ? "SGLang bench_serving" : "vllm bench serve";
-  const BenchReader in(json, path, run.tool);
-  if (aiperf) {
-    read_aiperf(in, run);
-  } else {
-    read_flat(json, in, run);
+std::string BenchRun::load() const {
+  if (request_rate) return fmt::format("{} {:.4g}/s", constant_rate ? "constant" : "poisson", *request_rate);
+  if (max_concurrency) return fmt::format("concurrency {:.0f}", *max_concurrency);
+  return unlimited_rate ? "all at once" : "load not said";
+}
+
+void check_run(const BenchRun& run) {
+  const auto fail = [&](const std::string& message) { throw ConfigError(Mark{run.path, 0, 0}, message); };
+  if (!run.window && !(std::max(run.requests(), run.completed) <= kMostRequests))
+    fail(fmt::format("a run of {:.4g} requests; it is simulated many times over, so at most {:.0f} are read",
+                     std::max(run.requests(), run.completed), kMostRequests));
+  if (run.completed == 0) fail("the run completed no request: there is nothing to compare");
+  const bool figure = std::any_of(run.values.begin(), run.values.end(), [](const auto& value) {
+    const auto key = parse_latency_key(value.first);
+    return key && (key->statistic == LatencyKey::Statistic::kMean ||
+                   (key->statistic == LatencyKey::Statistic::kPercentile && key->percentile == 50));
+  });
+  if (!figure && !(run.duration_s > 0 && run.output_tokens > 0))
+    fail("no mean or median of TTFT, TPOT, ITL or E2E latency is there, nor output tokens and a duration");
+}
+
+std::vector<BenchRun> read_bench_runs(const std::string& path) {
+  std::vector<BenchRun> runs = runs_of(path);
+  for (BenchRun& run : runs) run.path = path;
+  return runs;
+}
+
+BenchRun read_bench_run(const std::string& path, std::optional<std::int64_t> which) {
+  std::vector<BenchRun> runs = read_bench_runs(path);
+  const auto count = static_cast<std::int64_t>(runs.size());
+  if (which ? *which < 1 || *which > count : count != 1) {
+    constexpr std::int64_t kListed = 12;
+    std::vector<std::string> words;
+    for (std::int64_t i = 0; i < std::min(count, kListed); ++i)
+      words.push_back(fmt::format("{} {}", i + 1, runs[static_cast<std::size_t>(i)].load()));
+    throw ConfigError(Mark{path, 0, 0},
+                      fmt::format("holds {} run{}, --run N takes one: {}{}", count, count == 1 ? "" : "s",
+                                  join(words, "; "), count > kListed ? "; ..." : ""));
   }
-  if (!(std::max(run.requests(), run.completed) <= kMostRequests))
-    in.fail(fmt::format("a run of {:.4g} requests; it is simulated many times over, so at most {:.0f} are read",
-                        std::max(run.requests(), run.completed), kMostRequests));
-  if (run.completed == 0) in.fail("the run completed no request: there is nothing to compare");
-  if (run.duration_s <= 0) in.fail("the run's duration must be more than 0");
-  if (run.input_tokens <= 0 || run.output_tokens <= 0) in.fail("the run has no tokens in or none out");
-  if (!run.value("mean_ttft_ms") && !run.value("median_ttft_ms") && !run.value("mean_tpot_ms") &&
-      !run.value("median_tpot_ms") && !run.value("mean_e2el_ms"))
-    in.fail("none of mean_ttft_ms, median_ttft_ms, mean_tpot_ms, median_tpot_ms, mean_e2el_ms is there");
+  BenchRun run = std::move(runs[static_cast<std::size_t>(which.value_or(1) - 1)]);
+  check_run(run);
   return run;
 }
 
 std::optional<double> predicted_value(const ServingMetrics& m, std::string_view key) {
   const double seconds = m.duration.base();
+  if (key == "cached_prompt_share") return m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0;
+  if (key == "preemptions") return static_cast<double>(m.preemptions);
   if (key == "request_throughput") return static_cast<double>(m.completed) / seconds;
   if (key == "request_goodput") return m.good_requests / seconds;
   if (key == "output_throughput") return m.output_tokens / seconds;

@@ -65,7 +65,7 @@ TimeShares shares_of(const Scenario& s, const ServingMetrics& m, const BenchRun&
   t.ttft_others_ms = m.ttft_ms.mean() - t.queue_ms - t.front_end_ms - t.prefill_ms;
   t.in_flight = n * m.e2el_ms.mean() / 1e3 / seconds;
   t.measured_in_flight = run.mean_in_flight();
-  if (const auto measured = run.value("mean_tpot_ms")) {
+  if (const auto measured = run.value("mean_tpot_ms"); measured && run.duration_s > 0 && run.output_tokens > 0) {
     t.measured_batch = decoding_together(run.output_tokens / run.duration_s, *measured, s.serving.replicas);
     t.measured_batch_step_ms = decode_step(model, *t.measured_batch, t.context).time.in(kMillisecond);
   }
@@ -86,6 +86,7 @@ std::string ratios(const RunFigures& predicted, const RunFigures& measured) {
 }
 
 void find_load(Comparison& c) {
+  for (const std::string& doubt : c.run.doubts) c.findings.push_back(doubt);
   if (c.run.failed > 0) {
     c.findings.push_back(
         fmt::format("{:.0f} of {:.0f} requests failed in the run: its figures are of the others, under a "
@@ -102,7 +103,7 @@ void find_load(Comparison& c) {
 }
 
 void find_state(Comparison& c) {
-  const TimeShares& t = c.shares;
+  const TimeShares& t = *c.shares;
   if (t.preemptions > 0 || t.kv_peak_usage > 0.98) {
     c.findings.push_back(
         fmt::format("the prediction is limited by its KV cache: {:.0f} % of it in use at the peak, {} "
@@ -141,11 +142,14 @@ void list_metrics(Comparison& c, const ServingMetrics& as_written, const Serving
   };
   const BenchRun& r = c.run;
   const auto count = [](std::int64_t n) { return static_cast<double>(n); };
-  add("duration", r.duration_s, as_written.duration.base(), predicted.duration.base());
-  add("completed", r.completed, count(as_written.completed), count(predicted.completed));
-  add("failed", r.failed, count(as_written.failed), count(predicted.failed));
-  add("total_input_tokens", r.input_tokens, as_written.input_tokens, predicted.input_tokens);
-  add("total_output_tokens", r.output_tokens, as_written.output_tokens, predicted.output_tokens);
+  if (!r.window) {  // a simulation is not as long as a server lives
+    if (r.duration_s > 0) add("duration", r.duration_s, as_written.duration.base(), predicted.duration.base());
+    add("completed", r.completed, count(as_written.completed), count(predicted.completed));
+    add("failed", r.failed, count(as_written.failed), count(predicted.failed));
+    if (r.input_tokens > 0) add("total_input_tokens", r.input_tokens, as_written.input_tokens, predicted.input_tokens);
+    if (r.output_tokens > 0)
+      add("total_output_tokens", r.output_tokens, as_written.output_tokens, predicted.output_tokens);
+  }
   for (const auto& [name, value] : r.values)
     add(name, value, predicted_value(as_written, name), predicted_value(predicted, name));
 }
@@ -167,22 +171,40 @@ std::optional<std::string> tail_key(const BenchRun& run) {
   return best;
 }
 
+/// The first of the keys that the run has.
+std::optional<std::string> first_key(const BenchRun& run, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (run.value(key)) return key;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> ttft_key(const BenchRun& run) { return first_key(run, {"mean_ttft_ms", "median_ttft_ms"}); }
+
+/// ITL stands in for TPOT where a server counts only the gaps between tokens.
+std::optional<std::string> tpot_key(const BenchRun& run) {
+  return first_key(run, {"mean_tpot_ms", "median_tpot_ms", "mean_itl_ms", "median_itl_ms"});
+}
+
+/// Calls value_of(key) for each figure that the run has; 0 for the others.
+template <class ValueOf>
+RunFigures figures_by(const BenchRun& run, const ValueOf& value_of) {
+  const auto figure = [&](const std::optional<std::string>& key) { return key ? value_of(*key) : 0.0; };
+  return {figure(ttft_key(run)), figure(tpot_key(run)), 0, figure(tail_key(run))};
+}
+
 }  // namespace
 
 RunFigures figures_of(const BenchRun& run) {
-  const auto latency = [&](const char* name) {
-    const auto mean = run.value(fmt::format("mean_{}_ms", name));
-    return mean ? *mean : run.value(fmt::format("median_{}_ms", name)).value_or(0);
-  };
-  const auto tail = tail_key(run);
-  return {latency("ttft"), latency("tpot"), run.output_tokens / run.duration_s, tail ? *run.value(*tail) : 0.0};
+  RunFigures figures = figures_by(run, [&](const std::string& key) { return *run.value(key); });
+  if (run.duration_s > 0) figures.output_throughput = run.output_tokens / run.duration_s;
+  return figures;
 }
 
 RunFigures figures_of(const ServingMetrics& m, const BenchRun& run) {
-  return {run.value("mean_ttft_ms") ? m.ttft_ms.mean() : m.ttft_ms.percentile(50),
-          run.value("mean_tpot_ms") ? m.tpot_ms.mean() : m.tpot_ms.percentile(50),
-          m.output_tokens / std::max(m.duration.base(), 1e-12),
-          tail_key(run) ? predicted_value(m, *tail_key(run)).value_or(0) : 0.0};
+  RunFigures figures = figures_by(run, [&](const std::string& key) { return predicted_value(m, key).value_or(0); });
+  figures.output_throughput = m.output_tokens / std::max(m.duration.base(), 1e-12);
+  return figures;
 }
 
 double distance_of(const RunFigures& predicted, const RunFigures& measured) {

@@ -25,8 +25,8 @@ struct LoadMismatch {
   bool adopted = false;  ///< the prediction is made for the run's value
 };
 
-/// What stands for a run in a word: mean (else median) TTFT and TPOT, output tokens/s, and the highest percentile of
-/// TTFT that the file has from p90 up: a queue stretches it, a delay moves it. 0: not measured.
+/// What stands for a run in a word: mean (else median) TTFT and TPOT (else ITL), output tokens/s, and the highest
+/// percentile of TTFT that the file has from p90 up: a queue stretches it, a delay moves it. 0: not measured.
 struct RunFigures {
   double ttft_ms = 0, tpot_ms = 0, output_throughput = 0, ttft_tail_ms = 0;
 };
@@ -59,7 +59,7 @@ struct Comparison {
   std::vector<LoadMismatch> mismatches;
   RunFigures measured, as_written, predicted;
   double distance_as_written = 0, distance = 0;
-  TimeShares shares;
+  std::optional<TimeShares> shares;     ///< of a run that was simulated
   std::vector<Assumption> assumptions;  ///< best first
   std::vector<std::string> not_tried;   ///< assumptions that leave the deployment without room
   std::vector<std::string> findings;    ///< sentences, the most telling first
@@ -77,6 +77,8 @@ Comparison compare_with_run(const Scenario& scenario, BenchRun run);
 HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& runs, int max_evaluations);
 
 // comparison_load.cpp
+/// Notes where the run's model, if it names one, is not the scenario's.
+void check_model(const std::string& measured, const std::string& model, std::vector<LoadMismatch>& out);
 /// The scenario's workload with the run's load in its place, and what differed. `predicted` is the scenario's own.
 WorkloadSpec workload_of_run(const Scenario& scenario, const BenchRun& run, const ServingMetrics& predicted,
                              std::vector<LoadMismatch>& mismatches);

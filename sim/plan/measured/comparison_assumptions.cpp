@@ -69,7 +69,7 @@ std::string delay(Case& c, const Known& k) {
 /// A batch limit at the power of two above the sequences that decoded together on average.
 std::string limit_that_shows(Case& c, const Known& k) {
   const auto tpot = k.run.value("mean_tpot_ms") ? k.run.value("mean_tpot_ms") : k.run.value("median_tpot_ms");
-  if (!tpot) return "";
+  if (!tpot || k.run.duration_s <= 0 || k.run.output_tokens <= 0) return "";
   const double ranks = static_cast<double>(k.replicas) * c.deployment.sharding.attention_dp;
   const double together = k.run.output_tokens / k.run.duration_s * *tpot / 1e3 / ranks;
   const double limit = std::exp2(std::ceil(std::log2(std::max(1.0, together))));

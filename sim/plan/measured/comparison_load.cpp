@@ -38,16 +38,21 @@ std::string words_of(const ArrivalSpec& a) {
 }
 
 /// As the run says it sent its requests; nothing when it does not say. A rate under a cap of requests in flight is
-/// taken as the rate.
-std::optional<ArrivalSpec> arrivals_of(const BenchRun& run) {
+/// taken as the rate. What a server saw is a rate alone: it replaces the scenario's, which keeps its process.
+std::optional<ArrivalSpec> arrivals_of(const BenchRun& run, const ArrivalSpec& scenario) {
   ArrivalSpec a;
   if (run.request_rate) {
     a.rate = PerSecond(*run.request_rate);
-    a.process = Process::kPoisson;
+    a.process = run.constant_rate ? Process::kConstant : Process::kPoisson;
     if (run.burstiness && *run.burstiness > 0 && *run.burstiness != 1) {
       a.process = Process::kGamma;
       a.cv = 1 / std::sqrt(*run.burstiness);
     }
+    return a;
+  }
+  if (run.observed_rate && scenario.rate.base() > 0) {
+    a = scenario;
+    a.rate = PerSecond(*run.observed_rate);
     return a;
   }
   if (!run.unlimited_rate && !run.max_concurrency) return std::nullopt;
@@ -89,6 +94,7 @@ LengthSpec scaled(const LengthSpec& spec, double factor) {
 
 void check_lengths(const char* what, double run_mean, double own_mean, const std::vector<int>& singles, bool adoptable,
                    LengthSpec& spec, std::vector<LoadMismatch>& out) {
+  if (run_mean <= 0) return;  // the file does not say
   const bool differs = std::abs(run_mean / own_mean - 1) > kSameMean;
   if (differs)
     out.push_back({what, fmt::format("{:.1f} on average", own_mean), fmt::format("{:.1f}", run_mean), adoptable});
@@ -109,25 +115,25 @@ std::string plain(const std::string& name) {
   return out;
 }
 
-void check_model(const BenchRun& run, const std::string& model, std::vector<LoadMismatch>& out) {
-  const std::string ours = plain(model), theirs = plain(run.model);
-  if (theirs.empty() || theirs.find(ours) != std::string::npos || ours.find(theirs) != std::string::npos) return;
-  out.push_back({"model", model, run.model, false});
-}
-
 }  // namespace
+
+void check_model(const std::string& measured, const std::string& model, std::vector<LoadMismatch>& out) {
+  const std::string ours = plain(model), theirs = plain(measured);
+  if (theirs.empty() || theirs.find(ours) != std::string::npos || ours.find(theirs) != std::string::npos) return;
+  out.push_back({"model", model, measured, false});
+}
 
 WorkloadSpec workload_of_run(const Scenario& scenario, const BenchRun& run, const ServingMetrics& predicted,
                              std::vector<LoadMismatch>& mismatches) {
   WorkloadSpec w = *scenario.workload;
   const bool trace = w.arrivals.process == Process::kTrace, sessions = w.turns > 1;
-  check_model(run, scenario.deployment->model.name, mismatches);
-  if (const auto arrivals = arrivals_of(run); arrivals && !same(*arrivals, w.arrivals, run.requests())) {
+  check_model(run.model, scenario.deployment->model.name, mismatches);
+  if (const auto arrivals = arrivals_of(run, w.arrivals); arrivals && !same(*arrivals, w.arrivals, run.requests())) {
     mismatches.push_back({"arrivals", words_of(w.arrivals), words_of(*arrivals), !trace});
     if (!trace) w.arrivals = *arrivals;
   }
   const double sent = static_cast<double>(predicted.completed + predicted.failed);
-  if (std::abs(sent - run.requests()) > 0.5) {
+  if (!run.window && std::abs(sent - run.requests()) > 0.5) {
     mismatches.push_back({"requests", count(sent), count(run.requests()), true});
     w.requests = static_cast<std::int64_t>(std::clamp(run.requests(), 1.0, 1e9));
     w.duration.reset();

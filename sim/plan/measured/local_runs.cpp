@@ -7,7 +7,6 @@
 
 #include "base/config_library.h"
 #include "sim/plan/scenario.h"
-#include "sim/step/step_model.h"
 
 namespace roofcast {
 namespace {
@@ -96,6 +95,15 @@ std::vector<LocalRun> read_local_runs(const CsvTable& table) {
   return runs;
 }
 
+Seconds prompt_time(StepModel& model, int tokens, int depth) {
+  const std::vector<PrefillChunk> chunks{{.tokens = tokens, .context_before = depth}};
+  return model.time({.prefills = chunks});
+}
+
+Seconds token_time(StepModel& model, double context) {
+  return model.time({.decodes = 1, .decode_context = context, .prefills = {}});
+}
+
 double predicted_speed(const LocalRun& run, const RooflineBackend* backend) {
   auto d = run.deployment;
   if (backend != nullptr) {
@@ -109,10 +117,9 @@ double predicted_speed(const LocalRun& run, const RooflineBackend* backend) {
   StepModel model(d);
   if (!run.prompt) {
     const double context = (run.tokens + 1) / 2.0;  // of the step halfway
-    return 1.0 / model.time({.decodes = 1, .decode_context = context, .prefills = {}}).base();
+    return 1.0 / token_time(model, context).base();
   }
-  const std::vector<PrefillChunk> chunks{{.tokens = run.tokens}};
-  return run.tokens / model.time({.prefills = chunks}).base();
+  return run.tokens / prompt_time(model, run.tokens, 0).base();
 }
 
 RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs) {

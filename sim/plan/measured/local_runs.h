@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "hw/rooflines.h"
 #include "sim/step/deployment.h"
+#include "sim/step/step_model.h"
 
 namespace roofcast {
 
@@ -22,6 +23,10 @@ struct LocalRun {
 /// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s. Throws ConfigError at what cannot be
 /// read.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
+
+/// One step of `tokens` prompt tokens behind `depth` cached ones; one token behind `context` of them.
+Seconds prompt_time(StepModel& model, int tokens, int depth);
+Seconds token_time(StepModel& model, double context);
 
 /// Tokens a second. `backend`: instead of the one of the deployment's engine; null: that one.
 double predicted_speed(const LocalRun& run, const RooflineBackend* backend = nullptr);

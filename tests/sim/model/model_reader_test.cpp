@@ -154,6 +154,15 @@ TEST_CASE("an unknown decoder is approximated, and says so") {
   CHECK(from_text(kSmall + "}").assumptions.empty());
 }
 
+TEST_CASE("keys of a config.json that nobody understands are named") {
+  const ModelSpec model = from_text(kSmall + ", acme_secret_gate: true, initializer_range: 0.02, eos_token_id: 2}");
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions.front() == "a key of the config not understood, and left out: acme_secret_gate");
+  std::string many;
+  for (int i = 0; i < 10; ++i) many += ", acme_" + std::to_string(i) + ": 1";
+  CHECK(contains(from_text(kSmall + many + "}").assumptions.front(), "acme_7 and 2 more"));
+}
+
 TEST_CASE("an unknown hybrid is read as the known one whose keys it has") {
   const std::string sizes =
       ", hidden_size: 256, num_hidden_layers: 8, num_attention_heads: 8, vocab_size: 1000, "

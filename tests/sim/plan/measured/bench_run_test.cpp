@@ -96,17 +96,17 @@ TEST_CASE("a run's file: AIPerf, whose inter token latency is TPOT") {
 TEST_CASE("a run's file: what is wrong is said with the file and the key") {
   CHECK(error_of("") == ": the file is empty");
   CHECK(error_of("{\"completed\": 1, ").find("the JSON ends too early") != std::string::npos);
-  CHECK(error_of("{\n\"completed\": NaN}").find(":2:") == 0);
-  CHECK(error_of("{\"completed\": NaN}").find("NaN and Infinity are no numbers of JSON") != std::string::npos);
-  CHECK(error_of("{\"completed\": -Infinity}").find("NaN and Infinity") != std::string::npos);
+  CHECK(error_of("{\"completed\": NaN}") == ": 'completed' must be a number from 0 up, got \"NaN\"");
+  CHECK(error_of("{\"completed\": -Infinity}") == ": 'completed' must be a number from 0 up, got \"-Infinity\"");
   CHECK(error_of("{\"completed\": nonsense}").find("not valid JSON here") != std::string::npos);
-  CHECK(error_of("{}\n{}\n").find(":2:1: a second document begins here") == 0);  // SGLang appends its runs
-  CHECK(error_of("[1]").find("a map") != std::string::npos);
-  CHECK(error_of("{}") == ": missing key 'completed' of a result of vllm bench serve");
+  CHECK(error_of("[1]").find(": not the result of a known tool: vllm bench serve") == 0);
+  CHECK(error_of("{}").find(": not the result of a known tool: vllm bench serve") == 0);
+  CHECK(error_of(R"({"model_type": "llama", "hidden_size": 4096})").find(": not the result of a known tool") == 0);
+  CHECK(error_of("{\"completed\": 4}\n{\"comple").find(":2:") == 0);  // half a line
   const std::string start = R"({"completed": 5, "duration": 1, "total_input_tokens": 5, )";
   CHECK(error_of(start + "\"mean_ttft_ms\": 1}") ==
         ": missing key 'total_output_tokens' of a result of vllm bench serve");
-  CHECK(error_of(start + "\"total_output_tokens\": 5}").find("none of mean_ttft_ms") != std::string::npos);
+  CHECK(error_of(start + "\"total_output_tokens\": 5}") == "no error");  // a throughput is enough
   CHECK(error_of(start + "\"total_output_tokens\": 5, \"mean_ttft_ms\": null}") ==
         ": 'mean_ttft_ms' must be a number from 0 up, got null");
   CHECK(error_of(start + "\"total_output_tokens\": \"5\"}") ==
@@ -118,7 +118,207 @@ TEST_CASE("a run's file: what is wrong is said with the file and the key") {
   CHECK(error_of(R"({"request_latency": {"unit": "ms"}, "request_count": 5})") ==
         ": 'request_count' must be a map with 'unit' and 'avg'");
   CHECK(error_of(R"({"time_to_first_token": {}, "request_count": {"avg": 1}})") ==
-        ": missing 'benchmark_duration.avg' of a result of AIPerf");
+        ": missing 'request_throughput.avg' of a result of GenAI-Perf");
+}
+
+TEST_CASE("a run's file: SGLang's line has Infinity, and lines follow one another") {
+  const std::string line = R"({"backend": "sglang", "request_rate": Infinity, "max_concurrency": 16, "duration": 4,
+    "completed": 10, "total_input_tokens": 1000, "total_output_tokens": 100, "total_throughput": 275.0,
+    "mean_ttft_ms": 60.0, "note": "NaN, Infinity"})";
+  std::string one;
+  for (const char c : line) one += c == '\n' ? ' ' : c;
+  const TemporaryFolder folder;
+  const std::string path = folder.write("sglang.jsonl", one + "\n" + one + "\n");
+  CHECK(read_bench_runs(path).size() == 2);
+  const BenchRun run = read_bench_run(path, 2);
+  CHECK(run.unlimited_rate);
+  CHECK(run.load() == "concurrency 16");
+  CHECK(error_of(one + "\n" + one) == ": holds 2 runs, --run N takes one: 1 concurrency 16; 2 concurrency 16");
+  CHECK_THROWS_WITH_AS((void)read_bench_run(path, 3),
+                       (path + ": holds 2 runs, --run N takes one: 1 concurrency 16; 2 "
+                               "concurrency 16")
+                           .c_str(),
+                       ConfigError);
+}
+
+TEST_CASE("a run's file: GenAI-Perf has no duration") {
+  const BenchRun run = read(R"({"request_throughput": {"unit": "requests/sec", "avg": 2.0},
+    "request_count": {"unit": "count", "avg": 20.0}, "request_latency": {"unit": "ms", "avg": 400.0, "p75": 410.0},
+    "time_to_first_token": {"unit": "ms", "avg": 50.0}, "inter_token_latency": {"unit": "ms", "avg": 12.0},
+    "output_token_throughput": {"unit": "tokens/sec", "avg": 60.0},
+    "output_sequence_length": {"unit": "tokens", "avg": 30.0}, "input_sequence_length": {"unit": "tokens", "avg": 200.0},
+    "input_config": {"model_names": ["llama"], "perf_analyzer": {"stimulus": {"concurrency": 4}}}})");
+  CHECK(run.tool == "GenAI-Perf");
+  CHECK(run.duration_s == 10);  // 20 requests at 2/s
+  CHECK(run.input_tokens == 4000);
+  CHECK(run.output_tokens == 600);
+  CHECK(run.model == "llama");
+  CHECK(run.max_concurrency == 4);
+  CHECK(run.value("mean_tpot_ms") == 12);
+}
+
+namespace {
+
+/// One benchmark of GuideLLM 0.4 and later.
+std::string guidellm(const std::string& strategy) {
+  return R"({"config": {"strategy": )" + strategy + R"(}, "duration": 20.0,
+    "metrics": {"request_totals": {"successful": 10, "incomplete": 3, "errored": 1, "total": 14},
+      "requests_per_second": {"successful": {"mean": 0.5}}, "output_tokens_per_second": {"successful": {"mean": 50.0}},
+      "prompt_token_count": {"successful": {"mean": 512.0}}, "output_token_count": {"successful": {"mean": 100.0}},
+      "request_latency": {"successful": {"mean": 1.5, "median": 1.4, "percentiles": {"p99": 2.0}}},
+      "time_to_first_token_ms": {"successful": {"mean": 60.0, "std_dev": 5.0, "percentiles": {"p95": 75.0, "p999": 90.0}}},
+      "time_per_output_token_ms": {"successful": {"mean": 15.0}},
+      "inter_token_latency_ms": {"successful": {"mean": 14.5, "median": 14.0}}},
+    "requests": {"successful": [{"prompt_tokens": 512, "output_tokens": 100}]}})";
+}
+
+}  // namespace
+
+TEST_CASE("a run's file: GuideLLM holds one run for each rate") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("benchmarks.json", R"({"args": {"model": "org/model"}, "benchmarks": [)" +
+                                                               guidellm(R"({"type_": "synchronous"})") + "," +
+                                                               guidellm(R"({"type_": "constant", "rate": 0.5})") + "," +
+                                                               guidellm(R"({"type_": "concurrent", "streams": 8})") +
+                                                               "," + guidellm(R"({"type_": "throughput"})") + "]}");
+  const std::vector<BenchRun> runs = read_bench_runs(path);
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].load() == "concurrency 1");
+  CHECK(runs[1].load() == "constant 0.5/s");
+  CHECK(runs[2].load() == "concurrency 8");
+  CHECK(runs[3].load() == "all at once");
+  const BenchRun run = read_bench_run(path, 2);
+  CHECK(run.model == "org/model");
+  CHECK(run.completed == 10);
+  CHECK(run.failed == 1);  // the incomplete were cut off at the end
+  CHECK(run.input_tokens == 5120);
+  CHECK(run.output_tokens == 1000);
+  CHECK(run.value("mean_ttft_ms") == 60);
+  CHECK(run.value("std_ttft_ms") == 5);
+  CHECK(run.value("p99.9_ttft_ms") == 90);
+  CHECK(run.value("mean_tpot_ms") == 14.5);  // not time_per_output_token_ms, which holds the first token
+  CHECK(run.value("p99_e2el_ms") == 2000);
+  CHECK(run.value("output_throughput") == 50);
+  CHECK(run.prompt_lengths.empty());  // a sample of the requests
+  CHECK(error_of(R"({"benchmarks": []})") == ": the report of GuideLLM holds no benchmark: did the run finish?");
+  CHECK(error_of(R"({"benchmarks": [{"metrics": {}}]})") ==
+        ": missing 'metrics.request_totals.successful' of a benchmark of GuideLLM");
+}
+
+TEST_CASE("a run's file: the detail log of MLPerf LoadGen") {
+  const auto line = [](const std::string& key, const std::string& value) {
+    return R"(:::MLLOG {"key": ")" + key + R"(", "value": )" + value +
+           R"(, "time_ms": 1.5, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME", "metadata": {}})" + "\n";
+  };
+  const std::string start = line("loadgen_version", "\"5.1\"") + line("generated_query_count", "101") +
+                            line("generated_samples_per_query", "1");
+  // 100 gaps of samples at 4/s sent and 2/s done: 50 s, and 100 / 4/s = 25 s of sending at 400 tokens/s
+  const BenchRun run =
+      read(start + line("result_validity", "\"INVALID\"") + line("result_query_count", "101") +
+           line("result_scheduled_samples_per_sec", "4") + line("result_completed_samples_per_sec", "2") +
+           line("result_token_throughput_with_loadgen_overhead", "400") + line("result_mean_latency_ns", "5000000000") +
+           line("result_first_token_mean_latency_ns", "250000000") +
+           line("result_first_token_99.00_percentile_latency_ns", "900000000") +
+           line("result_time_per_output_token_99.00_percentile_ns", "40000000") +
+           line("result_time_to_output_token_mean", "30000000"));
+  CHECK(run.tool == "MLPerf LoadGen");
+  CHECK(run.completed == 101);
+  CHECK(run.request_rate == 4);
+  CHECK(run.duration_s == 50);
+  CHECK(run.output_tokens == 10000);
+  CHECK(run.input_tokens == 0);  // not said
+  CHECK(run.value("mean_ttft_ms") == 250);
+  CHECK(run.value("p99_ttft_ms") == 900);
+  CHECK(run.value("p99_tpot_ms") == 40);
+  CHECK(run.value("mean_tpot_ms") == 30);
+  CHECK(run.value("mean_e2el_ms") == 5000);
+  CHECK(run.doubts == std::vector<std::string>{"LoadGen calls the run INVALID"});
+  CHECK(error_of(start).find("the log ends before its results") != std::string::npos);
+  CHECK(error_of(start + ":::MLLOG {\"key\": \"res").find("the JSON ends too early") != std::string::npos);
+  CHECK(error_of("====\nMLPerf Results Summary\n====\n").find("give mlperf_log_detail.txt") != std::string::npos);
+}
+
+namespace {
+
+constexpr const char* kBefore = R"(# HELP vllm:prompt_tokens_total Number of prefill tokens processed.
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{engine="0",model_name="org/m"} 1000.0
+vllm:generation_tokens_total{engine="0",model_name="org/m"} 100.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="org/m"} 1.0
+vllm:time_to_first_token_seconds_count{engine="0",model_name="org/m"} 1.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="org/m"} 9.0
+process_cpu_seconds_total NaN
+)";
+constexpr const char* kAfter = R"(vllm:prompt_tokens_total{engine="0",model_name="org/m"} 11000.0
+vllm:generation_tokens_total{engine="0",model_name="org/m"} 1100.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="org/m"} 9.0
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="org/m"} 2.0
+vllm:request_success_total{engine="0",finished_reason="abort",model_name="org/m"} 1.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.04",model_name="org/m"} 0.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.06",model_name="org/m"} 6.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1",model_name="org/m"} 6.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.25",model_name="org/m"} 11.0
+vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="org/m"} 11.0
+vllm:time_to_first_token_seconds_count{engine="0",model_name="org/m"} 11.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="org/m"} 10.0
+vllm:inter_token_latency_seconds_count{engine="0",model_name="org/m"} 900.0
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="org/m"} 9.0
+vllm:prefix_cache_queries_total{engine="0",model_name="org/m"} 10000.0
+vllm:prefix_cache_hits_total{engine="0",model_name="org/m"} 2500.0
+)";
+
+std::string scrape_error(const std::vector<std::string>& texts) {
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (const std::string& text : texts) paths.push_back(folder.write("m" + std::to_string(paths.size()), text));
+  try {
+    (void)read_scrapes(paths, std::nullopt);
+  } catch (const ConfigError& e) {
+    return e.message();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("scrapes of a live server: what was counted between two") {
+  const TemporaryFolder folder;
+  const std::string before = folder.write("before.txt", kBefore), after = folder.write("after.txt", kAfter);
+  const BenchRun run = read_scrapes({before, after}, Seconds(20));
+  CHECK(run.tool == "vLLM /metrics");
+  CHECK(run.model == "org/m");
+  CHECK(run.completed == 10);  // 9 - 1 + 2
+  CHECK(run.failed == 1);
+  CHECK(run.input_tokens == 10000);
+  CHECK(run.output_tokens == 1000);
+  CHECK(run.observed_rate == 0.5);
+  CHECK(run.value("output_throughput") == 50);
+  CHECK(run.value("mean_ttft_ms") == 100);  // (10 - 9) s of 10 requests
+  CHECK(run.value("mean_itl_ms") == doctest::Approx(10));
+  CHECK(run.value("cached_prompt_share") == 0.25);
+  // 6 of 11 lie between 40 and 60 ms; rank 5.5 is 5.5 / 6 of the way: 58.3 ms. The p99 lies between 100 and 250 ms,
+  // which is too wide to tell.
+  CHECK(*run.value("median_ttft_ms") == doctest::Approx(40 + 20 * 5.5 / 6));
+  CHECK_FALSE(run.value("p99_ttft_ms"));
+  // One scrape: all since the server began, and no rates, as nobody says for how long.
+  const BenchRun whole = read_scrapes({after}, std::nullopt);
+  CHECK(whole.completed == 11);
+  CHECK_FALSE(whole.observed_rate);
+  CHECK_FALSE(whole.value("output_throughput"));
+  CHECK_FALSE(whole.mean_in_flight());
+}
+
+TEST_CASE("scrapes of a live server: what is wrong with them") {
+  CHECK(scrape_error({kAfter, kBefore}).find("fell from 9 to 1") != std::string::npos);
+  CHECK(scrape_error({kAfter, kAfter}) == "no request ended between the scrapes: there is nothing to compare");
+  CHECK(scrape_error({"process_cpu_seconds_total 1\n"}).find("no metric of vLLM or SGLang") == 0);
+  CHECK(scrape_error({"vllm:prompt_tokens_total{model_name=\"m\"} \n"}).find("has no value") != std::string::npos);
+  CHECK(scrape_error({"vllm:prompt_tokens_total{model_name=\"m"}).find("the labels must be") == 0);
+  CHECK(scrape_error({"vllm:prompt_tokens_total x1\n"}).find("is no number: 'x1'") != std::string::npos);
+  CHECK(scrape_error({"vllm:a_total{model_name=\"m\"} 1\nvllm:a_total{model_name=\"n\"} 1\n"})
+            .find("the server has two models, m and n") == 0);
+  CHECK(scrape_error({"", "", ""}).find("--prometheus: takes one scrape, or two") == 0);
+  CHECK(error_of(kBefore) == ": metrics of a live server: --prometheus FILE reads them");
 }
 
 TEST_CASE("latency keys: a statistic and a latency") {

@@ -62,9 +62,9 @@ TEST_CASE("comparison: a run that the prediction matches needs no explanation") 
   CHECK(metric(c, "mean_ttft_ms").ratio().value() == doctest::Approx(1));
   CHECK(c.findings.front().find("nothing is left to explain") != std::string::npos);
   // the parts of TPOT and of TTFT add up to them
-  CHECK(c.shares.step_gpu_ms + c.shares.step_host_ms + c.shares.tpot_others_ms ==
+  CHECK(c.shares->step_gpu_ms + c.shares->step_host_ms + c.shares->tpot_others_ms ==
         doctest::Approx(metric(c, "mean_tpot_ms").predicted));
-  CHECK(c.shares.queue_ms + c.shares.front_end_ms + c.shares.prefill_ms + c.shares.ttft_others_ms ==
+  CHECK(c.shares->queue_ms + c.shares->front_end_ms + c.shares->prefill_ms + c.shares->ttft_others_ms ==
         doctest::Approx(metric(c, "mean_ttft_ms").predicted));
 }
 

@@ -1,0 +1,63 @@
+#include "cli/set_hint.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/config_node.h"
+#include "base/text.h"
+#include "sim/plan/deployment_flags.h"
+
+namespace roofcast {
+namespace {
+
+/// Whether a spec has the key, itself or in one of its lists of cases (an engine's by_gpu).
+bool has_key(const ConfigTree& spec, const std::string& key) {
+  if (spec->find(key) != nullptr) return true;
+  return std::any_of(spec->entries.begin(), spec->entries.end(), [&](const ConfigNode::Entry& entry) {
+    return entry.value && std::any_of(entry.value->items.begin(), entry.value->items.end(),
+                                      [&](const ConfigTree& item) { return item && item->find(key) != nullptr; });
+  });
+}
+
+/// Whether any shipped spec of a kind has the key.
+bool known_of(const char* kind, const std::string& key) {
+  const std::vector<std::string> names = names_of(kind);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return has_key(load_named(kind, name, Mark{kind, 0, 0}), key);
+  });
+}
+
+std::vector<std::string> places_of(const std::string& key) {
+  std::vector<std::string> places;
+  for (const DeploymentFlag& flag : deployment_flags()) {
+    const std::string path = flag.key;
+    if (path.find('.') != std::string::npos && (path.ends_with("." + key) || query_name(flag) == key))
+      places.push_back(fmt::format("{} (or --{})", path, flag.name));
+  }
+  for (const char* flag : {"batch", "prompt-tokens", "output-tokens", "context"}) {
+    std::string name = flag;
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (name == key) places.push_back(fmt::format("--{} of estimate", flag));
+  }
+  for (const auto& [map, kind] : {std::pair{"engine", "engines"}, {"workload", "workloads"}, {"gpu", "hardware"}}) {
+    if (known_of(kind, key)) places.push_back(fmt::format("{}.{}", map, key));
+  }
+  return places;
+}
+
+}  // namespace
+
+std::string set_hint(const ConfigError& error) {
+  constexpr std::string_view kStart = "unknown key '", kEnd = "' of a scenario";
+  const std::string message = error.message();
+  const std::size_t end = message.find(kEnd);
+  if (!error.mark().path.starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos) return "";
+  const std::vector<std::string> places = places_of(message.substr(kStart.size(), end - kStart.size()));
+  return places.empty() ? "" : fmt::format("; did you mean {}?", join(places, ", or "));
+}
+
+}  // namespace roofcast

@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+
+#include "base/error.h"
+
+namespace roofcast {
+
+/// "; did you mean engine.max_num_seqs?" where --set named a key without the map that holds it; else empty.
+std::string set_hint(const ConfigError& error);
+
+}  // namespace roofcast

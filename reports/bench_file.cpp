@@ -1,0 +1,196 @@
+#include "reports/bench_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Process = ArrivalSpec::Process;
+
+struct Latency {
+  const char* name;
+  const Distribution* values;
+};
+std::array<Latency, 4> latencies(const ServingMetrics& m) {
+  return {{{"ttft", &m.ttft_ms}, {"tpot", &m.tpot_ms}, {"itl", &m.itl_ms}, {"e2el", &m.e2el_ms}}};
+}
+
+/// What a client would have been told: a rate, or how many requests it keeps in flight.
+struct Load {
+  std::optional<double> rate, burstiness, concurrency;
+  explicit Load(const WorkloadSpec& w) {
+    const ArrivalSpec& a = w.arrivals;
+    if (a.process == Process::kClosedLoop) concurrency = a.concurrency;
+    if (a.rate.base() <= 0) return;
+    rate = a.rate.base();
+    burstiness = a.process == Process::kGamma ? 1 / (a.cv * a.cv) : 1.0;
+  }
+};
+
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+double per_second(double count, const ServingMetrics& m) { return count / std::max(m.duration.base(), 1e-12); }
+
+void add_latencies(Json& out, const ServingMetrics& m, const char* e2el, const char* unit_end) {
+  for (const Latency& l : latencies(m)) {
+    const std::string name = (std::string_view(l.name) == "e2el" ? e2el : l.name) + std::string(unit_end);
+    out["mean_" + name] = l.values->mean();
+    out["median_" + name] = l.values->percentile(50);
+    out["std_" + name] = l.values->stddev();
+    for (const double p : {90.0, 95.0, 99.0}) out[fmt::format("p{:.0f}_{}", p, name)] = l.values->percentile(p);
+  }
+}
+
+std::string vllm_text(const ServingMetrics& m, const Scenario& s) {
+  const Load load(*s.workload);
+  Json out;
+  out["backend"] = s.deployment->engine.name;
+  out["model_id"] = s.deployment->model.name;
+  out["num_prompts"] = m.completed + m.failed;
+  out["request_rate"] = load.rate ? Json(*load.rate) : Json("inf");
+  out["burstiness"] = load.burstiness.value_or(1.0);
+  out["max_concurrency"] = optional_json(load.concurrency);
+  out["duration"] = m.duration.base();
+  out["completed"] = m.completed;
+  out["failed"] = m.failed;
+  out["total_input_tokens"] = m.input_tokens;
+  out["total_output_tokens"] = m.output_tokens;
+  out["request_throughput"] = per_second(static_cast<double>(m.completed), m);
+  out["output_throughput"] = per_second(m.output_tokens, m);
+  out["total_token_throughput"] = per_second(m.input_tokens + m.output_tokens, m);
+  add_latencies(out, m, "e2el", "_ms");
+  return out.dump(2) + "\n";
+}
+
+/// One line, as bench_serving appends it.
+std::string sglang_text(const ServingMetrics& m, const Scenario& s) {
+  const Load load(*s.workload);
+  Json out;
+  out["backend"] = s.deployment->engine.name;
+  out["request_rate"] = load.rate ? Json(*load.rate) : Json("inf");
+  out["max_concurrency"] = optional_json(load.concurrency);
+  out["duration"] = m.duration.base();
+  out["completed"] = m.completed;
+  out["total_input_tokens"] = m.input_tokens;
+  out["total_output_tokens"] = m.output_tokens;
+  out["request_throughput"] = per_second(static_cast<double>(m.completed), m);
+  out["input_throughput"] = per_second(m.input_tokens, m);
+  out["output_throughput"] = per_second(m.output_tokens, m);
+  out["total_throughput"] = per_second(m.input_tokens + m.output_tokens, m);
+  add_latencies(out, m, "e2e_latency", "_ms");
+  out["server_info"] = {{"model_path", s.deployment->model.name}};
+  return out.dump() + "\n";
+}
+
+Json block(const char* unit, double value) { return {{"unit", unit}, {"avg", value}}; }
+
+std::string aiperf_text(const ServingMetrics& m, const Scenario& s) {
+  constexpr std::array kNames{"time_to_first_token", "inter_token_latency", "inter_chunk_latency", "request_latency"};
+  const Load load(*s.workload);
+  const double n = static_cast<double>(m.completed);
+  Json out;
+  out["schema_version"] = "1.1";
+  out["request_throughput"] = block("requests/sec", per_second(n, m));
+  out["request_count"] = block("requests", n);
+  out["error_request_count"] = block("requests", static_cast<double>(m.failed));
+  out["output_token_throughput"] = block("tokens/sec", per_second(m.output_tokens, m));
+  out["total_token_throughput"] = block("tokens/sec", per_second(m.input_tokens + m.output_tokens, m));
+  out["input_sequence_length"] = block("tokens", n > 0 ? m.input_tokens / n : 0);
+  out["output_sequence_length"] = block("tokens", n > 0 ? m.output_tokens / n : 0);
+  out["total_isl"] = block("tokens", m.input_tokens);
+  out["total_osl"] = block("tokens", m.output_tokens);
+  out["benchmark_duration"] = block("sec", m.duration.base());
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const Distribution& d = *latencies(m)[i].values;
+    Json& metric = out[kNames[i]] = block("ms", d.mean());
+    metric["min"] = d.min(), metric["max"] = d.max(), metric["std"] = d.stddev();
+    for (const double p : {25.0, 50.0, 75.0, 90.0, 95.0, 99.0}) metric[fmt::format("p{:.0f}", p)] = d.percentile(p);
+  }
+  Json& config = out["input_config"];
+  config["endpoint"]["model_names"] = {s.deployment->model.name};
+  if (load.rate) config["loadgen"]["request_rate"] = *load.rate;
+  if (load.concurrency) config["loadgen"]["concurrency"] = *load.concurrency;
+  return out.dump(2) + "\n";
+}
+
+Json successful(double mean, double count) { return {{"successful", {{"mean", mean}, {"count", count}}}}; }
+
+Json distribution(const Distribution& d, double factor) {
+  Json percentiles;
+  for (const auto& [key, p] : {std::pair{"p01", 1.0},
+                               {"p05", 5.0},
+                               {"p10", 10.0},
+                               {"p25", 25.0},
+                               {"p50", 50.0},
+                               {"p75", 75.0},
+                               {"p90", 90.0},
+                               {"p95", 95.0},
+                               {"p99", 99.0},
+                               {"p999", 99.9}})
+    percentiles[key] = factor * d.percentile(p);
+  return {{"successful",
+           {{"mean", factor * d.mean()},
+            {"median", factor * d.percentile(50)},
+            {"std_dev", factor * d.stddev()},
+            {"min", factor * d.min()},
+            {"max", factor * d.max()},
+            {"count", d.count()},
+            {"percentiles", percentiles}}}};
+}
+
+/// The part of a report that says what was measured; its inter_token_latency_ms is TPOT, latencies are in seconds.
+std::string guidellm_text(const ServingMetrics& m, const Scenario& s) {
+  const Load load(*s.workload);
+  const double n = static_cast<double>(m.completed);
+  Json benchmark;
+  Json& strategy = benchmark["config"]["strategy"];
+  const bool constant = s.workload->arrivals.process == Process::kConstant;
+  strategy["type_"] = load.rate ? (constant ? "constant" : "poisson") : load.concurrency ? "concurrent" : "throughput";
+  if (load.rate) strategy["rate"] = *load.rate;
+  if (load.concurrency) strategy["streams"] = *load.concurrency;
+  benchmark["start_time"] = 0.0;
+  benchmark["end_time"] = benchmark["duration"] = m.duration.base();
+  Json& metrics = benchmark["metrics"];
+  metrics["request_totals"] = {
+      {"successful", m.completed}, {"incomplete", 0}, {"errored", m.failed}, {"total", m.completed + m.failed}};
+  metrics["requests_per_second"] = successful(per_second(n, m), n);
+  metrics["output_tokens_per_second"] = successful(per_second(m.output_tokens, m), n);
+  metrics["tokens_per_second"] = successful(per_second(m.input_tokens + m.output_tokens, m), n);
+  metrics["prompt_token_count"] = successful(n > 0 ? m.input_tokens / n : 0, n);
+  metrics["output_token_count"] = successful(n > 0 ? m.output_tokens / n : 0, n);
+  metrics["request_latency"] = distribution(m.e2el_ms, 1e-3);
+  metrics["time_to_first_token_ms"] = distribution(m.ttft_ms, 1);
+  metrics["inter_token_latency_ms"] = distribution(m.tpot_ms, 1);
+  const Json report{{"args", {{"model", s.deployment->model.name}}}, {"benchmarks", Json::array({benchmark})}};
+  return report.dump(2) + "\n";
+}
+
+constexpr std::array kFormats{BenchFormat{"vllm", "vllm bench serve --save-result", vllm_text},
+                              BenchFormat{"sglang", "a line of SGLang bench_serving", sglang_text},
+                              BenchFormat{"aiperf", "profile_export_aiperf.json", aiperf_text},
+                              BenchFormat{"guidellm", "benchmarks.json of GuideLLM", guidellm_text}};
+
+}  // namespace
+
+std::span<const BenchFormat> bench_formats() { return kFormats; }
+
+const BenchFormat& find_bench_format(const std::string& name, const std::string& origin) {
+  std::vector<std::string> names;
+  for (const BenchFormat& format : kFormats) {
+    if (format.name == name) return format;
+    names.emplace_back(format.name);
+  }
+  throw ConfigError(origin + ": " + unknown_name("format", name, names));
+}
+
+}  // namespace roofcast

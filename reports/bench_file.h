@@ -1,0 +1,22 @@
+#pragma once
+// A simulated run in the formats of load generators, for the scripts and dashboards that read theirs.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/plan/scenario.h"
+#include "sim/serve/metrics.h"
+
+namespace roofcast {
+
+struct BenchFormat {
+  std::string_view name, help;
+  std::string (*write)(const ServingMetrics& metrics, const Scenario& scenario);
+};
+/// vllm, sglang, aiperf, guidellm. sim/plan/measured/bench_reader.h has the sources of the formats, and reads them.
+std::span<const BenchFormat> bench_formats();
+/// Throws ConfigError, which begins with `origin`, for an unknown name.
+const BenchFormat& find_bench_format(const std::string& name, const std::string& origin);
+
+}  // namespace roofcast

@@ -1,0 +1,61 @@
+// vllm bench serve and SGLang bench_serving: one map of flat keys.
+
+#include <algorithm>
+
+#include "sim/plan/measured/bench_reader.h"
+
+namespace roofcast {
+namespace {
+
+/// SGLang's words for what vLLM calls otherwise.
+std::string vllm_key(const std::string& key) {
+  if (key == "total_throughput") return "total_token_throughput";
+  const auto at = key.find("_e2e_latency_ms");
+  return at == std::string::npos ? key : key.substr(0, at) + "_e2el_ms";
+}
+
+/// A number of requests a second; "inf" (vLLM) or Infinity (SGLang); SGLang's "trace" says nothing of the rate.
+void read_rate(const BenchReader& in, BenchRun& run) {
+  const auto* rate = in.at("request_rate");
+  const std::string word = in.text("request_rate");
+  if (rate == nullptr || word == "trace") return;
+  if (word == "inf" || word == "Infinity") {
+    run.unlimited_rate = true;
+  } else {
+    run.request_rate = in.checked(*rate, "request_rate");
+    if (*run.request_rate == 0) in.fail("'request_rate' must be more than 0");
+  }
+}
+
+}  // namespace
+
+BenchRun read_flat_run(const BenchReader& in, std::string_view tool) {
+  BenchRun run;
+  run.tool = tool;
+  run.model = in.text("model_id");
+  if (run.model.empty()) run.model = in.text("/server_info/model_path");
+  run.num_prompts = in.number("num_prompts");
+  run.max_concurrency = in.number("max_concurrency");
+  run.burstiness = in.number("burstiness");
+  read_rate(in, run);
+  run.completed = in.required("completed");
+  run.failed = in.number("failed").value_or(std::max(0.0, run.num_prompts.value_or(0) - run.completed));
+  run.duration_s = in.required("duration");
+  if (run.duration_s <= 0) in.fail("the run's duration must be more than 0");
+  run.input_tokens = in.required("total_input_tokens");
+  run.output_tokens = in.required("total_output_tokens");
+  if (run.completed > 0 && (run.input_tokens <= 0 || run.output_tokens <= 0))
+    in.fail("the run has no tokens in or none out");
+  run.prompt_lengths = in.lengths("input_lens");
+  run.output_lengths = in.lengths("output_lens");
+  for (const char* key :
+       {"request_throughput", "request_goodput", "output_throughput", "total_token_throughput", "total_throughput"}) {
+    if (const auto value = in.number(key)) run.values.emplace_back(vllm_key(key), *value);
+  }
+  for (const auto& [key, value] : in.json().items()) {
+    if (parse_latency_key(vllm_key(key))) run.values.emplace_back(vllm_key(key), in.checked(value, key));
+  }
+  return run;
+}
+
+}  // namespace roofcast
