@@ -1,0 +1,62 @@
+#pragma once
+// The times of operators added up, and kept by a whole number.
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "sim/step/operator_cost.h"
+
+namespace roofcast {
+
+/// Operators added up.
+struct OperatorSum {
+  double seconds = std::numeric_limits<double>::quiet_NaN();
+  double flops = 0, bytes = 0;
+  double launches = 0;     ///< from the host, in an eager step
+  double kernels = 0;      ///< in a CUDA graph
+  double collectives = 0;  ///< calls in which ranks meet
+  bool known() const { return !std::isnan(seconds); }
+  /// `share` of the work of another part, and `starts` of its launches.
+  void add(const OperatorSum& more, double share = 1.0, double starts = 1.0) {
+    seconds += more.seconds * share;
+    flops += more.flops * share;
+    bytes += more.bytes * share;
+    launches += more.launches * starts;
+    kernels += more.kernels * share;
+    collectives += more.collectives * share;
+  }
+};
+OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machine);
+
+/// Operators and the cost of one call of each.
+struct PricedOperators {
+  std::vector<Operator> operators;
+  std::vector<Cost> costs;
+};
+PricedOperators price(std::vector<Operator> operators, const Machine& machine);
+OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
+OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
+
+/// Sums by a whole number, priced once. A number makes room for the 64 about it, not for all below.
+template <class Sum = OperatorSum>
+class RememberedSums {
+ public:
+  Sum& at(std::size_t i, const auto& price) {
+    if (pages_.size() <= i / kPage) pages_.resize(i / kPage + 1);
+    auto& page = pages_[i / kPage];
+    if (!page) page = std::make_unique<Page>();
+    Sum& sum = (*page)[i % kPage];
+    if (!sum.known()) sum = price();
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kPage = 64;
+  using Page = std::array<Sum, kPage>;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
+}  // namespace roofcast
