@@ -44,6 +44,7 @@ int run_clients(std::span<const std::string> arguments);
 int run_workloads(std::span<const std::string> arguments);
 int run_import(std::span<const std::string> arguments);
 int run_ladder(std::span<const std::string> arguments);
+int run_lecture(std::span<const std::string> arguments);
 int run_schema(std::span<const std::string> arguments);
 int run_validate(std::span<const std::string> arguments);
 int run_validate_kernels(std::span<const std::string> arguments);

@@ -15,6 +15,7 @@ std::span<const Command> commands() {
       Command{"estimate", "one deployment in closed form, operator by operator", run_estimate},
       Command{"simulate", "a scenario under load, request by request", run_simulate},
       Command{"ladder", "the techniques one after another, and what each buys", run_ladder},
+      Command{"lecture", "the worked examples of the lectures, from their inputs", run_lecture},
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
       Command{"compare", "a measured run beside its prediction, and why they differ", run_compare},

@@ -1,4 +1,4 @@
-#include "distillation.h"
+#include "sim/plan/lectures/distillation.h"
 
 #include <array>
 

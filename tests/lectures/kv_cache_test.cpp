@@ -1,7 +1,7 @@
 // Sizes of caches, and what computing without one costs.
 
-#include "cache_waste.h"
 #include "lecture.h"
+#include "sim/plan/lectures/cache_waste.h"
 
 using namespace lecture;
 

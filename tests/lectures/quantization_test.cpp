@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "lecture.h"
-#include "rounding.h"
+#include "sim/plan/lectures/rounding.h"
 
 using namespace lecture;
 

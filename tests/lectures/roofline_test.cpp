@@ -3,8 +3,8 @@
 #include "hw/kernels/attention.h"
 #include "hw/kernels/gemm.h"
 #include "hw/kernels/latent_attention.h"
-#include "intensity.h"
 #include "lecture.h"
+#include "sim/plan/lectures/intensity.h"
 
 using namespace lecture;
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "lecture.h"
-#include "rejection_sampling.h"
+#include "sim/plan/lectures/rejection_sampling.h"
 
 using namespace lecture;
 

@@ -1,0 +1,14 @@
+#pragma once
+#include <span>
+#include <string>
+
+#include "sim/plan/lectures/lecture.h"
+
+namespace roofcast {
+
+/// format: table | json | csv. The csv has a line a cell: table, row, column, value.
+std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format);
+/// All lectures with their inputs.
+std::string lectures_report(const std::string& format);
+
+}  // namespace roofcast
