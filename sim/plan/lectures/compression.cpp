@@ -1,48 +1,19 @@
 // Lectures of smaller models: rounding, formats, pruning, distillation, and what quality they leave.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
-#include "base/config_library.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/lectures/distillation.h"
+#include "sim/plan/lectures/published.h"
 #include "sim/plan/lectures/rounding.h"
 #include "sim/plan/lectures/topics.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
 namespace {
-
-struct Published {
-  std::string of, format, model, measure, source;
-  double plain = 0, changed = 0;
-  double change() const { return changed / plain - 1; }
-};
-
-const std::vector<Published>& published() {
-  static const std::vector<Published> kRows = [] {
-    std::vector<Published> rows;
-    ConfigReader in(load_named("quality", "published", Mark{"quality", 0, 0}), "published quality");
-    in.ignore("name");
-    for (const ConfigTree& item : in.list("rows")) {
-      ConfigReader row(item, "a row of published quality");
-      rows.push_back({.of = row.text("of"),
-                      .format = row.text("format"),
-                      .model = row.text("model"),
-                      .measure = row.text("measure"),
-                      .source = row.text("source"),
-                      .plain = row.number("plain"),
-                      .changed = row.number("changed")});
-      row.finish();
-    }
-    in.finish();
-    return rows;
-  }();
-  return kRows;
-}
 
 std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
@@ -80,10 +51,11 @@ LectureTables quantization_tables(const LectureInputs& in) {
   const auto values = static_cast<double>(weights.size());
   LectureTable bytes{"bytes of the group", {"format", "bytes", "largest error"}, {}};
   bytes.rows.push_back({"fp32", values * 4, 0.0});
-  bytes.rows.push_back({"16 bit", values * 2, ""});
   bytes.rows.push_back(
       {fmt::format("{} bit and an fp32 scale", bits), group.bytes(32).base(), largest_error(weights, group)});
-  bytes.rows.push_back({"NF4 and an fp32 scale", (values * 4 + 32) / 8, ""});
+  double off = 0;
+  for (const auto& row : normal.rows) off = std::max(off, std::abs(row.back().number));
+  bytes.rows.push_back({"NF4 and an fp32 scale", (values * 4 + 32) / 8, off});
   return {rounded, normal, bytes};
 }
 
@@ -94,20 +66,19 @@ LectureTables format_tables(const LectureInputs& in) {
                      {}};
   std::vector<std::string> names{"fp32", "bf16", "fp8", "int8"};
   for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
-  double parameters = 0, plain = 0;
+  const std::vector<Published> quality = published("quality");
+  const double parameters = estimate_of("llama-3.1-8b", "fp32", batch, context).memory.weights.base() / 4;
+  const double plain = estimate_of("llama-3.1-8b", "bf16", batch, context).tpot.base();
   for (const std::string& name : names) {
     const Estimate e = estimate_of("llama-3.1-8b", name, batch, context);
-    if (parameters == 0) parameters = e.memory.weights.base() / 4;  // fp32
-    if (name == "bf16") plain = e.tpot.base();
-    const auto known = std::find_if(published().begin(), published().end(),
+    const auto known = std::find_if(quality.begin(), quality.end(),
                                     [&](const Published& row) { return row.of == "weights" && row.format == name; });
-    const bool none = known == published().end();
+    const bool none = known == quality.end();
     table.rows.push_back({name, e.memory.weights.base() * 8 / parameters, e.memory.weights.in(kGigabyte),
-                          e.tpot.in(kMillisecond), plain > 0 ? plain / e.tpot.base() : 0.5,
+                          e.tpot.in(kMillisecond), plain / e.tpot.base(),
                           none ? "" : fmt::format("{} {}", percent(known->change()), known->measure),
                           none ? "" : known->model});
   }
-  if (plain > 0) table.rows.front()[4] = plain / (table.rows.front()[3].number * 1e-3);
   return {table};
 }
 
@@ -128,7 +99,7 @@ LectureTables pruning_tables(const LectureInputs& in) {
                            e.tpot.in(kMillisecond), whole / e.tpot.base()});
   }
   LectureTable quality{"published", {"pruned", "model", "measure", "before", "after", "source"}, {}};
-  for (const Published& row : published()) {
+  for (const Published& row : published("quality")) {
     if (row.of == "pruning")
       quality.rows.push_back({row.format, row.model, row.measure, row.plain, row.changed, row.source});
   }
@@ -158,7 +129,7 @@ LectureTables distillation_tables(const LectureInputs& in) {
 
 LectureTables quality_tables(const LectureInputs&) {
   LectureTable table{"published", {"of", "format", "model", "measure", "16 bit", "changed", "change", "source"}, {}};
-  for (const Published& row : published()) {
+  for (const Published& row : published("quality")) {
     table.rows.push_back(
         {row.of, row.format, row.model, row.measure, row.plain, row.changed, percent(row.change()), row.source});
   }

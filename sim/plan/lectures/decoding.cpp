@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/lectures/published.h"
 #include "sim/plan/lectures/rejection_sampling.h"
 #include "sim/plan/lectures/topics.h"
 #include "sim/plan/speculation_math.h"
@@ -109,11 +110,11 @@ LectureTables draft_tables(const LectureInputs& in) {
   LectureTable lookahead{"lookahead decoding: (W + G)(N - 1) positions a step, at most N - 1 tokens more",
                          {"W", "N", "G", "positions", "tokens at most"},
                          {{w, n, g, (w + g) * (n - 1), n}}};
-  LectureTable published{"published speed-ups", {"method", "up to", "load"}, {}};
-  published.rows.push_back({"suffix trees over earlier outputs", 5.3, "AgenticSQL (arXiv:2411.04975)"});
-  published.rows.push_back({"lookahead", 1.8, "MT-bench (arXiv:2402.02057)"});
-  published.rows.push_back({"lookahead on several GPUs", 4.0, "code completion (arXiv:2402.02057)"});
-  return {methods, lookahead, published};
+  LectureTable others{"published", {"method", "speed-up", "what", "source"}, {}};
+  for (const Published& row : published("speeds")) {
+    if (row.of == "drafts") others.rows.push_back({row.format, row.changed, row.measure, row.source});
+  }
+  return {methods, lookahead, others};
 }
 
 }  // namespace roofcast

@@ -9,6 +9,7 @@
 #include "hw/kernels/attention_traffic.h"
 #include "sim/plan/lectures/cache_waste.h"
 #include "sim/plan/lectures/intensity.h"
+#include "sim/plan/lectures/published.h"
 #include "sim/plan/lectures/topics.h"
 
 namespace roofcast {
@@ -62,14 +63,11 @@ LectureTables attention_tables(const LectureInputs& in) {
   LectureTable speeds{fmt::format("a causal layer, {:.3g} TFLOP, at the best published speeds", flops / 1e12),
                       {"kernel", "GPU", "TFLOP/s", "of the peak", "ms"},
                       {}};
-  const auto speed = [&](const char* kernel, const char* gpu, double rate, double peak) {
-    speeds.rows.push_back({kernel, gpu, rate, rate / peak, flops / (rate * 1e12) * 1e3});
-  };
-  speed("FlashAttention", "A100", 0.40 * 312, 312);
-  speed("FlashAttention-2", "A100", 0.73 * 312, 312);
-  speed("FlashAttention-2", "H100", 0.35 * 989, 989);
-  speed("FlashAttention-3", "H100", 740, 989);
-  speed("FlashAttention-3, fp8", "H100", 1200, 1979);
+  for (const Published& row : published("speeds")) {
+    if (row.of != "attention") continue;
+    speeds.rows.push_back(
+        {row.format, row.model, row.changed, row.changed / row.plain, flops / (row.changed * 1e12) * 1e3});
+  }
   return {moved, tiles, speeds};
 }
 
