@@ -178,7 +178,8 @@ int run_sweep_command(std::span<const std::string> arguments) {
                outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted;
   }
-  options.write_report([&](const std::string& format) { return sweep_report(sweep, outcome, store, format); });
+  options.write_report(
+      [&](const std::string& format) { return sweep_report(sweep, outcome, store, format, options.fidelity()); });
   tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }

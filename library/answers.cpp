@@ -125,7 +125,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
   const std::atomic<bool> go{false};
   try {
     const SweepOutcome outcome = run_sweep(sweep, fidelity(ideal), store, go, question.progress);
-    std::string text = sweep_report(sweep, outcome, store, "json");
+    std::string text = sweep_report(sweep, outcome, store, "json", fidelity(ideal));
     Answer answer{.json = Json::parse(text)};
     answer.text = std::move(text);
     if (!outcome.errors.empty())

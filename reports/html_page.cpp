@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 
 #include "base/from_chars.h"
+#include "base/text.h"
+#include "reports/charts.h"
 #include "reports/embedded.h"
 #include "reports/html_tables.h"
 #include "reports/html_text.h"
 #include "reports/summary.h"
 #include "reports/svg_chart.h"
+#include "reports/sweep_verdict.h"
 
 namespace roofcast {
 namespace {
@@ -184,11 +187,57 @@ std::string title_of(std::span<const Result> results) {
   return results.size() > 3 ? out + fmt::format(" and {} more", results.size() - 3) : out;
 }
 
+/// A value of a sweep's key as the document has it: a number, a map or a list as itself, else the text.
+Json value_of_key(const std::string& text) {
+  const Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() || parsed.is_string() ? Json(text) : parsed;
+}
+
+/// The question of a sweep's cheapest point that can be run: the sweep's own with the point's values laid over it. An
+/// estimate's batch and lengths stand beside the document. Null where no point can be run.
+Json question_of_point(const Result& sweep) {
+  const ResultPoint* best = nullptr;
+  double least = 0;
+  for (const ResultPoint& p : sweep.points) {
+    const double usd = number_at(p.result, "usd_per_million_output_tokens").value_or(1e300);
+    if (is_usable(p.result) && (best == nullptr || usd < least)) best = &p, least = usd;
+  }
+  if (best == nullptr) return nullptr;
+  Json document = sweep.json["question"].value("document", Json::object());
+  for (const auto& [key, text] : best->keys) {
+    Json* at = &document;
+    for (const std::string& part : split(key, '.')) {
+      if (at->is_string()) *at = Json{{"name", at->get<std::string>()}};
+      if (!at->is_object() && !at->is_null()) return nullptr;  // a key within a list
+      at = &(*at)[part];
+    }
+    *at = value_of_key(text);
+  }
+  const bool simulated = text_at(sweep.json, "run") == "simulate";
+  Json question = Json::object();
+  question["fidelity"] = sweep.json["question"].value("fidelity", "calibrated");
+  for (const char* key : {"batch", "prompt_tokens", "output_tokens", "context"}) {
+    if (simulated || !document.contains(key)) continue;
+    question[key] = document[key];
+    document.erase(key);
+  }
+  question["document"] = std::move(document);
+  return {
+      {"kind", simulated ? "simulation" : "estimate"},
+      {"label", clean_utf8(sweep.label) + ", the cheapest point: " + point_label(*best, varying_keys(sweep.points))},
+      {"question", std::move(question)},
+      {"reported", best->result}};
+}
+
 /// What the results answer, for reports/page/what_if.js: [{kind, label, question, reported}].
 Json questions_of(std::span<const Result> results) {
   Json out = Json::array();
   for (const Result& r : results) {
     if (!r.json.is_object() || !r.json.contains("question") || !r.json["question"].is_object()) continue;
+    if (r.kind == ResultKind::kSweep) {
+      if (Json point = question_of_point(r); !point.is_null()) out.push_back(std::move(point));
+      continue;
+    }
     Json reported = r.json;
     for (const char* key : {"question", "verdict", "operators", "intervals"}) reported.erase(key);
     if (r.kind == ResultKind::kPlan) reported = {{"winner", r.json.value("winner", Json())}};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/question.h"
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "reports/sweep_verdict.h"
@@ -66,12 +67,14 @@ SweepVerdict::Keys keys_of(const std::vector<std::string>& names, const std::vec
 /// The JSON of a sweep, point after point.
 class SweepJson {
  public:
-  explicit SweepJson(const StoredSweep& sweep) : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
+  explicit SweepJson(const StoredSweep& sweep, const Json& question = nullptr)
+      : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
     Json head = result_head(ResultKind::kSweep);
     head.update(
         {{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
     if (!sweep.model.empty()) head["model"] = sweep.model;
     if (!sweep.gpu.empty()) head["gpu"] = sweep.gpu;
+    if (!question.is_null()) head["question"] = question;
     out_ = head.dump(2, ' ', false, Json::error_handler_t::replace);
     out_.erase(out_.size() - 2);  // the closing brace: points follow
     out_ += ",\n  \"points\": [";
@@ -100,8 +103,9 @@ class SweepJson {
   bool first_ = true;
 };
 
-std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
-  SweepJson json(stored(sweep));
+std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
+                        Fidelity fidelity) {
+  SweepJson json(stored(sweep), question_json(sweep.scenario, fidelity));
   for_each_point(sweep, outcome, store, [&](const Point& p) { json.add(p); });
   return json.text();
 }
@@ -136,8 +140,8 @@ std::vector<std::string> main_names(bool simulate) {
 }  // namespace
 
 std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
-                         const std::string& format) {
-  if (format == "json") return json_report(sweep, outcome, store);
+                         const std::string& format, Fidelity fidelity) {
+  if (format == "json") return json_report(sweep, outcome, store, fidelity);
   const bool csv = format == "csv";
   std::vector<std::string> names = csv ? all_names(sweep, outcome, store) : main_names(sweep.simulate);
   std::vector<std::string> header = point_keys(sweep);

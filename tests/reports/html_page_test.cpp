@@ -76,6 +76,30 @@ TEST_CASE("html: a result that says what it answers is live where the engine is 
   CHECK(page("").find("id=\"what-if\"") == std::string::npos);
 }
 
+TEST_CASE("html: what a sweep asks is its cheapest point that can be run") {
+  Result r = read_result(fixture("simulation.json"));
+  r.kind = ResultKind::kSweep;
+  const ConfigTree scenario = parse_config_text("{model: toy-7b, gpu: big, engine: vllm, prompt_tokens: 100}", "q");
+  r.json = {{"kind", "sweep"}, {"run", "estimate"}, {"question", question_json(scenario, Fidelity::kIdeal)}};
+  const auto point = [](const char* batch, double usd, bool fits) {
+    return ResultPoint{{{"batch", batch}, {"engine.max_num_seqs", "8"}, {"gpu", "small"}},
+                       {{"fits", fits}, {"usd_per_million_output_tokens", usd}, {"tpot_ms", 5.0}}};
+  };
+  r.points = {point("1", 3, true), point("2", 2, true), point("4", 1, false)};
+  const std::vector<Result> results{r};
+  const std::string page = html_page(results, {}, "roofcast report", "<script></script>");
+  const std::string begin = "id=\"questions\">";
+  const std::size_t at = page.find(begin) + begin.size();
+  const Json asked = Json::parse(page.substr(at, page.find("</script>", at) - at));
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0]["kind"] == "estimate");
+  CHECK(asked[0]["question"]["batch"] == 2);
+  CHECK(asked[0]["question"]["prompt_tokens"] == 100);
+  CHECK(asked[0]["question"]["fidelity"] == "ideal");
+  CHECK(asked[0]["question"]["document"] ==
+        Json::parse(R"({"model": "toy-7b", "gpu": "small", "engine": {"name": "vllm", "max_num_seqs": 8}})"));
+}
+
 TEST_CASE("question: its JSON reads back as the same tree") {
   const ConfigTree tree = parse_config_text(
       "{a: 8, b: '8', c: 6 /s, d: [true, 'true', 1.5, 1e-9], e: {f: null, g: 2 MB/s}, h: 0.30000000000000004}", "q");
