@@ -24,9 +24,10 @@ struct KeyGroup {
 };
 
 // What several kinds share.
-inline constexpr auto kDeployment = keys(
-    "model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp", "parallelism.pp", "parallelism.dcp",
-    "parallelism.attention_dp", "parallelism.ep", "precision.weights", "precision.activations", "precision.kv_cache");
+inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
+                                         "parallelism.pp", "parallelism.attention_dp", "parallelism.ep",
+                                         "precision.weights", "precision.activations", "precision.kv_cache");
+inline constexpr auto kContextParallel = keys("parallelism.dcp");
 inline constexpr auto kProvenance = keys("parameters", "source", "fidelity", "kernels", "roofcast_version");
 inline constexpr auto kLatencies =
     keys("mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
@@ -64,6 +65,7 @@ inline constexpr auto kSteady = keys("steady.tpot_ms", "steady.output_tokens_per
 inline constexpr auto kExpertBalance = keys(
     "expert_balance.fullest_over_mean", "expert_balance.without_redundant_experts", "expert_balance.redundant_experts");
 inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
+                                            KeyGroup{"", kContextParallel, Presence::kSometimes},
                                             KeyGroup{"", kEstimate},
                                             KeyGroup{"operators[].", kOperator},
                                             KeyGroup{"memory_by_context[].", kContext},
@@ -92,6 +94,7 @@ inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", 
 inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
                                   "front_end_utilization", "kv_cache_waste", "padding_share");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
+                                              KeyGroup{"", kContextParallel, Presence::kSometimes},
                                               KeyGroup{"", kSimulation},
                                               KeyGroup{"", kLoad},
                                               KeyGroup{"", kSaturated, Presence::kTogether},
@@ -166,6 +169,7 @@ inline constexpr auto kAdvice = keys("binds", "carries", "carries_on", "relax");
 inline constexpr std::array kPlanGroups{
     KeyGroup{"", kPlan},
     KeyGroup{"deployments[].", kDeployment},
+    KeyGroup{"deployments[].", kContextParallel, Presence::kSometimes},
     KeyGroup{"deployments[].", kPlanned},
     KeyGroup{"deployments[].objectives[].", kObjective},
     KeyGroup{"deployments[].objectives[].", kObjectiveInterval, Presence::kTogether},
@@ -201,9 +205,12 @@ inline constexpr auto kComparison =
          "where_the_time_goes.tpot", "where_the_time_goes.ttft", "assumptions", "not_tried", "findings");
 inline constexpr auto kComparedMetric = keys("metric", "measured", "predicted", "predicted_as_written", "ratio");
 inline constexpr auto kAssumption = keys("change", "predicted", "difference", "explains", "check");
-inline constexpr std::array kComparisonGroups{
-    KeyGroup{"", kDeployment}, KeyGroup{"", kComparison}, KeyGroup{"metrics[].", kComparedMetric},
-    KeyGroup{"assumptions[].", kAssumption}, KeyGroup{"provenance.", kProvenance}};
+inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
+                                              KeyGroup{"", kContextParallel, Presence::kSometimes},
+                                              KeyGroup{"", kComparison},
+                                              KeyGroup{"metrics[].", kComparedMetric},
+                                              KeyGroup{"assumptions[].", kAssumption},
+                                              KeyGroup{"provenance.", kProvenance}};
 
 // validation: "of" is kernels, serving or requests
 inline constexpr auto kValidation = keys("of");
