@@ -31,7 +31,7 @@ inline constexpr auto kTexts = all<Type::kText>(
 inline constexpr auto kFlags =
     all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated");
 inline constexpr auto kIntegers = all<Type::kInteger>(
-    "batch", "prompt_tokens", "output_tokens", "tp", "pp", "attention_dp", "ep", "gpus_per_host",
+    "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
     "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
     "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs", "max_num_batched_tokens",
