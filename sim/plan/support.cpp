@@ -15,8 +15,9 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 9> kOwnKeys{"method", "activations",      "kv_cache",  "tp",      "pp",
-                                                   "ep",     "attention_copies", "not_model", "adapters"};
+constexpr std::array<std::string_view, 12> kOwnKeys{"method", "activations",      "kv_cache",  "tp",       "pp",
+                                                    "ep",     "attention_copies", "not_model", "adapters", "media",
+                                                    "beams",  "encoder"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -67,6 +68,12 @@ bool among(ConfigReader& in, std::string_view key, std::string_view value) {
   return std::find(names.begin(), names.end(), value) != names.end();
 }
 
+bool has_beams(const Scenario& s) {
+  if (!s.workload) return false;
+  const auto beams = [](const WorkloadSpec& w) { return w.samples.beams && w.samples.several(); };
+  return beams(*s.workload) || std::any_of(s.workload->clients.begin(), s.workload->clients.end(), beams);
+}
+
 bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deployment& d, const DeploymentFacts& facts) {
   ConfigReader in(part_of(when, true), "a condition");
   const SpeculationSpec& drafts = s.serving.speculation;
@@ -78,6 +85,9 @@ bool own_conditions_hold(const ConfigTree& when, const Scenario& s, const Deploy
   all = within(in, "ep", d.sharding.ep) && all;
   all = within(in, "attention_copies", d.sharding.attention_dp) && all;
   if (in.has("adapters")) all = in.boolean("adapters") == d.adapters.has_value() && all;
+  if (in.has("media")) all = in.boolean("media") == !d.media.empty() && all;
+  if (in.has("encoder")) all = in.boolean("encoder") == d.model.encoder_only && all;
+  if (in.has("beams")) all = in.boolean("beams") == has_beams(s) && all;
   if (in.has("not_model")) {
     const ConfigTree models = make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark());
     all = !holds(models, facts) && all;

@@ -17,7 +17,8 @@ class CannotRun : public ConfigError {
 /// One rule of a table.
 struct SupportRule {
   /// As `holds` (sim/plan/rules.h), and: method (of speculation), activations: names; tp, pp, ep, attention_copies:
-  /// [least, most]; not_model: none of these names; adapters: true or false.
+  /// [least, most]; not_model: none of these names; adapters, media, beams, encoder: true or
+  /// false.
   ConfigTree when;
   bool runs = false;  ///< false: it does not; otherwise it is not known to
   std::string reason, source;

@@ -13,6 +13,7 @@
 
 #include <boost/container_hash/hash.hpp>
 
+#include "sim/model/encoder.h"
 #include "sim/step/decode_curve.h"
 #include "sim/step/deployment.h"
 
@@ -51,6 +52,10 @@ struct HeadPart {
 /// Adapters beside the products of the layers.
 struct AdapterPart {
   double tokens, adapters;
+};
+/// Pictures or sounds that pass an encoder.
+struct EncoderPart {
+  EncoderWork work;
 };
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
@@ -100,12 +105,14 @@ class StepParts {
   std::vector<Operator> operators(const TokenPart& part) const;
   std::vector<Operator> operators(const HeadPart& part) const;
   std::vector<Operator> operators(const AdapterPart& part) const;
+  std::vector<Operator> operators(const EncoderPart& part) const;
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 
   OperatorSum sum(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const AdapterPart& part);
+  OperatorSum sum(const EncoderPart& part);
   OperatorSum sum(const DecodePart& part) { return line(part).here; }
   OperatorSum sum(const PrefillPart& part);
   DecodeLine line(const DecodePart& part);
@@ -123,6 +130,7 @@ class StepParts {
       return seed;
     }
   };
+  using EncoderKey = std::tuple<double, double, double, bool>;
   using GroupKey = std::tuple<double, double, bool>;  ///< of a TokenPart
 
   OperatorContext context_;
@@ -134,6 +142,7 @@ class StepParts {
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
   std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;
+  std::unordered_map<EncoderKey, OperatorSum, boost::hash<EncoderKey>> encoders_;
 };
 
 }  // namespace roofcast

@@ -16,7 +16,8 @@ struct StepTotal {
   HostTime host;
   RankBatch rank;
   RankMixers mixers;
-  Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before); }
+  double encoding = 0;  ///< seconds before the language model begins
+  Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before + encoding); }
 };
 
 /// Attention heads of one GPU in `layers` layers; `width` is that of a key and a value.
@@ -49,6 +50,8 @@ struct StepModel::State {
 
   /// Nothing without adapters.
   std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
+
+  void add_encoders(const StepBatch& batch, StepTotal& total);
 
   std::shared_ptr<const Deployment> deployment;
   std::optional<AdapterHits> adapters;
