@@ -14,23 +14,48 @@
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
+#include "sim/serve/media.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
 
 namespace {
 
+/// `--images N --image-size 1024x768`.
+std::vector<MediaSpec> media_of(const Options& options) {
+  if (!options.has("images")) {
+    if (options.has("image-size")) throw ConfigError("--image-size: of how many? Give --images, too");
+    return {};
+  }
+  MediaSpec pictures;
+  pictures.count = static_cast<int>(options.integer("images", 1, 1000));
+  pictures.mark = Mark{"--images", 0, 0};
+  const std::string size = options.text("image-size");
+  unsigned width = 0, height = 0;
+  char rest = 0;
+  if (std::sscanf(size.c_str(), "%5ux%5u%c", &width, &height, &rest) != 2 || width < 1 || height < 1)
+    throw ConfigError("--image-size: must be pixels as in 1024x768; got '" + size + "'");
+  pictures.width = width;
+  pictures.height = height;
+  return {pictures};
+}
+
 /// `parallelism.replicas` and the flags of the request.
 EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   EstimateRequest r;
   if (scenario.serving.disaggregation)
     throw ConfigError("estimate: knows no workers apart; 'roofcast simulate' does, or leave 'disaggregation' out");
+  if (scenario.deployment->model.encoder_only)
+    throw ConfigError("estimate: prices answers token by token, and " + scenario.deployment->model.name +
+                      " is an encoder; 'roofcast simulate' plays a load of one output token each");
   r.batch = static_cast<int>(options.integer("batch", 1, 1000000));
   r.prompt_tokens = static_cast<int>(options.integer("prompt-tokens", 1, 100000000));
   r.output_tokens = static_cast<int>(options.integer("output-tokens", 1, 100000000));
   if (options.has("context")) r.context = static_cast<int>(options.integer("context", 1, 100000000));
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
+  r.media = encoder_work(media_of(options), scenario.deployment->model);
+  r.prompt_tokens += media_tokens(r.media);
   return r;
 }
 
@@ -47,7 +72,9 @@ int run_estimate(std::span<const std::string> arguments) {
       "output-tokens", po::value<std::string>()->default_value("128"), "tokens of each output")(
       "context", po::value<std::string>(),
       "tokens in the cache at the decode step (default: prompt + half of the output)")(
-      "no-kv-cache", "every token recomputes the whole sequence");
+      "images", po::value<std::string>(), "pictures in each prompt, beside its tokens")(
+      "image-size", po::value<std::string>(), "pixels of each, 1024x768")("no-kv-cache",
+                                                                          "every token recomputes the whole sequence");
   if (!options.parse(arguments)) return kDone;
   for (const char* flag : {"model", "gpu"}) {
     if (!options.has(flag) && !options.has("set"))

@@ -1,6 +1,7 @@
 #include "reports/estimate_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/what_fits.h"
+#include "sim/serve/media.h"
 
 namespace roofcast {
 namespace {
@@ -77,6 +79,23 @@ std::string speculation_line(const SpeculationEstimate& s) {
       "{}: {:.2f}x; {}",
       name_of(s.method), s.drafts, s.acceptance, s.tokens_per_step, s.tokens_bound, human_time(s.draft_time.base()),
       human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
+}
+
+/// What the encoders take of the prefill.
+Seconds encoding(const Estimate& e) {
+  Seconds sum{};
+  for (const OperatorTime& op : e.prefill.operators) {
+    if (op.name.starts_with("encoder_")) sum += op.cost.time;
+  }
+  return sum;
+}
+
+std::string media_line(const Estimate& e) {
+  std::string out;
+  for (const EncoderWork& w : e.request.media)
+    out += fmt::format("{:.0f} {} of {:.0f} tokens each ({:.0f} patches), ", w.items, w.sound ? "sounds" : "pictures",
+                       w.tokens, w.sequences * w.patches);
+  return out + fmt::format("encoded in {} of GPU time", human_time(encoding(e).base()));
 }
 
 double sequences_of_rank(const Estimate& e, const Deployment& d) {
@@ -195,6 +214,7 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
                                       significant(e.request_tokens_per_s)));
   if (e.steady) line("under steady load", steady_line(*e.steady));
+  if (!e.request.media.empty()) line("encoders", media_line(e));
   line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
   if (e.speculation) line("speculation", speculation_line(*e.speculation));
@@ -229,6 +249,10 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   if (d.adapters) {
     out["memory"]["adapter_bytes"] = d.memory.adapters.base();
     out["adapters_hit"] = AdapterHits(*d.adapters).of(sequences_of_rank(e, d));
+  }
+  if (!e.request.media.empty()) {
+    out["media_tokens"] = media_tokens(e.request.media);
+    out["prefill_encoder_ms"] = encoding(e).in(kMillisecond);
   }
   out["prefill"] = step_json(e.prefill, "time_ms");
   out["prefill"]["steps"] = e.prefill_steps;

@@ -51,7 +51,7 @@ inline constexpr auto kSpeculationCosts = keys("acceptance", "tokens_per_step_bo
 inline constexpr auto kSteady = keys("steady.tpot_ms", "steady.output_tokens_per_s", "steady.front_end_utilization");
 inline constexpr auto kExpertBalance = keys(
     "expert_balance.fullest_over_mean", "expert_balance.without_redundant_experts", "expert_balance.redundant_experts");
-inline constexpr auto kAdapterMemory = keys("memory.adapter_bytes", "adapters_hit");
+inline constexpr auto kFeatures = keys("memory.adapter_bytes", "adapters_hit", "media_tokens", "prefill_encoder_ms");
 inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kContextParallel, Presence::kSometimes},
                                             KeyGroup{"", kEstimate},
@@ -65,7 +65,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kSteps, Presence::kSometimes},
                                             KeyGroup{"", kSteady, Presence::kSometimes},
                                             KeyGroup{"", kExpertBalance, Presence::kSometimes},
-                                            KeyGroup{"", kAdapterMemory, Presence::kSometimes},
+                                            KeyGroup{"", kFeatures, Presence::kSometimes},
                                             KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
                                             KeyGroup{"price.", kPrice, Presence::kSometimes}};
 
@@ -84,6 +84,10 @@ inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", 
 inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
                                   "front_end_utilization", "kv_cache_waste", "padding_share");
 inline constexpr auto kAdapters = keys("hit_rate", "loads", "disk_reads", "loaded_bytes");
+inline constexpr auto kThinking = keys("mean_ttfat_ms", "p99_ttfat_ms");
+inline constexpr auto kClientGood = keys("good_share");
+inline constexpr auto kTiers = keys("hit_rate");
+inline constexpr auto kSamples = keys("generated_tokens", "dropped_tokens");
 inline constexpr auto kOffload = keys("hit_rate", "loaded_bytes", "stored_bytes");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kContextParallel, Presence::kSometimes},
@@ -100,6 +104,10 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kUse, Presence::kSometimes},
                                               KeyGroup{"adapters.", kAdapters, Presence::kTogether},
                                               KeyGroup{"kv_offload.", kOffload, Presence::kTogether},
+                                              KeyGroup{"", kThinking, Presence::kTogether},
+                                              KeyGroup{"clients[].", kClientGood, Presence::kTogether},
+                                              KeyGroup{"kv_tiers.", kTiers, Presence::kTogether},
+                                              KeyGroup{"samples.", kSamples, Presence::kTogether},
                                               KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
                                               KeyGroup{"price.", kPrice, Presence::kSometimes},
                                               KeyGroup{"clients[].", kClient, Presence::kTogether}};

@@ -57,6 +57,8 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
       line[fmt::format("mean_{}_ms", name)] = d->mean();
       line[fmt::format("p99_{}_ms", name)] = d->percentile(99);
     }
+    if (!s.serving.client_objectives.empty() && c.completed > 0)
+      line["good_share"] = c.good_requests / static_cast<double>(c.completed);
     out.push_back(std::move(line));
   }
   return out;
@@ -172,6 +174,14 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
                          {"stored_bytes", m.offload_stored_bytes}};
   }
   if (s.deployment->adapters) out["adapters"] = adapters_json(m.adapters);
+  if (m.ttfat_ms.count() > 0) {
+    out["mean_ttfat_ms"] = m.ttfat_ms.mean();
+    out["p99_ttfat_ms"] = m.ttfat_ms.percentile(99);
+  }
+  if (!s.deployment->engine.kv_tiers.empty())
+    out["kv_tiers"] = {{"hit_rate", m.input_tokens > 0 ? m.tier_tokens / m.input_tokens : 0.0}};
+  if (m.sample_tokens > 0)
+    out["samples"] = {{"generated_tokens", m.sample_tokens}, {"dropped_tokens", m.dropped_sample_tokens}};
   out["mfu"] = cost.mfu;
   out["mbu"] = cost.mbu;
   if (m.drafted_tokens > 0) {
@@ -206,11 +216,15 @@ VerdictTable clients_table(const ServingMetrics& m, const Scenario& s) {
     order.resize(kShown);
     std::sort(order.begin(), order.end());
   }
+  if (!s.serving.client_objectives.empty()) table.columns.emplace_back("within limits");
   for (const std::size_t i : order) {
     const ClientMetrics& c = m.clients[i];
     table.rows.push_back({s.workload->clients[i].name, std::to_string(c.completed), significant(c.ttft_ms.mean()),
                           significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
                           significant(c.tpot_ms.percentile(99))});
+    if (!s.serving.client_objectives.empty())
+      table.rows.back().push_back(
+          c.completed > 0 ? fmt::format("{:.1f} %", 100 * c.good_requests / static_cast<double>(c.completed)) : "");
   }
   table.in_all = m.clients.size();
   return table;
@@ -263,6 +277,21 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                                          100 * json["kv_offload"]["hit_rate"].get<double>(),
                                          m.offload_loaded_bytes / 1e9, m.offload_stored_bytes / 1e9));
   }
+}
+
+void add_tier_line(const ServingMetrics& m, const Scenario& s, const Json& json, Lines& lines) {
+  if (s.deployment->engine.kv_tiers.empty()) return;
+  std::string names;
+  for (const KvTier& tier : s.deployment->engine.kv_tiers) names += (names.empty() ? "" : ", ") + tier.name;
+  lines.add("tiers",
+            fmt::format("{:.1f} % of prompt tokens from {}; {:.2f} GB a GPU with what host memory had",
+                        100 * json["kv_tiers"]["hit_rate"].get<double>(), names, m.offload_loaded_bytes / 1e9));
+}
+
+void add_sample_line(const ServingMetrics& m, Lines& lines) {
+  if (m.sample_tokens <= 0) return;
+  lines.add("samples", fmt::format("{} tokens generated side by side, {:.1f} % of them not returned",
+                                   human_count(m.sample_tokens), 100 * m.dropped_sample_tokens / m.sample_tokens));
 }
 
 void add_adapter_line(const ServingMetrics& m, const Scenario& s, Lines& lines) {
@@ -380,6 +409,11 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_request_lines(m, s, json, lines);
   add_cache_lines(m, s, json, lines);
   add_adapter_line(m, s, lines);
+  add_tier_line(m, s, json, lines);
+  if (m.ttfat_ms.count() > 0)
+    lines.add("thinking", fmt::format("first token of the answer after {} ms in the mean, p99 {}",
+                                      significant(m.ttfat_ms.mean()), significant(m.ttfat_ms.percentile(99))));
+  add_sample_line(m, lines);
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);

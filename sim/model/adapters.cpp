@@ -77,7 +77,6 @@ AdapterSpec parse_adapters(ConfigReader in, const ModelSpec& model) {
     in.fail("host", fmt::format("engines keep the adapters of all {} slots in host memory, too; 'host' is {}",
                                 std::min(a.slots, a.count), a.in_host));
   a.disk = in.bandwidth("disk_bandwidth", a.disk);
-  if (a.disk <= BytesPerSecond(0)) in.fail("disk_bandwidth", "must be more than 0");
   if (auto popularity = in.optional_child("popularity")) read_popularity(std::move(*popularity), a);
   read_targets(in, model, a);
   in.finish();

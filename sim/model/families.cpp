@@ -6,6 +6,11 @@ namespace roofcast {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies{
+      {"bert",
+       {"bert", "roberta", "xlm-roberta", "distilbert"},
+       "encoders: every token sees all others, no cache, no output but vectors or scores",
+       read_bert},
+      {"modernbert", {"modernbert"}, "the same with rotary positions, gates and windows", read_modernbert},
       {"llama",
        {"llama", "mistral", "ministral", "mistral3", "yi", "internlm2", "internlm3", "phi3", "smollm3", "exaone",
         "seed_oss", "aquila", "olmo", "Yi", "baichuan", "internlm", "ernie4_5", "helium", "bitnet"},

@@ -66,6 +66,9 @@ ModelSpec read_step3(HfConfig& in);
 ModelSpec read_deepseek(HfConfig& in);
 ModelSpec read_deepseek_v4(HfConfig& in);
 ModelSpec read_kimi_linear(HfConfig& in);
+// families/text_encoder.cpp
+ModelSpec read_bert(HfConfig& in);
+ModelSpec read_modernbert(HfConfig& in);
 // families/state.cpp
 ModelSpec read_mamba1(HfConfig& in);
 ModelSpec read_mamba2(HfConfig& in);

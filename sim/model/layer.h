@@ -28,6 +28,7 @@ struct GroupedAttention {
   bool output_gate = false;  ///< a second query-sized projection gates the output (Qwen3-Next)
   bool rotary = true;
   bool value_projection = true;           ///< false: values are the keys, unrotated (Gemma-4's global layers)
+  bool both_ways = false;                 ///< every token sees all others, and none is cached (BERT)
   double sparse_tokens = 0;               ///< cached tokens that an indexer leaves visible, 0 = dense (MiniMax-M3)
   double index_heads = 0, index_dim = 0;  ///< of that indexer
   bool operator==(const GroupedAttention&) const = default;

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "sim/model/derived_model.h"
+#include "sim/model/encoder.h"
 #include "sim/model/families.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
@@ -25,11 +26,10 @@ const Family* find_family(std::string_view model_type) {
   return nullptr;
 }
 
-/// Encoders, encoder-decoders, models of images and sound.
-constexpr std::array<std::string_view, 24> kOtherModels{
-    "bert",       "roberta",    "xlm-roberta", "distilbert", "albert", "electra",  "deberta", "deberta-v2",
-    "modernbert", "nomic_bert", "t5",          "mt5",        "umt5",   "bart",     "mbart",   "pegasus",
-    "marian",     "whisper",    "clip",        "siglip",     "vit",    "wav2vec2", "hubert",  "sam"};
+/// Other encoders, encoder-decoders, models of images and sound.
+constexpr std::array<std::string_view, 19> kOtherModels{
+    "albert",  "electra", "deberta", "deberta-v2", "nomic_bert", "t5",  "mt5",      "umt5",   "bart", "mbart",
+    "pegasus", "marian",  "whisper", "clip",       "siglip",     "vit", "wav2vec2", "hubert", "sam"};
 
 /// Models that do not generate text token by token.
 void refuse_other_models(HfConfig& in) {
@@ -40,6 +40,8 @@ void refuse_other_models(HfConfig& in) {
   if (in.flag({"is_encoder_decoder"}, false)) {
     in.fail("is_encoder_decoder", "encoder-decoder models are not autoregressive decoders; they cannot be forecast");
   }
+  const Family* family = find_family(in.model_type());
+  if (family != nullptr && (family->name == "bert" || family->name == "modernbert")) return;
   for (const std::string& name : in.architectures()) {
     for (std::string_view kind : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
                                   "ForPreTraining", "ForImageClassification", "ForQuestionAnswering"}) {
@@ -48,10 +50,10 @@ void refuse_other_models(HfConfig& in) {
   }
 }
 
-/// A vision tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
+/// A tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
 /// attention and a feed-forward block a layer; 3 h i with a gate (SiLU; Pixtral).
-double vision_parameters(HfConfig& in) {
-  auto vision = in.outer().optional_child("vision_config");
+double tower_parameters(HfConfig& in, std::string_view config) {
+  auto vision = in.outer().optional_child(config);
   if (!vision) return 0.0;
   const auto first_of = [&](Names names) {
     for (std::string_view name : names) {
@@ -59,9 +61,9 @@ double vision_parameters(HfConfig& in) {
     }
     return 0.0;
   };
-  const double depth = first_of({"depth", "num_hidden_layers", "vt_num_hidden_layers"});
-  const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size"});
-  const double inter = first_of({"intermediate_size", "vt_intermediate_size"});
+  const double depth = first_of({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers"});
+  const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size", "d_model"});
+  const double inter = first_of({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"});
   const bool gated = vision->text("hidden_act", "") == "silu" || vision->text("model_type", "") == "pixtral";
   vision->ignore_rest();
   return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : 4.0 * hidden));
@@ -116,10 +118,14 @@ ModelSpec parse_model(const ConfigTree& document) {
   const std::string file_name = std::filesystem::path(tree->mark.path).stem().string();
   model.name = ours ? in.outer().text("name") : in.outer().text("_name_or_path", file_name);
   model.precision = read_checkpoint_precision(in, model);
-  if (const double vision = vision_parameters(in); vision > 0) {
+  model.encoders = read_encoders(in, model.hidden);
+  const auto& [pictures, sounds, no_pictures, no_sounds] = model.encoders;
+  model.extra_parameters += sounds ? encoder_parameters(*sounds) : tower_parameters(in, "audio_config");
+  const double vision = pictures ? encoder_parameters(*pictures) : tower_parameters(in, "vision_config");
+  if (vision > 0) {
     model.extra_parameters += vision;
-    model.assumptions.push_back(
-        fmt::format("vision tower: about {:.2f} B parameters in memory, no work for text", vision / 1e9));
+    model.assumptions.push_back(fmt::format("vision tower: about {:.2f} B parameters in memory, no work for text{}",
+                                            vision / 1e9, pictures ? "" : "; it " + no_pictures));
   }
   check_model(model, in);
   model = without_wide_windows(model);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/config_node.h"
+#include "sim/model/encoder_spec.h"
 #include "sim/model/layer.h"
 #include "sim/model/precision.h"
 
@@ -19,6 +20,7 @@ struct ModelSpec {
   double position_embeddings = 0;  ///< learned positions, 0 = none
   double max_context = 0;          ///< of the checkpoint, 0 = not stated
   bool multimodal = false;         ///< the text part of a model that also sees or hears
+  bool encoder_only = false;       ///< gives vectors or scores of a text, no tokens
   bool tied_embedding = false;
   bool head_bias = false;
   double final_norms = 1;
@@ -29,6 +31,7 @@ struct ModelSpec {
   std::vector<int> order;                ///< index into `layers` of each layer, first to last
   Precision precision;                   ///< as published
   std::vector<std::string> assumptions;  ///< what an unknown architecture was taken for
+  Encoders encoders;                     ///< of pictures and sounds
 
   int layer_count() const { return static_cast<int>(order.size()); }
 };

@@ -152,6 +152,7 @@ void TokenPass::pipeline() {
 void TokenPass::head() {
   const double rows = tokens_;
   list_.stream("norm", model_.final_norms, tokens_ * model_.hidden * 4.0 * kHalf);
+  if (model_.encoder_only) return;
   const double columns = std::max(1.0, model_.vocabulary / sharding_.tp);
   if (model_.embedding_dim != model_.hidden) {
     list_.product("head_proj", 1, rows, model_.hidden, model_.embedding_dim, WeightRole::kOther);

@@ -27,7 +27,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   const bool norm_bias = !model.layers.empty() && model.layers.front().norm_bias;
   const double final_norms = model.final_norms * model.hidden * (norm_bias ? 2.0 : 1.0);
   count.embedding = model.vocabulary * model.embedding_dim + model.position_embeddings * model.hidden;
-  count.active += head + factored + final_norms;
+  count.active += (model.encoder_only ? 0.0 : head) + factored + final_norms;
   count.total += count.embedding + (model.tied_embedding ? head - model.vocabulary * model.embedding_dim : head) +
                  factored + final_norms + model.extra_parameters;
   return count;

@@ -84,6 +84,13 @@ std::int64_t step_tokens(const Deployment& d, const EstimateRequest& r, std::int
   return std::min(total, std::max<std::int64_t>(1, tokens / prompt) * prompt);
 }
 
+/// All of a rank's pictures and sounds, before its first step.
+std::vector<EncoderWork> encoded_first(const EstimateRequest& r, int ranks) {
+  std::vector<EncoderWork> media = r.media;
+  for (EncoderWork& work : media) work.items *= std::ceil(static_cast<double>(r.batch) / ranks);
+  return media;
+}
+
 /// The steps that prefill `batch` equal prompts under a token budget, and their total. Attention-DP ranks take prompts
 /// in turn and work side by side, each within the budget.
 StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& steps) {
@@ -111,7 +118,9 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
     const double times =
         repeats ? 1.0 + std::floor(static_cast<double>(total - done) / static_cast<double>(budget)) : 1.0;
     if (repeats) done += static_cast<std::int64_t>(times - 1.0) * budget;
-    merge(sum, model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}), times);
+    std::vector<EncoderWork> media;
+    if (steps == 0) media = encoded_first(r, ranks);
+    merge(sum, model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks, .encodes = media}), times);
     steps += times;
   }
   return sum;

@@ -2,6 +2,7 @@
 // One deployment in closed form: a batch of equal requests, prefilled and decoded.
 
 #include <optional>
+#include <vector>
 
 #include "sim/plan/speculation.h"
 #include "sim/step/deployment.h"
@@ -16,6 +17,7 @@ struct EstimateRequest {
   std::optional<int> context;  ///< of the decode step; default: reached when half of the output is out
   int replicas = 1;
   SpeculationSpec speculation{};
+  std::vector<EncoderWork> media{};  ///< of each prompt, whose tokens count among prompt_tokens
 };
 
 /// 90 % of what a run is expected to show.

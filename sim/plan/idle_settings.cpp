@@ -130,6 +130,13 @@ constexpr std::array kRules{
     Rule{"engine.rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
     Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
+    Rule{"engine.kv_tiers", "no prompts of this workload share a prefix", nothing_shared},
+    Rule{"engine.kv_tiers", "some layers of the model do not keep every token, and prefixes of such are not kept there",
+         [](const Scenario& s) {
+           const CacheLayout& layout = s.deployment->memory.layout;
+           return layout.state_per_sequence > Bytes(0) ||
+                  std::any_of(layout.groups.begin(), layout.groups.end(), [](const auto& g) { return g.window > 0; });
+         }},
     Rule{"engine.kv_offload", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.state_checkpoints", "the model has no layers with a state",
          [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
@@ -160,6 +167,8 @@ constexpr std::array kRules{
     Rule{"router", "there is one replica", one_replica},
     Rule{"policy", "all requests have one priority",
          [](const Scenario& s) { return s.serving.policy == "priority" && one_priority(s); }},
+    Rule{"policy", "all requests are of one kind of clients",
+         [](const Scenario& s) { return s.serving.policy == "fair" && s.workload && s.workload->clients.size() < 2; }},
     Rule{"workload.priorities", "the queue's 'policy' is not 'priority'",
          [](const Scenario& s) { return s.serving.policy != "priority"; }},
     Rule{"workload.prefix_groups", "'shared_prefix_tokens' is 0",

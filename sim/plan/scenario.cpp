@@ -171,6 +171,26 @@ void no_front_end(HostCosts& host) {
   host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
 }
 
+/// Engines give prompts of encoders to one step each, for every token sees all others, and keep nothing of them
+/// (vllm/config/vllm.py: pooling models without causal attention have neither chunked prefill nor prefix caching).
+void encode_whole(EngineSpec& engine) {
+  engine.chunked_prefill = false;
+  engine.prefix_caching = false;
+  engine.kv_offload = Bytes(0);
+  engine.kv_tiers.clear();
+}
+
+/// Of several kinds of clients, in the mean of their requests.
+double guided_share(const WorkloadSpec& workload) {
+  if (workload.clients.empty()) return workload.guided;
+  double guided = 0, all = 0;
+  for (const WorkloadSpec& client : workload.clients) {
+    guided += client.guided * client.arrivals.rate.base();
+    all += client.arrivals.rate.base();
+  }
+  return all > 0 ? guided / all : 0.0;
+}
+
 /// What the scenario's recipe says of this deployment; nothing without one.
 LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, const EngineSpec& engine) {
   const ConfigTree recipe = in.tree("recipe");
@@ -266,6 +286,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   check_scheduler(d->engine, launched);
   d->engine.settle(d->gpu, d->sharding);
   check_attention_kernel(*d, launched);
+  if (d->model.encoder_only) encode_whole(d->engine);
   check_launch(*d, engine, in.boolean("force_unsupported", false));
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
@@ -277,6 +298,10 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   if (auto adapters = in.optional_child("adapters")) d->adapters = parse_adapters(std::move(*adapters), d->model);
+  if (use.workload != nullptr) {
+    d->media = most_media(*use.workload);
+    d->guided = guided_share(*use.workload);
+  }
   set_price(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
   d->memory = plan_memory(*d);
   return d;
@@ -300,10 +325,53 @@ std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
     if (in.has("model")) facts.model = &specs.model(in.tree("model"));
     tree = expand_client(tree, facts);
   }
-  return parse_workload(ConfigReader(tree, "a workload"));
+  WorkloadSpec workload = parse_workload(ConfigReader(tree, "a workload"));
+  if (in.has("model")) place_media(workload, specs.model(in.tree("model")));
+  return workload;
 }
 
 }  // namespace
+
+/// What an encoder gives is no token; one stands for it.
+void check_encoded(const WorkloadSpec& workload, const std::string& model) {
+  const auto check = [&](const WorkloadSpec& w) {
+    if (w.output_tokens.longest() > 1 || w.samples.several())
+      throw ConfigError(workload.mark,
+                        fmt::format("{} is an encoder and generates no tokens: 'output_tokens' must be 1, "
+                                    "which stands for its vector or score",
+                                    model));
+  };
+  if (workload.clients.empty() && workload.arrivals.process != ArrivalSpec::Process::kTrace) check(workload);
+  for (const WorkloadSpec& client : workload.clients) check(client);
+}
+
+/// Limits of single kinds of clients; those without have the scenario's.
+std::vector<Objectives> client_limits(const Scenario& s) {
+  std::vector<Objectives> limits;
+  if (!s.workload) return limits;
+  const auto& clients = s.workload->clients;
+  const auto has_own = [](const WorkloadSpec& client) { return client.objectives != nullptr; };
+  if (std::none_of(clients.begin(), clients.end(), has_own)) return limits;
+  for (const WorkloadSpec& client : clients)
+    limits.push_back(has_own(client) ? goodput_limits(parse_objectives(ConfigReader(client.objectives, "objectives")))
+                                     : s.serving.objectives);
+  return limits;
+}
+
+/// Where several sequences of a prompt are not simulated.
+void check_samples(const Scenario& s, const WorkloadSpec& workload) {
+  const auto check = [&](const WorkloadSpec& w) {
+    if (!w.samples.several()) return;
+    const auto refuse = [&](const char* why) { throw ConfigError(w.samples.mark, why); };
+    if (s.serving.disaggregation) refuse("several sequences of a prompt and 'disaggregation' do not go together");
+    if (s.serving.fleet.failures) refuse("several sequences of a prompt and 'failures' do not go together");
+    if (s.serving.speculation.diffuses()) refuse("a diffusion model's blocks have one answer");
+    if (!make_scheduler(s.deployment->engine.scheduler)->continuous())
+      refuse("several sequences of a prompt need an engine that batches continuously");
+  };
+  check(workload);
+  for (const WorkloadSpec& client : workload.clients) check(client);
+}
 
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   SpecCache specs;
@@ -350,8 +418,11 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
         cold_start(apart->prefill->loaded_weights(), apart->prefill->engine.start_time);
   if (s.serving.disaggregation && s.serving.fleet.autoscaling)
     in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
+  if (s.workload) check_samples(s, *s.workload);
+  if (s.workload && s.deployment->model.encoder_only) check_encoded(*s.workload, s.deployment->model.name);
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
+  s.serving.client_objectives = client_limits(s);
   const bool forced = in.boolean("force_unsupported", false);
   const Mark mark = in.mark_of("engine");
   in.finish();

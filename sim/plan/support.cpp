@@ -17,8 +17,9 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 9> kOwnKeys{"method", "activations",      "kv_cache",  "tp",      "pp",
-                                                   "ep",     "attention_copies", "not_model", "adapters"};
+constexpr std::array<std::string_view, 12> kOwnKeys{"method",   "activations", "kv_cache",         "tp",
+                                                    "pp",       "ep",          "attention_copies", "not_model",
+                                                    "adapters", "media",       "encoder",          "beams"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -27,6 +28,12 @@ ConfigTree part_of(const ConfigTree& when, bool own) {
   auto part = std::make_shared<ConfigNode>(*when);
   std::erase_if(part->entries, [&](const ConfigNode::Entry& entry) { return is_own(entry.key) != own; });
   return part;
+}
+
+bool has_beams(const Scenario& s) {
+  if (!s.workload) return false;
+  const auto beams = [](const WorkloadSpec& w) { return w.samples.beams && w.samples.several(); };
+  return beams(*s.workload) || std::any_of(s.workload->clients.begin(), s.workload->clients.end(), beams);
 }
 
 /// The conditions of kOwnKeys.
@@ -38,7 +45,10 @@ class OwnCondition {
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
-    if (in.has("adapters")) adapters_ = in.boolean("adapters");
+    for (const auto& [key, flag] :
+         {std::pair{"adapters", &adapters_}, {"media", &media_}, {"encoder", &encoder_}, {"beams", &beams_}}) {
+      if (in.has(key)) *flag = in.boolean(key);
+    }
     in.finish();
   }
 
@@ -47,7 +57,8 @@ class OwnCondition {
     return among(method_, drafts.active() ? name_of(drafts.method) : "none") &&
            among(activations_, name_of(d.precision.activations)) && among(kv_cache_, name_of(d.precision.kv_cache)) &&
            within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(ep_, d.sharding.ep) &&
-           within(copies_, d.sharding.attention_dp) && (!adapters_ || *adapters_ == d.adapters.has_value()) &&
+           within(copies_, d.sharding.attention_dp) && is(adapters_, d.adapters.has_value()) &&
+           is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) && is(beams_, has_beams(s)) &&
            !(not_model_ && not_model_->holds(facts));
   }
 
@@ -66,13 +77,14 @@ class OwnCondition {
   static bool among(const Names& names, std::string_view value) {
     return !names || std::find(names->begin(), names->end(), value) != names->end();
   }
+  static bool is(const std::optional<bool>& asked, bool value) { return !asked || *asked == value; }
   static bool within(const Range& range, double value) {
     return !range || (value >= range->first && value <= range->second);
   }
 
   Names method_, activations_, kv_cache_;
   Range tp_, pp_, ep_, copies_;
-  std::optional<bool> adapters_;
+  std::optional<bool> adapters_, media_, encoder_, beams_;
   std::optional<Condition> not_model_;
 };
 

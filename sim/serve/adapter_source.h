@@ -6,6 +6,7 @@
 
 #include "sim/model/adapters.h"
 #include "sim/serve/traces.h"
+#include "sim/serve/workload.h"
 
 namespace roofcast {
 

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace roofcast {
+namespace {
+
+bool within(const RequestRecord& r, const Objectives& o) {
+  return (!o.ttft || r.ttft <= *o.ttft) && (!o.tpot || r.tpot() <= *o.tpot) && (!o.e2el || r.e2el <= *o.e2el);
+}
+
+}  // namespace
 
 void Collector::request(const RequestRecord& r) {
   ServingMetrics& m = metrics_;
@@ -15,21 +22,21 @@ void Collector::request(const RequestRecord& r) {
   m.ttft_ms.add(r.ttft.in(kMillisecond));
   m.e2el_ms.add(r.e2el.in(kMillisecond));
   m.queue_ms.add(r.queue.in(kMillisecond));
-  if (r.output_tokens > 1) m.tpot_ms.add(r.tpot().in(kMillisecond));
+  if (r.in_turn() > 1) m.tpot_ms.add(r.tpot().in(kMillisecond));
   const Seconds arrival = r.arrival - begin_.seconds();
   watch_.served(arrival, r.queue, arrival + r.e2el);
-  const bool good = (!objectives_.ttft || r.ttft <= *objectives_.ttft) &&
-                    (!objectives_.tpot || r.tpot() <= *objectives_.tpot) &&
-                    (!objectives_.e2el || r.e2el <= *objectives_.e2el);
-  m.good_requests += good ? 1.0 : 0.0;
+  if (r.thinking_tokens > 0) m.ttfat_ms.add(r.ttfat().in(kMillisecond));
+  m.good_requests += within(r, objectives_) ? 1.0 : 0.0;
   if (!m.clients.empty()) {
     ClientMetrics& c = m.clients[static_cast<std::size_t>(r.client)];
     ++c.completed;
+    if (!client_objectives_.empty())
+      c.good_requests += within(r, client_objectives_[static_cast<std::size_t>(r.client)]) ? 1.0 : 0.0;
     c.input_tokens += r.prompt_tokens;
     c.output_tokens += r.output_tokens;
     c.ttft_ms.add(r.ttft.in(kMillisecond));
     c.e2el_ms.add(r.e2el.in(kMillisecond));
-    if (r.output_tokens > 1) c.tpot_ms.add(r.tpot().in(kMillisecond));
+    if (r.in_turn() > 1) c.tpot_ms.add(r.tpot().in(kMillisecond));
   }
   if (observer_ != nullptr) observer_->on_request(r);
 }

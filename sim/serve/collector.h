@@ -12,6 +12,7 @@ class Collector {
  public:
   Collector(const Objectives& objectives, Observer* observer) : objectives_(objectives), observer_(observer) {}
 
+  void limit_clients(const std::vector<Objectives>& objectives) { client_objectives_ = objectives; }
   void begin(SimTime first_send) { begin_ = first_send, begun_ = true; }
   bool begun() const { return begun_; }
   /// A request to be counted was sent. It ends by one of request(), failed(), lost(), rejected(), cancelled().
@@ -60,6 +61,7 @@ class Collector {
   void add(const Work& work, bool prefill);
 
   Objectives objectives_;
+  std::vector<Objectives> client_objectives_;  ///< by kind of clients; empty: they have none of their own
   Observer* observer_;
   ServingMetrics metrics_;
   SimTime begin_, end_;

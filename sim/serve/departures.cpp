@@ -59,7 +59,7 @@ void Departures::drop_cancelled(std::vector<EndedRequest>& ended) {
   const auto with_step = static_cast<std::ptrdiff_t>(ended.size());
   const auto has_ended = [&](Slot slot) {
     if (parts_.requests[slot].phase == Phase::kEnded) return true;
-    const auto handed_over = [slot](const EndedRequest& e) { return e.handed_over && e.slot == slot; };
+    const auto handed_over = [slot](const EndedRequest& e) { return e.handed_over && !e.forks && e.slot == slot; };
     return parts_.options.prefill_only && std::any_of(ended.begin(), ended.begin() + with_step, handed_over);
   };
   for (const Slot slot : std::exchange(cancelled_, {})) {
@@ -103,7 +103,7 @@ void Departures::evacuate(SimTime now, std::vector<Slot>& out) {
     LiveRequest& r = parts_.requests[slot];
     r.phase = Phase::kWaiting;
     if (r.remote) continue;
-    r.swapped = false;
+    r.swapped = r.encoded = false;
     r.base = 0;
     r.target = r.prompt + r.produced;
   }

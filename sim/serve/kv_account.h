@@ -9,7 +9,8 @@ namespace roofcast {
 /// set aside for their output. Counts the bytes that a step moves over PCIe.
 class KvAccount {
  public:
-  KvAccount(const Deployment& deployment, RequestTable& requests) : requests_(requests), pool_(deployment) {}
+  KvAccount(const Deployment& deployment, RequestTable& requests, const SharedTiers& shared = {})
+      : requests_(requests), pool_(deployment, shared) {}
 
   const KvPool& pool() const { return pool_; }
   const KvLayout& layout() const { return pool_.layout(); }

@@ -47,7 +47,7 @@ bool finds_prefixes(const Deployment& d, const KvLayout& layout) {
 
 }  // namespace
 
-KvPool::KvPool(const Deployment& d)
+KvPool::KvPool(const Deployment& d, const SharedTiers& shared)
     : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size, contiguous_tokens(d)),
       capacity_(capacity_of(d)),
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
@@ -56,7 +56,8 @@ KvPool::KvPool(const Deployment& d)
       states_apart_(d.memory.states > Bytes(0)),
       caches_prefixes_(finds_prefixes(d, layout_)),
       host_capacity_(static_cast<std::int64_t>(d.engine.kv_offload.base())),
-      state_bytes_(static_cast<std::int64_t>(std::ceil(d.memory.layout.state_per_sequence.base()))) {
+      state_bytes_(static_cast<std::int64_t>(std::ceil(d.memory.layout.state_per_sequence.base()))),
+      tiers_(d, shared) {
   if (states_apart_)
     state_capacity_ =
         static_cast<std::int64_t>(d.memory.states.base()) - static_cast<std::int64_t>(d.memory.places) * state_bytes_;
@@ -89,6 +90,7 @@ void KvPool::keep_in_host(const std::vector<PrefixCache::Evicted>& gone) {
 void KvPool::forget() {
   (void)cache_.evict(cache_.evictable_bytes());
   (void)host_.evict(host_.evictable_bytes());
+  tiers_.forget();
   (void)states_.evict(states_.evictable_bytes());
 }
 
@@ -116,6 +118,19 @@ void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hi
   for (const Copy& copy : copies) hit.host += copy.begin < found ? copy.bytes : 0;
   hit.host_tokens = static_cast<int>(found) - hit.tokens;
   hit.tokens = static_cast<int>(found);
+}
+
+/// Blocks behind those. The caches of all layers end where a block does; one that is cached in part is found nowhere
+/// else.
+void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
+  const std::size_t first = prefix.begun(hit.tokens);
+  if (first > 0 && prefix.end(first - 1) != hit.tokens) return;
+  const KvTiers::Found found = tiers_.look_up(std::span(prefix.hashes).subspan(first), most - hit.tokens);
+  hit.host += found.bytes;
+  hit.host_tokens += static_cast<int>(found.tokens);
+  hit.tier_tokens = static_cast<int>(found.tokens);
+  hit.tier_time = found.time;
+  hit.tokens += hit.tier_tokens;
 }
 
 /// Whether the windows behind the first `tokens` tokens are on the GPU or in host memory; `host` takes the bytes there.
@@ -196,6 +211,7 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   hit.tokens = static_cast<int>(found);
   share(*prefix, hit);
   if (host_capacity_ > 0 && state_step_ == 0) look_up_host(*prefix, most, hit);
+  if (tiers_.any()) look_up_tiers(*prefix, most, hit);
   return hit;
 }
 
@@ -247,6 +263,7 @@ std::int64_t KvPool::publish_shared(PrefixBlocks& prefix, std::int64_t tokens, s
       take_over(bytes - cache_.bytes_of(entry));
       cache_.grow(entry, bytes, end - begin);
     }
+    if (tiers_.any()) tiers_.keep(prefix.hashes[i], bytes, end - begin);
     if (end < prefix.end(i)) break;
   }
   return moved;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/serve/kv_layout.h"
+#include "sim/serve/kv_tiers.h"
 #include "sim/serve/live_request.h"
 #include "sim/serve/prefix_cache.h"
 #include "sim/step/deployment.h"
@@ -24,7 +25,7 @@ namespace roofcast {
 /// by later prompts, which copy them back. Copies out run beside the steps; copies in are waited for.
 class KvPool {
  public:
-  explicit KvPool(const Deployment& deployment);
+  explicit KvPool(const Deployment& deployment, const SharedTiers& shared = {});
 
   const KvLayout& layout() const { return layout_; }
   std::int64_t capacity() const { return capacity_; }
@@ -52,6 +53,8 @@ class KvPool {
     std::int64_t unpinned = 0;  ///< of them that leave the evictable ones
     std::int64_t host = 0;      ///< bytes beside them that are copied back from host memory
     int host_tokens = 0;        ///< of `tokens`
+    int tier_tokens = 0;        ///< of them, from tiers beyond it
+    Seconds tier_time{};        ///< that these take to host memory
     std::int64_t branch = 0;    ///< tokens that were found but for the state behind them
   };
   Hit look_up(const PrefixBlocks* prefix, int target) const;
@@ -78,6 +81,7 @@ class KvPool {
   void keep_state(const PrefixBlocks& prefix, std::int64_t tokens);
   void make_room();
   void keep_in_host(const std::vector<PrefixCache::Evicted>& gone);
+  void look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const;
   void look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const;
   bool windows_there(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t& host) const;
   std::int64_t in_window(const PrefixBlocks& prefix, std::size_t window, std::int64_t most) const;
@@ -97,6 +101,7 @@ class KvPool {
   PrefixCache host_;  ///< blocks in host memory, none of them pinned
   std::int64_t state_bytes_ = 0, state_capacity_ = 0;
   PrefixCache states_;  ///< where they are apart, none of them pinned
+  KvTiers tiers_;
 };
 
 }  // namespace roofcast

@@ -27,6 +27,7 @@ struct LengthSpec {
     std::vector<int> values;
   };
   std::variant<Fixed, Uniform, Lognormal, Empirical> law = Fixed{1};
+  int extra = 0;  ///< tokens on top: of pictures and sounds
 
   int draw(Random& random) const;
   double mean() const;  ///< exact, truncation included

@@ -178,21 +178,24 @@ std::string beside(const std::string& file, const Mark& named_at) {
 }
 
 int LengthSpec::draw(Random& random) const {
-  return std::visit(
-      Overloaded{[](const Fixed& known) { return known.value; },
-                 [&](const Uniform& known) { return static_cast<int>(random.uniform_integer(known.min, known.max)); },
-                 [&](const Lognormal& known) {
-                   return held_length(random.lognormal(known.mu, known.sigma), known.min, known.max);
-                 },
-                 [&](const Empirical& known) {
-                   const auto last = static_cast<std::int64_t>(known.values.size()) - 1;
-                   return known.values[static_cast<std::size_t>(random.uniform_integer(0, last))];
-                 }},
-      law);
+  return extra +
+         std::visit(Overloaded{[](const Fixed& known) { return known.value; },
+                               [&](const Uniform& known) {
+                                 return static_cast<int>(random.uniform_integer(known.min, known.max));
+                               },
+                               [&](const Lognormal& known) {
+                                 return held_length(random.lognormal(known.mu, known.sigma), known.min, known.max);
+                               },
+                               [&](const Empirical& known) {
+                                 const auto last = static_cast<std::int64_t>(known.values.size()) - 1;
+                                 return known.values[static_cast<std::size_t>(random.uniform_integer(0, last))];
+                               }},
+                    law);
 }
 
 double LengthSpec::mean() const {
-  return std::visit(Overloaded{[](const Fixed& known) { return static_cast<double>(known.value); },
+  return extra +
+         std::visit(Overloaded{[](const Fixed& known) { return static_cast<double>(known.value); },
                                [](const Uniform& known) { return (static_cast<double>(known.min) + known.max) / 2.0; },
                                [](const Lognormal& known) { return remembered_mean(known); },
                                [](const Empirical& known) {
@@ -203,27 +206,28 @@ double LengthSpec::mean() const {
 }
 
 int LengthSpec::longest() const {
-  return std::visit(
-      Overloaded{[](const Fixed& known) { return known.value; }, [](const Uniform& known) { return known.max; },
-                 [](const Lognormal& known) { return known.max; },
-                 [](const Empirical& known) { return *std::max_element(known.values.begin(), known.values.end()); }},
-      law);
+  return extra + std::visit(Overloaded{[](const Fixed& known) { return known.value; },
+                                       [](const Uniform& known) { return known.max; },
+                                       [](const Lognormal& known) { return known.max; },
+                                       [](const Empirical& known) {
+                                         return *std::max_element(known.values.begin(), known.values.end());
+                                       }},
+                            law);
 }
 
 int LengthSpec::shortest() const {
-  return std::visit(
-      Overloaded{[](const Fixed& known) { return known.value; }, [](const Uniform& known) { return known.min; },
-                 [](const Lognormal& known) { return known.min; },
-                 [](const Empirical& known) { return *std::min_element(known.values.begin(), known.values.end()); }},
-      law);
+  return extra + std::visit(Overloaded{[](const Fixed& known) { return known.value; },
+                                       [](const Uniform& known) { return known.min; },
+                                       [](const Lognormal& known) { return known.min; },
+                                       [](const Empirical& known) {
+                                         return *std::min_element(known.values.begin(), known.values.end());
+                                       }},
+                            law);
 }
 
 std::optional<int> LengthSpec::constant() const {
-  using Answer = std::optional<int>;
-  return std::visit(
-      Overloaded{[](const Fixed& known) { return Answer(known.value); }, [](const Uniform&) { return Answer(); },
-                 [](const Lognormal&) { return Answer(); }, [](const Empirical&) { return Answer(); }},
-      law);
+  const auto* fixed = std::get_if<Fixed>(&law);
+  return fixed != nullptr ? std::optional(extra + fixed->value) : std::nullopt;
 }
 
 LengthSpec parse_length(ConfigReader in) {

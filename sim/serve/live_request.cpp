@@ -21,7 +21,7 @@ Slot RequestTable::add(const Request& request) {
   live.output = request.output_tokens;
   live.session = request.session;
   live.adapter = static_cast<std::uint16_t>(request.adapter);
-  live.client = static_cast<std::uint8_t>(request.client);
+  live.client = static_cast<std::uint16_t>(request.client);
   if (!request.prefix_blocks.empty()) {
     PrefixBlocks& blocks = add_blocks(live, request.prefix_block_tokens);
     blocks.hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
@@ -62,6 +62,32 @@ PrefixBlocks& RequestTable::own_blocks(Slot slot, std::int64_t tokens, int block
   blocks.tokens = tokens;
   while (blocks.begin(blocks.hashes.size()) < tokens) blocks.hashes.push_back(mix_bits(~next_own_++));
   return blocks;
+}
+
+Slot RequestTable::fork(Slot of, int output) {
+  const LiveRequest parent = (*this)[of];
+  Request request;
+  request.id = parent.id;
+  request.prompt_tokens = parent.prompt;
+  request.output_tokens = output;
+  request.session = parent.session;
+  request.adapter = parent.adapter;
+  request.client = parent.client;
+  const Slot slot = add(request);
+  LiveRequest& live = (*this)[slot];
+  live.arrival = parent.arrival;
+  live.counted = parent.counted;
+  live.priority = parent.priority;
+  live.family = parent.family;
+  if (parent.blocks < 0) return slot;
+  add_blocks(live, prefix(of)->block_tokens);
+  PrefixBlocks &mine = *prefix(slot), &theirs = *prefix(of);
+  mine.cut = theirs.cut < parent.prompt ? theirs.cut : 0;
+  mine.tokens = std::min<std::int64_t>(theirs.tokens, parent.prompt);
+  mine.hashes.assign(theirs.hashes.begin(),
+                     theirs.hashes.begin() + static_cast<std::ptrdiff_t>(theirs.begun(mine.tokens)));
+  mine.given = mine.hashes.size();
+  return slot;
 }
 
 std::size_t PrefixBlocks::begun(std::int64_t n) const {

@@ -17,7 +17,7 @@ inline constexpr Slot kNoSlot = -1;
 
 enum class Phase : std::uint8_t { kWaiting, kPrefill, kDecode, kEnded };
 
-/// One request between its sending and its last token; about 150 bytes.
+/// One request between its sending and its last token; about 160 bytes.
 struct LiveRequest {
   std::int64_t id = 0;
   SimTime arrival, scheduled, first_token;
@@ -40,8 +40,8 @@ struct LiveRequest {
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
   std::uint16_t rank = 0, source_rank = 0;  ///< of attention-DP, on `replica` and on `source`
-  std::uint16_t adapter = 0;  ///< that it names, from 1 on; 0: none
-  std::uint8_t client = 0;
+  std::uint16_t adapter = 0;                ///< that it names, from 1 on; 0: none
+  std::uint16_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
   bool swapped : 1 = false;  ///< its cache waits in host memory
@@ -50,7 +50,10 @@ struct LiveRequest {
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
   bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
+  bool encoded : 1 = false;    ///< its pictures and sounds have passed the encoder since its prefill began
+  bool forks : 1 = false;      ///< other sequences begin when its prompt is prefilled
   bool arrived : 1 = false;    ///< waiting: in the replica's queue, no longer on its way there
+  std::int32_t family = -1;    ///< of sequences that answer one prompt, in the simulation; -1: it is alone
 };
 
 /// Runs as soon as its cache, which is under way, is here.
@@ -67,7 +70,7 @@ inline void lose_remote_cache(LiveRequest& r) {
   r.first_token = SimTime();
 }
 
-static_assert(sizeof(LiveRequest) <= 152, "ten million live requests fit in memory");
+static_assert(sizeof(LiveRequest) <= 160, "ten million live requests fit in memory");
 
 /// Prefix hashes of a request and the blocks it holds pinned.
 struct PrefixBlocks {
@@ -103,6 +106,8 @@ class RequestTable {
     const auto i = static_cast<std::size_t>(slot);
     return pages_[i / kPage][i % kPage];
   }
+  /// Another sequence that answers the prompt of `of`, with `output` tokens; it shares the blocks of the prompt.
+  Slot fork(Slot of, int output);
   PrefixBlocks* prefix(Slot slot) {
     const std::int32_t i = (*this)[slot].blocks;
     return i < 0 ? nullptr : &prefixes_[static_cast<std::size_t>(i)];

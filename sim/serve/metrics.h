@@ -16,7 +16,12 @@ struct RequestRecord {
   std::int64_t id = 0;
   Seconds arrival{}, queue{}, ttft{}, e2el{};
   int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
-  Seconds tpot() const { return output_tokens > 1 ? (e2el - ttft) / (output_tokens - 1.0) : Seconds(0); }
+  int streamed_tokens = 0;  ///< of the longest of several sequences; 0: there is one
+  int thinking_tokens = 0;  ///< that come before the answer
+  /// Until the first token of the answer, tokens coming evenly.
+  Seconds ttfat() const { return ttft + tpot() * static_cast<double>(thinking_tokens); }
+  int in_turn() const { return streamed_tokens > 0 ? streamed_tokens : output_tokens; }
+  Seconds tpot() const { return in_turn() > 1 ? (e2el - ttft) / (in_turn() - 1.0) : Seconds(0); }
 };
 
 /// Weighted values, none negative. Exact up to kExact of them (equal ones in a row count once), then a
@@ -60,7 +65,7 @@ struct Objectives {
 /// One kind of clients.
 struct ClientMetrics {
   std::int64_t completed = 0;
-  double input_tokens = 0, output_tokens = 0;
+  double input_tokens = 0, output_tokens = 0, good_requests = 0;
   Distribution ttft_ms, tpot_ms, e2el_ms;
 };
 
@@ -87,6 +92,7 @@ struct ServingMetrics {
   std::int64_t lost = 0;               ///< that failed with it; part of `failed`
   std::vector<ClientMetrics> clients;  ///< by WorkloadSpec::clients; empty without
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms, queue_ms;
+  Distribution ttfat_ms;  ///< of requests that think before they answer
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;
   /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: came back, went out.
@@ -104,6 +110,8 @@ struct ServingMetrics {
   double computed_tokens = 0, padding_tokens = 0;
   double drafted_tokens = 0, accepted_tokens = 0;
   AdapterMetrics adapters;
+  double tier_tokens = 0;  ///< of those loaded from host memory, that came from tiers beyond it
+  double sample_tokens = 0, dropped_sample_tokens = 0;  ///< of prompts with several sequences: generated, not returned
 };
 
 }  // namespace roofcast

@@ -26,7 +26,7 @@ struct RankParts {
         collector(gathered),
         query_len(options.speculation.query_len()),
         places(std::max(1, deployment->seats() / deployment->sharding.attention_dp)),
-        kv(*deployment, requests),
+        kv(*deployment, requests, options.tiers),
         adapters(*deployment),
         batch(requests, kv.layout(), options.speculation.active()),
         queue(requests, options.policy),
@@ -46,7 +46,7 @@ struct RankParts {
 
   KvAccount kv;
   AdapterSlots adapters;
-  Seconds adapters_read{};  ///< from disk, before the step being planned
+  Seconds reads{};  ///< of disks and pools, before the step being planned
   Batch batch;
   RequestQueue queue;
   CacheLink link;

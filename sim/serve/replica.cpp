@@ -2,9 +2,11 @@
 #include "sim/serve/replica.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "hw/kernels/elementwise.h"
+#include "sim/serve/media.h"
 #include "sim/step/rank_batch.h"
 
 namespace roofcast {
@@ -33,7 +35,8 @@ bool Replica::can_serve(const LiveRequest& r) const {
   const std::int64_t total =
       first().options.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  if (longest > 0 && static_cast<double>(total) > longest) return false;
+  const double beside = d.model.encoder_only ? 1 : 0;  // what stands for an encoder's vector
+  if (longest > 0 && static_cast<double>(total) - beside > longest) return false;
   return first().kv.bytes(total) <= first().kv.pool().capacity() && ranks_.front()->plan.fits_whole(r);
 }
 
@@ -56,6 +59,11 @@ void Replica::submit(Slot slot, SimTime sent) {
   LiveRequest& r = request(slot);
   r.replica = static_cast<std::uint16_t>(index());
   arrive(slot, delivery_.receive(sent, r.prompt));
+}
+
+void Replica::submit_fork(Slot slot, SimTime now) {
+  request(slot).replica = static_cast<std::uint16_t>(index());
+  arrive(slot, now);
 }
 
 void Replica::submit_prefilled(Slot slot, SimTime now) {
@@ -338,25 +346,43 @@ void Replica::compute_again(Rank& rank, std::size_t i) {
   }
 }
 
+/// A prompt's media are encoded before the first of its chunks: those of them that lie in what the cache does not have.
+void Replica::add_media(LiveRequest& r, std::vector<EncoderWork>& out) const {
+  const auto& by_client = first().options.media;
+  if (r.encoded || r.client >= by_client.size()) return;
+  r.encoded = true;
+  double left = static_cast<double>(r.target - r.base);
+  for (const EncoderWork& work : by_client[r.client]) {
+    EncoderWork mine = work;
+    mine.items = std::min(work.items, std::ceil(left / std::max(work.tokens, 1.0)));
+    left = std::max(0.0, left - mine.items * mine.tokens);
+    if (mine.items > 0) out.push_back(mine);
+  }
+}
+
 /// Chunks and decodes of the step. Without a cache every sequence is computed from its beginning.
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
+  encodes_.clear();
   const bool cached = engine().kv_cache;
   if (!run_.ranks.empty()) then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = *ranks_[i];
     rank.padding = 0;
+    std::vector<EncoderWork> media;
     int longest = 0;  // of the batch's prompts, to which the others are padded
     if (rank.parts.scheduler->pads())
       rank.parts.batch.for_each([&](Slot, const LiveRequest& r) { longest = std::max(longest, r.target); });
     for (const PlannedChunk& c : rank.plan.chunks()) {
-      const LiveRequest& r = rank.parts.requests[c.slot];
+      LiveRequest& r = rank.parts.requests[c.slot];
       const bool last = r.base + c.tokens == r.target;
+      if (!first().options.media.empty()) add_media(r, media);
       const int padding = last ? std::max(0, longest - r.target) : 0;
       rank.padding += padding;
       priced_chunks_.push_back(
           {.tokens = c.tokens + padding, .context_before = static_cast<int>(r.base), .last = last});
     }
+    if (patches_of(media) > patches_of(encodes_)) encodes_ = std::move(media);
     if (!cached) compute_again(rank, i);
   }
   return {.decodes = cached ? run_.rows : 0,
@@ -364,13 +390,14 @@ StepBatch Replica::step_batch() {
           .query_len = run_.query_len,
           .prefills = priced_chunks_,
           .ranks = then_,
-          .adapters = run_.adapters};
+          .adapters = run_.adapters,
+          .encodes = encodes_};
 }
 
 /// The ranks read side by side.
-Seconds Replica::adapters_read() const {
+Seconds Replica::reads() const {
   Seconds most{};
-  for (const RankParts* rank : rank_parts_) most = std::max(most, rank->adapters_read);
+  for (const RankParts* rank : rank_parts_) most = std::max(most, rank->reads);
   return most;
 }
 
@@ -390,7 +417,7 @@ StepCost Replica::price_step() {
   Bytes moved{};
   for (const RankParts* rank : rank_parts_) moved = std::max(moved, rank->kv.moved());
   if (moved > Bytes(0)) cost.time += host_copy(moved, deployment().machine()).time;
-  if (deployment().adapters) cost.time += adapters_read();
+  if (deployment().adapters || !engine().kv_tiers.empty()) cost.time += reads();
   return cost;
 }
 

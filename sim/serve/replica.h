@@ -16,6 +16,8 @@ class Replica {
   /// Whether the request can ever run here: its length against model and pool, an uncut prompt's against the budget.
   bool can_serve(const LiveRequest& request) const;
   void submit(Slot slot, SimTime sent);
+  /// Another sequence of a prompt that was prefilled here.
+  void submit_fork(Slot slot, SimTime now);
   /// A sequence whose prompt was prefilled elsewhere: its cache is fetched when there is room for it.
   void submit_prefilled(Slot slot, SimTime now);
 
@@ -92,7 +94,8 @@ class Replica {
   void describe_run();
   StepBatch decodes() { return run_.decodes_after(0, then_); }
   double adapters_held() const;
-  Seconds adapters_read() const;
+  void add_media(LiveRequest& request, std::vector<EncoderWork>& out) const;
+  Seconds reads() const;
   SimTime planning_lag() const;
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();
@@ -126,6 +129,7 @@ class Replica {
 
   StepRun run_;
   std::vector<PrefillChunk> priced_chunks_;
+  std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
   Seconds carry_{};  ///< what rounding to picoseconds left over, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;

@@ -32,7 +32,7 @@ void Replica::end_run(std::vector<Ended>& ended) {
 void Replica::release_answers(Rank& rank, std::vector<Ended>& ended) {
   if (!rank.parts.scheduler->pads()) return;
   std::erase_if(ended, [&](const Ended& e) {
-    const bool done = !e.handed_over && !request(e.slot).cancelled && &rank_of(e.slot) == &rank;
+    const bool done = !e.handed_over && !e.forks && !request(e.slot).cancelled && &rank_of(e.slot) == &rank;
     if (done) rank.held.push_back(e);
     return done;
   });
@@ -156,6 +156,7 @@ void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<En
   } else {
     delivery_.resume(parts.index, r.last_token);
   }
+  if (r.forks && r.produced == 0) ended.push_back({chunk.slot, delivery_.answered(), false, true});
   if (++r.produced >= r.output) return end(rank, chunk.slot, ended);
   if (parts.options.prefill_only) return hand_over(parts, chunk.slot, ended);
   parts.batch.join_decodes(chunk.slot);

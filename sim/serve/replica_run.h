@@ -47,6 +47,7 @@ struct EndedRequest {
   Slot slot;
   SimTime delivered;
   bool handed_over = false;  ///< prefilled, and to be decoded elsewhere
+  bool forks = false;        ///< not ended: its prompt is prefilled, and other sequences go on from it
 };
 
 }  // namespace roofcast

@@ -1,8 +1,10 @@
 #include "sim/serve/simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,6 +37,12 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
   collector_.metrics().clients.resize(workload.clients.size());
+  collector_.limit_clients(options.client_objectives);
+  const auto limit = [&](const WorkloadSpec& w) {
+    limits_.push_back(w.rate_limit ? std::optional<TokenBuckets>(*w.rate_limit) : std::nullopt);
+  };
+  if (workload.rate_limit) limit(workload);
+  for (const WorkloadSpec& client : workload.clients) limit(client);
   const PricerFactory make = options.pricer ? options.pricer : make_model_pricer;
   pricer_ = make(deployment);
   if (options.speculation.active() && options.speculation.draft) draft_pricer_ = make(options.speculation.draft);
@@ -58,6 +66,12 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   each.max_steps_per_event = std::max<std::int64_t>(1, options_.max_steps_per_event);
   each.prefill_only = prefill_only;
   each.prompt_text = workload_.prompt_text;
+  each.tiers = shared_tiers(*deployment);
+  if (!deployment->media.empty()) {
+    each.media.push_back(workload_.encoded);
+    if (!workload_.clients.empty()) each.media.clear();
+    for (const WorkloadSpec& client : workload_.clients) each.media.push_back(client.encoded);
+  }
   if (!prefill_only) each.speculation = options_.speculation;
   if (options_.disaggregation) {
     each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation);
@@ -156,6 +170,10 @@ void Simulation::send(const Request& request, SimTime now) {
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (live.counted) collector_.sent();
+  if (!within_limit(live, now)) {
+    if (live.counted) collector_.rejected(now);
+    return refuse(slot, now);
+  }
   if (!front_.can_serve(live) || (prefill_replicas_ > 0 && !decode_.can_serve(live))) {
     if (live.counted) collector_.failed();
     return refuse(slot, now);
@@ -167,6 +185,7 @@ void Simulation::send(const Request& request, SimTime now) {
     return refuse(slot, now);
   }
   ++in_flight_;
+  if (!request.sibling_outputs.empty() || request.thinking_tokens > 0) begin_family(slot, request);
   if (!workload_.patience.endless()) watch(slot, now);
   replica.submit(slot, now);
   if (replica.index() != planning_) schedule(replica.index());
@@ -226,7 +245,13 @@ void Simulation::run_replica(int index, SimTime now) {
   if (replica.busy()) {
     ended_.clear();
     replica.end_run(ended_);
-    for (const Replica::Ended& e : ended_) e.handed_over ? hand_over(e.slot, now) : finish(e, now);
+    for (const Replica::Ended& e : ended_) {
+      if (e.forks) {
+        fork(e.slot, now);
+      } else {
+        e.handed_over ? hand_over(e.slot, now) : finish(e, now);
+      }
+    }
   }
   planning_ = -1;
   if (fleet_ && leaves_service(index, now)) return;
@@ -270,6 +295,65 @@ void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
   schedule(source);
 }
 
+const SampleSpec& samples_of(const WorkloadSpec& workload, const LiveRequest& r) {
+  return workload.clients.empty() ? workload.samples : workload.clients[r.client].samples;
+}
+
+bool Simulation::within_limit(const LiveRequest& r, SimTime now) {
+  if (limits_.empty() || !limits_[r.client]) return true;
+  return limits_[r.client]->take(now.seconds(), static_cast<double>(r.prompt) + r.output);
+}
+
+/// Engines prefill the prompt once and find its blocks again for the other sequences: vLLM sends them as requests of
+/// their own (vllm/v1/engine/parallel_sampling.py), SGLang once the prompt is cached
+/// (sglang/srt/managers/tokenizer_manager.py, _handle_batch_request).
+void Simulation::begin_family(Slot slot, const Request& request) {
+  LiveRequest& r = requests_[slot];
+  if (free_families_.empty()) {
+    free_families_.push_back(static_cast<std::int32_t>(families_.size()));
+    families_.emplace_back();
+    family_outputs_.emplace_back();
+  }
+  r.family = free_families_.back();
+  free_families_.pop_back();
+  const auto i = static_cast<std::size_t>(r.family);
+  const SampleSpec& samples = samples_of(workload_, r);
+  families_[i] = {
+      .open = samples.generated, .returned = samples.returned, .streams = samples.returned == samples.generated};
+  families_[i].thinking = request.thinking_tokens;
+  family_outputs_[i] = request.sibling_outputs;
+  if (request.sibling_outputs.empty()) return;
+  r.forks = true;
+  PrefixBlocks& blocks = requests_.own_blocks(slot, r.prompt, kPrefixBlock);
+  blocks.given = std::max(blocks.given, blocks.begun(r.prompt));
+}
+
+void Simulation::fork(Slot slot, SimTime now) {
+  LiveRequest& first = requests_[slot];
+  first.forks = false;
+  SampleFamily& family = families_[static_cast<std::size_t>(first.family)];
+  family.scheduled = first.scheduled;
+  family.cached = first.cached;
+  Replica& replica = at(first.replica);
+  for (const int output : std::exchange(family_outputs_[static_cast<std::size_t>(requests_[slot].family)], {})) {
+    const Slot sibling = requests_.fork(slot, std::max(1, output));
+    ++in_flight_;
+    replica.submit_fork(sibling, now);
+  }
+}
+
+/// Whether other sequences of its prompt have still to end.
+bool Simulation::family_goes_on(const LiveRequest& r, const Replica::Ended& ended) {
+  SampleFamily& family = families_[static_cast<std::size_t>(r.family)];
+  family.tokens += r.output;
+  family.longest = std::max(family.longest, r.output);
+  family.preemptions += r.preemptions;
+  const bool first = family.first_token == SimTime(0) || r.first_token < family.first_token;
+  if (first) family.first_token = r.first_token;
+  family.delivered = std::max(family.delivered, ended.delivered);
+  return --family.open > 0;
+}
+
 void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) {
   check_stopped();
   if (!r.counted) return;
@@ -279,18 +363,40 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
     const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - r.arrival).seconds()) : std::nullopt;
     return collector_.cancelled(r.produced, r.arrival, waited, ended.delivered);
   }
-  collector_.request({.id = r.id,
-                      .arrival = r.arrival.seconds(),
-                      .queue = (r.scheduled - r.arrival).seconds(),
-                      .ttft = (r.first_token - r.arrival).seconds(),
-                      .e2el = (ended.delivered - r.arrival).seconds(),
-                      .prompt_tokens = r.prompt,
-                      .output_tokens = r.output,
-                      .cached_tokens = r.cached,
-                      .preemptions = r.preemptions,
-                      .replica = r.replica,
-                      .client = r.client});
+  RequestRecord record{.id = r.id,
+                       .arrival = r.arrival.seconds(),
+                       .queue = (r.scheduled - r.arrival).seconds(),
+                       .ttft = (r.first_token - r.arrival).seconds(),
+                       .e2el = (ended.delivered - r.arrival).seconds(),
+                       .prompt_tokens = r.prompt,
+                       .output_tokens = r.output,
+                       .cached_tokens = r.cached,
+                       .preemptions = r.preemptions,
+                       .replica = r.replica,
+                       .client = r.client};
+  if (r.family >= 0) add_family(record, r);
+  collector_.request(record);
   enough_ = observer_ != nullptr && observer_->enough();
+}
+
+/// What the client has of all sequences: as many answers as it asked for, of the mean length; those that are chosen
+/// among more come together at the end.
+void Simulation::add_family(RequestRecord& record, const LiveRequest& r) {
+  const SampleFamily& family = families_[static_cast<std::size_t>(r.family)];
+  const double sequences = samples_of(workload_, r).generated;
+  free_families_.push_back(r.family);
+  record.thinking_tokens = std::min(family.thinking, std::max(0, r.output - 1));
+  if (sequences <= 1) return;
+  record.queue = (family.scheduled - r.arrival).seconds();
+  record.cached_tokens = family.cached;
+  record.e2el = (family.delivered - r.arrival).seconds();
+  record.ttft = family.streams ? (family.first_token - r.arrival).seconds() : record.e2el;
+  record.output_tokens = static_cast<int>(std::lround(family.tokens * family.returned / sequences));
+  record.streamed_tokens = family.streams ? family.longest : 1;
+  record.preemptions = family.preemptions;
+  ServingMetrics& m = collector_.metrics();
+  m.sample_tokens += family.tokens;
+  m.dropped_sample_tokens += family.tokens - record.output_tokens;
 }
 
 /// When the client gave up on tokens that a lagging front end brought too late.
@@ -331,6 +437,10 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
 
 void Simulation::finish(const Replica::Ended& ended, SimTime now) {
   LiveRequest& r = requests_[ended.slot];
+  if (r.family >= 0 && family_goes_on(r, ended)) {
+    (void)leave(ended.slot, now, ended.delivered);
+    return;
+  }
   const bool gone = r.cancelled;  // its user went on when it gave up
   SimTime goes_on = ended.delivered;
   if (!gone && !workload_.patience.endless()) {

@@ -39,6 +39,7 @@ struct ServingOptions {
   int max_queue = 0;                   ///< prompts that may wait on a replica; more are refused. 0: any number
   std::uint64_t seed = 0;
   Objectives objectives;
+  std::vector<Objectives> client_objectives = {};  ///< of single kinds of clients, where they have their own
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
       std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas

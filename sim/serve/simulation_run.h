@@ -59,6 +59,11 @@ class Simulation {
   bool late(const LiveRequest& request, SimTime now) const;
   void give_up(Slot slot, std::uint32_t id, SimTime now);
   void refuse(Slot slot, SimTime now);
+  bool within_limit(const LiveRequest& request, SimTime now);
+  void begin_family(Slot slot, const Request& request);
+  void fork(Slot slot, SimTime now);
+  void add_family(RequestRecord& record, const LiveRequest& request);
+  bool family_goes_on(const LiveRequest& request, const Replica::Ended& ended);
   void count_ended(const LiveRequest& request, const Replica::Ended& ended);
   std::optional<SimTime> gave_up_at(const LiveRequest& request, SimTime delivered) const;
   bool warmup_ends() const;
@@ -95,6 +100,10 @@ class Simulation {
   Observer* observer_;
   Collector collector_;
   RequestTable requests_;
+  std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
+  std::vector<SampleFamily> families_;               ///< by LiveRequest::family
+  std::vector<std::vector<int>> family_outputs_;     ///< of the sequences that each is still to fork
+  std::vector<std::int32_t> free_families_;
   EventQueue events_;
   Random think_;
   Pool front_, decode_;  ///< where requests are sent; where they decode when that is elsewhere

@@ -22,7 +22,7 @@ namespace {
 using Process = ArrivalSpec::Process;
 
 /// Streams of one seed: what changes the arrivals leaves the lengths as they are.
-enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities };
+enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities, kSiblings, kThinking };
 
 std::int64_t most_requests(const WorkloadSpec& workload) {
   if (workload.requests == 0) return std::numeric_limits<std::int64_t>::max();
@@ -62,7 +62,9 @@ class DrawnSource final : public RequestSource {
         outputs_(Random(seed).fork(kOutputs)),
         dealer_(workload, open_sessions(workload), workload.arrivals.process != Process::kClosedLoop,
                 Random(seed).fork(kGroups)),
-        priorities_(Random(seed).fork(kPriorities)) {}
+        priorities_(Random(seed).fork(kPriorities)),
+        siblings_(Random(seed).fork(kSiblings)),
+        thoughts_(Random(seed).fork(kThinking)) {}
 
   bool next(Request& request) override {
     if (!begin(request)) return false;
@@ -101,16 +103,30 @@ class DrawnSource final : public RequestSource {
     return {workload_.prompt_tokens.draw(prompts_), workload_.output_tokens.draw(outputs_)};
   }
 
+  /// The other sequences of the prompt; beams grow together.
+  void draw_siblings(Request& request) {
+    request.sibling_outputs.clear();
+    const SampleSpec& samples = workload_.samples;
+    for (int i = 1; i < samples.generated; ++i)
+      request.sibling_outputs.push_back(samples.beams ? request.output_tokens
+                                                      : workload_.output_tokens.draw(siblings_));
+  }
+
   void fill(Request& request, Session session) {
     const RequestLengths added = lengths_of(request);
-    request.output_tokens = added.output_tokens;
+    request.thinking_tokens = workload_.thinking ? workload_.thinking->draw(thoughts_) : 0;
+    const int answer = added.output_tokens - workload_.output_tokens.extra;
+    request.output_tokens = answer + request.thinking_tokens;
     request.prompt_tokens = session.history + added.prompt_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
+    draw_siblings(request);
     const int shared = workload_.shared_prefix_tokens;
     const int all_tokens = request.prompt_tokens + request.output_tokens;
-    write_prefix(session, shared, workload_.turns > 1 ? all_tokens : std::min(shared, request.prompt_tokens), request);
-    session.history = all_tokens;
+    // The next turn sends the answer without the thoughts before it, so that its cache is of no use.
+    const int known = request.thinking_tokens > 0 ? request.prompt_tokens : all_tokens;
+    write_prefix(session, shared, workload_.turns > 1 ? known : std::min(shared, request.prompt_tokens), request);
+    session.history = request.prompt_tokens + answer;
     --session.turns_left;
     dealer_.give_back(session);
   }
@@ -121,7 +137,7 @@ class DrawnSource final : public RequestSource {
   ArrivalClock clock_;
   Random prompts_, outputs_;
   SessionDealer dealer_;
-  Random priorities_;
+  Random priorities_, siblings_, thoughts_;
   std::int64_t sent_ = 0;
 };
 
@@ -157,6 +173,7 @@ class TraceSource final : public RequestSource {
     request.prompt_tokens = row.prompt_tokens;
     request.output_tokens = row.output_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
+    request.sibling_outputs.assign(static_cast<std::size_t>(workload_.samples.generated - 1), row.output_tokens);
     request.session = row.session < 0 ? -1 : row.session + pass_ * trace_.sessions;
     share(request, row);
     if (++at_ == trace_.rows.size()) {

@@ -13,7 +13,7 @@ void StepPlan::begin(SimTime now) {
   now_ = now;
   chunks_.clear();
   parts_.kv.begin_step();
-  parts_.adapters_read = Seconds(0);
+  parts_.reads = Seconds(0);
   decodes_ = preempted_ = held_ = false;
   batch_due_.reset();
   land();
@@ -230,7 +230,7 @@ void StepPlan::hold_adapter(const LiveRequest& r) {
   ++m.loads;
   m.loaded_bytes += load.copied.base();
   if (load.read > Seconds(0)) ++m.disk_reads;
-  parts_.adapters_read += load.read;
+  parts_.reads += load.read;
   parts_.kv.move(static_cast<std::int64_t>(load.copied.base()));
 }
 
@@ -244,6 +244,8 @@ void StepPlan::restore(LiveRequest& r, const KvPool::Hit& hit) {
   r.base = hit.tokens;
   if (hit.host == 0) return;
   parts_.kv.move(hit.host);
+  parts_.reads += hit.tier_time;
+  parts_.collector.metrics().tier_tokens += hit.tier_tokens;
   parts_.collector.metrics().offload_loaded_tokens += hit.host_tokens;
   parts_.collector.metrics().offload_loaded_bytes += static_cast<double>(hit.host);
 }
@@ -300,6 +302,7 @@ void StepPlan::preempt(Slot victim) {
   } else {
     r.base = 0;
     r.target = r.prompt + r.produced;
+    r.encoded = false;
   }
   r.phase = Phase::kWaiting;
   ++r.preemptions;

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "sim/serve/live_request.h"
+#include "sim/serve/fair_turns.h"
 
 namespace roofcast {
 
 /// In which order prompts wait.
-enum class QueuePolicy { kFcfs, kPriority, kShortestFirst };
+enum class QueuePolicy { kFcfs, kPriority, kShortestFirst, kFair };
 struct QueuePolicyName {
   std::string_view name, help;
   QueuePolicy policy;
@@ -45,6 +45,7 @@ class WaitingQueue {
   }
   Slot front() const { return first_come() ? queue_.front().slot : heap_.front().entry.slot; }
   void pop() {
+    if (!first_come()) starts(heap_.front().key);
     pop_entry();
     --size_;
     skip_removed();
@@ -73,7 +74,7 @@ class WaitingQueue {
     for (const Key& key : keys) {
       if (!waits(key.entry)) continue;
       if (answer != Offer::kStop) answer = offer(key.entry.slot);
-      answer == Offer::kTaken ? void(--size_) : push_heap(key);
+      answer == Offer::kTaken ? starts(key.key), void(--size_) : push_heap(key);
     }
   }
   template <class F>
@@ -111,7 +112,11 @@ class WaitingQueue {
     auto operator<=>(const Key&) const = default;
   };
   bool waits(const Entry& entry) const { return requests_[entry.slot].epoch == entry.epoch; }
-  std::int64_t key_of(const LiveRequest& r) const { return policy_ == QueuePolicy::kPriority ? r.priority : r.prompt; }
+  std::int64_t key_of(const LiveRequest& r) {
+    if (policy_ == QueuePolicy::kFair) return turns_.turn_of(r);
+    return policy_ == QueuePolicy::kPriority ? r.priority : r.prompt;
+  }
+  void starts(std::int64_t key) { turns_.starts(key); }
   void push_heap(const Key& key) {
     heap_.push_back(key);
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
@@ -134,6 +139,7 @@ class WaitingQueue {
   std::size_t size_ = 0;
   std::deque<Entry> queue_;
   std::vector<Key> heap_;
+  FairTurns turns_;
 };
 
 }  // namespace roofcast

@@ -138,6 +138,23 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   }
 }
 
+/// What one kind of clients sends beside its prompts, and is held to.
+void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
+  w.media = parse_media(in);
+  if (auto samples = in.optional_child("samples")) w.samples = parse_samples(std::move(*samples));
+  if (auto limit = in.optional_child("rate_limit")) w.rate_limit = parse_rate_limit(std::move(*limit));
+  w.guided = in.number("guided", 0.0, kFraction);
+  auto thinking = in.optional_child("thinking");
+  if (!thinking) return;
+  if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the answers of a trace have their thinking in them");
+  if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' of a law");
+  w.thinking.emplace();
+  w.thinking->tokens = length_at(*thinking, "tokens");
+  w.thinking->budget = static_cast<int>(thinking->integer("budget", 0, Range{0.0, 1e7}));
+  thinking->finish();
+  w.output_tokens.extra = w.thinking->held(static_cast<int>(std::lround(w.thinking->tokens.mean())));
+}
+
 constexpr std::size_t kMostClients = 10000;
 
 /// One kind of clients: `{name, arrivals, prompt_tokens, output_tokens, shared_prefix_tokens, prefix_groups, turns,
@@ -150,6 +167,8 @@ WorkloadSpec parse_client(ConfigReader in) {
     in.fail("arrivals", "the arrivals of 'clients' must be poisson, gamma or constant, each with its rate");
   }
   parse_lengths(in, client);
+  parse_tenant(in, client);
+  client.objectives = in.tree("objectives");
   parse_sharing(in, client);
   const auto priority = static_cast<std::size_t>(in.integer("priority", 0, Range{0.0, 1000.0}));
   client.priorities.assign(priority + 1, 0.0);
@@ -169,8 +188,8 @@ void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
 }
 
 void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
-  for (const char* key :
-       {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities"}) {
+  for (const char* key : {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities",
+                          "images", "audio", "samples", "rate_limit", "guided", "thinking"}) {
     if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
   }
   const ConfigTree list = in.tree("clients");
@@ -200,12 +219,23 @@ void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
   if (!numpy) return;
   const auto* prompts = std::get_if<LengthSpec::Uniform>(&written.law);
   const auto* outputs = std::get_if<LengthSpec::Uniform>(&workload.output_tokens.law);
+  if (workload.thinking) in.fail("drawn_as", "'drawn_as: numpy' draws no 'thinking'");
   if (prompts == nullptr || outputs == nullptr)
     in.fail("drawn_as", "'drawn_as: numpy' needs prompt and output lengths of 'distribution: uniform'");
   constexpr std::int64_t kMost = 1'000'000;
   if (workload.requests < 1 || workload.requests > kMost)
     in.fail("drawn_as", fmt::format("'drawn_as: numpy' needs 1 to {} requests", kMost));
   workload.listed = numpy_lengths(*prompts, *outputs, workload.requests, tokens);
+}
+
+/// A client that gives up would have to take all of its sequences along.
+void check_samples(const WorkloadSpec& workload) {
+  const auto check = [&](const WorkloadSpec& w) {
+    if (w.samples.several() && !workload.patience.endless())
+      throw ConfigError(w.samples.mark, "several sequences of a prompt and 'timeout' do not go together");
+  };
+  check(workload);
+  for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
 }  // namespace
@@ -219,8 +249,10 @@ WorkloadSpec parse_workload(ConfigReader in) {
   in.ignore("clients");
   if (auto arrivals = in.optional_child("arrivals")) workload.arrivals = parse_arrivals(std::move(*arrivals));
   parse_lengths(in, workload);
+  if (workload.clients.empty()) parse_tenant(in, workload);
   parse_extent(in, workload);
   parse_patience(in, workload.patience);
+  check_samples(workload);
   parse_priorities(in, workload);
   parse_sharing(in, workload);
   parse_client_lengths(in, workload);

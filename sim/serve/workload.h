@@ -12,6 +12,9 @@
 #include "base/config_reader.h"
 #include "base/units.h"
 #include "sim/serve/length_spec.h"
+#include "sim/serve/media.h"
+#include "sim/serve/samples.h"
+#include "sim/serve/tenant.h"
 
 namespace roofcast {
 
@@ -60,6 +63,12 @@ struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
   LengthSpec prompt_tokens, output_tokens;
+  std::optional<ThinkingSpec> thinking;  ///< before each answer; its mean is in output_tokens.extra
+  std::optional<RateLimit> rate_limit;
+  double guided = 0;                 ///< share of requests whose answers follow a grammar
+  SampleSpec samples;                ///< answers to each prompt
+  std::vector<MediaSpec> media;      ///< of each request, beside its prompt
+  std::vector<EncoderWork> encoded;  ///< the same for the model's encoders; their tokens are in prompt_tokens then
   std::int64_t requests = 0;         ///< counted ones; 0: by duration, or the whole trace
   std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
   Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
@@ -96,9 +105,11 @@ struct Request {
   int prompt_tokens = 0;
   int output_tokens = 0;
   int session = -1;
-  int client = 0;    ///< in WorkloadSpec::clients
-  int priority = 0;  ///< smaller runs first under `policy: priority`
-  int adapter = 0;   ///< from 1 on; 0: none
+  int client = 0;                    ///< in WorkloadSpec::clients
+  int priority = 0;                  ///< smaller runs first under `policy: priority`
+  int adapter = 0;                   ///< from 1 on; 0: none
+  int thinking_tokens = 0;           ///< of output_tokens, at their beginning
+  std::vector<int> sibling_outputs;  ///< tokens of the other sequences that answer the prompt
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
   int prefix_cut = 0;           ///< where a shared prefix ends inside a block, which is then two; 0: nowhere

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "hw/kernels/attention_math.h"
+#include "sim/model/encoder.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/step/memory_sum.h"
@@ -145,6 +146,7 @@ Bytes Deployment::reserved_memory() const {
 
 Bytes Deployment::activations(double tokens, double logit_rows, double context) const {
   const bool naive = engine.attention_kernel == "naive";
+  if (model.encoder_only) logit_rows = 0;
   const Bytes scores = naive ? score_bytes(model, sharding, tokens, context) : Bytes(0);
   if (engine.compiled) return compiled_activation_bytes(model, sharding, tokens, logit_rows) + scores;
   return activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers) + scores;
@@ -196,6 +198,19 @@ double MemoryPlan::max_context(double block) const {
     (fits(middle) ? low : high) = middle;
   }
   return low;
+}
+
+/// Embeddings that wait for the language model, as many as a step has tokens or the largest item has
+/// (vllm/v1/core/encoder_cache_manager.py, compute_mm_encoder_budget), and the buffers that its encoder needs.
+Bytes encoder_bytes(const Deployment& d) {
+  double outputs = d.media.empty() ? 0.0 : d.engine.max_num_batched_tokens;
+  Bytes buffers{};
+  for (const EncoderWork& work : d.media) {
+    const auto& encoder = work.sound ? d.model.encoders.sounds : d.model.encoders.pictures;
+    outputs = std::max(outputs, work.outputs);
+    buffers = std::max(buffers, encoder_activations(*encoder, work, d.sharding));
+  }
+  return Bytes(outputs * d.model.hidden * 2.0) + buffers;
 }
 
 /// What is more than there is, term by term; with as many digits as it takes to see that.
@@ -260,6 +275,8 @@ MemoryPlan plan_memory(const Deployment& d) {
     const double tokens = d.engine.max_num_batched_tokens;
     plan.activations = d.activations(tokens, std::min(d.engine.max_num_seqs, d.engine.max_num_batched_tokens),
                                      longest > 0 ? std::min(tokens, longest) : tokens);
+    plan.encoders = encoder_bytes(d);
+    plan.activations += plan.encoders;
     const Bytes used = plan.weights + plan.activations + d.reserved_memory();
     const double share = share_of(d);
     switch (d.engine.memory_rule) {

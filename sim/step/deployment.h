@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hw/efficiency.h"
 #include "sim/model/adapters.h"
@@ -21,6 +22,7 @@ struct MemoryPlan {
   Bytes copied_weights{};        ///< of them, made beside those that are loaded
   Bytes adapters{};              ///< of them, slots of adapters
   Bytes activations{};           ///< at the profiling batch
+  Bytes encoders{};              ///< of them, buffers of encoders and what they hand over
   Bytes cache{};                 ///< left for KV blocks, and for states where they share it
   Bytes states{};                ///< set aside for the states of recurrent layers; 0: they share the cache
   std::int64_t state_block = 0;  ///< tokens of a block of every layer's cache that is as large as a layer's state
@@ -49,8 +51,10 @@ struct Deployment {
   Precision precision;
   Routing routing;
   std::optional<AdapterSpec> adapters;
-  PriceQuote price;    ///< behind gpu.price
-  std::string recipe;  ///< a name of configs/recipes by which the engine is launched; empty: not known
+  double guided = 0;               ///< share of sequences whose tokens follow a grammar
+  std::vector<EncoderWork> media;  ///< of the request whose pictures and sounds are most; empty: prompts are text
+  PriceQuote price;                ///< behind gpu.price
+  std::string recipe;              ///< a name of configs/recipes by which the engine is launched; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 

@@ -160,6 +160,9 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
     in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
   }
+  e.kv_tiers = parse_kv_tiers(in);
+  if (!e.kv_tiers.empty() && !e.prefix_caching)
+    in.fail("kv_tiers", "keep prefix blocks; they need 'prefix_caching: true'");
 }
 
 void parse_kernels(ConfigReader& in, EngineSpec& e) {

@@ -13,6 +13,7 @@
 #include "sim/model/operators.h"
 #include "sim/model/sharding.h"
 #include "sim/step/host_costs.h"
+#include "sim/step/kv_tier.h"
 
 namespace roofcast {
 
@@ -93,11 +94,10 @@ struct EngineSpec {
   double watermark = 0.0;               ///< share of blocks kept free at admission
   bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not its first chunk alone
   bool prefix_caching = false;
-  std::string preemption = "recompute";  ///< recompute | swap
-  /// States of recurrent layers that prompts leave for later ones: none, at every block of the memory of one (vLLM), at
-  /// the ends of prompts and where they part (SGLang).
-  std::string state_checkpoints = "none";
+  std::string preemption = "recompute";    ///< recompute | swap
+  std::string state_checkpoints = "none";  ///< states left for later prompts: none | blocks (vLLM) | ends (SGLang)
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
+  std::vector<KvTier> kv_tiers;       ///< beyond that
   int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   bool scheduler_launches = false;    ///< ... or as late as the host has launched a step: one thread does both

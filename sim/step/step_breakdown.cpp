@@ -85,6 +85,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   if (const auto added = s.adapter_part(batch, tokens, total.rank)) add(*added, 1.0, 1.0);
   add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
   s.for_each_mixer_part(total.mixers, batch.query_len, total.host.gap, add);
+  for (const EncoderWork& work : batch.encodes) add(EncoderPart{work}, 1.0, 1.0);
   add_totals(out);
   out.time = total.time();
   out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less

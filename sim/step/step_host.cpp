@@ -7,6 +7,11 @@
 namespace roofcast {
 namespace {
 
+/// The mask of allowed tokens of one sequence, by XGrammar on one core: under 40 us for JSON (arXiv:2411.15100, figure
+/// 9). vLLM fills those of a step one after another (vllm/v1/structured_output/__init__.py, grammar_bitmask), beside
+/// the GPU where scheduling is asynchronous.
+constexpr double kMaskSeconds = 40e-6;
+
 /// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
 /// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
 /// multimodal models, copies of the attention, and layers of linear attention or with an indexer; and latent attention,
@@ -88,6 +93,9 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   }
   const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
+  if (deployment_.guided > 0 && !ideal_)
+    (deployment_.engine.async_scheduling ? out.meanwhile : out.before) +=
+        kMaskSeconds * deployment_.guided * sequences / deployment_.gpu.node.host_speed;
   (deployment_.engine.async_scheduling ? out.meanwhile : out.before) += scheduler_seconds(sequences);
   return out;
 }

@@ -29,6 +29,10 @@ class StepHost {
   HostTime time(const StepBatch& batch, const RankBatch& rank) const;
   /// Decode is captured by sequences (one that verifies drafts has query_len tokens of each), prefill by tokens.
   double padded_tokens(const StepBatch& batch, const RankBatch& rank) const;
+  /// That launching so many kernels takes outside of any graph.
+  double eager_seconds(double launches) const {
+    return ideal_ ? 0.0 : launches * deployment_.engine.host.launch_time.base() / launching_pace();
+  }
   /// Seconds by which ranks reach a collective after one another.
   double rank_skew() const { return ideal_ ? 0.0 : deployment_.engine.host.rank_skew.base(); }
 

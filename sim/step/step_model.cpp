@@ -134,7 +134,19 @@ StepTotal StepModel::State::total(const StepBatch& batch) {
       [&](const auto& part, double share, double starts) { total.sum.add(parts.sum(part), share, starts); });
   total.attention = total.sum.seconds - without;
   if (total.overlap) total.sum.seconds = without + total.overlap->seconds(total.attention);
+  if (!batch.encodes.empty()) add_encoders(batch, total);
   return total;
+}
+
+/// Encoders run before the language model in the same step, kernel by kernel (vllm/v1/worker/gpu_model_runner.py,
+/// _execute_mm_encoder; sglang/srt/managers/mm_utils.py, general_mm_embed_routine).
+void StepModel::State::add_encoders(const StepBatch& batch, StepTotal& total) {
+  for (const EncoderWork& work : batch.encodes) {
+    const OperatorSum sum = parts.sum(EncoderPart{work});
+    total.encoding += std::max(sum.seconds, host.eager_seconds(sum.launches));
+    total.sum.flops += sum.flops;
+    total.sum.bytes += sum.bytes;
+  }
 }
 
 OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, double gap) {

@@ -35,6 +35,8 @@ struct StepBatch {
   std::span<const RankLoad> ranks{};
   /// Different adapters of the rank that has most; negative: as many as its sequences are expected to name.
   double adapters = -1;
+  /// What the encoders work on before the step, of the rank that has most.
+  std::span<const EncoderWork> encodes{};
 };
 
 /// One line of a step's breakdown.

@@ -158,6 +158,21 @@ OperatorSum StepParts::sum(const HeadPart& part) {
   return head_.at(static_cast<std::size_t>(whole), [&] { return sum_of(priced(HeadPart{whole}), machine_); });
 }
 
+std::vector<Operator> StepParts::operators(const EncoderPart& part) const {
+  const Encoders& all = context_.model->encoders;
+  const auto& encoder = part.work.sound ? all.sounds : all.pictures;
+  SIM_CHECK(encoder.has_value(), "a model with an encoder");
+  return encoder_operators(context_, *encoder, part.work);
+}
+
+OperatorSum StepParts::sum(const EncoderPart& part) {
+  if (encoders_.size() > kMostPrefills) encoders_.clear();
+  const EncoderWork& w = part.work;
+  auto [slot, fresh] = encoders_.try_emplace({w.items, w.sequences, w.patches, w.sound});
+  if (fresh) slot->second = sum_of(operators(part), machine_);
+  return slot->second;
+}
+
 OperatorSum StepParts::sum(const AdapterPart& part) {
   if (adapters_.size() > kMostPrefills) adapters_.clear();
   auto [slot, fresh] = adapters_.try_emplace({part.tokens, part.adapters});

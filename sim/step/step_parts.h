@@ -10,6 +10,7 @@
 
 #include <boost/container_hash/hash.hpp>
 
+#include "sim/model/encoder.h"
 #include "sim/step/decode_curve.h"
 #include "sim/step/deployment.h"
 #include "sim/step/expert_overlap.h"
@@ -31,6 +32,10 @@ struct HeadPart {
 /// Adapters beside the products of the layers.
 struct AdapterPart {
   double tokens, adapters;
+};
+/// Pictures or sounds that pass an encoder.
+struct EncoderPart {
+  EncoderWork work;
 };
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
@@ -77,6 +82,7 @@ class StepParts {
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
   const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
   PricedOperators priced(const AdapterPart& part) const { return price(operators(part), machine_); }
+  PricedOperators priced(const EncoderPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
@@ -84,6 +90,7 @@ class StepParts {
   const StagedSum& staged(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const AdapterPart& part);
+  OperatorSum sum(const EncoderPart& part);
   OperatorSum sum(const DecodePart& part) {
     const DecodePlace at = place(part);
     return {.seconds = at.seconds(part),
@@ -105,6 +112,7 @@ class StepParts {
   std::vector<Operator> operators(const TokenPart& part) const;
   std::vector<Operator> operators(const HeadPart& part) const;
   std::vector<Operator> operators(const AdapterPart& part) const;
+  std::vector<Operator> operators(const EncoderPart& part) const;
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 
@@ -132,6 +140,7 @@ class StepParts {
       return seed;
     }
   };
+  using EncoderKey = std::tuple<double, double, double, bool>;
   using GroupKey = std::tuple<double, double, bool>;  ///< of a TokenPart
 
   OperatorContext context_;
@@ -148,6 +157,7 @@ class StepParts {
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
   std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;
   std::unordered_map<GroupKey, StagedSum, boost::hash<GroupKey>> staged_;
+  std::unordered_map<EncoderKey, OperatorSum, boost::hash<EncoderKey>> encoders_;
 };
 
 }  // namespace roofcast

@@ -19,8 +19,9 @@ struct StepTotal {
   RankMixers mixers;
   std::optional<OverlappedLayers> overlap;  ///< of the layers with routed experts, which `sum` leaves out until ...
   double attention = 0;                     ///< ... the seconds of attention are known
+  double encoding = 0;                      ///< seconds before the language model begins
   bool known() const { return sum.known(); }
-  Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before); }
+  Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before + encoding); }
 };
 
 /// Attention heads of one GPU in `layers` layers; `width` is that of a key and a value.
@@ -56,6 +57,8 @@ struct StepModel::State {
 
   /// Nothing without adapters.
   std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
+
+  void add_encoders(const StepBatch& batch, StepTotal& total);
 
   std::shared_ptr<const Deployment> deployment;
   std::optional<AdapterHits> adapters;

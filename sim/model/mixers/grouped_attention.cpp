@@ -21,12 +21,13 @@ class GroupedModel final : public MixerModel {
 
   std::string name() const override {
     std::string name = a_.owns_cache ? "attention" : "attention, shared cache";
+    if (a_.both_ways) name += ", both ways";
     if (a_.window > 0) name += fmt::format(", {} {}", a_.chunked ? "chunk" : "window", a_.window);
     if (a_.sparse_tokens > 0) name += fmt::format(", sparse {}", a_.sparse_tokens);
     return name;
   }
   MixerFacts facts() const override {
-    return {.cache = TokenCache::kHeads,
+    return {.cache = a_.both_ways ? TokenCache::kNothing : TokenCache::kHeads,
             .present = true,
             .indexer = a_.index_heads > 0,
             .chosen_tokens = a_.sparse_tokens,
@@ -53,7 +54,10 @@ class GroupedModel final : public MixerModel {
   double scoring_heads(const Sharding& s) const override { return heads_of(a_.heads, s); }
 
   void add_token_operators(OperatorList& list, double count, double tokens) const override;
-  void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override {
+  /// Causal chunks of n tokens behind c cached ones see n c + n n / 2 others: all n n of them where c is n / 2.
+  void add_prefill(OperatorList& list, double count, const PrefillShape& chunk) const override {
+    PrefillShape shape = chunk;
+    if (a_.both_ways) shape.context_before += shape.query_len / 2;
     list.add("attention", count,
              PrefillWork{shape, heads_on_gpu(list.context(), shape.context_before + shape.query_len)});
     indexer().add_prefill(list, count, shape, 1.0);
@@ -112,7 +116,7 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
 }
 
 LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
-  if (!a_.owns_cache) return {};
+  if (!a_.owns_cache || a_.both_ways) return {};
   const double bytes = token_bytes(p, s) / s.dcp;
   if (a_.window > 0) return {.windowed = bytes, .window = a_.window};
   return {.all_tokens = bytes + indexer().cache_bytes() / s.dcp};

@@ -62,5 +62,5 @@ TEST_CASE("adapters: what cannot be is refused") {
   refused("{count: 4, rank: 8, slots: 4, targets: [experts]}", "not priced");
   refused("{count: 0, rank: 8, slots: 4}", "count");
   refused("{count: 4, rank: 8}", "slots");
-  refused("{count: 4, rank: 8, slots: 4, disk_bandwidth: 0 GB/s}", "more than 0");
+  refused("{count: 4, rank: 8, slots: 4, disk_bandwidth: 0 GB/s}", "must not be zero");
 }

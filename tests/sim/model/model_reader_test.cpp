@@ -247,7 +247,7 @@ TEST_CASE("caches are shared between layers that see the same") {
 TEST_CASE("what is not an autoregressive decoder is refused") {
   CHECK(contains(message("{architectures: [XForMaskedLM], model_type: x, hidden_size: 768}"), "XForMaskedLM"));
   CHECK(contains(message("{model_type: x, is_encoder_decoder: true}"), "encoder-decoder"));
-  CHECK(contains(message("{model_type: bert, hidden_size: 768}"), "'bert' is not an autoregressive language model"));
+  CHECK(contains(message("{model_type: t5, d_model: 768}"), "'t5' is not an autoregressive language model"));
   CHECK(contains(message("{model_type: rwkv, hidden_size: 768, num_hidden_layers: 12, vocab_size: 100}"),
                  "without attention heads"));
   CHECK(contains(message("{producer: {name: modelopt}}"), "not a model's config"));

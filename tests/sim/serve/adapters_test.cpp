@@ -15,8 +15,11 @@ namespace {
 std::shared_ptr<Deployment> with_adapters(int count, int slots, int in_host) {
   const auto d = fake::deployment(10000);
   d->model.hidden = 500;
-  d->model.layers = {{.name = "one", .feed_forward = DenseFeedForward{.inter = 500, .gated = false}, .count = 1}};
-  d->model.layers[0].mixer = NoMixer{};
+  LayerKind layer;
+  layer.mixer = NoMixer{};
+  layer.feed_forward = DenseFeedForward{.inter = 500, .gated = false};
+  layer.count = 1;
+  d->model.layers = {layer};
   d->model.order = {0};
   d->fidelity = Fidelity::kIdeal;
   d->adapters = AdapterSpec{.count = count,
@@ -102,7 +105,8 @@ TEST_CASE("a request that arrives later passes one that waits for a slot") {
 }
 
 TEST_CASE("requests name adapters by popularity, turns of a session the same one") {
-  AdapterSpec a{.count = 3, .skew = 1};
+  AdapterSpec a;
+  a.count = 3;
   fake::Requests inner;
   for (int i = 0; i < 60000; ++i) inner.add(0, 10, 10);
   for (int i = 0; i < 100; ++i) {

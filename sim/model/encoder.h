@@ -1,0 +1,26 @@
+#pragma once
+// What the encoders of a model make of pictures and sounds, and by which work.
+
+#include <vector>
+
+#include "sim/model/hf_config.h"
+#include "sim/model/operators.h"
+
+namespace roofcast {
+
+EncoderWork picture_work(const EncoderSpec& encoder, double items, double width, double height);
+EncoderWork sound_work(const EncoderSpec& encoder, double items, Seconds length);
+
+/// The encoders of a config, `hidden` of whose language model is this wide.
+Encoders read_encoders(HfConfig& in, double hidden);
+
+/// Its matrices, without norms, biases and positions.
+double encoder_parameters(const EncoderSpec& encoder);
+
+/// One pass over `work` on one GPU, sharded like the language model.
+std::vector<Operator> encoder_operators(const OperatorContext& context, const EncoderSpec& encoder,
+                                        const EncoderWork& work);
+/// Buffers of that pass on one GPU.
+Bytes encoder_activations(const EncoderSpec& encoder, const EncoderWork& work, const Sharding& sharding);
+
+}  // namespace roofcast

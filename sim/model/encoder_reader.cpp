@@ -1,0 +1,218 @@
+// The encoders of a config.json.
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/model/encoder.h"
+
+namespace roofcast {
+namespace {
+
+using Rule = EncoderSpec::Rule;
+
+/// A nested part of the document, under its families' names.
+class Part {
+ public:
+  explicit Part(ConfigReader in) : in_(std::move(in)) {}
+  double number(Names names, double otherwise) {
+    for (std::string_view name : names) {
+      if (in_.has(name)) return in_.number(name, kAtLeastZero);
+    }
+    return otherwise;
+  }
+  bool has(std::string_view key) const { return in_.has(key); }
+  std::string text(std::string_view key) { return in_.text(key, ""); }
+  std::size_t length_of(std::string_view key) {
+    const ConfigTree list = in_.tree(key);
+    return list && list->kind == ConfigNode::Kind::kList ? list->items.size() : 0;
+  }
+  [[noreturn]] void fail(std::string_view key, const std::string& message) const { in_.fail(key, message); }
+  void done() { in_.ignore_rest(); }
+
+ private:
+  ConfigReader in_;
+};
+
+/// Widths under all their names.
+EncoderSpec widths(Part& in) {
+  EncoderSpec e;
+  e.layers = in.number({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers"}, 0);
+  e.hidden = in.number({"embed_dim", "hidden_size", "vt_hidden_size", "d_model"}, 0);
+  e.heads = in.number({"num_heads", "num_attention_heads", "vt_num_attention_heads", "encoder_attention_heads"}, 16);
+  const double ratio = in.number({"mlp_ratio"}, 4);
+  e.inter = in.number({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"}, ratio * e.hidden);
+  const double head_width = e.heads > 0 ? in.number({"qkv_hidden_size"}, e.hidden) / e.heads : 0;
+  e.head_dim = in.number({"head_dim"}, head_width);
+  e.patch = in.number({"patch_size"}, 14);
+  e.merge = in.number({"spatial_merge_size"}, 1);
+  e.image_size = in.number({"image_size"}, 0);
+  const double channels = in.number({"num_channels", "in_channels", "in_chans"}, 3);
+  e.patch_values = channels * e.patch * e.patch * in.number({"temporal_patch_size"}, 1);
+  return e;
+}
+
+/// What a token of the language model is made of: cells of merge x merge patches side by side, through two products as
+/// wide as they are (Qwen2VLPatchMerger; MoonViT's patch merger).
+void merge_patches(EncoderSpec& e) { e.projector_in = e.projector_width = e.hidden * e.merge * e.merge; }
+
+/// Two products as wide as the language model (LLaVA, Pixtral).
+void project(EncoderSpec& e) {
+  e.projector_in = e.hidden;
+  e.projector_width = e.output;
+}
+
+/// preprocessor_config.json of Qwen2-VL and Qwen2.5-VL: 56^2 to 28^2 x 16,384 pixels; of Qwen3-VL: 65,536 to
+/// 16,777,216.
+void read_qwen(Part& in, EncoderSpec& e) {
+  e.rule = Rule::kNative;
+  e.merge = in.number({"spatial_merge_size"}, 2);
+  e.most = 16384;
+  e.least = e.patch == 16 ? 64 : 4;
+  e.around = 2;  // <|vision_start|> <|vision_end|>
+  e.gated = e.name == "qwen2_5_vl";
+  e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
+  merge_patches(e);
+  // modeling_qwen2_5_vl.py: windows of window_size pixels in all layers but these.
+  const double window = in.number({"window_size"}, 0);
+  if (window <= 0) return;
+  e.window = window / e.patch;
+  e.windowed_layers = e.layers - static_cast<double>(in.length_of("fullatt_block_indexes"));
+}
+
+/// in_patch_limit of preprocessor_config.json: 16,384 patches of Kimi-K2.5, 65,536 of Kimi-K3.
+void read_moonvit(EncoderSpec& e, bool k3) {
+  e.rule = Rule::kNative;
+  e.merge = 2;
+  e.least = 1;
+  e.most = k3 ? 16384 : 4096;
+  e.around = 3;  // <|media_start|>image<|media_content|> and <|media_end|>, the text of which is one more
+  merge_patches(e);
+}
+
+/// modeling_llama4.py: pixels shuffled into a quarter of the tokens, two products (Llama4VisionMLP2), one projection.
+void read_llama4(Part& in, EncoderSpec& e) {
+  e.rule = Rule::kTiles;
+  e.merge = std::round(1.0 / in.number({"pixel_shuffle_ratio"}, 0.5));
+  e.most_tiles = 16;  // max_patches of preprocessor_config.json
+  e.around = 3;       // <|image_start|> <|image|> <|image_end|>
+  e.projector_in = e.hidden * e.merge * e.merge;
+  e.projector_width = in.number({"projector_input_dim"}, 4096);
+}
+
+void read_gemma3(EncoderSpec& e, double tokens) {
+  e.rule = Rule::kFixed;
+  e.most = tokens;
+  e.around = 4;  // <start_of_image> <end_of_image>, empty lines before and after
+  e.projector_in = e.hidden;
+}
+
+void read_gemma4(Part& in, EncoderSpec& e, double tokens) {
+  e.rule = Rule::kFilled;
+  e.merge = in.number({"pooling_kernel_size"}, 3);
+  e.most = tokens;
+  e.gated = true;
+  e.around = 2;
+  e.projector_in = e.hidden;
+}
+
+void read_pixtral(EncoderSpec& e, double merge) {
+  e.rule = Rule::kRows;
+  e.merge = merge;
+  e.gated = true;
+  if (e.head_dim <= 0) e.head_dim = 64;
+  if (e.image_size <= 0) e.image_size = 1024;
+  project(e);
+  e.projector_in *= merge * merge;
+}
+
+/// One square picture, whose class token is dropped (LLaVA 1.5; vision_feature_select_strategy: default).
+void read_clip(EncoderSpec& e) {
+  e.rule = Rule::kFixed;
+  const double side = e.patch > 0 ? std::floor(e.image_size / e.patch) : 0;
+  e.most = side * side;
+  project(e);
+}
+
+/// Reads what is known of a vision_config; else says what is not.
+std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
+  const std::string whole = outer.text("model_type", "");
+  const auto outer_number = [&](std::string_view key, double otherwise) {
+    return outer.has(key) ? outer.number(key, kAtLeastOne) : otherwise;
+  };
+  if (e.name.starts_with("qwen2_vl") || e.name.starts_with("qwen2_5_vl") || e.name.starts_with("qwen3_vl") ||
+      e.name.starts_with("qwen3_5")) {
+    read_qwen(in, e);
+  } else if (e.name.starts_with("llama4")) {
+    read_llama4(in, e);
+  } else if (outer.has("mm_tokens_per_image")) {
+    read_gemma3(e, outer_number("mm_tokens_per_image", 256));
+  } else if (e.name == "gemma4_vision") {
+    read_gemma4(in, e, outer_number("vision_soft_tokens_per_image", in.number({"default_output_length"}, 280)));
+  } else if (e.name == "pixtral") {
+    read_pixtral(e, outer_number("spatial_merge_size", 1));
+  } else if (in.has("vt_hidden_size")) {
+    read_moonvit(e, whole == "kimi_k3");
+  } else if (e.name == "clip_vision_model" && whole == "llava") {
+    read_clip(e);
+  } else {
+    return fmt::format("sees by '{}', whose tokens a picture are not known",
+                       e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
+  }
+  return "";
+}
+
+/// Whisper's encoder: windows of 30 s, 1500 positions after two convolutions. Qwen2-Audio halves these again, Voxtral
+/// joins four.
+std::string read_sounds(EncoderSpec& e, double bins) {
+  e.rule = Rule::kSound;
+  e.patch_values = 3.0 * bins;  // a convolution over three frames
+  e.projector_in = e.hidden;
+  if (e.name == "qwen2_audio_encoder") {
+    e.merge = 2;
+    e.around = 2;
+    return "";
+  }
+  if (e.name == "voxtral_encoder") {
+    e.merge = 4;
+    e.around = 1;
+    e.projector_in = 4 * e.hidden;
+    e.projector_width = e.output;
+    return "";
+  }
+  return fmt::format("hears by '{}', whose tokens a second are not known", e.name);
+}
+
+bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
+
+}  // namespace
+
+Encoders read_encoders(HfConfig& in, double hidden) {
+  Encoders out;
+  out.no_pictures = "has no encoder of pictures (no vision_config)";
+  out.no_sounds = "has no encoder of sounds (no audio_config)";
+  if (auto vision = in.outer().optional_child("vision_config")) {
+    Part part(std::move(*vision));
+    EncoderSpec e = widths(part);
+    e.name = part.text("model_type");
+    e.output = hidden;
+    out.no_pictures = read_pictures(part, in.outer(), e);
+    if (out.no_pictures.empty() && !complete(e)) out.no_pictures = "has a vision_config without layers, width or heads";
+    if (out.no_pictures.empty()) out.pictures = e;
+    part.done();
+  }
+  if (auto audio = in.outer().optional_child("audio_config")) {
+    Part part(std::move(*audio));
+    EncoderSpec e = widths(part);
+    e.name = part.text("model_type");
+    e.output = hidden;
+    out.no_sounds = read_sounds(e, part.number({"num_mel_bins"}, 128));
+    if (out.no_sounds.empty() && !complete(e)) out.no_sounds = "has an audio_config without layers, width or heads";
+    if (out.no_sounds.empty()) out.sounds = e;
+    part.done();
+  }
+  return out;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,55 @@
+#pragma once
+// Towers that turn a picture or a sound into tokens of the language model.
+
+#include <optional>
+#include <string>
+
+namespace roofcast {
+
+/// Transformer layers over patches of a picture or frames of a sound; every patch attends to all of its sequence.
+struct EncoderSpec {
+  /// How pictures become sequences of patches.
+  enum class Rule {
+    kNative,  ///< sides rounded to whole tokens, between a least and a most number of them (Qwen-VL, MoonViT)
+    kRows,    ///< the longer side cut to `image_size`, a token more at the end of each row (Pixtral)
+    kFilled,  ///< scaled up or down to as many tokens as there may be (Gemma 4)
+    kTiles,   ///< cut into up to `most_tiles` squares of image_size, and the whole one small (Llama 4)
+    kFixed,   ///< scaled to one square (Gemma 3, LLaVA)
+    kSound,   ///< windows of 30 s, padded (Whisper)
+  };
+  std::string name;  ///< its model_type
+  Rule rule = Rule::kFixed;
+  double layers = 0, hidden = 0, heads = 0, head_dim = 0, inter = 0;
+  bool gated = false;
+  double patch_values = 0;     ///< inputs of a patch's embedding
+  double patch = 14;           ///< pixels of a patch's side
+  double merge = 1;            ///< patches of a token's side; of sound: frames of a token
+  double image_size = 0;       ///< pixels of a side
+  double least = 0, most = 0;  ///< tokens of a picture
+  double most_tiles = 1;
+  double around = 0;  ///< tokens that stand around a picture's own
+  double window = 0;  ///< patches of a side of an attention window, 0 = none
+  double windowed_layers = 0;
+  double projector_in = 0, projector_width = 0;  ///< of what becomes one token; width 0: one product
+  double output = 0;                             ///< width of the language model
+  double projectors = 1;                         ///< one, and those of earlier layers (DeepStack of Qwen3-VL)
+};
+
+/// What one picture or sound is to the encoder and to the language model.
+struct EncoderWork {
+  double items = 0;      ///< equal ones
+  double sequences = 1;  ///< of patches, of each
+  double patches = 0;    ///< of a sequence
+  double outputs = 0;    ///< tokens that leave the encoder, of each item
+  double tokens = 0;     ///< of the prompt, of each item: these and what stands around them
+  bool sound = false;    ///< for the encoder of sounds
+};
+
+/// The encoders of a config: of pictures (vision_config), of sounds (audio_config); and why there is none, as the end
+/// of a sentence that begins with the model's name.
+struct Encoders {
+  std::optional<EncoderSpec> pictures, sounds;
+  std::string no_pictures, no_sounds;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,100 @@
+#include "sim/serve/media.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "sim/model/encoder.h"
+#include "sim/serve/workload.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kMostItems = 1000, kMostPixels = 1e5;
+constexpr Seconds kLongestSound{36000};
+
+MediaSpec parse_pictures(ConfigReader in) {
+  MediaSpec m;
+  m.mark = in.mark();
+  m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
+  m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
+  m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
+  in.finish();
+  if (m.width > 200 * m.height || m.height > 200 * m.width)
+    throw ConfigError(m.mark, "one side of a picture may be 200 times as long as the other at most");
+  return m;
+}
+
+MediaSpec parse_sounds(ConfigReader in) {
+  MediaSpec m;
+  m.sound = true;
+  m.mark = in.mark();
+  m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
+  m.length = in.time("length");
+  if (m.length <= Seconds(0) || m.length > kLongestSound) in.fail("length", "must be more than 0 s and at most 10 h");
+  in.finish();
+  return m;
+}
+
+void place(WorkloadSpec& w, const ModelSpec& model) {
+  if (w.media.empty()) return;
+  const Mark mark = w.media.front().mark;
+  if (w.arrivals.process == ArrivalSpec::Process::kTrace && w.clients.empty())
+    throw ConfigError(mark, "the prompts of a trace have the tokens of their pictures and sounds already");
+  w.encoded = encoder_work(w.media, model);
+  w.prompt_tokens.extra = media_tokens(w.encoded);
+  if (!w.listed) return;
+  auto longer = std::make_shared<std::vector<RequestLengths>>(*w.listed);
+  for (RequestLengths& lengths : *longer) lengths.prompt_tokens += w.prompt_tokens.extra;
+  w.listed = std::move(longer);
+}
+
+}  // namespace
+
+std::vector<MediaSpec> parse_media(ConfigReader& in) {
+  std::vector<MediaSpec> media;
+  if (auto pictures = in.optional_child("images")) media.push_back(parse_pictures(std::move(*pictures)));
+  if (auto sounds = in.optional_child("audio")) media.push_back(parse_sounds(std::move(*sounds)));
+  return media;
+}
+
+std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model) {
+  std::vector<EncoderWork> out;
+  for (const MediaSpec& m : media) {
+    const Encoders& e = model.encoders;
+    const auto& encoder = m.sound ? e.sounds : e.pictures;
+    if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
+    out.push_back(m.sound ? sound_work(*encoder, m.count, m.length)
+                          : picture_work(*encoder, m.count, m.width, m.height));
+  }
+  return out;
+}
+
+double patches_of(const std::vector<EncoderWork>& work) {
+  double sum = 0;
+  for (const EncoderWork& w : work) sum += w.items * w.sequences * w.patches;
+  return sum;
+}
+
+int media_tokens(const std::vector<EncoderWork>& work) {
+  double sum = 0;
+  for (const EncoderWork& w : work) sum += w.items * w.tokens;
+  return static_cast<int>(std::min(sum, 1e8));
+}
+
+void place_media(WorkloadSpec& workload, const ModelSpec& model) {
+  place(workload, model);
+  for (WorkloadSpec& client : workload.clients) place(client, model);
+}
+
+std::vector<EncoderWork> most_media(const WorkloadSpec& workload) {
+  std::vector<EncoderWork> most = workload.encoded;
+  for (const WorkloadSpec& client : workload.clients) {
+    if (patches_of(client.encoded) > patches_of(most)) most = client.encoded;
+  }
+  return most;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,40 @@
+#pragma once
+// Pictures and sounds that come with requests.
+
+#include <vector>
+
+#include "base/config_reader.h"
+#include "sim/model/encoder_spec.h"
+
+namespace roofcast {
+
+struct ModelSpec;
+struct WorkloadSpec;
+
+/// Equal pictures, or sounds, of one request.
+struct MediaSpec {
+  bool sound = false;
+  int count = 1;
+  double width = 0, height = 0;  ///< pixels of a picture
+  Seconds length{};              ///< of a sound
+  Mark mark;
+};
+
+/// `images: {count: 2, width: 1024, height: 768}` and `audio: {count: 1, length: 30 s}` of a workload or a client.
+std::vector<MediaSpec> parse_media(ConfigReader& in);
+
+/// What they are to the model's encoders. Throws ConfigError at the media where the model has no such encoder.
+std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model);
+
+/// Patches and frames that pass the encoders.
+double patches_of(const std::vector<EncoderWork>& work);
+/// Tokens that such media add to a prompt.
+int media_tokens(const std::vector<EncoderWork>& work);
+
+/// Adds their tokens to the prompts of a workload, all of whose media become WorkloadSpec::encoded.
+void place_media(WorkloadSpec& workload, const ModelSpec& model);
+
+/// The media of one request that take the encoders longest, of all clients.
+std::vector<EncoderWork> most_media(const WorkloadSpec& workload);
+
+}  // namespace roofcast

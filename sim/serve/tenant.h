@@ -1,0 +1,57 @@
+#pragma once
+// What is particular to one kind of clients: how much they may send, and what of their answers nobody reads.
+
+#include <algorithm>
+#include <optional>
+
+#include "base/config_reader.h"
+#include "sim/serve/length_spec.h"
+
+namespace roofcast {
+
+/// Requests beyond it are refused at once, as a gateway does that answers 429.
+struct RateLimit {
+  std::optional<PerSecond> requests, tokens;  ///< tokens of prompts and answers
+  Seconds burst{60};                          ///< what was not used for so long may be sent at once
+};
+/// `rate_limit: {requests: 60 /min, tokens: 100000 /min, burst: 60 s}`.
+RateLimit parse_rate_limit(ConfigReader in);
+
+/// Two buckets, full at the beginning, that fill at the limits' rates.
+class TokenBuckets {
+ public:
+  explicit TokenBuckets(const RateLimit& limit)
+      : limit_(limit), requests_(most(limit.requests)), tokens_(most(limit.tokens)) {}
+  /// Takes one request of so many tokens, where both have as much.
+  bool take(Seconds now, double tokens) {
+    fill(requests_, limit_.requests, now);
+    fill(tokens_, limit_.tokens, now);
+    last_ = now;
+    if ((limit_.requests && requests_ < 1.0) || (limit_.tokens && tokens_ < tokens)) return false;
+    requests_ -= 1.0;
+    tokens_ -= tokens;
+    return true;
+  }
+
+ private:
+  double most(const std::optional<PerSecond>& rate) const {
+    return rate ? std::max(1.0, rate->base() * limit_.burst.base()) : 0.0;
+  }
+  void fill(double& level, const std::optional<PerSecond>& rate, Seconds now) const {
+    if (rate) level = std::min(most(rate), level + rate->base() * (now - last_).base());
+  }
+
+  RateLimit limit_;
+  double requests_, tokens_;
+  Seconds last_{};
+};
+
+/// Tokens that a model thinks before its answer: they are generated and paid for, and no later turn sends them again.
+struct ThinkingSpec {
+  LengthSpec tokens;
+  int budget = 0;  ///< at most so many; 0: as many as there are
+  int draw(Random& random) const { return held(tokens.draw(random)); }
+  int held(int thought) const { return budget > 0 ? std::min(budget, thought) : thought; }
+};
+
+}  // namespace roofcast
