@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config_node.h"
@@ -26,6 +27,9 @@ struct DeploymentFacts {
   double prompt_tokens = 0, output_tokens = 0;  ///< of the longest request
   double concurrency = 0;                       ///< requests in flight of a closed loop
 };
+
+/// Whether a name fits a pattern, in which `*` stands for any text.
+bool matches(std::string_view pattern, std::string_view text);
 
 /// Routed experts in any layer.
 bool has_experts(const ModelSpec& model);

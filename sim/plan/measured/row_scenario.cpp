@@ -13,6 +13,7 @@
 #include "sim/model/recipes.h"
 #include "sim/plan/client.h"
 #include "sim/plan/measured/request_settings.h"
+#include "sim/plan/measured/submission.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
@@ -156,7 +157,7 @@ class RowWriter {
       const int batch = std::max(1, count("batch", 1));
       const double all = static_cast<double>(batch) * isl();
       const int whole = static_cast<int>(std::min(all, 131072.0));
-      const bool by_default = defaults_->kernels == KernelFamily::kVllm;
+      const bool by_default = defaults_->kernels != KernelFamily::kTrtllm;
       m.put("max_num_batched_tokens", std::max(isl(), by_default ? defaults_->max_num_batched_tokens : whole));
       if (defaults_->compiled) m.put("max_num_seqs", batch);
       return;
@@ -186,6 +187,7 @@ class RowWriter {
     if (attention.find("prefill trtllm") != std::string::npos) m.put("sparse_attention", "trtllm");
     if (experts == "CUTLASS") m.put("moe_kernel", "cutlass");
     if (experts == "TRTLLM") m.put("moe_kernel", "low_latency");
+    if (experts == "TRITON") m.put("moe_kernel", "triton");
     if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
   }
 
@@ -402,6 +404,7 @@ std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t 
 }
 
 ConfigTree scenario_of_row(RunKind kind, const RunColumns& columns, std::size_t row, SpecCache& specs) {
+  if (kind == RunKind::kSubmission) return submission_scenario(recipe_of_row(columns, row), columns, row);
   return RowWriter(kind, columns, row, specs).scenario();
 }
 
