@@ -19,8 +19,8 @@ struct LocalRun {
   double tokens_per_s = 0;
 };
 
-/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s. Throws ConfigError at what cannot be
-/// read.
+/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and maybe gpus: each has a slice of the
+/// layers. Throws ConfigError at what cannot be read.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
 
 /// Tokens a second. `backend`: instead of the one of the deployment's engine; null: that one.
