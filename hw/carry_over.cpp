@@ -90,6 +90,13 @@ void widen(FitRecord& record, double added) {
     record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
 }
 
+double clock_under_power(double watts) { return std::min(1.0, std::sqrt(watts)); }
+
+int l2_partitions(const GpuSpec& gpu) {
+  constexpr Bytes kOfDataCenters(164 * 1024.0);
+  return has_mma_sync_only(gpu) && gpu.shared_memory_per_sm < kOfDataCenters ? 1 : 2;
+}
+
 double share_beside_instructions(double share, double longer) { return 1.0 / (1.0 + (1.0 / share - 1.0) * longer); }
 
 CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,

@@ -42,6 +42,12 @@ struct CarryOverCase {
   Ratios ratios;
 };
 
+/// Of the clock that is left where a board has so many times the watts an operation a second: a chip at the limit of
+/// its power gives up half of what it lacks in rate, the rest it saves as clock and voltage fall together.
+double clock_under_power(double watts);
+/// Partitions of L2: two on the chips of data centers (GA100, GH100, GB100), one on those for graphics, whose SMs have
+/// less shared memory (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
+int l2_partitions(const GpuSpec& gpu);
 /// `dtype` on its way from one GPU to another.
 CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,
                               Dtype dtype);

@@ -60,8 +60,18 @@ double link_of(const GpuSpec& gpu, double local) {
   return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
+/// Where GPUs do not reach each other, every byte goes into the host's memory and out again: two of them get 0.63 of
+/// their PCIe bandwidth, more share what the host passes. Eight L40S without peer-to-peer pass 20 GB/s together as four
+/// ranks and 12 to 17 as eight (aiconfigurator tables of NCCL 2.27): one machine alone.
+constexpr double kPairThroughHost = 0.63;
+constexpr BytesPerSecond kThroughHost{18e9};
+double share_through_host(double local, const GpuSpec& gpu) {
+  const double shared = kThroughHost / local / gpu.node.pcie_bandwidth;
+  return local > 2.0 ? std::min(kPairThroughHost, shared) : kPairThroughHost;
+}
 double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
   if (has_fabric(gpu)) return fraction;
+  if (!gpu.node.peer_to_peer) return share_through_host(local, gpu);
   return std::min(fraction, pcie_share(local));
 }
 

@@ -38,6 +38,7 @@ struct Machine {
   Timing timing = Timing::kServed;
   /// What the engine's own kernels reach of the roofline here (hw/rooflines.h); null: they are priced one by one.
   const RooflineBackend* roofline = nullptr;
+  bool aiter = true;  ///< AMD's own kernels run; else Triton's (Efficiency::without_aiter)
 };
 
 /// max(flops / peak, bytes / bandwidth) with the datasheet's peaks: the ideal time of any operator.

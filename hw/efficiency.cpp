@@ -11,6 +11,7 @@
 #include "hw/carry_over.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/experts/experts_kernel.h"
 #include "hw/kernels/gemm.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
@@ -42,14 +43,16 @@ CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamil
 
 /// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
 /// fmha_v2_flash_attention_*_sm89, where Hopper's are *_tma_ws_sm90): Ampere's constants for 16 bit stand for it. An
-/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own.
+/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. So it is with experts
+/// in fp8 under vLLM, which are Triton's there, too.
 void lend_to_fp8(Efficiency& ampere) {
-  const auto lend = [&](const Kernel& kernel) {
+  const auto lend = [&](const Kernel& kernel, Dtype narrow) {
     const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
-    if (wide) ampere.put_block(kernel, Dtype::kFp8, wide);
+    if (wide) ampere.put_block(kernel, narrow, wide);
   };
-  lend(gemm_kernel());
-  lend(attention::fmha_v2_prefill());
+  lend(gemm_kernel(), Dtype::kFp8);
+  lend(attention::fmha_v2_prefill(), Dtype::kFp8);
+  for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
 }
 
 /// What a benchmark times beside a product in fp8 stays with the other source.
@@ -98,6 +101,21 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   }
 }
 
+/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. What stands
+/// beside the products is that of the other source's release.
+void take_release(Efficiency& mine) {
+  const ExpertsKernel &newer = experts_kernel("cutlass_experts"), &ampere = experts_kernel("cutlass_mma_sync_experts");
+  const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
+  const Fitted<MoeParameters>* products = mine.find(ampere, Dtype::kBf16);
+  if (beside == nullptr || products == nullptr) return;
+  Fitted<MoeParameters> fitted = *products;
+  for (double MoeParameters::*field :
+       {&MoeParameters::launch_us, &MoeParameters::launch_us_per_expert, &MoeParameters::ns_per_assignment,
+        &MoeParameters::expert_map_us, &MoeParameters::router_us_per_choice})
+    fitted.value.*field = beside->value.*field;
+  mine.put(ampere, Dtype::kBf16, std::move(fitted));
+}
+
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
 /// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
 /// source.
@@ -110,6 +128,7 @@ void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   take_ampere_fp8(mine, ampere);
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
+  take_release(mine);
   take_wide_reads(mine);
 }
 
@@ -151,6 +170,9 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
   CarryOver how{.another_generation = in.boolean("another_generation", false),
                 .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
                 .memory_ecc = in.boolean("memory_ecc", true)};
+  const double without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
+  if (in.has("without_aiter") && traits_of(gpu.architecture).matrix_units != MatrixUnits::kMfma)
+    in.fail("without_aiter", "needs a GPU of AMD's: 'architecture: cdna3' or 'cdna4'");
   in.finish();
   if (by_roofline(gpu.architecture) && (own || beneath || others || !source.empty()))
     throw ConfigError(tree->mark,
@@ -168,10 +190,11 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
         mine.carried_over_from += ", " + second.spec.name;
       }
     }
+    mine.without_aiter = without_aiter;
     if (own || beneath) mine.become(family);  // whose kernels its own constants are of
     return read_own(std::move(mine));
   }
-  for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation"}) {
+  for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
     if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
   if (own || beneath) return read_own(Efficiency(family));

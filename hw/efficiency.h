@@ -33,6 +33,7 @@ class Efficiency {
   KernelFamily family() const { return family_; }
   std::string carried_over_from;  ///< the GPU that was measured, empty when this one was
   bool ampere_kernels = false;    ///< products and attention are those of an Ampere GPU
+  double without_aiter = 1.0;     ///< of their rate that attention, experts and block fp8 reach without AMD's kernels
 
   /// Null where the kernel was not measured in this format: its prior holds.
   template <class P, class Base>

@@ -115,6 +115,11 @@ NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
   node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});
   node.launch_speed = in.number("launch_speed", node.launch_speed, Range{0.05, 20.0});
+  node.graph_gap = in.time("graph_gap", Seconds{});
+  if (node.graph_gap.base() < 0.0) in.fail("graph_gap", "must be at least 0");
+  node.peer_to_peer = in.boolean("peer_to_peer", node.peer_to_peer);
+  if (!node.peer_to_peer && node.fabric_bandwidth.base() > 0.0)
+    in.fail("peer_to_peer", "a fabric is a way from GPU to GPU: 'false' goes with 'fabric: pcie' alone");
   in.finish();
   return node;
 }

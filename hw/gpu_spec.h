@@ -27,6 +27,8 @@ struct NodeSpec {
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
   double host_speed = 1.0;         ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
   double launch_speed = 1.0;       ///< of kernel launches, beyond that of the core: divides them too
+  Seconds graph_gap{};             ///< between two kernels of a graph, beyond the launch that a kernel's constants hold
+  bool peer_to_peer = true;        ///< GPUs without a fabric reach each other's memory; else all passes the host's
 };
 
 /// What one machine gives, over what GPUs of its kind gave that the constants were measured on; `calibrate fit` finds

@@ -173,7 +173,7 @@ void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
 
 void vllm(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
-  if (amd(l.d)) p.environment.emplace_back("VLLM_ROCM_USE_AITER", "1");  // off by default (vllm/envs.py)
+  if (amd(l.d)) p.environment.emplace_back("VLLM_ROCM_USE_AITER", l.d.engine.aiter ? "1" : "0");  // off by default
   if (l.role != Role::kWhole) {
     p.environment.emplace_back("VLLM_NIXL_SIDE_CHANNEL_HOST", "$(hostname -i)");
     p.environment.emplace_back("VLLM_NIXL_SIDE_CHANNEL_PORT", "5600");
@@ -264,7 +264,7 @@ void add_sglang_settings(const Launch& l, Words& w) {
 
 void sglang(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
-  if (amd(l.d)) p.environment.emplace_back("SGLANG_USE_AITER", "1");
+  if (amd(l.d)) p.environment.emplace_back("SGLANG_USE_AITER", l.d.engine.aiter ? "1" : "0");
   p.image = amd(l.d) ? "rocm/sgl-dev" : "lmsysorg/sglang:v" + l.d.engine.version;
   // SGLang counts the copies of the attention into --tp-size.
   p.words = {"python3",

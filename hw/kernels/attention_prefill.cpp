@@ -93,7 +93,8 @@ DecodeShape as_decode(const PrefillShape& shape) {
 }
 
 Dtype prefill_products(const AttentionHeads& heads, const PrefillKernel& kernel, const GpuSpec& gpu) {
-  const bool fp8 = kernel.multiplies_fp8() && attention::multiplies_fp8(gpu, heads.compute, heads.kv);
+  const bool narrow = !kernel.wants_fp8_queries() || element_bits(heads.compute) <= 8;
+  const bool fp8 = narrow && kernel.multiplies_fp8() && attention::multiplies_fp8(gpu, heads.compute, heads.kv);
   return fp8 ? Dtype::kFp8 : Dtype::kBf16;
 }
 

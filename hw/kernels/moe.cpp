@@ -133,6 +133,14 @@ struct TileChoice {
   double columns = kTileColumns;
   double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
 };
+/// vLLM's default since 0.16 by the tokens of a step (github.com/vllm-project/vllm/pull/34846): the tables of Ampere
+/// were measured under the one before.
+TileChoice later_default(double tokens) {
+  const double rows = tokens <= 32.0 ? 16.0 : tokens <= 96.0 ? 32.0 : tokens <= 512.0 ? 64.0 : 128.0;
+  const std::size_t index = tile_index(rows);
+  return {index, index, tokens <= 64.0 ? kDefaultTileColumns : kTileColumns, kSmallTileStep};
+}
+
 TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const ExpertTraits& t, const GpuSpec& gpu) {
   const double local = part.experts;
   const TileChoice any{tile_index(t.rows_low), tile_index(t.rows_high)};
@@ -147,7 +155,8 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       rows = power_of_two_at_least(t.fill * part.choices / (comes_by_expert(shape) ? local : shape.experts));
       break;
     case TileRule::kShipped:
-      if (gpu.architecture == Architecture::kAmpere && has_shipped_table(local, part.inter)) return any;
+      if (gpu.architecture != Architecture::kAmpere) return later_default(part.held);
+      if (has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
       rows = part.held <= local ? t.rows_low : 4.0 * t.rows_low;
       step = part.held <= local ? kSmallTileStep : kLargeTileStep;

@@ -46,6 +46,7 @@ struct Rule {
 };
 
 bool one_gpu(const Scenario& s) { return s.deployment->sharding.tp == 1; }
+bool not_amd(const Scenario& s) { return traits_of(s.deployment->gpu.architecture).matrix_units != MatrixUnits::kMfma; }
 bool no_collectives(const Scenario& s) { return s.deployment->sharding.gpus() == 1; }
 bool one_rank(const Scenario& s) { return s.deployment->sharding.attention_dp == 1; }
 bool no_experts(const Scenario& s) { return !has_experts(s.deployment->model); }
@@ -102,6 +103,7 @@ constexpr std::array kRules{
            return s.serving.disaggregation && s.deployment->engine.scheduler.starts_with("prefill_");
          }},
     Rule{"engine.fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
+    Rule{"engine.aiter", "AITER is of AMD's GPUs alone", not_amd},
     Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},

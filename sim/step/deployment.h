@@ -63,7 +63,8 @@ struct Deployment {
     return engine.rooflines ? &engine.rooflines->on(gpu.architecture) : nullptr;
   }
   Machine machine() const {
-    return {.gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline()};
+    return {
+        .gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline(), .aiter = engine.aiter};
   }
   OperatorContext operator_context() const;
   Bytes loaded_weights() const {

@@ -181,6 +181,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];
   e.shared_query_heads = small_integer(in, "shared_query_heads", e.shared_query_heads, 0);
+  e.aiter = in.boolean("aiter", e.aiter);
   e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
   e.compiled_quantization = in.boolean("compiled_quantization", e.compiled_quantization);

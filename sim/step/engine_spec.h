@@ -132,6 +132,7 @@ struct EngineSpec {
   bool scaled_latents = false;
   bool fp8_latent_prompts = false;            ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
+  bool aiter = true;                          ///< AMD's own kernels (AITER) on its GPUs; false: Triton's
   bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   bool fused_all_reduce = false;       ///< whose kernel adds the residual and norms, too
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not

@@ -69,17 +69,21 @@ Dtype weights_of(const Work& work) {
   return Dtype::kBf16;
 }
 
-}  // namespace
+/// Has AITER a kernel of its own for this? Products in 16 bit and in fp8 by tensor are hipBLASLt's either way.
+bool runs_by_aiter(const Work& work) {
+  if (const auto* product = std::get_if<GemmShape>(&work)) return product->weights == Dtype::kFp8Block;
+  return std::holds_alternative<MoeShape>(work) || std::holds_alternative<PrefillWork>(work) ||
+         std::holds_alternative<DecodeWork>(work) || std::holds_alternative<LatentPrefillWork>(work) ||
+         std::holds_alternative<LatentDecodeWork>(work);
+}
 
-Cost cost_of(const Work& work, const Machine& m) {
-  if (const RooflineBackend* backend = backend_of(m); backend != nullptr && m.fidelity == Fidelity::kCalibrated) {
-    if (const Launches launches = launches_of(work, m); !launches.collective) {
-      Machine ideal = m;
-      ideal.fidelity = Fidelity::kIdeal;
-      return roofline_cost(cost_of(work, ideal), std::min(launches.replayed, kMostKernels), weights_of(work), *m.gpu,
-                           *backend);
-    }
-  }
+/// Without AITER (VLLM_ROCM_USE_AITER, SGLANG_USE_AITER) Triton's kernels run in its place.
+double share_without_aiter(const Work& work, const Machine& m) {
+  if (m.aiter || m.efficiency == nullptr || m.fidelity == Fidelity::kIdeal) return 1.0;
+  return runs_by_aiter(work) ? m.efficiency->without_aiter : 1.0;
+}
+
+Cost with_aiter(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
                  [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m, w.chain); },
@@ -100,6 +104,22 @@ Cost cost_of(const Work& work, const Machine& m) {
                  [&](const ExchangeShape& w) { return exchange(w, m); },
                  [&](const AdapterShape& w) { return adapter_product(w, m); }},
       work);
+}
+
+}  // namespace
+
+Cost cost_of(const Work& work, const Machine& m) {
+  if (const RooflineBackend* backend = backend_of(m); backend != nullptr && m.fidelity == Fidelity::kCalibrated) {
+    if (const Launches launches = launches_of(work, m); !launches.collective) {
+      Machine ideal = m;
+      ideal.fidelity = Fidelity::kIdeal;
+      return roofline_cost(cost_of(work, ideal), std::min(launches.replayed, kMostKernels), weights_of(work), *m.gpu,
+                           *backend);
+    }
+  }
+  Cost cost = with_aiter(work, m);
+  cost.time *= 1.0 / share_without_aiter(work, m);
+  return cost;
 }
 
 /// In a graph a product is one kernel: the quantization of its input, scales by blocks included, is an operator by

@@ -90,6 +90,7 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   } else if (!ideal_) {
     out.pieces = piece_seconds_;
     if (!deployment_.engine.graphs.dependent_launch) out.gap = host.graph_gap.base();
+    out.gap += deployment_.gpu.node.graph_gap.base();
   }
   const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);

@@ -195,7 +195,7 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
       "boost_clock: 2000 MHz\nefficiency: {carried_over_from: " + measured + ", matrix_limit: 0.63}\n";
   const Efficiency e = load_text(text, KernelFamily::kVllm).efficiency;
   const GemmParameters& p = e.find(gemm_kernel(), Dtype::kBf16)->value;
-  CHECK(p.launch_us == doctest::Approx(2.0));
+  CHECK(p.launch_us == doctest::Approx(1.0 + 3.0 / 2.0));  // all but the gap of a graph
   CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
   CHECK(p.tile_intensity == doctest::Approx(20.0 * 0.63 / 0.9));  // units held to 0.63 of 0.9 want operands later
   CHECK(p.host_floor_us == doctest::Approx(90.0));
@@ -349,8 +349,10 @@ TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their o
   CHECK(narrow.k_step_us == wide.k_step_us);
   CHECK(narrow.bandwidth_efficiency == wide.bandwidth_efficiency);
   CHECK(narrow.tile_intensity == doctest::Approx(wide.tile_intensity * 733 / 362.05));
-  // what the benchmark adds was measured on an H100, in cycles: 1980 of them there, 2520 here
-  CHECK(narrow.benchmark_us == doctest::Approx(gemm("h100-sxm", Dtype::kFp8).benchmark_us * 1980 / 2520));
+  // what the benchmark adds was measured on an H100, all but the gap of a graph in cycles: 1980 of them there, 2520
+  // here
+  const double cycles = gemm("h100-sxm", Dtype::kFp8).benchmark_us - 1.0;
+  CHECK(narrow.benchmark_us == doctest::Approx(1.0 + cycles * 1980 / 2520));
 }
 
 TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 bit, and by MMHA's own") {
@@ -451,9 +453,10 @@ TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 
                          .routing = {}};
     return choose_experts(shape, {.gpu = &spec, .efficiency = &e}).fitted->value.launch_us;
   };
-  CHECK(launch(Dtype::kBf16, true) == 7.0);
+  // CUTLASS's launches and router go with the release, not with the instructions.
+  CHECK(launch(Dtype::kBf16, true) == 5.0);
   CHECK(launch(Dtype::kFp8, true) == 5.0);
-  CHECK(launch(Dtype::kBf16, false) == 7.0);
+  CHECK(launch(Dtype::kBf16, false) == 5.0);
   CHECK(launch(Dtype::kFp8, false) == 5.0);
 }
 

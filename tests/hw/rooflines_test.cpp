@@ -69,6 +69,7 @@ TEST_CASE("rooflines: a library without a backend for a processor is priced as a
   const auto llama = load_rooflines("llama-cpp", {});
   CHECK(llama->on(Architecture::kApple).name == "metal");
   CHECK(llama->on(Architecture::kAda).name == "cuda");
-  CHECK(&llama->on(Architecture::kCdna4) == &assumed_roofline());
+  CHECK(llama->on(Architecture::kCdna4).name == "hip");
+  CHECK(&llama->on(Architecture::kGeneric) == &assumed_roofline());
   CHECK_THROWS_AS(load_rooflines("llama-cp", {}), ConfigError);
 }

@@ -46,6 +46,11 @@ class FlashAttention2 final : public DecodeKernelOf<Constants> {
   Constants prior(const GpuSpec&, Dtype) const override { return prior_of_kind(); }
 
  private:
+  /// What a row without grouped queries waits for beside its products are cycles, as in share_beside_instructions.
+  void follow(Constants& p, const CarryOverCase& to) const override {
+    DecodeKernelOf::follow(p, to);
+    p.ungrouped_slowdown = 1.0 + (p.ungrouped_slowdown - 1.0) * to.ratios.instructions;
+  }
   DecodeTime time_with(const DecodeCall& c, const Constants& p, const Chip& chip) const override {
     const bool folded = c.group > 1 && c.query_len == 1 && !c.windowed;
     TileGrid grid{folded ? c.units : c.heads, folded ? c.rows : c.query_len, 64, 1, 0};

@@ -76,6 +76,7 @@ MoeParameters ExpertsKernel::prior(const GpuSpec& gpu, Dtype) const {
 void ExpertsKernel::follow(MoeParameters& p, const CarryOverCase& to) const {
   if (p.unaligned_slowdown > 1.0)
     p.unaligned_slowdown = std::clamp(p.unaligned_slowdown * to.ratios.operations, 1.0, 10.0);
+  p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
   p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
 }
 

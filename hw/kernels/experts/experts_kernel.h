@@ -18,7 +18,8 @@ enum class TileRule {
   kLocalMean,   ///< tokens of the whole group over the experts of one rank: too tall under expert parallelism
   kGlobalMean,  ///< tokens of an expert on average
   kTwoSizes,    ///< the smaller up to as many tokens as local experts, then the larger
-  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its default: the two sizes, 64 columns
+  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its default: the two sizes, 64 columns;
+                ///< elsewhere the default of later releases, by the tokens
 };
 
 /// Rows that a kernel activates and sums.

@@ -68,7 +68,7 @@ class FlashAttention2 final : public PrefillKernelOf<Constants2> {
     Constants2 p;
     p.token_threads_ns = 4.0;
     p.launch_us = 8, p.tile_us = 0.55, p.score_ns = 0.009, p.compute_fraction = 0.6, p.imbalance = 1.7;
-    p.lone_slowdown = 1, p.window_blocks = 4, p.overlap = 1.1, p.bandwidth_fraction = 0.9, p.token_ns = 1.5;
+    p.lone_slowdown = 1, p.window_blocks = 1, p.overlap = 1.1, p.bandwidth_fraction = 0.9, p.token_ns = 1.5;
     return p;
   }
 };

@@ -70,6 +70,8 @@ class PrefillKernel : public Kernel {
   virtual PrefillTraits traits(double head_dim, bool fp8) const = 0;
   /// Does it multiply fp8 caches in fp8 where the GPU can?
   virtual bool multiplies_fp8() const { return true; }
+  /// Only where the queries come in fp8, too?
+  virtual bool wants_fp8_queries() const { return false; }
 };
 
 /// A kernel of prompts whose constants are a P, which is a PrefillParameters.
@@ -84,7 +86,10 @@ class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
  protected:
   void follow(P& p, const CarryOverCase& to) const override {
     p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
-    p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
+    // A board at the limit of its power lowers the clock, with which all that an SM does slows down.
+    const double clock = clock_under_power(to.ratios.power);
+    p.compute_fraction = std::min(p.compute_fraction * clock, to.how.matrix_limit);
+    p.score_ns /= clock;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/config_library.h"
@@ -35,6 +36,11 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
   for (const auto& [key, column] :
        {std::pair{"model", "model"}, {"gpu", "gpu"}, {"engine", "engine"}, {"precision", "weights"}})
     scenario = with_value(scenario, key, scalar(column), table.path());
+  // Several GPUs have a slice of the layers each: what llama.cpp does by itself (--split-mode layer).
+  const std::optional<std::size_t> gpus = table.find("gpus");
+  if (gpus && !table.at(row, *gpus).empty())
+    scenario = with_value(scenario, "parallelism.pp",
+                          make_scalar(std::string(table.at(row, *gpus)), table.mark(row, *gpus)), table.path());
   ConfigReader in(scenario, "a row");
   run.deployment = read_deployment(in, Fidelity::kCalibrated);
   if (run.deployment->roofline() == nullptr)

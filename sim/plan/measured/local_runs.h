@@ -20,8 +20,8 @@ struct LocalRun {
   double tokens_per_s = 0;
 };
 
-/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s. Throws ConfigError at what cannot be
-/// read.
+/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and maybe gpus: each has a slice of the
+/// layers. Throws ConfigError at what cannot be read.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
 
 /// One step of `tokens` prompt tokens behind `depth` cached ones; one token behind `context` of them.

@@ -368,6 +368,8 @@ TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where t
   for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kFp8);
   for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"})
     CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kBf16);
+  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kBf16);  // 16-bit queries by mma.sync
+  narrow.compute = Dtype::kFp8;
   CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kFp8);
   CHECK(products("a100-sxm", KernelFamily::kTrtllm) == Dtype::kBf16);
 }

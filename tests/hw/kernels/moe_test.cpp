@@ -262,10 +262,8 @@ TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default'
   shape.inter += 4 * 128;  // 3712: none
   const double untuned = moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base();
   CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
-  gpu.architecture = Architecture::kBlackwellGeforce;  // the tables are of the A100
-  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() == doctest::Approx(untuned));
-  shape.inter -= 4 * 128;
-  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() > 1.1 * tuned);
+  gpu.architecture = Architecture::kBlackwellGeforce;  // later defaults, wide enough for either shape
+  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() < untuned);
 }
 
 TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 holds them") {
@@ -335,7 +333,8 @@ TEST_CASE("moe: Triton's second product is slow where its inner dimension is no 
 }
 
 TEST_CASE("moe: default tiles on Ampere read short rows and wait for each step") {
-  const GpuSpec gpu = round_gpu();
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = Architecture::kAmpere;
   MoeParameters p;
   p.bandwidth_fraction = 1.0;
   const auto micros = [&](const MoeShape& shape) {
