@@ -328,3 +328,18 @@ TEST_CASE("collectives: bridged cards of one node reach each other over PCIe, th
   gpu.node.nic_bandwidth *= 2.0;
   CHECK(ideal_us(Collective::kAllReduce, 8e6, 16, 2, gpu) < two_nodes);
 }
+
+TEST_CASE("collectives: without peer-to-peer every byte passes the host, whose share falls with the ranks") {
+  const CalibratedGpu reach = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kVllm);
+  CalibratedGpu apart = reach;
+  apart.spec.node.peer_to_peer = false;
+  for (const int gpus : {4, 8}) {
+    const auto time = [&](const CalibratedGpu& on) {
+      const Machine machine{.gpu = &on.spec, .efficiency = &on.efficiency};
+      return collective(Collective::kAllReduce, Bytes(1e9), Group{gpus, gpus}, machine).time.base();
+    };
+    CHECK(time(apart) > 1.5 * time(reach));
+    // Twice what a ring passes, less its own part, at 18 GB/s for all.
+    CHECK(time(apart) >= 2.0 * (gpus - 1) / gpus * 1e9 / (18e9 / gpus));
+  }
+}
