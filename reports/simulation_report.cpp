@@ -45,6 +45,10 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
 
+bool is_limited(const WorkloadSpec& w) {
+  return w.rate_limit || std::any_of(w.clients.begin(), w.clients.end(), [](const auto& c) { return is_limited(c); });
+}
+
 /// Kinds of clients, each with what it saw.
 Json clients_json(const ServingMetrics& m, const Scenario& s) {
   Json out = Json::array();
@@ -257,8 +261,9 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
             fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
   if (m.cancelled + m.rejected > 0) {
     lines.add("failed",
-              fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue",
-                          m.cancelled, human_count(m.cancelled_tokens), m.rejected));
+              fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue{}",
+                          m.cancelled, human_count(m.cancelled_tokens), m.rejected,
+                          is_limited(*s.workload) ? " or a rate limit" : ""));
   }
   lines.add("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   lines.add("throughput",

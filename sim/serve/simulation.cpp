@@ -170,8 +170,8 @@ void Simulation::send(const Request& request, SimTime now) {
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (live.counted) collector_.sent();
-  if (!within_limit(live, now)) {
-    if (live.counted) collector_.rejected(now);
+  if (!within_limit(live, now)) {  // no sign of too much load
+    if (live.counted) ++collector_.metrics().rejected, collector_.failed();
     return refuse(slot, now);
   }
   if (!front_.can_serve(live) || (prefill_replicas_ > 0 && !decode_.can_serve(live))) {
