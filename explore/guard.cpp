@@ -44,7 +44,7 @@ bool is_same_origin(std::string_view origin, std::string_view host) {
   return origin.empty() || lower(origin) == "http://" + lower(host);
 }
 
-bool RateLimit::admit(Clock::time_point now) {
+bool RequestRate::admit(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const double passed = std::chrono::duration<double>(now - last_).count();
   left_ = std::min(burst_, left_ + rate_ * std::max(passed, 0.0));

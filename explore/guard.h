@@ -16,10 +16,10 @@ bool is_trusted_host(std::string_view host);
 bool is_same_origin(std::string_view origin, std::string_view host);
 
 /// A bucket of requests that refills at `rate` a second up to `burst`.
-class RateLimit {
+class RequestRate {
  public:
   using Clock = std::chrono::steady_clock;
-  RateLimit(double rate, double burst) : rate_(rate), burst_(burst), left_(burst) {}
+  RequestRate(double rate, double burst) : rate_(rate), burst_(burst), left_(burst) {}
   bool admit(Clock::time_point now);
 
  private:

@@ -169,7 +169,7 @@ int port_of(int fd) {
 /// One thread talks to all clients and never waits for one; workers make the answers.
 struct ExploreServer::State {
   ServerOptions options;
-  RateLimit limit;
+  RequestRate limit;
   int listener = -1, port = 0;
   int wake[2] = {-1, -1};  ///< a pipe: an answer is made, or the server is told to end
   std::atomic<bool> stopping = false;

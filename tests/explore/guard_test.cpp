@@ -30,8 +30,8 @@ TEST_CASE("an origin is the same when it is the page that the host serves") {
 
 TEST_CASE("a bucket of two requests refills at ten a second") {
   using namespace std::chrono_literals;
-  RateLimit limit(10, 2);
-  const RateLimit::Clock::time_point start{1h};
+  RequestRate limit(10, 2);
+  const RequestRate::Clock::time_point start{1h};
   CHECK(limit.admit(start));
   CHECK(limit.admit(start));
   CHECK_FALSE(limit.admit(start));
