@@ -131,7 +131,7 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
   const ConfigTree* efficiency = gpu->find("efficiency");
   if (!efficiency) return out;
   for (const auto& entry : (*efficiency)->entries) {
-    if (entry.key != name_of(KernelFamily::kVllm) && entry.key != name_of(KernelFamily::kTrtllm)) continue;
+    if (!family_named(entry.key)) continue;
     ConfigTree constants = entry.value;
     if (constants->kind == ConfigNode::Kind::kScalar) {
       const std::filesystem::path beside =

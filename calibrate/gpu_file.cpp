@@ -91,7 +91,7 @@ void write_gpu_file(const std::string& path, const ConfigTree& gpu, KernelFamily
                          ? gpu
                          : with_value(gpu, "efficiency", make_map(), "calibrate");
   // A file that was named beside `gpu` is not beside `path`.
-  for (const KernelFamily each : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
+  for (const KernelFamily each : kKernelFamilies) {
     ConfigTree constants = constants_in(*gpu, each);
     if (each == family) constants = with_constants(constants, blocks);
     if (constants) whole = with_value(whole, fmt::format("efficiency.{}", name_of(each)), constants, "calibrate");

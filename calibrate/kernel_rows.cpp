@@ -37,7 +37,7 @@ constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond t
 Maker maker_of(std::string_view engine, const Mark& mark) {
   static constexpr std::array<std::pair<std::string_view, Maker>, 6> kMakers{{{"trtllm", Maker::kTrtllm},
                                                                               {"vllm", Maker::kVllm},
-                                                                              {"sglang", Maker::kVllm},
+                                                                              {"sglang", Maker::kSglang},
                                                                               {"nccl", Maker::kNccl},
                                                                               {"cublaslt", Maker::kCublasLt},
                                                                               {"roofcast", Maker::kRoofcast}}};
@@ -52,6 +52,7 @@ Maker maker_of(std::string_view engine, const Mark& mark) {
 std::optional<KernelFamily> family_of(Maker maker) {
   if (maker == Maker::kTrtllm) return KernelFamily::kTrtllm;
   if (maker == Maker::kVllm) return KernelFamily::kVllm;
+  if (maker == Maker::kSglang) return KernelFamily::kSglang;
   return std::nullopt;
 }
 

@@ -26,7 +26,8 @@ namespace roofcast {
 /// Whose kernel was timed. Nothing measured with one kernel is fitted as another.
 enum class Maker {
   kTrtllm,
-  kVllm,      ///< and SGLang, which runs the same
+  kVllm,
+  kSglang,
   kNccl,      ///< for all engines
   kCublasLt,  ///< for the engines and formats that runs_cublaslt() names
   kRoofcast,  ///< no engine runs it: it tells what the machine does
@@ -46,6 +47,10 @@ struct RowHeader {
 
   /// Is it the family's own kernel?
   bool belongs_to(KernelFamily which) const { return family_of(maker) == which; }
+  /// Does a library time it that vLLM calls as SGLang does (DeepEP, DeepGEMM behind it)? Their rows are SGLang's.
+  bool library_of(KernelFamily which) const {
+    return belongs_to(which) || (which == KernelFamily::kVllm && maker == Maker::kSglang);
+  }
 };
 
 /// Checked access to one table. Every fault is a ConfigError with its line and field.

@@ -143,10 +143,11 @@ FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, c
 }
 
 BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares) {
-  BenchedGpu here{on_machine(gpu.spec, shares), gpu.trtllm, gpu.vllm, gpu.fidelity};
+  BenchedGpu here{on_machine(gpu.spec, shares), gpu.trtllm, gpu.vllm, gpu.sglang, gpu.fidelity};
   const CarryOver how{.same_kind = true};
   here.trtllm = carry_over(gpu.trtllm, gpu.spec, here.spec, how);
   here.vllm = carry_over(gpu.vllm, gpu.spec, here.spec, how);
+  here.sglang = carry_over(gpu.sglang, gpu.spec, here.spec, how);
   return here;
 }
 

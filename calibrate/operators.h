@@ -19,16 +19,21 @@ namespace roofcast {
 /// One GPU under every engine family: a table has rows of several.
 struct BenchedGpu {
   GpuSpec spec;
-  Efficiency trtllm, vllm;
+  Efficiency trtllm{KernelFamily::kTrtllm}, vllm{KernelFamily::kVllm}, sglang{KernelFamily::kSglang};
   Fidelity fidelity = Fidelity::kCalibrated;
 
+  const Efficiency& of(KernelFamily family) const {
+    return family == KernelFamily::kTrtllm ? trtllm : family == KernelFamily::kVllm ? vllm : sglang;
+  }
   /// As the row's loop times it. Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's.
   Machine machine(const RowHeader& row) const {
-    const Efficiency& mine = row.maker == Maker::kTrtllm ? trtllm : vllm;
-    return {.gpu = &spec, .efficiency = &mine, .fidelity = fidelity, .timing = row.timing};
+    return {.gpu = &spec,
+            .efficiency = &of(family_of(row.maker).value_or(KernelFamily::kVllm)),
+            .fidelity = fidelity,
+            .timing = row.timing};
   }
 };
-/// The GPU file read under both families.
+/// The GPU file read under every family.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
 /// Of one row: its time under Timing::kBenchmark, and the relative standard deviation that its constants leave

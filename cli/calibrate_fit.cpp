@@ -32,6 +32,7 @@ std::set<KernelFamily> families_of(const CsvTable& table) {
     const std::optional<KernelFamily> family = family_of(maker_of(table.at(row, column), table.mark(row, column)));
     if (!family) return {KernelFamily::kTrtllm, KernelFamily::kVllm};
     found.insert(*family);
+    if (*family == KernelFamily::kSglang) found.insert(KernelFamily::kVllm);  // libraries that both call
   }
   return found;
 }
@@ -109,7 +110,7 @@ struct ThisMachine {
 
   const Efficiency* constants(KernelFamily family) const {
     if (!before) return nullptr;
-    return family == KernelFamily::kVllm ? &before->vllm : &before->trtllm;
+    return &before->of(family);
   }
   /// The GPU file that the fitted constants go into.
   ConfigTree on_file(const ConfigTree& gpu, const std::string& source) const {

@@ -1,4 +1,4 @@
-// roofcast kernels [NAME] [--gpu GPU] [--engine vllm|trtllm]
+// roofcast kernels [NAME] [--gpu GPU] [--engine vllm|sglang|trtllm]
 
 #include "base/config_library.h"
 #include "base/text.h"
@@ -21,11 +21,11 @@ const Kernel& find_kernel(const std::string& name) {
 }  // namespace
 
 int run_kernels(std::span<const std::string> arguments) {
-  Options options("roofcast kernels [NAME] [--gpu GPU] [--engine vllm|trtllm] [--format table|json|csv]",
+  Options options("roofcast kernels [NAME] [--gpu GPU] [--engine vllm|sglang|trtllm] [--format table|json|csv]",
                   "The kernels that operators are priced by, and their constants on a GPU.");
   options.add().add_options()("gpu", boost::program_options::value<std::string>(), "show the constants on this GPU")(
       "engine", boost::program_options::value<std::string>()->default_value("vllm"),
-      "whose measurements: vllm or trtllm");
+      "whose measurements: vllm, sglang or trtllm");
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
@@ -40,10 +40,11 @@ int run_kernels(std::span<const std::string> arguments) {
     return kDone;
   }
   const std::string engine = options.text("engine");
-  if (engine != "vllm" && engine != "trtllm")
-    throw ConfigError("--engine: " + unknown_name("engine", engine, std::vector<std::string>{"vllm", "trtllm"}));
-  const KernelFamily family = engine == "vllm" ? KernelFamily::kVllm : KernelFamily::kTrtllm;
-  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), family);
+  const std::optional<KernelFamily> family = family_named(engine);
+  if (!family)
+    throw ConfigError("--engine: " +
+                      unknown_name("engine", engine, std::vector<std::string>{"vllm", "sglang", "trtllm"}));
+  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), *family);
   options.write_report([&](const std::string& format) { return kernel_report(kernel, &gpu, format); });
   return kDone;
 }

@@ -131,20 +131,28 @@ Efficiency read_constants(const ConfigTree& value, Efficiency beneath) {
   return parse_efficiency(ConfigReader(constants_tree(value), "the constants of a GPU"), std::move(beneath));
 }
 
-/// The family asked for; else another GPU's; else this GPU's other family; else priors. A file of the
-/// other family is not opened: start-up time counts.
+/// The family asked for, SGLang's over vLLM's; else another GPU's; else this GPU's other family; else priors. A file of
+/// the other family is not opened: start-up time counts.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain) {
   ConfigReader in(tree, "an efficiency block");
-  const KernelFamily other = family == KernelFamily::kVllm ? KernelFamily::kTrtllm : KernelFamily::kVllm;
-  const ConfigTree own = in.tree(name_of(family));
-  const ConfigTree others = in.tree(name_of(other));
+  const std::array<ConfigTree, 3> measured_here{in.tree("trtllm"), in.tree("vllm"), in.tree("sglang")};
+  const bool sglang = family == KernelFamily::kSglang;
+  const ConfigTree& vllm = measured_here[static_cast<std::size_t>(KernelFamily::kVllm)];
+  const ConfigTree& own = measured_here[static_cast<std::size_t>(family)];
+  const ConfigTree beneath = sglang ? vllm : nullptr;  // the same libraries, as vLLM runs them
+  const KernelFamily other = family == KernelFamily::kTrtllm ? KernelFamily::kVllm : KernelFamily::kTrtllm;
+  const ConfigTree& others = measured_here[static_cast<std::size_t>(other)];
+  const auto read_own = [&](Efficiency mine) {
+    if (beneath) mine = read_constants(beneath, std::move(mine));
+    return own ? read_constants(own, std::move(mine)) : mine;
+  };
   const std::string source = in.text("carried_over_from", "");
   const std::string ampere = in.text("ampere_kernels_from", "");
   CarryOver how{.another_generation = in.boolean("another_generation", false),
                 .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
                 .memory_ecc = in.boolean("memory_ecc", true)};
   in.finish();
-  if (by_roofline(gpu.architecture) && (own || others || !source.empty()))
+  if (by_roofline(gpu.architecture) && (own || beneath || others || !source.empty()))
     throw ConfigError(tree->mark,
                       "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
@@ -160,13 +168,13 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
         mine.carried_over_from += ", " + second.spec.name;
       }
     }
-    if (own) mine.become(family);  // whose kernels its own constants are of
-    return own ? read_constants(own, std::move(mine)) : mine;
+    if (own || beneath) mine.become(family);  // whose kernels its own constants are of
+    return read_own(std::move(mine));
   }
   for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation"}) {
     if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
   }
-  if (own) return read_constants(own, Efficiency(family));
+  if (own || beneath) return read_own(Efficiency(family));
   return others ? read_constants(others, Efficiency(other)) : Efficiency(family);
 }
 
@@ -188,8 +196,17 @@ std::string_view name_of(KernelFamily family) {
       return "trtllm";
     case KernelFamily::kVllm:
       return "vllm";
+    case KernelFamily::kSglang:
+      return "sglang";
   }
   fail_check("family", __FILE__, __LINE__, "no such kernel family");
+}
+
+std::optional<KernelFamily> family_named(std::string_view name) {
+  for (const KernelFamily family : kKernelFamilies) {
+    if (name_of(family) == name) return family;
+  }
+  return std::nullopt;
 }
 
 Efficiency::Efficiency(KernelFamily whose)
@@ -213,6 +230,8 @@ void Efficiency::become(KernelFamily whose) {
   family_ = whose;
   rules_ = kernel_rules(std::string(name_of(whose)));
 }
+
+void Efficiency::at_release(std::string_view release) { rules_ = kernel_rules(std::string(name_of(family_)), release); }
 
 void Efficiency::borrow() {
   for (const Kernel* kernel : kernels()) {  // a lender stands before those that borrow

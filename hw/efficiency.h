@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,8 +17,12 @@
 namespace roofcast {
 
 /// Whose kernels were measured.
-enum class KernelFamily { kTrtllm, kVllm };
+enum class KernelFamily { kTrtllm, kVllm, kSglang };
+inline constexpr std::array<KernelFamily, 3> kKernelFamilies{KernelFamily::kTrtllm, KernelFamily::kVllm,
+                                                             KernelFamily::kSglang};
 std::string_view name_of(KernelFamily family);
+/// trtllm, vllm or sglang; null for another name.
+std::optional<KernelFamily> family_named(std::string_view name);
 
 class KernelRules;
 
@@ -61,6 +66,8 @@ class Efficiency {
   bool has(const Kernel& kernel) const;
   /// Another family's constants and rules from here on.
   void become(KernelFamily whose);
+  /// The rules of one release of the family's engine.
+  void at_release(std::string_view release);
   /// Kernels that were not measured take what their lenders have.
   void borrow();
 

@@ -1,11 +1,16 @@
 #include "hw/kernel_rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "hw/kernels/moe.h"
@@ -75,6 +80,11 @@ KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
   KernelRule rule;
   rule.kernel = &parse_kernel(kind, in.text("kernel"), in.mark_of("kernel"));
   rule.source = in.text("source");
+  for (auto [bound, key] : {std::pair(&rule.since, "since"), std::pair(&rule.until, "until")}) {
+    *bound = in.text(key, "");
+    if (!bound->empty() && version_numbers(*bound).empty())
+      in.fail(key, fmt::format("must be a version such as \"0.15.0\", got '{}'", *bound));
+  }
   if (std::optional<ConfigReader> when = in.optional_child("when")) {
     for (const ConfigNode::Entry& entry : when->whole()->entries) rule.when.push_back(parse_condition(entry));
     when->ignore_rest();
@@ -101,16 +111,26 @@ bool KernelRule::applies(const Traits& call) const {
   return std::all_of(when.begin(), when.end(), [&](const Condition& condition) { return condition.holds(call); });
 }
 
-KernelRules::KernelRules(const ConfigTree& document) {
+KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
   ConfigReader in(document, "rules of kernels");
   in.ignore("name");
-  decode_rows_ = in.number("decode_rows", 0.0, kAtLeastZero);
+  const std::string extended = in.text("extends", "");
+  const auto base = extended.empty() ? nullptr : kernel_rules(extended);
+  decode_rows_ = in.number("decode_rows", base ? base->decode_rows_ : 0.0, kAtLeastZero);
+  const auto holds = [&](const KernelRule& rule) {
+    return release.empty() ? rule.until.empty() : in_force(release, rule.since, rule.until);
+  };
   for (std::size_t i = 1; i < kKernelKindCount; ++i) {  // without kOther
     const auto kind = static_cast<KernelKind>(i);
     const std::string_view key = name_of(kind);
-    for (const ConfigTree& node : in.list(key)) rules_[i].push_back(parse_rule(kind, node));
-    if (rules_[i].empty()) in.fail(key, "needs at least one rule");
-    if (!rules_[i].back().when.empty()) in.fail(key, "must end with a rule without 'when'");
+    std::vector<KernelRule> rules;
+    for (const ConfigTree& node : in.list(key)) rules.push_back(parse_rule(kind, node));
+    if (base) rules.insert(rules.end(), base->rules_[i].begin(), base->rules_[i].end());
+    if (rules.empty()) in.fail(key, "needs at least one rule");
+    const KernelRule& last = rules.back();
+    if (!last.when.empty() || !last.since.empty() || !last.until.empty())
+      in.fail(key, "must end with a rule without 'when', 'since' and 'until'");
+    std::ranges::copy_if(rules, std::back_inserter(rules_[i]), holds);
   }
   in.finish();
 }
@@ -122,12 +142,12 @@ const Kernel& KernelRules::pick(KernelKind kind, const Traits& call) const {
   fail_check("rule", __FILE__, __LINE__, "the last rule has no conditions");
 }
 
-std::shared_ptr<const KernelRules> kernel_rules(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const KernelRules>, std::less<>> known;
+std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release) {
+  static std::recursive_mutex mutex;  // a file may extend another
+  static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<const KernelRules>& rules = known[name];
-  if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, Mark{"kernels", 0, 0}));
+  std::shared_ptr<const KernelRules>& rules = known[{name, std::string(release)}];
+  if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, Mark{"kernels", 0, 0}), release);
   return rules;
 }
 

@@ -59,17 +59,19 @@ struct Condition {
 struct KernelRule {
   const Kernel* kernel = nullptr;
   std::vector<Condition> when;
+  std::string since, until;  ///< releases of the engine, `until` not included; empty: no bound
   std::string source;
   bool applies(const Traits& call) const;
 };
 
-/// The rules of one file, operator by operator.
+/// The rules of one file that hold at one release of its engine, operator by operator.
 class KernelRules {
  public:
-  /// {decode_rows: 64, attention_decode: [{kernel, when: {TRAIT: value | [values] | {at_least, at_most, except}},
-  /// source}, ...]}. Throws ConfigError at what is unknown, at a rule without a source and at a list whose last rule
-  /// has conditions.
-  explicit KernelRules(const ConfigTree& document);
+  /// {extends: NAME, decode_rows: 64, attention_decode: [{kernel, when: {TRAIT: value | [values] | {at_least, at_most,
+  /// except}}, since, until, source}, ...]}: its rules stand before those of the newest release of the file that it
+  /// extends. An empty release is the newest. Throws ConfigError at what is unknown, at a rule without a source and at
+  /// a list whose last rule has conditions.
+  explicit KernelRules(const ConfigTree& document, std::string_view release = "");
 
   /// The kernel of the first rule that applies. The result is of that kind.
   const Kernel& pick(KernelKind kind, const Traits& call) const;
@@ -82,7 +84,7 @@ class KernelRules {
   double decode_rows_ = 0;
 };
 
-/// configs/kernels/NAME.yaml, read once.
-std::shared_ptr<const KernelRules> kernel_rules(const std::string& name);
+/// configs/kernels/NAME.yaml at a release of its engine, read once.
+std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release = "");
 
 }  // namespace roofcast

@@ -71,7 +71,7 @@ CustomAllReduceParameters all_reduce_prior(const GpuSpec& gpu, KernelFamily fami
   CustomAllReduceParameters prior;
   prior.size_limit_mb = 16.0;
   if (gpu.architecture == Architecture::kAmpere) prior.size_limit_mb = family == KernelFamily::kTrtllm ? 1.5 : 6.0;
-  if (gpu.architecture == Architecture::kBlackwell && family == KernelFamily::kVllm) {
+  if (gpu.architecture == Architecture::kBlackwell && family != KernelFamily::kTrtllm) {
     prior.size_limit_mb = 0.0;
     prior.switch_fraction = 0.4;
   }

@@ -60,7 +60,7 @@ std::vector<FittedConstants> fit_exchange(const CsvTable& table, const GpuSpec& 
   std::vector<ExchangeRow> rows;
   bool networked = false;
   for (ExchangeRow& row : read_exchange_rows(table, kind, gpu)) {
-    if (!row.header.belongs_to(family) || !(row.header.latency > Seconds(0)) || !is_plausible(row)) continue;
+    if (!row.header.library_of(family) || !(row.header.latency > Seconds(0)) || !is_plausible(row)) continue;
     networked = networked || row.shape.ranks > gpu.node.fabric_domain;
     rows.push_back(std::move(row));
   }

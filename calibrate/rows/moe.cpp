@@ -63,13 +63,15 @@ bool is_group_limited(const MoeRow& row) {
   return deepseek && row.header.engine.starts_with("vllm-") && !is_older_draw(row.header.engine);
 }
 
-/// What the engine was asked for. vLLM's benchmark runs CUTLASS in fp8 as it is before warm-up has tuned it.
+/// What the engine was asked for. Benchmarks of older releases call the Triton kernels (fused_moe) whatever the server
+/// picks. vLLM's benchmark runs CUTLASS in fp8 as it is before warm-up has tuned it.
 AskedExperts asked_of(const MoeRow& row) {
   const std::string& name = row.header.kernel;
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (has("min_latency")) return AskedExperts::kLowLatency;
   if (has("expertsmodular") && row.shape.weights == Dtype::kFp8Block) return AskedExperts::kModular;
   if (has("marlin") && row.shape.weights == Dtype::kMxfp4) return AskedExperts::kMarlin;
+  if (has("fused_moe") && !has("flashinfer")) return AskedExperts::kTriton;
   if (!has("flashinfer_cutlass") || row.shape.weights == Dtype::kFp8Block) return AskedExperts::kDefault;
   return row.shape.weights == Dtype::kFp8 ? AskedExperts::kUntuned : AskedExperts::kCutlass;
 }

@@ -87,7 +87,7 @@ std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& g
   std::map<std::pair<const ExpertsKernel*, Dtype>, std::vector<MoeRow>> blocks;
   std::string newest;
   for (const MoeRow& row : read_wide_expert_rows(table)) {
-    if (row.header.belongs_to(family) && (newest.empty() || is_later(row.header.engine, newest)))
+    if (row.header.library_of(family) && (newest.empty() || is_later(row.header.engine, newest)))
       newest = row.header.engine;
   }
   for (MoeRow& row : read_wide_expert_rows(table)) {

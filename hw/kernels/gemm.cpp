@@ -66,7 +66,7 @@ Traffic traffic_of(const GemmShape& s) {
 /// Sets of weights that the benchmark's loop goes round, from the collectors of the data: vLLM's take 6 (1 for
 /// fp8_block and nvfp4); TensorRT-LLM 1.3's as many as fill the L2, at most 5; its older one for Ampere 5.
 double benchmark_copies(const GemmShape& s, Dtype block, const GpuSpec& gpu, KernelFamily family) {
-  if (family == KernelFamily::kVllm) return block == Dtype::kFp8Block || block == Dtype::kNvfp4 ? 1 : 6;
+  if (family != KernelFamily::kTrtllm) return block == Dtype::kFp8Block || block == Dtype::kNvfp4 ? 1 : 6;
   if (gpu.architecture == Architecture::kAmpere) return 5;
   const Bytes weights(s.n * s.k * element_bits(s.weights) / 8.0);
   return std::clamp(ceiling(gpu.l2_cache / weights), 1.0, 5.0);

@@ -149,7 +149,7 @@ Dtype gemm_block(Dtype weights, Dtype activations) {
 
 GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, const GemmParameters* wide) {
   GemmParameters prior = wide ? *wide : GemmParameters{};
-  const bool vllm = family == KernelFamily::kVllm;
+  const bool vllm = family != KernelFamily::kTrtllm;
   const bool older = has_mma_sync_only(gpu);
   if (!wide && older) {
     prior.compute_efficiency = 0.93;
@@ -187,7 +187,7 @@ GemmParameters gemm_prior(Dtype block, const GpuSpec& gpu, KernelFamily family, 
 std::span<const std::string_view> unused_gemm_fields(Dtype block, const GpuSpec& gpu, KernelFamily family) {
   static thread_local Names names;
   names = {};
-  const bool vllm = family == KernelFamily::kVllm;
+  const bool vllm = family != KernelFamily::kTrtllm;
   const bool older = has_mma_sync_only(gpu);
   if (!gemm_tiling(block, gpu, family, 1, 1, 1).split_k) names.add("split_k_us");
   if (!older) names.add("ramp_k_steps");

@@ -168,7 +168,7 @@ bool runs_cublaslt(Dtype block, KernelFamily family) {
 }
 
 GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k) {
-  const bool vllm = family == KernelFamily::kVllm;
+  const bool vllm = family != KernelFamily::kTrtllm;
   const bool hopper = gpu.architecture == Architecture::kHopper;
   if (gpu.architecture == Architecture::kCdna3Untuned)
     return {.tiles = m <= kThinRows ? kUntunedThin : kUntunedLarge, .split_k = m <= kThinRows};

@@ -378,8 +378,8 @@ std::span<const std::string_view> expert_layout_names() {
 }
 
 std::span<const std::string_view> asked_experts_names() {
-  static constexpr std::array<std::string_view, 6> kNames{"default", "low_latency", "modular",
-                                                          "cutlass", "marlin",      "untuned"};
+  static constexpr std::array<std::string_view, 8> kNames{"default", "low_latency", "modular", "cutlass",
+                                                          "marlin",  "untuned",     "triton",  "trtllm_gen"};
   return kNames;
 }
 

@@ -235,7 +235,7 @@ const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const
   if (const auto* own = mamba ? efficiency->find(mamba_convolution_kernel(), Dtype::kBf16) : nullptr) return own->value;
   const auto* fitted = efficiency->find(convolution_kernel(), Dtype::kBf16);
   if (fitted) return fitted->value;
-  return efficiency->family() == KernelFamily::kVllm ? vllm : trtllm;
+  return efficiency->family() == KernelFamily::kTrtllm ? trtllm : vllm;
 }
 
 const StateParameters& state_parameters(const Efficiency* efficiency) {

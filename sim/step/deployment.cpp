@@ -91,7 +91,7 @@ Bytes largest_fused(const Deployment& d) {
       !fuses_all_reduce(group, d.gpu)) {
     return Bytes(0);
   }
-  if (e.kernels == KernelFamily::kVllm) {
+  if (e.kernels != KernelFamily::kTrtllm) {
     if (d.sharding.pp > 1) return Bytes(0);
     const double four = d.gpu.architecture == Architecture::kHopper ? 2.0 : 32.0;
     return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
@@ -132,7 +132,7 @@ OperatorContext Deployment::operator_context() const {
           .own_all_reduce = engine.own_all_reduce,
           .fused_all_reduce = largest_fused(*this),
           .fp8_prompts = engine.fp8_latent_prompts,
-          .flash_mla = engine.kernels == KernelFamily::kVllm && engine.sparse_attention == "flashmla",
+          .flash_mla = engine.kernels != KernelFamily::kTrtllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
           .decoded_tokens = decoded};
 }

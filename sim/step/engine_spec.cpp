@@ -180,7 +180,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
 }
 
-constexpr std::array<std::string_view, 2> kFamilies{"trtllm", "vllm"};
+constexpr std::array<std::string_view, 3> kFamilies{"trtllm", "vllm", "sglang"};
 
 /// A library whose kernels are priced by shares of the roofline (configs/rooflines).
 std::optional<std::string> own_kernels(ConfigReader& in) {

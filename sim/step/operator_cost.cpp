@@ -6,6 +6,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
+#include "hw/kernels/experts/experts_kernel.h"
 #include "hw/rooflines.h"
 
 namespace roofcast {
@@ -27,7 +28,9 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
   const bool apart = shape.weights == Dtype::kFp8Block && shape.asked != AskedExperts::kLowLatency;
   if (trtllm) return named && !apart ? 4.0 : 30.0;
-  const bool own = shape.asked == AskedExperts::kDefault && m.gpu->architecture == Architecture::kBlackwell;
+  const bool own = (shape.asked == AskedExperts::kDefault || shape.asked == AskedExperts::kTrtllmGen) &&
+                   m.gpu->architecture == Architecture::kBlackwell &&
+                   !choose_experts(shape, m).kernel->traits().gathers;
   return named || own ? 4.0 : 30.0;
 }
 

@@ -31,7 +31,7 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
 /// decodes in a launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
-         d.engine.kernels == KernelFamily::kVllm &&
+         d.engine.kernels != KernelFamily::kTrtllm &&
          (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
 }
 

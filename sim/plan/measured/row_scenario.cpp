@@ -156,7 +156,7 @@ class RowWriter {
       const int batch = std::max(1, count("batch", 1));
       const double all = static_cast<double>(batch) * isl();
       const int whole = static_cast<int>(std::min(all, 131072.0));
-      const bool by_default = defaults_->kernels == KernelFamily::kVllm;
+      const bool by_default = defaults_->kernels != KernelFamily::kTrtllm;
       m.put("max_num_batched_tokens", std::max(isl(), by_default ? defaults_->max_num_batched_tokens : whole));
       if (defaults_->compiled) m.put("max_num_seqs", batch);
       return;
@@ -187,6 +187,7 @@ class RowWriter {
     if (experts == "CUTLASS") m.put("moe_kernel", "cutlass");
     if (experts == "TRTLLM") m.put("moe_kernel", "low_latency");
     if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
+    if (experts == "TRITON") m.put("moe_kernel", "triton");
   }
 
   /// vLLM's largest captured size counts the tokens of steps of either kind; the others' limits are of decode alone.

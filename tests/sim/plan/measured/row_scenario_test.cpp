@@ -237,7 +237,8 @@ TEST_CASE("row scenario: kernels by the row's words") {
   CHECK(has(loop({{"moe_backend", "CUTLASS"}}), "  moe_kernel: cutlass\n"));
   CHECK(has(loop({{"moe_backend", "TRTLLM"}}), "  moe_kernel: low_latency\n"));
   CHECK(has(loop({{"moe_backend", "MARLIN (VLLM_MXFP4_USE_MARLIN=1)"}}), "  moe_kernel: marlin\n"));
-  CHECK(scenario(loop({{"moe_backend", "TRITON"}})).find("moe_kernel") == std::string::npos);
+  CHECK(has(loop({{"moe_backend", "TRITON"}}), "  moe_kernel: triton\n"));
+  CHECK(scenario(loop({{"moe_backend", "flashinfer_trtllm"}})).find("moe_kernel") == std::string::npos);
 }
 
 TEST_CASE("row scenario: a context beyond the checkpoint's was asked for, where positions allow it") {

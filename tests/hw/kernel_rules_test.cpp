@@ -1,0 +1,86 @@
+#include "hw/kernel_rules.h"
+
+#include <doctest/doctest.h>
+
+#include "base/config_library.h"
+#include "hw/efficiency.h"
+#include "hw/kernels/moe.h"
+
+using namespace roofcast;
+
+namespace {
+
+/// Rules of all operators, those of experts as given.
+std::string rules(const std::string& experts) {
+  std::string text = "name: mine\n";
+  for (const char* line : {"attention_prefill: [{kernel: flash_attention_2_prefill, source: s}]",
+                           "attention_decode: [{kernel: flash_attention_2_decode, source: s}]",
+                           "latent_prefill: [{kernel: flash_attention_2_mla_prefill, source: s}]",
+                           "latent_decode: [{kernel: triton_mla_decode, source: s}]"})
+    text += std::string(line) + "\n";
+  return text + "experts:\n" + experts;
+}
+KernelRules read(const std::string& experts, const std::string& release = "") {
+  return KernelRules(parse_config_text(rules(experts), "r.yaml"), release);
+}
+std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
+  return rules.pick(KernelKind::kExperts, Traits(gpu)).name();
+}
+GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("hardware", name, {}), "a GPU")); }
+/// Which kernel a shipped engine runs.
+std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
+                         AskedExperts asked = AskedExperts::kDefault) {
+  Traits call(gpu);
+  call[Trait::kWeights] = static_cast<double>(weights);
+  call[Trait::kActivationBits] = element_bits(weights);
+  call[Trait::kGated] = 1, call[Trait::kExpertRanks] = 1;
+  call[Trait::kAsked] = static_cast<double>(asked);
+  return kernel_rules(engine, release)->pick(KernelKind::kExperts, call).name();
+}
+
+}  // namespace
+
+TEST_CASE("kernel rules: a rule holds from `since` until before `until`") {
+  const std::string two =
+      "  - {kernel: triton_experts, until: \"0.15.0\", source: s}\n"
+      "  - {kernel: marlin_experts, since: \"0.17.0\", source: s}\n"
+      "  - {kernel: cutlass_experts, source: s}\n";
+  const GpuSpec b200 = gpu("b200-sxm");
+  CHECK(kernel_of(read(two, "0.14.1"), b200) == "triton_experts");
+  CHECK(kernel_of(read(two, "0.15.0"), b200) == "cutlass_experts");
+  CHECK(kernel_of(read(two, "0.16.0"), b200) == "cutlass_experts");
+  CHECK(kernel_of(read(two, "0.17.0"), b200) == "marlin_experts");
+  CHECK(kernel_of(read(two), b200) == "marlin_experts");  // the newest release
+}
+
+TEST_CASE("kernel rules: what a file extends stands behind its own rules") {
+  const KernelRules mine(
+      parse_config_text("name: mine\nextends: vllm\nexperts:\n"
+                        "  - {kernel: marlin_experts, when: {weights: int4}, source: s}\n",
+                        "r.yaml"));
+  const auto vllm = kernel_rules("vllm");
+  CHECK(mine.decode_rows() == vllm->decode_rows());
+  CHECK(mine.of(KernelKind::kExperts).size() == vllm->of(KernelKind::kExperts).size() + 1);
+  CHECK(mine.of(KernelKind::kExperts).front().kernel->name() == "marlin_experts");
+}
+
+TEST_CASE("kernel rules: bounds must be versions, and the last rule holds always") {
+  CHECK_THROWS_WITH(read("  - {kernel: triton_experts, since: spring, source: s}\n"),
+                    doctest::Contains("must be a version such as \"0.15.0\", got 'spring'"));
+  CHECK_THROWS_WITH(read("  - {kernel: triton_experts, until: \"0.15.0\", source: s}\n"),
+                    doctest::Contains("must end with a rule without 'when', 'since' and 'until'"));
+}
+
+TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred FlashInfer's kernels") {
+  const GpuSpec b200 = gpu("b200-sxm"), h100 = gpu("h100-sxm");
+  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block) == "triton_block_experts");
+  CHECK(shipped("vllm", "0.19.0", b200, Dtype::kFp8Block) == "trtllm_gen_block_experts");
+  CHECK(shipped("vllm", "0.19.0", b200, Dtype::kBf16) == "triton_experts");
+  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kBf16) == "trtllm_gen_bf16_experts");
+  CHECK(shipped("vllm", "0.11.1", h100, Dtype::kFp8) == "triton_experts");
+  CHECK(shipped("vllm", "0.24.0", h100, Dtype::kFp8) == "cutlass_experts");
+  // who asks gets it, whatever the release
+  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, AskedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
+  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, AskedExperts::kTriton) == "triton_block_experts");
+  CHECK(shipped("sglang", "0.5.9", b200, Dtype::kFp8Block) == shipped("vllm", "", b200, Dtype::kFp8Block));
+}
