@@ -137,6 +137,15 @@ void TokenPass::pipeline() {
   list_.add("pipeline_send", sharding_.pp - 1, CollectiveWork{Collective::kSend, Bytes(streams * message()), 2});
 }
 
+/// What sorting takes of a logit, in bytes of memory traffic. PyTorch sorts long rows together by two radix sorts of
+/// fp32 keys with 8 bytes beside them, by value (4 passes of 8 bits) and then by row (2), each of which reads and
+/// writes 12 bytes; histograms and indices before, values and indices gathered behind (44); then softmax, running sum,
+/// comparison, mask and scatter over the sorted row (46). Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu
+/// (segmented_sort_pairs_by_full_sort); vllm/v1/sample/ops/topk_topp_sampler.py, apply_top_k_top_p. It comes out at 82
+/// ps a logit on an H100; 82 to 138 were measured (github.com/vllm-project/vllm/pull/40376 and 32558).
+constexpr double kSortedLogitBytes = 6 * 24.0 + 44.0 + 46.0;
+constexpr double kSortLaunches = 20;
+
 /// Sampling takes the logits in fp32: conversion, softmax in two passes, the choice.
 void TokenPass::head() {
   const double rows = tokens_;
@@ -148,6 +157,7 @@ void TokenPass::head() {
   list_.product("lm_head", 1, rows, model_.embedding_dim, columns, WeightRole::kHead);
   list_.exchange(Collective::kAllGather, "logits_gather", 1, rows * columns * kHalf, sharding_.tp);
   list_.stream("sampling", 1, rows * model_.vocabulary * (kHalf + 4.0 + 8.0 + 4.0), 4.0);
+  if (context_.sorts_logits) list_.stream("top_p_sort", 1, rows * model_.vocabulary * kSortedLogitBytes, kSortLaunches);
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ struct OperatorContext {
   int shared_query_heads = 0;           ///< EngineSpec's
   bool own_all_reduce = true;           ///< EngineSpec's
   Bytes fused_all_reduce{};             ///< messages up to so many bytes are reduced and normed in one kernel
+  bool sorts_logits = false;            ///< top-p sampling sorts the logits of every row
   bool fp8_prompts = false;             ///< EngineSpec's fp8_latent_prompts
   bool flash_mla = false;               ///< attends to what an indexer chose by FlashMLA's kernels
   Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same

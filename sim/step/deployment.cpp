@@ -131,6 +131,7 @@ OperatorContext Deployment::operator_context() const {
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
           .fused_all_reduce = largest_fused(*this),
+          .sorts_logits = engine.samples_top_p && engine.sorts_for_top_p,
           .fp8_prompts = engine.fp8_latent_prompts,
           .flash_mla = engine.kernels != KernelFamily::kTrtllm && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,

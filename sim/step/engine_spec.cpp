@@ -164,9 +164,12 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
 void parse_kernels(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 4> kAttention{"flash", "flash_split", "naive", "flash_unsplit"};
   static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
+  static constexpr std::array<std::string_view, 2> kSampling{"greedy", "top_p"}, kTopP{"select", "sort"};
   static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};
   static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};
   static constexpr std::array<GemmKernel, 2> kProducts{GemmKernel::kDeepGemm, GemmKernel::kFlashInfer};
+  e.samples_top_p = in.choice("sampling", kSampling, 0) == 1;
+  e.sorts_for_top_p = in.choice("top_p_by", kTopP, 0) == 1;
   e.moe_kernel = static_cast<AskedExperts>(in.choice("moe_kernel", asked_experts_names(), 0));
   e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
   e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];

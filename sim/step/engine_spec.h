@@ -119,6 +119,8 @@ struct EngineSpec {
   RankChoice rank_choice = RankChoice::kFewest;
   int api_servers = 1;  ///< front ends of a replica; 0: one for each attention-DP rank
   GraphSettings graphs;
+  bool samples_top_p = false;    ///< requests ask for top-p or top-k sampling; else the likeliest token is taken
+  bool sorts_for_top_p = false;  ///< which the engine does by sorting all logits
   AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell

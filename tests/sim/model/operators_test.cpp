@@ -172,6 +172,16 @@ TEST_CASE("a pipeline sends between its stages") {
   CHECK(count_of(token_operators(context_of(model), 10), "pipeline_send") == 0);
 }
 
+TEST_CASE("top-p by sorting reads and writes the logits many times, by selection not at all") {
+  const ModelSpec model = shipped("llama-3.1-8b");
+  OperatorContext context = context_of(model);
+  CHECK(count_of(head_operators(context, 10), "top_p_sort") == 0);
+  context.sorts_logits = true;
+  // Six passes of a radix sort over 12 bytes, read and written, and 90 bytes around them.
+  const auto sorted = head_operators(context, 10);
+  CHECK(std::get<ElementwiseWork>(find(sorted, "top_p_sort").work).bytes.base() == 10 * 128256 * 234.0);
+}
+
 TEST_CASE("dynamic fp8 activations are quantized before each product, static ones on the way") {
   const ModelSpec model = shipped("llama-3.1-8b");
   OperatorContext context = context_of(model);
