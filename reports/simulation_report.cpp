@@ -14,6 +14,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/steady_rate.h"
 #include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
 
@@ -118,6 +119,8 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   out["request_throughput"] = rate(static_cast<double>(m.completed));
   out["request_goodput"] = rate(m.good_requests);
   out["output_throughput"] = rate(m.output_tokens);
+  if (const double steady = s.workload ? steady_output_rate(*s.workload, m) : 0.0; steady > 0)
+    out["steady_output_throughput"] = steady;
   out["total_token_throughput"] = rate(m.input_tokens + m.output_tokens);
   for (const Named& l : latencies(m)) {
     out[fmt::format("mean_{}_ms", l.name)] = l.values->mean();

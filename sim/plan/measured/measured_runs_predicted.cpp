@@ -4,6 +4,7 @@
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/measured/measured_runs.h"
 #include "sim/plan/shared_pricer.h"
+#include "sim/plan/steady_rate.h"
 
 namespace roofcast {
 namespace {
@@ -43,7 +44,8 @@ RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer) {
   RunPrediction p{.ttft_ms = m.ttft_ms.mean(), .tpot_ms = m.tpot_ms.mean(), .value = 0};
   p.value = value_of(run, p, m);
   p.itl_ms = m.itl_ms.percentile(50);
-  p.output_tokens_per_s = m.output_tokens / m.duration.base();
+  const double steady = steady_output_rate(run.workload, m);
+  p.output_tokens_per_s = steady > 0 ? steady : m.output_tokens / m.duration.base();
   const FleetCost cost = fleet_cost(m, *run.deployment, options.replicas, options.disaggregation);
   p.power_w = mean_power(cost, m).value;
   p.busy_share = cost.busy_share;
