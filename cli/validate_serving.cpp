@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -95,10 +96,11 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
   const std::vector<std::size_t> kept = kept_columns(table);
   std::string out;
   for (const std::size_t i : kept) out += csv_field(table.columns()[i]) + ",";
-  const bool steady = runs.kind == RunKind::kSteady;
-  out += aggregated ? "predicted_ttft_ms,predicted_tpot_ms,"
-         : steady   ? "predicted_itl_ms,predicted_output_tokens_per_s,"
-                    : "predicted_value,";
+  const bool steady = runs.kind == RunKind::kSteady, submissions = runs.kind == RunKind::kSubmission;
+  out += aggregated    ? "predicted_ttft_ms,predicted_tpot_ms,"
+         : steady      ? "predicted_itl_ms,predicted_output_tokens_per_s,"
+         : submissions ? "predicted_tokens_per_s,predicted_p99_ttft_ms,predicted_p99_tpot_ms,predicted_met,"
+                       : "predicted_value,";
   if (ranges) out += kIntervalColumns;
   out += "note\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -106,7 +108,9 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
     const RunPrediction p = rows[row].prediction.value_or(RunPrediction{});
     out += aggregated ? field(p.ttft_ms) + "," + field(p.tpot_ms)
            : steady   ? field(p.itl_ms) + "," + field(p.output_tokens_per_s)
-                      : field(p.value);
+           : submissions
+               ? fmt::format("{},{},{},{:d}", field(p.value), field(p.p99_ttft_ms), field(p.p99_tpot_ms), p.met)
+               : field(p.value);
     out += ",";
     if (ranges) out += range_fields(intervals[row].ttft_ms) + range_fields(intervals[row].tpot_ms);
     out += csv_field(rows[row].note) + "\n";
@@ -202,6 +206,26 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
   std::vector<RunPrediction> out;
   for (const RowPrediction& row : rows) out.push_back(row.prediction.value_or(RunPrediction{}));
   return out;
+}
+
+/// Entries that kept the limits of their load, and how many of them are foretold to.
+void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
+  std::map<std::string, std::pair<int, int>> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].prediction || !runs.runs[i].workload.objectives) continue;
+    for (const std::string& group : {runs.runs[i].group, std::string("~all")}) {  // sorts behind the groups
+      ++kept[group].first;
+      kept[group].second += rows[i].prediction->met ? 1 : 0;
+    }
+  }
+  Table table({"group", "kept their limits", "foretold to"});
+  Json entries = Json::array();
+  for (const auto& [key, counts] : kept) {
+    const std::string group = key == "~all" ? "all" : key;
+    table.row({group, std::to_string(counts.first), std::to_string(counts.second)});
+    entries.push_back({{"group", group}, {"kept", counts.first}, {"foretold", counts.second}});
+  }
+  printed.add("limits", table, std::move(entries));
 }
 
 void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
@@ -307,6 +331,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
   }
   Printed printed(options, "serving");
   printed.add("groups", accuracy_table(lines), accuracy_json(lines));
+  if (runs.kind == RunKind::kSubmission) add_limits(printed, runs, rows);
   if (!intervals.empty()) add_coverage(printed, coverage(covered_runs(runs, table, intervals)));
   if (options.has("spreads")) {
     std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows)}};

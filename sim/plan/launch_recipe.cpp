@@ -58,7 +58,8 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .also = in.texts("also"),
                       .images = in.tree("images"),
                       .parts = in.tree("parts"),
-                      .columns = in.texts("columns")};
+                      .columns = in.texts("columns"),
+                      .submissions = in.tree("submissions")};
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule of a recipe");
     LaunchRule read{.when = rule.tree("when"),

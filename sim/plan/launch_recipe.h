@@ -26,6 +26,7 @@ struct LaunchRecipe {
   ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: what ran on a day
   ConfigTree parts;                  ///< {gpu: the part that it was}
   std::vector<std::string> columns;  ///< of its tables, which then need not name it
+  ConfigTree submissions;            ///< how the rows of its tables were launched (sim/plan/measured/submission.h)
 };
 /// Reads a document of configs/recipes.
 LaunchRecipe parse_launch_recipe(const ConfigTree& tree);

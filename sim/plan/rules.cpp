@@ -14,9 +14,7 @@
 #include "sim/model/mixer_model.h"
 
 namespace roofcast {
-namespace {
 
-/// `*` stands for any text.
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern.front() == '*') {
@@ -27,6 +25,8 @@ bool matches(std::string_view pattern, std::string_view text) {
   }
   return !text.empty() && pattern.front() == text.front() && matches(pattern.substr(1), text.substr(1));
 }
+
+namespace {
 
 bool within(ConfigReader& in, std::string_view key, double value) {
   if (!in.has(key)) return true;

@@ -2,6 +2,7 @@
 // Conditions of the rules in recipes and clients: what is known of a deployment before its engine is.
 
 #include <string>
+#include <string_view>
 
 #include "base/config_node.h"
 #include "hw/gpu_spec.h"
@@ -24,6 +25,9 @@ struct DeploymentFacts {
   double prompt_tokens = 0, output_tokens = 0;  ///< of the longest request
   double concurrency = 0;                       ///< requests in flight of a closed loop
 };
+
+/// Whether a name fits a pattern, in which `*` stands for any text.
+bool matches(std::string_view pattern, std::string_view text);
 
 /// Routed experts in any layer.
 bool has_experts(const ModelSpec& model);

@@ -51,6 +51,12 @@ void read_run(MeasuredRun& run, RunKind kind, const RunColumns& c, SpecCache& sp
   Scenario s = read_scenario(run.scenario, Fidelity::kCalibrated, specs);
   run.deployment = std::make_shared<Deployment>(*s.deployment);
   run.classes.version = run.deployment->engine.name + "@" + run.deployment->engine.version;
+  if (kind == RunKind::kSubmission) {
+    run.group =
+        fmt::format("{} {} {}", run.deployment->model.name, run.deployment->gpu.name, run.deployment->engine.name);
+    run.classes.gpu = run.deployment->gpu.name;
+    run.metric = "tokens_per_s";
+  }
   run.dense = !has_experts(s.deployment->model);
   run.workload = *std::move(s.workload);
   run.serving = std::move(s.serving);
@@ -63,7 +69,8 @@ void read_run(MeasuredRun& run, RunKind kind, const RunColumns& c, SpecCache& sp
 MeasuredRuns read_measured_runs(const CsvTable& table) {
   MeasuredRuns out{.kind = kind_of(table), .runs = {}};
   for (std::string_view name : {"model", "gpu", "engine", "isl", "osl"}) {
-    if (name == "gpu" || out.kind != RunKind::kSteady) (void)table.column(name);  // or throw
+    const bool needed = name == "model" || out.kind != RunKind::kSubmission;
+    if (needed && (name == "gpu" || out.kind != RunKind::kSteady)) (void)table.column(name);  // or throw
   }
   const RunColumns columns(table);
   SpecCache specs;

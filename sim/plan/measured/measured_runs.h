@@ -54,8 +54,10 @@ struct RunPrediction {
   double value = 0;                 ///< in the unit of the run's metric
   double itl_ms = 0;                ///< median
   double output_tokens_per_s = 0;
-  double power_w = 0;       ///< mean of all GPUs together
-  double busy_share = 0;    ///< of the time that a step was running
+  double p99_ttft_ms = 0, p99_tpot_ms = 0;
+  bool met = false;              ///< the objectives of its workload, where it has any
+  double power_w = 0;            ///< mean of all GPUs together
+  double busy_share = 0;         ///< of the time that a step was running
   Utilization utilization = {};  ///< while a step was running
   double joules_per_output_token() const { return output_tokens_per_s > 0 ? power_w / output_tokens_per_s : 0; }
 };

@@ -1,8 +1,12 @@
 // What a measured run is predicted to show.
 
+#include <algorithm>
+
+#include "base/config_reader.h"
 #include "base/error.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/measured/measured_runs.h"
+#include "sim/plan/objectives.h"
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/steady_rate.h"
 
@@ -16,6 +20,7 @@ double value_of(const MeasuredRun& run, const RunPrediction& p, const ServingMet
   if (run.metric == "tpot_ms") return p.tpot_ms;
   if (run.metric == "itl_ms") return m.itl_ms.mean();
   if (run.metric == "e2e_ms") return seconds * 1e3;
+  if (run.metric == "tokens_per_s") return m.output_tokens / seconds;
   if (run.metric == "total_tokens_per_s") return (m.input_tokens + m.output_tokens) / seconds;
   if (run.metric == "output_tokens_per_s") return m.output_tokens / seconds;
   if (run.metric == "tokens_per_s_per_gpu") return m.output_tokens / seconds / sharding.gpus();
@@ -46,10 +51,17 @@ RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer) {
   p.itl_ms = m.itl_ms.percentile(50);
   const double steady = steady_output_rate(run.workload, m);
   p.output_tokens_per_s = steady > 0 ? steady : m.output_tokens / m.duration.base();
+  p.p99_ttft_ms = m.ttft_ms.percentile(99);
+  p.p99_tpot_ms = m.tpot_ms.percentile(99);
+  if (run.workload.objectives) {
+    const std::vector<Objective> limits = parse_objectives(ConfigReader(run.workload.objectives, "objectives"));
+    p.met = std::all_of(limits.begin(), limits.end(), [&](const Objective& o) { return observed(o, m) <= o.limit; });
+  }
   const FleetCost cost = fleet_cost(m, *run.deployment, options.replicas, options.disaggregation);
   p.power_w = mean_power(cost, m).value;
   p.busy_share = cost.busy_share;
-  if (cost.busy_share > 0) p.utilization = {.compute = cost.mfu / cost.busy_share, .memory = cost.mbu / cost.busy_share};
+  if (cost.busy_share > 0)
+    p.utilization = {.compute = cost.mfu / cost.busy_share, .memory = cost.mbu / cost.busy_share};
   return p;
 }
 

@@ -17,9 +17,9 @@ constexpr std::string_view kAxes[] = {"concurrency", "batch", "request_rate", "o
 
 /// Columns that are no settings.
 bool tells_nothing(std::string_view column) {
-  constexpr std::string_view kNames[] = {"id",      "measured",          "engine_version", "version",
-                                         "source",  "launch_confidence", "suspect",        "note",
-                                         "ttft_ms", "tpot_ms",           "value"};
+  constexpr std::string_view kNames[] = {
+      "id",      "measured", "engine_version", "version",   "source",       "launch_confidence", "suspect",   "note",
+      "ttft_ms", "tpot_ms",  "value",          "submitter", "tokens_per_s", "samples_per_s",     "target_qps"};
   return column.starts_with("predicted_") || std::ranges::find(kSteadyMetrics, column) != kSteadyMetrics.end() ||
          std::find(std::begin(kNames), std::end(kNames), column) != std::end(kNames);
 }
@@ -146,7 +146,8 @@ std::map<std::pair<std::string, std::string>, MeasurementFloor> measurement_floo
     } else if (runs.kind == RunKind::kSteady) {
       for (const std::string_view metric : kSteadyMetrics) add(row, std::string(metric), metric);
     } else {
-      add(row, runs.runs[row].metric, "value");
+      const bool named = runs.kind == RunKind::kSubmission;
+      add(row, runs.runs[row].metric, named ? std::string_view(runs.runs[row].metric) : "value");
     }
   }
   std::map<std::pair<std::string, std::string>, MeasurementFloor> floors;

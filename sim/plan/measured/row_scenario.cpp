@@ -13,6 +13,7 @@
 #include "sim/model/recipes.h"
 #include "sim/plan/client.h"
 #include "sim/plan/measured/request_settings.h"
+#include "sim/plan/measured/submission.h"
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
@@ -186,8 +187,8 @@ class RowWriter {
     if (attention.find("prefill trtllm") != std::string::npos) m.put("sparse_attention", "trtllm");
     if (experts == "CUTLASS") m.put("moe_kernel", "cutlass");
     if (experts == "TRTLLM") m.put("moe_kernel", "low_latency");
-    if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
     if (experts == "TRITON") m.put("moe_kernel", "triton");
+    if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
   }
 
   /// vLLM's largest captured size counts the tokens of steps of either kind; the others' limits are of decode alone.
@@ -403,6 +404,7 @@ std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t 
 }
 
 ConfigTree scenario_of_row(RunKind kind, const RunColumns& columns, std::size_t row, SpecCache& specs) {
+  if (kind == RunKind::kSubmission) return submission_scenario(recipe_of_row(columns, row), columns, row);
   return RowWriter(kind, columns, row, specs).scenario();
 }
 

@@ -10,6 +10,7 @@ namespace roofcast {
 
 RunKind kind_of(const CsvTable& table) {
   const auto has = [&](std::string_view column) { return table.find(column).has_value(); };
+  if (has("system") && has("scenario") && has("target_qps")) return RunKind::kSubmission;
   if (has("prefill_num_workers") && has("decode_num_workers") && has("concurrency")) return RunKind::kDisaggregated;
   if (has("concurrency") && has("tp")) return RunKind::kAggregated;
   if (has("mean_batch") && has("median_itl_ms") && has("mean_output_tokens")) return RunKind::kSteady;
@@ -21,7 +22,7 @@ RunKind kind_of(const CsvTable& table) {
       "these columns are none of: closed-loop runs (concurrency, tp), disaggregated runs (prefill_num_workers, "
       "decode_num_workers, concurrency), steady batches (mean_batch, mean_output_tokens, median_itl_ms), static "
       "batches (batch, metric), offline runs (isl, osl, metric), online runs "
-      "(request_rate, metric)");
+      "(request_rate, metric), submissions (system, scenario, target_qps)");
 }
 
 double measured_value(const CsvTable& table, std::size_t row, std::string_view column) {

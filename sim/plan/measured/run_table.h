@@ -17,6 +17,7 @@ enum class RunKind {
   kOffline,        ///< everything queued at once: metric, value
   kOnline,         ///< an offered rate: metric, value
   kSteady,         ///< a server at a steady batch: mean_batch; median_itl_ms, output_tokens_per_s
+  kSubmission,     ///< entries of a contest: system, scenario, target_qps; tokens_per_s, or limits that were kept
 };
 
 /// Measures TTFT and TPOT of a closed loop.

@@ -45,6 +45,11 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
       for (std::size_t k = 0; k < kSteadyMetrics.size(); ++k)
         add(samples, group, std::string(kSteadyMetrics[k]), run.dense, predicted[k],
             measured_value(table, i, kSteadyMetrics[k]));
+    } else if (runs.kind == RunKind::kSubmission) {
+      // Behind arrivals the throughput is the rate that was sent: what is foretold there is whether the limits are
+      // kept.
+      if (!run.workload.objectives)
+        add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, run.metric));
     } else {
       add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, "value"));
     }

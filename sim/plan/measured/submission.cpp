@@ -1,0 +1,115 @@
+#include "sim/plan/measured/submission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/config_library.h"
+#include "base/config_reader.h"
+
+namespace roofcast {
+namespace {
+
+using Entries = std::vector<ConfigNode::Entry>;
+
+std::string word(const ConfigNode& map, const std::string& key) {
+  const ConfigTree* value = map.find(key);
+  return value != nullptr && *value ? (*value)->scalar : std::string();
+}
+
+const std::vector<ConfigTree>& items(const ConfigTree& map, const std::string& key) {
+  static const std::vector<ConfigTree> kNone;
+  const ConfigTree* list = map ? map->find(key) : nullptr;
+  return list != nullptr && *list ? (*list)->items : kNone;
+}
+
+/// The first entry whose `name` fits.
+ConfigTree first_named(const ConfigTree& map, const std::string& key, const std::string& name) {
+  for (const ConfigTree& item : items(map, key)) {
+    if (matches(word(*item, "name"), name)) return item;
+  }
+  return nullptr;
+}
+
+/// Data-parallel copies that fill `gpus`.
+int replicas_of(const ConfigTree& parallelism, int gpus, const Mark& mark) {
+  ConfigReader in(parallelism, "a layout");
+  int each = 1;
+  for (const char* key : {"tp", "pp", "attention_dp"}) each *= static_cast<int>(in.integer(key, 1, {1, 1024}));
+  in.ignore_rest();
+  if (gpus % each != 0) throw ConfigError(mark, fmt::format("{} GPUs are not copies of {}", gpus, each));
+  return gpus / each;
+}
+
+/// Samples of the one query of an Offline run: at least the benchmark's own, and as many as its expected rate makes
+/// in 1.1 times ten minutes (mlcommons/inference, loadgen/test_settings_internal.cc; mlperf.conf, min_duration).
+long offline_samples(const ConfigTree& requests, double expected_rate) {
+  const double own = requests->find("requests") != nullptr ? std::stod(word(*requests, "requests")) : 0;
+  return std::lround(std::max(own, 1.1 * 600 * expected_rate));
+}
+
+/// What all launches that fit say.
+ConfigTree launch_of(const ConfigTree& submissions, const std::string& model, const std::string& gpu,
+                     const std::string& scenario) {
+  ConfigTree launch;
+  for (const ConfigTree& item : items(submissions, "launches")) {
+    const auto fits = [&](const char* key, const std::string& name) {
+      const ConfigTree* pattern = item->find(key);
+      return pattern == nullptr || matches((*pattern)->scalar, name);
+    };
+    if (!fits("model", model) || !fits("gpu", gpu) || !fits("scenario", scenario)) continue;
+    launch = launch ? overlay(launch, item) : item;
+  }
+  return launch;
+}
+
+}  // namespace
+
+ConfigTree submission_scenario(const std::optional<LaunchRecipe>& recipe, const RunColumns& columns, std::size_t row) {
+  const Mark mark = columns.mark(row);
+  const std::string system = columns.text(row, "system"), load = columns.text(row, "scenario");
+  if (!recipe || !recipe->submissions) throw ConfigError(mark, "no recipe says how it was launched");
+  const ConfigTree part = first_named(recipe->submissions, "systems", system);
+  if (!part) throw ConfigError(mark, fmt::format("recipe '{}' does not know the system '{}'", recipe->name, system));
+  const ConfigTree named = first_named(recipe->submissions, "models", columns.text(row, "model"));
+  if (!named) throw ConfigError(mark, fmt::format("recipe '{}' does not know this model", recipe->name));
+  const std::string gpu = word(*part, "gpu"), model = word(*named, "model");
+  const ConfigTree launch = launch_of(recipe->submissions, model, gpu, load);
+  if (!launch || launch->find("engine") == nullptr)
+    throw ConfigError(mark, fmt::format("how {} was launched on {} is not public", model, gpu));
+  const bool offline = load == "Offline", interactive = load == "Interactive";
+  const std::string law = word(*named, interactive ? "interactive" : "server");
+  if (law.empty()) throw ConfigError(mark, fmt::format("recipe '{}' has no workload of this load", recipe->name));
+  const ConfigTree requests = load_named("workloads", law, mark);
+
+  const ConfigTree* layout = launch->find("parallelism");
+  const ConfigTree parallelism = layout != nullptr ? *layout : make_map();
+  const int gpus = static_cast<int>(ConfigReader(part, "a system").integer("gpus", 1, {1, 100000}));
+  const ConfigTree replicas = make_scalar(std::to_string(replicas_of(parallelism, gpus, mark)), mark);
+
+  Entries workload{{"client", mark, make_scalar(offline ? "mlperf-offline" : "mlperf-server", mark)}};
+  if (offline) {
+    const long samples = offline_samples(requests, columns.number(row, "target_qps", 0));
+    workload.push_back({"requests", mark, make_scalar(std::to_string(samples), mark)});
+  } else {
+    workload.push_back({"rate", mark, make_scalar(columns.text(row, "target_qps") + " /s", mark)});
+  }
+  for (const char* key : {"prompt_tokens", "output_tokens"}) {
+    if (const ConfigTree* lengths = requests->find(key)) workload.push_back({key, mark, *lengths});
+  }
+  const ConfigTree* limits = requests->find("objectives");
+  if (!offline && limits != nullptr) workload.push_back({"objectives", mark, *limits});
+
+  Entries scenario{{"model", mark, make_scalar(model, mark)}, {"gpu", mark, make_scalar(gpu, mark)}};
+  for (const char* key : {"engine", "precision"}) {
+    if (const ConfigTree* settings = launch->find(key)) scenario.push_back({key, mark, *settings});
+  }
+  scenario.push_back({"recipe", mark, make_scalar(recipe->name, mark)});
+  scenario.push_back({"parallelism", mark, overlay(parallelism, make_map({{"replicas", mark, replicas}}))});
+  scenario.push_back({"workload", mark, make_map(std::move(workload), mark)});
+  return make_map(std::move(scenario), mark);
+}
+
+}  // namespace roofcast
