@@ -10,47 +10,13 @@
 
 #include <boost/container_hash/hash.hpp>
 
-#include "sim/model/encoder.h"
 #include "sim/step/decode_curve.h"
 #include "sim/step/deployment.h"
 #include "sim/step/expert_overlap.h"
 #include "sim/step/operator_sum.h"
+#include "sim/step/part_kinds.h"
 
 namespace roofcast {
-
-/// All layers but their mixers, of the fullest rank; `group_tokens` are those of all attention-DP ranks.
-struct TokenPart {
-  double tokens, group_tokens;
-  bool prompts;  ///< some of them are of prompts
-  bool operator==(const TokenPart&) const = default;
-};
-/// Final norm, LM head and sampling.
-struct HeadPart {
-  double rows;
-  bool operator==(const HeadPart&) const = default;
-};
-/// Adapters beside the products of the layers.
-struct AdapterPart {
-  double tokens, adapters;
-};
-/// Pictures or sounds that pass an encoder.
-struct EncoderPart {
-  EncoderWork work;
-};
-/// Mixers of the decoding sequences of one rank.
-struct DecodePart {
-  double sequences;
-  int query_len;
-  double mean_context;
-  double least_seconds = 0;  ///< what they take at least beside prefill
-  double gap = 0;            ///< seconds between two kernels
-};
-/// Mixers of one prefill chunk. All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
-struct PrefillPart {
-  std::size_t chunks;
-  double tokens, context_before;
-  bool operator==(const PrefillPart&) const = default;
-};
 
 /// What a TokenPart sums up to, by stage.
 struct StagedSum {
