@@ -35,8 +35,10 @@ const char* attention_of(const ModelSpec& model) {
   return "none";
 }
 
+/// Null for an encoder: the pages are about answers token by token.
 Json model_json(const std::string& name) {
   const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
+  if (model.encoder_only) return nullptr;
   const ParameterCount count = count_parameters(model);
   return {{"name", name},
           {"family", model.family},
@@ -67,7 +69,9 @@ Json gpu_json(const std::string& name) {
 template <class Make>
 Json list_of(std::string_view kind, Make make) {
   Json out = Json::array();
-  for (const std::string& name : names_of(kind)) out.push_back(make(name));
+  for (const std::string& name : names_of(kind)) {
+    if (Json entry = make(name); !entry.is_null()) out.push_back(std::move(entry));
+  }
   return out;
 }
 
