@@ -130,7 +130,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
     const KernelRule& last = rules.back();
     if (!last.when.empty() || !last.since.empty() || !last.until.empty())
       in.fail(key, "must end with a rule without 'when', 'since' and 'until'");
-    std::ranges::copy_if(rules, std::back_inserter(rules_[i]), holds);
+    std::copy_if(rules.begin(), rules.end(), std::back_inserter(rules_[i]), holds);
   }
   in.finish();
 }

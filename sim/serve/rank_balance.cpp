@@ -1,6 +1,7 @@
 #include "sim/serve/rank_balance.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace roofcast {
 
@@ -10,9 +11,9 @@ RankBalance::RankBalance(const Deployment& d, bool continuous)
       active_(d.engine.attention_dp_balance && most_steps_ > 0 && continuous && d.sharding.attention_dp > 1) {}
 
 bool RankBalance::holds(std::span<const RankWork> ranks) {
-  const bool all_decode = std::ranges::all_of(ranks, &RankWork::decodes);
+  const bool all_decode = std::all_of(ranks.begin(), ranks.end(), std::mem_fn(&RankWork::decodes));
   waits_ = Waits::kNot;
-  if (std::ranges::all_of(ranks, &RankWork::prompt)) {
+  if (std::all_of(ranks.begin(), ranks.end(), std::mem_fn(&RankWork::prompt))) {
     waited_ = 0;
     if (all_decode && gathered_ < more_steps_)
       waits_ = Waits::kForMore;
@@ -25,7 +26,7 @@ bool RankBalance::holds(std::span<const RankWork> ranks) {
     return false;
   }
   waits_ = Waits::kForOthers;
-  return std::ranges::any_of(ranks, &RankWork::prompt);
+  return std::any_of(ranks.begin(), ranks.end(), std::mem_fn(&RankWork::prompt));
 }
 
 std::int64_t RankBalance::steps_until_release() const {

@@ -27,7 +27,8 @@ void StepPlan::plan(std::optional<bool> balance) {
 /// A cache that comes back is no prompt.
 bool StepPlan::prompt_could_run() const {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
-  if (std::ranges::any_of(prompts, [&](Slot slot) { return !landing(parts_.requests[slot]); })) return true;
+  if (std::any_of(prompts.begin(), prompts.end(), [&](Slot slot) { return !landing(parts_.requests[slot]); }))
+    return true;
   if (running() >= parts_.places) return false;
   Slot first = kNoSlot;
   parts_.queue.waiting().any_of([&](Slot slot) {

@@ -86,10 +86,11 @@ struct RankTokens {
 /// Calls test(tokens) for each rank; whether it holds for all.
 template <class Test>
 bool all_ranks(const StepBatch& batch, const Sharding& sharding, const Test& test) {
+  const double micro = micro_batches(batch, sharding);
   if (batch.ranks.empty()) {
     double prompts = 0;
     for (const PrefillChunk& chunk : batch.prefills) prompts += chunk.tokens;
-    const double ranks = sharding.attention_dp;
+    const double ranks = sharding.attention_dp * micro;
     return test(RankTokens{batch.decodes / ranks, prompts / ranks});
   }
   std::size_t first = 0;
@@ -98,7 +99,7 @@ bool all_ranks(const StepBatch& batch, const Sharding& sharding, const Test& tes
     for (const PrefillChunk& chunk : batch.prefills.subspan(first, static_cast<std::size_t>(rank.prefills)))
       tokens.prompts += chunk.tokens;
     first += static_cast<std::size_t>(rank.prefills);
-    if (!test(tokens)) return false;
+    if (!test(RankTokens{tokens.decodes / micro, tokens.prompts / micro})) return false;
   }
   return true;
 }
@@ -139,7 +140,7 @@ double OverlappedLayers::series(double before, double attention, double slope, d
     if (grows > 0)
       ends[i] = std::clamp(std::ceil((s.exchange - s.work - s.attention_share * attention) / grows), 0.0, n);
   }
-  std::ranges::sort(ends);
+  std::sort(ends.begin(), ends.end());
   double sum = 0, done = 0;
   for (const double end : ends) {
     if (end <= done) continue;

@@ -1,6 +1,7 @@
 #pragma once
 // The parts that a step is made of: what each depends on.
 
+#include <cmath>
 #include <cstddef>
 
 #include "sim/model/encoder.h"
@@ -21,6 +22,10 @@ struct HeadPart {
 /// Adapters beside the products of the layers.
 struct AdapterPart {
   double tokens, adapters;
+  /// One of the batches of a step; each may name all adapters.
+  AdapterPart in_batches(double batches) const {
+    return batches > 1 ? AdapterPart{std::ceil(tokens / batches), adapters} : *this;
+  }
 };
 /// Pictures or sounds that pass an encoder.
 struct EncoderPart {

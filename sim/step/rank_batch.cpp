@@ -9,16 +9,6 @@ namespace {
 /// How a pipeline of pp stages cuts a batch: k micro-batches keep k stages busy.
 int micro_batches(const Sharding& sharding, int parts) { return std::max(1, std::min(sharding.pp, parts)); }
 
-/// While a chunk is not the last of its prompt, the next one follows it into the stage that it leaves (vLLM's scheduler
-/// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism): one leaves the pipeline each
-/// pp-th of its way. The last one goes all the way: C chunks take (C - 1) / pp + 1 of one chunk's time.
-double micro_batches(const StepBatch& batch, const Sharding& sharding) {
-  const auto goes_on = [](const PrefillChunk& chunk) { return !chunk.last; };
-  if (std::ranges::any_of(batch.prefills, goes_on)) return sharding.pp;
-  const double each = std::ceil(batch.decodes / static_cast<double>(sharding.attention_dp));
-  return micro_batches(sharding, static_cast<int>(each) + static_cast<int>(batch.prefills.size()));
-}
-
 struct Chunks {
   double tokens = 0, longest = 0, rows = 0;
 };
@@ -40,6 +30,13 @@ double even_prefill(const Chunks& all, const Sharding& sharding, double micro) {
 }
 
 }  // namespace
+
+double micro_batches(const StepBatch& batch, const Sharding& sharding) {
+  const auto goes_on = [](const PrefillChunk& chunk) { return !chunk.last; };
+  if (std::any_of(batch.prefills.begin(), batch.prefills.end(), goes_on)) return sharding.pp;
+  const double each = std::ceil(batch.decodes / static_cast<double>(sharding.attention_dp));
+  return micro_batches(sharding, static_cast<int>(each) + static_cast<int>(batch.prefills.size()));
+}
 
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
   const double ranks = sharding.attention_dp, micro = micro_batches(batch, sharding);

@@ -64,7 +64,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
     for (std::size_t i = 0; i < priced.costs.size(); ++i) {
       const Operator& op = priced.operators[i];
       if (!wanted(op.stage)) continue;
-      Cost cost = priced.costs[i];
+      Cost cost = total.overlap ? s.parts.beside(op, priced.costs[i]) : priced.costs[i];
       cost.time *= slower;
       if (op.stage == Stage::kDispatch || op.stage == Stage::kCombine) cost.time *= exposed;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
@@ -82,7 +82,8 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   } else {
     add(whole, 1.0, 1.0);
   }
-  if (const auto added = s.adapter_part(batch, tokens, total.rank)) add(*added, 1.0, 1.0);
+  if (const auto added = s.adapter_part(batch, tokens, total.rank))
+    add(added->in_batches(total.mixers.batches), total.mixers.batches, 1.0);
   add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
   s.for_each_mixer_part(total.mixers, batch.query_len, total.host.gap, add);
   for (const EncoderWork& work : batch.encodes) add(EncoderPart{work}, 1.0, 1.0);

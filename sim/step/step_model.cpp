@@ -80,7 +80,8 @@ const Deployment& StepModel::deployment() const { return *state_->deployment; }
 std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch, double tokens,
                                                           const RankBatch& rank) const {
   if (!adapters) return std::nullopt;
-  const double hit = batch.adapters >= 0 ? batch.adapters : adapters->of(rank.decodes + rank.prompts);
+  const double sequences = rank.decodes + rank.prompts;
+  const double hit = batch.adapters >= 0 ? std::min(batch.adapters, sequences) : adapters->of(sequences);
   return AdapterPart{tokens, hit};
 }
 
@@ -107,7 +108,10 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   } else {
     total.sum.add(parts.sum(all));
   }
-  if (const auto added = adapter_part(batch, tokens, total.rank)) total.sum.add(parts.sum(*added));
+  if (const auto added = adapter_part(batch, tokens, total.rank)) {
+    const double batches = total.mixers.batches;
+    total.sum.add(parts.sum(added->in_batches(batches)), batches, batches);
+  }
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;
@@ -143,7 +147,7 @@ StepTotal StepModel::State::total(const StepBatch& batch) {
 void StepModel::State::add_encoders(const StepBatch& batch, StepTotal& total) {
   for (const EncoderWork& work : batch.encodes) {
     const OperatorSum sum = parts.sum(EncoderPart{work});
-    total.encoding += std::max(sum.seconds, host.eager_seconds(sum.launches));
+    total.encoding += std::max(sum.seconds + host.rank_skew() * sum.collectives, host.eager_seconds(sum.launches));
     total.sum.flops += sum.flops;
     total.sum.bytes += sum.bytes;
   }

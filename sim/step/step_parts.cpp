@@ -70,6 +70,7 @@ OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t) {
 StepParts::StepParts(const Deployment& deployment)
     : context_(deployment.operator_context()),
       machine_(deployment.machine()),
+      skew_(deployment.fidelity == Fidelity::kIdeal ? 0.0 : deployment.engine.host.rank_skew.base()),
       combining_sms_(deployment.gpu.architecture == Architecture::kBlackwell ? combining_sms(deployment) : 0.0),
       spec_(deployment.adapters) {}
 
@@ -152,6 +153,14 @@ const StagedSum& StepParts::staged(const TokenPart& part) {
   return sum;
 }
 
+Cost StepParts::beside(const Operator& op, const Cost& alone) const {
+  const auto* exchange = std::get_if<ExchangeShape>(&op.work);
+  if (exchange == nullptr || !exchange->combine || combining_sms_ <= 0) return alone;
+  ExchangeShape lent = *exchange;
+  lent.sms = combining_sms_;
+  return cost_of(lent, machine_);
+}
+
 OperatorSum StepParts::sum(const HeadPart& part) {
   if (part.rows <= 0) return {.seconds = 0};
   const double whole = std::ceil(part.rows);
@@ -168,7 +177,7 @@ std::vector<Operator> StepParts::operators(const EncoderPart& part) const {
 OperatorSum StepParts::sum(const EncoderPart& part) {
   if (encoders_.size() > kMostPrefills) encoders_.clear();
   const EncoderWork& w = part.work;
-  auto [slot, fresh] = encoders_.try_emplace({w.items, w.sequences, w.patches, w.sound});
+  auto [slot, fresh] = encoders_.try_emplace({w.items, w.sequences, w.patches, w.outputs, w.sound});
   if (fresh) slot->second = sum_of(operators(part), machine_);
   return slot->second;
 }
@@ -195,14 +204,18 @@ DecodeKnot StepParts::knot(const DecodePart& part, double mean_context) const {
   DecodePart there = part;
   there.mean_context = mean_context;
   const OperatorSum sum = sum_of(operators(there), machine_);
-  return {sum.seconds, sum.flops, sum.bytes, sum.launches};
+  return {sum.seconds + skew_ * sum.collectives, sum.flops, sum.bytes, sum.launches};
 }
 
 OperatorSum StepParts::sum(const PrefillPart& part) {
   if (prefills_.size() > kMostPrefills) prefills_.clear();
   auto [slot, fresh] = prefills_.try_emplace(part);
-  if (fresh) slot->second = sum_of(priced(part), machine_);
-  return slot->second;
+  OperatorSum& sum = slot->second;
+  if (fresh) {
+    sum = sum_of(priced(part), machine_);
+    sum.seconds += skew_ * sum.collectives;
+  }
+  return sum;
 }
 
 }  // namespace roofcast

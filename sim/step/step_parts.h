@@ -52,6 +52,8 @@ class StepParts {
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
+  /// The cost of an operator that runs beside others: few SMs bring what comes back from the experts.
+  Cost beside(const Operator& op, const Cost& alone) const;
   /// The same, by stage.
   const StagedSum& staged(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
@@ -106,7 +108,7 @@ class StepParts {
       return seed;
     }
   };
-  using EncoderKey = std::tuple<double, double, double, bool>;
+  using EncoderKey = std::tuple<double, double, double, double, bool>;
   using GroupKey = std::tuple<double, double, bool>;  ///< of a TokenPart
 
   OperatorContext context_;
@@ -115,6 +117,7 @@ class StepParts {
   Latest<HeadPart> head_priced_;
   Latest<PrefillPart> prefill_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
+  double skew_;           ///< seconds by which ranks reach a collective after one another
   double combining_sms_;  ///< of what comes back from the experts, where it runs beside them; 0: as many as there are
   std::optional<AdapterSpec> spec_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length

@@ -43,7 +43,7 @@ struct StepModel::State {
   template <class Add>
   void for_each_mixer_part(const RankMixers& of, int query_len, double gap, const Add& add) const {
     if (of.decodes > 0) {
-      const double least = least_decode_seconds(of, query_len);
+      const double least = least_decode_seconds(of, query_len) / of.batches;
       add(DecodePart{std::ceil(of.decodes / of.batches), query_len, of.mean_context, least, gap}, of.batches,
           of.batches);
     }
@@ -51,7 +51,7 @@ struct StepModel::State {
     const std::size_t chunks = of.prefills.size();
     for (const PrefillChunk& chunk : of.prefills) {
       add(PrefillPart{chunks, static_cast<double>(chunk.tokens), static_cast<double>(chunk.context_before)},
-          of.prefill_share, 1.0 / static_cast<double>(chunks));
+          of.prefill_share, of.batches / static_cast<double>(chunks));
     }
   }
 
