@@ -98,7 +98,7 @@ void tell_failures(const ServingMetrics& m, const Deployment& d) {
     if (count > 0) causes += fmt::format("{}{} {}", causes.empty() ? "" : "; ", count, cause);
   };
   add(m.cancelled, "given up by their clients (timeout)");
-  add(m.rejected, "refused by a full queue (max_queue)");
+  add(m.rejected, "refused by a full queue (max_queue) or a rate limit");
   add(m.lost, "lost with a failed replica");
   const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   add(m.failed - m.cancelled - m.rejected - m.lost,

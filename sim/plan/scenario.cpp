@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/check_samples.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
 #include "sim/plan/launch_limits.h"

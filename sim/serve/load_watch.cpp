@@ -21,7 +21,7 @@ LoadWatch::Slice& LoadWatch::at(Seconds time) {
       Slice merged = slices_[2 * i];
       const Slice& other = slices_[2 * i + 1];
       merged.came += other.came, merged.dropped += other.dropped;
-      merged.waited += other.waited, merged.ended += other.ended;
+      merged.waited += other.waited, merged.ended += other.ended, merged.started += other.started;
       slices_[i] = merged;
     }
     std::fill(slices_.begin() + kSlices / 2, slices_.end(), Slice{});
@@ -33,6 +33,7 @@ LoadWatch::Slice& LoadWatch::at(Seconds time) {
 void LoadWatch::served(Seconds arrival, Seconds waited, Seconds end) {
   last_arrival_ = std::max(last_arrival_, arrival.base());
   at(end).ended += 1;
+  at(arrival + waited).started += 1;
   Slice& slice = at(arrival);
   slice.came += 1;
   slice.waited += waited.base();
@@ -80,7 +81,12 @@ LoadVerdict LoadWatch::verdict(double burstiness, double slack) const {
   const double dropped = (until(&Slice::dropped, all) - until(&Slice::dropped, second)) / third;
   const bool significant =
       more > kSignificant * std::max(1.0, burstiness) * std::sqrt(2 * third) && more > slack * 2 * third;
-  out.saturated = significant && (wait_last > kLonger * wait_first + kTolerated || dropped > kDropped);
+  const auto waiting = [&](double time) {
+    return until(&Slice::came, time) - until(&Slice::dropped, time) - until(&Slice::started, time);
+  };
+  const bool longer = wait_last > kLonger * wait_first + kTolerated ||
+                      waiting(last_arrival_) > kLonger * waiting(first) + kTolerated * out.offered.base();
+  out.saturated = significant && (longer || dropped > kDropped);
   if (!out.saturated) return out;
   // Prompts go first in many engines: while requests come fewer end than over the whole run.
   std::size_t slices = kSlices;

@@ -26,15 +26,16 @@ class LoadWatch {
   void dropped(Seconds arrival);
 
   /// Saturated where, of the requests that came after the first third, significantly fewer ended than came, and those
-  /// of the last third waited for longer than twice the first third's and half a second, or one in twenty was dropped.
-  /// By chance as many more come as end: `burstiness` standard deviations of a Poisson process (the variation of the
-  /// gaps), and `slack`, a share of the requests, of a load that changes by itself.
+  /// of the last third waited for longer than twice the first third's and half a second, or as much more of them waits
+  /// at the end (where some overtake others), or one in twenty was dropped. By chance as many more come as end:
+  /// `burstiness` standard deviations of a Poisson process (the variation of the gaps), and `slack`, a share of the
+  /// requests, of a load that changes by itself.
   LoadVerdict verdict(double burstiness, double slack) const;
 
  private:
   static constexpr std::size_t kSlices = 2048;
   struct Slice {
-    double came = 0, dropped = 0, waited = 0, ended = 0;
+    double came = 0, dropped = 0, started = 0, waited = 0, ended = 0;
   };
   Slice& at(Seconds time);
   /// Sum of a count up to a time; within a slice it rises evenly.

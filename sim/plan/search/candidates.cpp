@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/check_samples.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/plan_spec.h"
 #include "sim/plan/search/spares.h"
@@ -144,6 +145,8 @@ class Reader {
       add_worker(decode_, positions(plan_.space, c.point, kNoDecodeKey), c,
                  [](const EngineSpec& e) { return e.max_num_batched_tokens; });
     if (most_replicas(plan_, c) < 1) {
+      if (c.most_replicas(0) >= 1 && out_.first_reason.empty())
+        out_.first_reason = "no GPUs are left for a replica beside its spares";
       ++out_.unsplittable;
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
@@ -191,6 +194,7 @@ class Reader {
                                                               .prefill_replicas = 1,
                                                               .bandwidth = plan_.transfer_bandwidth,
                                                               .latency = latency};
+        check_samples(pair.scenario, *pair.scenario.workload);
         pair.most_prefill_gpus = p.most_of_kind;
         if (p.gpu != d.gpu) pair.gpu = p.gpu + " > " + d.gpu;
         if (!pair.affords({1, 1}, plan_.spare_replicas)) continue;

@@ -26,18 +26,26 @@ class TestObserver final : public Observer {
   }
 
   /// Mean wait of the last third of the arrivals against the first third's: a stable queue goes up and down, one
-  /// that is fed faster than it empties grows with time.
+  /// that is fed faster than it empties grows with time. Where later requests overtake earlier ones, these wait as
+  /// long; so the starts are also taken in their own order, as if first come were first served.
   bool grows(Seconds tolerated) {
     if (waits_.size() < 60) return false;
     std::sort(waits_.begin(), waits_.end());
     const std::size_t third = waits_.size() / 3;
-    const auto mean = [&](std::size_t from) {
-      double sum = 0;
-      for (std::size_t i = from; i < from + third; ++i) sum += waits_[i].second;
-      return sum / static_cast<double>(third);
+    std::vector<double> starts;
+    starts.reserve(waits_.size());
+    for (const auto& [arrival, wait] : waits_) starts.push_back(arrival + wait);
+    std::sort(starts.begin(), starts.end());
+    const auto longer = [&](const auto& wait) {
+      const auto mean = [&](std::size_t from) {
+        double sum = 0;
+        for (std::size_t i = from; i < from + third; ++i) sum += wait(i);
+        return sum / static_cast<double>(third);
+      };
+      return mean(waits_.size() - third) > 2.0 * mean(0) + tolerated.base();
     };
-    const double first = mean(0), last = mean(waits_.size() - third);
-    return last > 2.0 * first + tolerated.base();
+    return longer([&](std::size_t i) { return waits_[i].second; }) ||
+           longer([&](std::size_t i) { return starts[i] - waits_[i].first; });
   }
 
  private:

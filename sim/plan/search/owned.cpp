@@ -1,16 +1,21 @@
 #include "sim/plan/search/owned.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "sim/plan/search/fleet_plan.h"
 
 namespace roofcast {
 namespace {
 
 constexpr const char* kFile = "plan";
+/// What is of the whole fleet, not of the share of the GPUs at hand.
+constexpr std::array kOfTheFleet{"growth", "max_cost", "max_power", "spare_replicas", "availability"};
+const ConfigTree kNone = std::make_shared<ConfigNode>();
 
 /// The plan without `search.owned`, and with these keys of its search.
 ConfigTree without_owned(const ConfigTree& plan) {
@@ -34,8 +39,8 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
     throw ConfigError(gpus[1]->mark,
                       "GPUs at hand must be of one kind; plan each kind by itself, and the rest after it");
   ConfigTree out = plan;
-  for (const char* key : {"growth", "max_cost", "max_power", "spare_replicas", "availability", "prefill", "decode"})
-    out = with_value(out, std::string("search.") + key, std::make_shared<ConfigNode>(), kFile);
+  for (const char* key : kOfTheFleet) out = with_value(out, std::string("search.") + key, kNone, kFile);
+  for (const char* key : {"prefill", "decode"}) out = with_value(out, std::string("search.") + key, kNone, kFile);
   for (const char* key : {"tp", "pp", "ep", "attention_dp", "precision", "weights", "kv_cache", "max_num_seqs",
                           "max_num_batched_tokens", "speculation"}) {
     if (owned.has(key))
@@ -54,6 +59,19 @@ const PlannedDeployment& strongest(const PlanResult& result) {
   });
 }
 
+/// Limits of the whole fleet, less what the GPUs at hand take of them.
+ConfigTree with_limits_left(ConfigTree rest, const PlanSpec& asked, const OwnedShare& share, const Mark& mark) {
+  const auto left = [&](const char* key, double limit, double taken, const char* unit) {
+    if (limit <= 0) return;
+    if (taken >= limit) throw ConfigError(mark, fmt::format("the GPUs at hand take all of '{}'", key));
+    rest =
+        with_value(rest, std::string("search.") + key, make_scalar(fmt::format("{} {}", limit - taken, unit)), kFile);
+  };
+  left("max_cost", asked.max_cost.value, share.planned.usd_per_hour(), "USD/h");
+  left("max_power", asked.max_power.value, share.planned.power_bound().value, "W");
+  return rest;
+}
+
 }  // namespace
 
 std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions& options) {
@@ -66,6 +84,8 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   if (asked.goal == PlanGoal::kThroughput)
     throw ConfigError((*owned)->mark,
                       "'owned' takes its share of a load that is offered; 'goal: throughput' offers none");
+  if (diurnal_plan(rest))
+    throw ConfigError((*owned)->mark, "'owned' takes its share of a steady load; leave out the arrivals' 'profile'");
   const ConfigTree alone = search_of_owned(rest, ConfigReader(*owned, "GPUs at hand"));
   const PlanResult result =
       search_capacity(parse_plan(with_value(alone, "search.goal", make_scalar("throughput"), kFile)), options);
@@ -79,11 +99,21 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   OwnedShare share{.planned = strongest(result), .offered = 0};
   share.offered = offered_load(*share.planned.candidate.scenario.workload);
   const double remains = share.offered - share.planned.load;
-  if (remains <= 0) return OwnedPlan{.share = std::nullopt, .rest = alone};
+  if (remains <= 0) {  // then they are planned as any others
+    ConfigTree all = alone;
+    for (const char* key : kOfTheFleet) {
+      const ConfigTree* value = (*search)->find(key);
+      if (value != nullptr && *value) all = with_value(all, std::string("search.") + key, *value, kFile);
+    }
+    return OwnedPlan{.share = std::nullopt, .rest = all};
+  }
   const bool users = result.kind == LoadKind::kUsers;
+  rest = with_limits_left(std::move(rest), asked, share, (*owned)->mark);
   rest = with_value(rest, "workload", resolve_named("workloads", *rest->find("workload")), kFile);
+  const ConfigTree& load = *rest->find("workload");
+  const std::string under = load->find("client") != nullptr ? "workload." : "workload.arrivals.";
   rest =
-      with_value(rest, users ? "workload.arrivals.concurrency" : "workload.arrivals.rate",
+      with_value(rest, under + (users ? "concurrency" : "rate"),
                  make_scalar(users ? fmt::format("{:.0f}", std::ceil(remains)) : fmt::format("{} /s", remains)), kFile);
   return OwnedPlan{.share = std::move(share), .rest = std::move(rest)};
 }

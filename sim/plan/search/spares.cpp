@@ -6,6 +6,7 @@ namespace roofcast {
 namespace {
 
 constexpr int kMostSpares = 1000;
+constexpr int kNoneWillDo = 1 << 20;  // more than any fleet has
 
 }  // namespace
 
@@ -29,7 +30,9 @@ double fleet_availability(int needed, int spare, double up) {
 int spares_of(const PlanSpec& plan, const Candidate& c, int replicas) {
   if (plan.availability <= 0) return plan.spare_replicas;
   int spare = 0;
-  while (spare < kMostSpares && fleet_availability(replicas, spare, c.up) < plan.availability) ++spare;
+  while (fleet_availability(replicas, spare, c.up) < plan.availability) {
+    if (++spare > kMostSpares) return kNoneWillDo;
+  }
   return spare;
 }
 

@@ -65,3 +65,20 @@ TEST_CASE("load watch: the last of a load that changes by itself may be behind b
   CHECK(watch.verdict(1, 0).saturated);
   CHECK_FALSE(watch.verdict(1, 0.1).saturated);
 }
+
+TEST_CASE("load watch: a queue that grows is told where late requests overtake early ones") {
+  // Two come a second, one is served, always the one that came last: half of them wait until all have come.
+  constexpr int kRequests = 600;
+  LoadWatch watch;
+  std::vector<double> waiting;
+  double free = 0;
+  int come = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    while (come < kRequests && (come / 2.0 <= free || waiting.empty())) waiting.push_back(come++ / 2.0);
+    const double arrival = waiting.back(), start = std::max(free, arrival);
+    waiting.pop_back();
+    free = start + 1;
+    watch.served(Seconds(arrival), Seconds(start - arrival), Seconds(free));
+  }
+  CHECK(watch.verdict(1.0, 0.0).saturated);
+}
