@@ -168,7 +168,13 @@ std::string path_as_written(std::string_view kind, const std::string& path, cons
   }
   if (is_readable_file(path)) return path;
   if (std::string found = path_by_other_name(kind, path); !found.empty()) return found;
-  throw ConfigError(origin, fmt::format("no such {} file '{}'", word_for(kind), path));
+  const bool repository = kind == "models" && std::count(path.begin(), path.end(), '/') == 1 &&
+                          !path.starts_with('.') && !path.starts_with('/') && !path.ends_with(".yaml") &&
+                          !path.ends_with(".json");
+  throw ConfigError(origin, fmt::format("no such {} file '{}'{}", word_for(kind), path,
+                                        repository ? "; of a Hugging Face repository that is not shipped, download "
+                                                     "its config.json and name that file"
+                                                   : ""));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/comparison_report.h"
+#include "reports/question.h"
 #include "sim/plan/measured/measured_source.h"
 
 namespace roofcast {
@@ -59,10 +60,12 @@ int run_compare(std::span<const std::string> arguments) {
         "compare: which scenario? roofcast compare SCENARIO.yaml --bench FILE; roofcast import FILE makes one");
   const MeasuredSource source = source_of(options);
   const auto start = std::chrono::steady_clock::now();
-  const Scenario scenario =
-      read_scenario(options.scenario(options.document("scenario", "scenarios")), options.fidelity());
+  const ConfigTree tree = options.scenario(options.document("scenario", "scenarios"));
+  const Scenario scenario = read_scenario(tree, options.fidelity());
   const Comparison comparison = compare_with_source(scenario, source);
-  options.write_report([&](const std::string& format) { return comparison_report(comparison, scenario, format); });
+  options.write_report([&](const std::string& format) {
+    return comparison_report(comparison, scenario, format, question_json(tree, options.fidelity()));
+  });
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   fmt::print(stderr, "compared in {:.3f} s\n", wall.count());
   return kDone;

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/estimate_report.h"
+#include "reports/idle_estimate.h"
 #include "reports/question.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/idle_settings.h"
@@ -88,6 +89,8 @@ int run_estimate(std::span<const std::string> arguments) {
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   const EstimateRequest request = request_of(options, scenario);
   const Estimate e = estimate(scenario.deployment, request);
+  for (const std::string& line : idle_in_estimate(tree, scenario, options.fidelity(), request, e))
+    fmt::print(stderr, "{}\n", line);
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write_report([&](const std::string& format) {
     return estimate_report(e, *scenario.deployment, format, question_json(tree, options.fidelity(), request));

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/ladder_report.h"
+#include "reports/question.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -22,8 +23,10 @@ int run_ladder(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   const LadderOptions ladder{.concurrency = static_cast<int>(options.integer("concurrency", 1, 100000)),
                              .requests = static_cast<int>(options.integer("requests", 0, 1000000))};
-  const Ladder found = climb(options.scenario(options.document("scenario", "scenarios")), options.fidelity(), ladder);
-  options.write_report([&](const std::string& format) { return ladder_report(found, format); });
+  const ConfigTree tree = options.scenario(options.document("scenario", "scenarios"));
+  const Ladder found = climb(tree, options.fidelity(), ladder);
+  options.write_report(
+      [&](const std::string& format) { return ladder_report(found, format, question_json(tree, options.fidelity())); });
   return kDone;
 }
 

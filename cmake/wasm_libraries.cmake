@@ -7,7 +7,7 @@ set(not_in_a_browser
     validation_pairs perfetto openmetrics run_observers kernel_report catalog_report)  # pages of files
 list(JOIN not_in_a_browser "|" not_in_a_browser)
 set(not_in_a_browser "/(${not_in_a_browser})\\.cpp$")
-add_compile_options(-fwasm-exceptions "SHELL:-include ${CMAKE_CURRENT_LIST_DIR}/wasm/from_chars.h")
+add_compile_options(-fwasm-exceptions "SHELL:-include ${CMAKE_CURRENT_LIST_DIR}/wasm/missing.h")
 add_link_options(-fwasm-exceptions)
 
 set(ROOFCAST_YAML_CPP "" CACHE PATH "folder of yaml-cpp's sources")

@@ -215,7 +215,8 @@ std::string compare_document(std::string_view body) {
   return answered(body, [](const Question& q) {
     if (!q.bench) throw ConfigError("bench: missing; the JSON of the measured run");
     const Scenario s = scenario_of(q);
-    return comparison_report(compare_with_source(s, {.bench = q.bench->path()}), s, "json");
+    return comparison_report(compare_with_source(s, {.bench = q.bench->path()}), s, "json",
+                             question_json(q.tree, q.fidelity));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "base/watch.h"
 #include "reports/comparison_report.h"
 #include "reports/estimate_report.h"
+#include "reports/idle_estimate.h"
 #include "reports/ladder_report.h"
 #include "reports/plan_report.h"
 #include "reports/question.h"
@@ -76,6 +77,8 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   const Estimate e = estimate(scenario.deployment, request);
   Answer answer{.json = estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
   answer.json["question"] = question_json(tree, fidelity(ideal), request);
+  for (std::string& line : idle_in_estimate(tree, scenario, fidelity(ideal), request, e))
+    answer.notes.push_back(std::move(line));
   if (!e.memory.fits) answer.reason = e.memory.reason;
   if (deployment.memory.infeasible) answer.reason += what_would_fit(deployment);
   return answer;
@@ -117,7 +120,9 @@ Answer answer_plan(const ConfigTree& tree, bool ideal, const PlanQuestion& quest
 }
 
 Answer answer_ladder(const ConfigTree& tree, bool ideal, int concurrency, int requests) {
-  return {.json = ladder_json(climb(tree, fidelity(ideal), {.concurrency = concurrency, .requests = requests}))};
+  Answer answer{.json = ladder_json(climb(tree, fidelity(ideal), {.concurrency = concurrency, .requests = requests}))};
+  answer.json["question"] = question_json(tree, fidelity(ideal));
+  return answer;
 }
 
 Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& question) {
@@ -140,7 +145,9 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
 
 Answer answer_comparison(const ConfigTree& tree, bool ideal, const MeasuredSource& source) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
-  return {.json = comparison_json(compare_with_source(scenario, source), scenario)};
+  Answer answer{.json = comparison_json(compare_with_source(scenario, source), scenario)};
+  answer.json["question"] = question_json(tree, fidelity(ideal));
+  return answer;
 }
 
 }  // namespace roofcast::library

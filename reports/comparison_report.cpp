@@ -129,8 +129,8 @@ Json comparison_json(const Comparison& c, const Scenario& s) {
   return out;
 }
 
-std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format) {
-  if (format == "json") return result_text(comparison_json(c, s));
+std::string comparison_report(const Comparison& c, const Scenario& s, const std::string& format, const Json& question) {
+  if (format == "json") return result_text(comparison_json(c, s), question);
   if (format == "csv") return records_csv(comparison_json(c, s)["metrics"]);
   return verdict_text(verdict_of(c, s));
 }

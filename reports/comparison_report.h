@@ -7,8 +7,9 @@
 
 namespace roofcast {
 
-/// format: table | json | csv (the metrics alone).
-std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format);
+/// format: table | json | csv (the metrics alone). `question` of reports/question.h, which the JSON keeps.
+std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format,
+                              const nlohmann::ordered_json& question = nullptr);
 
 nlohmann::ordered_json comparison_json(const Comparison& comparison, const Scenario& scenario);
 

@@ -241,8 +241,11 @@ Json questions_of(std::span<const Result> results) {
     Json reported = r.json;
     for (const char* key : {"question", "verdict", "operators", "intervals"}) reported.erase(key);
     if (r.kind == ResultKind::kPlan) reported = {{"winner", r.json.value("winner", Json())}};
-    out.push_back({{"kind", name_of(r.kind)},
-                   {"label", clean_utf8(r.label)},
+    // Of a ladder and of a comparison, the scenario is asked again.
+    const bool of_scenario = r.kind == ResultKind::kLadder || r.kind == ResultKind::kComparison;
+    if (of_scenario) reported = Json::object();
+    out.push_back({{"kind", name_of(of_scenario ? ResultKind::kSimulation : r.kind)},
+                   {"label", clean_utf8(r.label) + (of_scenario ? ", its scenario" : "")},
                    {"question", r.json["question"]},
                    {"reported", std::move(reported)}});
   }

@@ -83,8 +83,8 @@ Json ladder_json(const Ladder& l) {
   return out;
 }
 
-std::string ladder_report(const Ladder& ladder, const std::string& format) {
-  if (format == "json") return result_text(ladder_json(ladder));
+std::string ladder_report(const Ladder& ladder, const std::string& format, const Json& question) {
+  if (format == "json") return result_text(ladder_json(ladder), question);
   if (format == "csv") return records_csv(ladder_json(ladder)["rungs"]);
   return verdict_text(verdict_of(ladder));
 }

@@ -7,8 +7,9 @@
 
 namespace roofcast {
 
-/// format: table | json | csv.
-std::string ladder_report(const Ladder& ladder, const std::string& format);
+/// format: table | json | csv. `question` of reports/question.h, which the JSON keeps.
+std::string ladder_report(const Ladder& ladder, const std::string& format,
+                          const nlohmann::ordered_json& question = nullptr);
 
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
 

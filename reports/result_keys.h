@@ -210,7 +210,8 @@ inline constexpr auto kRung = keys("name", "help", "fits", "simulated", "gpus", 
 inline constexpr auto kRungNumbers =
     keys("mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "output_tokens_per_s", "usd_per_million_output_tokens",
          "bound", "throughput_gain", "latency_gain", "cost_gain", "total_gain");
-inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"rungs[].", kRung},
+inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"", kQuestion, Presence::kSometimes},
+                                          KeyGroup{"rungs[].", kRung},
                                           KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}};
 
 // comparison
@@ -222,6 +223,7 @@ inline constexpr auto kAssumption = keys("change", "predicted", "difference", "e
 inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kContextParallel, Presence::kSometimes},
                                               KeyGroup{"", kComparison},
+                                              KeyGroup{"", kQuestion, Presence::kSometimes},
                                               KeyGroup{"where_the_time_goes.", kTimeShares, Presence::kTogether},
                                               KeyGroup{"metrics[].", kComparedMetric},
                                               KeyGroup{"assumptions[].", kAssumption},

@@ -78,7 +78,7 @@
   function fields() {
     question = structuredClone(cases[chosen].question);
     first = null;
-    form.replaceChildren(...(cases.length > 1 ? [chooser()] : /point/.test(cases[0].label) ? [el("p", { class: "soft" }, "Of " + cases[0].label)] : []), ...MOVED[cases[chosen].kind](question.document).flatMap(field));
+    form.replaceChildren(...(cases.length > 1 ? [chooser()] : /, (the cheapest point|its scenario)/.test(cases[0].label) ? [el("p", { class: "soft" }, "Of " + cases[0].label)] : []), ...MOVED[cases[chosen].kind](question.document).flatMap(field));
     answer.replaceChildren();
     say("Change a number: the engine in this file answers here. Nothing leaves the page.");
   }

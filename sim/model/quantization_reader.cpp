@@ -222,7 +222,15 @@ void read_quark(Precision& p, ConfigReader& in) {
   ConfigReader global = in.child("global_quant_config");
   ConfigReader weight = global.child("weight");
   set_worded(p, weight, "dtype", weight.text("dtype"), weight.number("group_size", 0));
-  if (!global.has("input_tensors")) p.activations = Dtype::kBf16;
+  auto inputs = global.optional_child("input_tensors");
+  if (!inputs) {
+    p.activations = Dtype::kBf16;
+    return;
+  }
+  const std::string name = inputs->text("dtype");
+  const auto format = format_in(lower(name), inputs->number("group_size", 0));
+  if (!format) inputs->fail("dtype", fmt::format("'{}' is not known (known words: fp8, fp4, int8, int4, int2)", name));
+  p.activations = *format;
 }
 
 /// AQLM: codebooks of 2^nbits entries stand for groups of inputs.
@@ -320,6 +328,10 @@ void read_method(Precision& p, ConfigReader& in) {
 ConfigTree quantization_of(HfConfig& in) {
   ConfigTree tree = in.outer().tree("quantization_config");
   if (!tree) tree = in.reader().tree("quantization_config");
+  if (!tree) {  // MLX's converter: quantization: {bits, group_size}, in older files nothing else
+    const ConfigTree own = in.outer().tree("quantization");
+    if (own && own->kind == ConfigNode::Kind::kMap && own->find("bits") != nullptr) return own;
+  }
   if (!tree && (tree = in.outer().tree("hf_quant_config")))
     in.say("the formats are those of modelopt's hf_quant_config.json");
   if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;

@@ -109,7 +109,8 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
       const int tokens = static_cast<int>(std::min<std::int64_t>(left, r.prompt_tokens - before));
       const bool last_round = done / r.prompt_tokens == rounds - 1;
       chunks.insert(chunks.end(), static_cast<std::size_t>(last_round ? r.batch - (rounds - 1) * ranks : ranks),
-                    {tokens, before, before + tokens == r.prompt_tokens});
+                    {tokens, before, before + tokens == r.prompt_tokens,
+                     static_cast<int>(std::min<std::int64_t>(before, budget))});
       left -= tokens;
       done += tokens;
     }
@@ -257,8 +258,8 @@ void add_cost(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
   e.cost.usd_per_hour = usd_per_hour(d, r.replicas).value;
   add_token_prices(model, e);
-  const Utilization prefill = utilization_of(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
-  const Utilization decode = utilization_of(d, e.decode.time, e.decode.flops, e.decode.bytes);
+  const Utilization prefill = drawn_by(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
+  const Utilization decode = drawn_by(d, e.decode.time, e.decode.flops, e.decode.bytes);
   const Joules joules = power_of(d.gpu, prefill) * e.prefill.time;
   const Joules decoding = power_of(d.gpu, decode) * (e.tpot * static_cast<double>(std::max(r.output_tokens - 1, 1)));
   e.cost.joules_per_output_token =

@@ -23,7 +23,7 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   const Seconds busy(work.busy_seconds / work.replicas);  // of one replica, on average
   const Flops flops(work.flops / gpus);
   const Bytes bytes(work.bytes / gpus);
-  const Utilization whole = utilization_of(d, duration, flops, bytes), working = utilization_of(d, busy, flops, bytes);
+  const Utilization whole = utilization_of(d, duration, flops, bytes), working = drawn_by(d, busy, flops, bytes);
   const Seconds idle(std::max(0.0, (duration - busy).base()));
   cost.board_power.value += gpus * d.gpu.board_power.value;
   cost.busy_share += gpus * std::min(1.0, busy / duration);

@@ -11,6 +11,17 @@
 #include "sim/serve/scheduler.h"
 
 namespace roofcast {
+
+bool writes(const ConfigTree& scenario, std::string_view dotted_key) {
+  ConfigTree at = scenario;
+  for (const std::string& key : split(dotted_key, '.')) {
+    const ConfigTree* next = at ? at->find(key) : nullptr;
+    if (next == nullptr) return false;
+    at = *next;
+  }
+  return at && at->kind != ConfigNode::Kind::kNull;
+}
+
 namespace {
 
 bool has_latents(const ModelSpec& model) {
@@ -26,17 +37,6 @@ bool blocks_in_fp8(const Precision& p) {
 bool shares_prefixes(const WorkloadSpec& w) {
   return w.shared_prefix_tokens > 0 || w.turns > 1 || !w.clients.empty() ||
          w.arrivals.process == ArrivalSpec::Process::kTrace;
-}
-
-/// Whether a scenario has this key, "engine.host.rank_skew".
-bool writes(const ConfigTree& scenario, std::string_view dotted_key) {
-  ConfigTree at = scenario;
-  for (const std::string& key : split(dotted_key, '.')) {
-    const ConfigTree* next = at ? at->find(key) : nullptr;
-    if (next == nullptr) return false;
-    at = *next;
-  }
-  return at && at->kind != ConfigNode::Kind::kNull;
 }
 
 /// A setting, and when it changes nothing.
@@ -89,11 +89,34 @@ bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
 
+bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
+
+/// No layer keeps keys and values.
+bool keeps_no_tokens(const Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  return std::none_of(model.layers.begin(), model.layers.end(),
+                      [](const LayerKind& layer) { return facts_of(layer.mixer).cache != TokenCache::kNothing; });
+}
+
 bool no_cache(const Scenario& s) { return !s.deployment->engine.kv_cache; }
 
 constexpr std::array kRules{
     Rule{"model.num_key_value_heads", "latent attention caches one latent for all heads",
          [](const Scenario& s) { return has_latents(s.deployment->model); }},
+    Rule{"precision.kv_cache", "no layer of the model keeps keys and values", keeps_no_tokens},
+    Rule{"engine.host.worker_time", "one GPU serves a replica", no_collectives},
+    Rule{"engine.cuda_graphs.dependent_launch", "CUDA graphs are off", no_graphs},
+    Rule{"engine.cuda_graphs.plain_prefill", "no prompts run in CUDA graphs (prefill_tokens 0)",
+         [](const Scenario& s) { return s.deployment->engine.graphs.prefill_tokens == 0; }},
+    Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",
+         [](const Scenario& s) { return !s.deployment->engine.samples_top_p; }},
+    Rule{"engine.prefill_wait_ratio", "prefill_wait_steps is 0",
+         [](const Scenario& s) { return s.deployment->engine.prefill_wait_steps == 0; }},
+    Rule{"engine.prefill_wait_steps", "prefill_wait_ratio is 0, and attention_dp_balance is off",
+         [](const Scenario& s) {
+           const EngineSpec& engine = s.deployment->engine;
+           return engine.prefill_wait_ratio <= 0 && !engine.attention_dp_balance;
+         }},
     Rule{"engine.block_size", "there is no KV cache", no_cache},
     Rule{"engine.preemption", "there is no KV cache", no_cache},
     Rule{"engine.cuda_graphs.enabled", "LLM.int8() runs without CUDA graphs",

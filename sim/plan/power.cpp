@@ -21,15 +21,26 @@ Dtype attention_products(const Deployment& d) {
   return prefill_products(heads, prefill_kernel({.query_len = 1000}, heads, d.gpu, d.efficiency.rules()), d.gpu);
 }
 
-FlopsPerSecond fastest_peak(const Deployment& d) {
+bool attends(const ModelSpec& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const LayerKind& kind) { return facts_of(kind.mixer).cache != TokenCache::kNothing; });
+}
+
+/// Of the products with weights, and of 16 bit.
+FlopsPerSecond weights_peak(const Deployment& d) {
   const Precision& p = d.precision;
   FlopsPerSecond fastest = std::max(d.gpu.peak(Dtype::kBf16), d.gpu.peak(Dtype::kFp16));
   for (Dtype weights : {p.weights, p.attention_weights, p.expert_weights}) {
     if (const auto compute = d.gpu.compute_dtype(weights, p.activations))
       fastest = std::max(fastest, d.gpu.peak(*compute));
   }
-  const Dtype attention = attention_products(d);
-  if (d.fidelity == Fidelity::kCalibrated) fastest = std::max(fastest, d.gpu.peak(attention));
+  return fastest;
+}
+
+FlopsPerSecond fastest_peak(const Deployment& d) {
+  FlopsPerSecond fastest = weights_peak(d);
+  if (d.fidelity == Fidelity::kCalibrated && attends(d.model))
+    fastest = std::max(fastest, d.gpu.peak(attention_products(d)));
   return has_indexer(d.model) ? std::max(fastest, d.gpu.peak(Dtype::kFp8)) : fastest;
 }
 
@@ -38,6 +49,11 @@ FlopsPerSecond fastest_peak(const Deployment& d) {
 Utilization utilization_of(const Deployment& d, Seconds time, Flops flops, Bytes bytes) {
   if (time <= Seconds(0)) return {};
   return {.compute = flops / time / fastest_peak(d), .memory = bytes / time / d.gpu.memory_bandwidth};
+}
+
+Utilization drawn_by(const Deployment& d, Seconds time, Flops flops, Bytes bytes) {
+  if (time <= Seconds(0)) return {};
+  return {.compute = std::min(1.0, flops / time / weights_peak(d)), .memory = bytes / time / d.gpu.memory_bandwidth};
 }
 
 Watts power_of(const GpuSpec& gpu, const Utilization& u) {

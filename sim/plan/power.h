@@ -17,6 +17,9 @@ struct Utilization {
 /// (attention, whatever the weights), or 8 bit (attention to a cache of 8 bit where the engine's kernels take it, an
 /// indexer).
 Utilization utilization_of(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
+/// What power depends on: the same with FLOPs over the peak of the weights' products, at most 1. Attention in a faster
+/// format does not make the other products' tensor cores idle.
+Utilization drawn_by(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
 
 /// Share of the range from idle to board power that a GPU draws while it works:
 ///   static + compute * sqrt(MFU) + memory * MBU, at most 1.

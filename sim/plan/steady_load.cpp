@@ -59,20 +59,28 @@ struct Rhythm {
   double tokens = 0;  ///< of prompts on each of those
 };
 
-/// S = decodes + S (1 - exp(-chunks / S)): a rank decodes in all steps but those that hold one chunk or more.
-double steps_with_prompts(double decodes, double chunks) {
+/// Steps of a cycle in which a rank has prompts and does not decode, P: chunks fall into steps at random, so that
+///   P = S (1 - exp(-chunks / S)),  S = decodes + P,
+/// but one prompt's chunks never share a step, and no step takes more than its budget.
+double steps_with_prompts(const Users& u, double here) {
+  const double decodes = u.output - 1, chunks = here * u.chunks;
   double steps = decodes + chunks;
   for (int i = 0; i < 200; ++i) steps = decodes + steps * (1 - std::exp(-chunks / steps));
-  return steps;
+  return std::max({steps - decodes, u.chunks, here * u.prompt / u.budget});
 }
 
 /// Every rank by itself; `here` users of each load the engine.
 Rhythm independent(const Users& u, double here, bool alone) {
-  const double chunks = here * u.chunks, decoding = alone ? u.output - 1 : u.output - 1 + u.chunks;
   Rhythm r;
-  r.steps = std::max(decoding, here * u.prompt / u.budget + (alone ? u.output - 1 : 0.0));
-  if (alone) r.steps = std::max(r.steps, steps_with_prompts(u.output - 1, chunks));
-  const double chance = 1 - std::exp(-chunks / r.steps);  // that a step of a rank holds a chunk
+  double chance = 0;  // that a step of a rank holds a chunk
+  if (alone) {
+    const double prompts = steps_with_prompts(u, here);
+    r.steps = u.output - 1 + prompts;
+    chance = prompts / r.steps;
+  } else {
+    r.steps = std::max(u.output - 1 + u.chunks, here * u.prompt / u.budget);
+    chance = 1 - std::exp(-here * u.chunks / r.steps);
+  }
   r.mixed = 1 - std::pow(1 - chance, u.ranks);
   r.ranks = u.ranks * chance / r.mixed;
   r.tokens = std::min(u.budget, here * u.prompt / (r.steps * chance));

@@ -365,6 +365,7 @@ StepBatch Replica::step_batch() {
   priced_chunks_.clear();
   encodes_.clear();
   const bool cached = engine().kv_cache;
+  const std::int64_t budget = engine().max_num_batched_tokens;
   if (!run_.ranks.empty()) then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = *ranks_[i];
@@ -379,8 +380,10 @@ StepBatch Replica::step_batch() {
       if (!first().options.media.empty()) add_media(r, media);
       const int padding = last ? std::max(0, longest - r.target) : 0;
       rank.padding += padding;
-      priced_chunks_.push_back(
-          {.tokens = c.tokens + padding, .context_before = static_cast<int>(r.base), .last = last});
+      priced_chunks_.push_back({.tokens = c.tokens + padding,
+                                .context_before = static_cast<int>(r.base),
+                                .last = last,
+                                .ahead = static_cast<int>(std::clamp<std::int64_t>(r.base - r.cached, 0, budget))});
     }
     if (patches_of(media) > patches_of(encodes_)) encodes_ = std::move(media);
     if (!cached) compute_again(rank, i);

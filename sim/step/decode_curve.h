@@ -34,7 +34,8 @@ inline DecodeSegment decode_segment(double context) {
   const double base = std::bit_cast<double>(exponent << 52), width = base / 16;
   const auto within = static_cast<std::size_t>((context - base) / width);
   const auto i = static_cast<double>(within);
-  return {base + i * width, base + (i + 1) * width, 16 + 16 * (exponent - (1023 + 10)) + within};
+  const auto octave = static_cast<std::size_t>(exponent - (1023 + 10));
+  return {base + i * width, base + (i + 1) * width, 16 + 16 * octave + within};
 }
 
 class DecodeCurve {

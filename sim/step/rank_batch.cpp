@@ -10,7 +10,7 @@ namespace {
 int micro_batches(const Sharding& sharding, int parts) { return std::max(1, std::min(sharding.pp, parts)); }
 
 struct Chunks {
-  double tokens = 0, longest = 0, rows = 0;
+  double tokens = 0, longest = 0, rows = 0, ahead = 0;
 };
 
 Chunks sum_of(std::span<const PrefillChunk> chunks) {
@@ -19,14 +19,23 @@ Chunks sum_of(std::span<const PrefillChunk> chunks) {
     sum.tokens += chunk.tokens;
     sum.longest = std::max<double>(sum.longest, chunk.tokens);
     sum.rows += chunk.last ? 1 : 0;
+    if (chunk.last) sum.ahead = std::max<double>(sum.ahead, chunk.ahead);
   }
   return sum;
 }
 
-/// Prompt tokens of a rank where nobody says which rank has which prompt: a prompt stays on one rank, and a pipeline
-/// can cut it into chunks.
+/// Prompt tokens of one micro-batch, of `tokens` in the step. Stages that no other micro-batch fills wait for the chunk
+/// in front.
+double micro_tokens(double tokens, const Chunks& chunks, const Sharding& sharding, double micro) {
+  if (chunks.ahead <= tokens) return tokens / micro;
+  return tokens / sharding.pp + (1.0 / micro - 1.0 / sharding.pp) * chunks.ahead;
+}
+
+/// The same of a rank where nobody says which rank has which prompt: a prompt stays on one rank, and a pipeline can cut
+/// it into chunks.
 double even_prefill(const Chunks& all, const Sharding& sharding, double micro) {
-  return std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp) / micro;
+  const double tokens = std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp);
+  return micro_tokens(tokens, all, sharding, micro);
 }
 
 }  // namespace
@@ -42,7 +51,8 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
   const double ranks = sharding.attention_dp, micro = micro_batches(batch, sharding);
   const Chunks all = sum_of(batch.prefills);
   RankBatch most;
-  most.group_tokens = (static_cast<double>(batch.decodes) * batch.query_len + all.tokens) / micro;
+  most.group_tokens =
+      static_cast<double>(batch.decodes) * batch.query_len / micro + micro_tokens(all.tokens, all, sharding, micro);
   if (batch.ranks.empty()) {
     most.decodes = std::ceil(std::ceil(batch.decodes / ranks) / micro);
     most.tokens = most.decodes * batch.query_len + even_prefill(all, sharding, micro);
@@ -56,7 +66,7 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
     const Chunks own = sum_of(batch.prefills.subspan(first, count));
     const double decodes = std::ceil(rank.decodes / micro);
     most.decodes = std::max(most.decodes, decodes);
-    most.tokens = std::max(most.tokens, decodes * batch.query_len + own.tokens / micro);
+    most.tokens = std::max(most.tokens, decodes * batch.query_len + micro_tokens(own.tokens, own, sharding, micro));
     most.prompts = std::max<double>(most.prompts, rank.prefills);
     most.logit_rows = std::max(most.logit_rows, decodes * batch.query_len + std::ceil(own.rows / micro));
     first += count;
@@ -77,10 +87,13 @@ RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Shar
 RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding) {
   const RankLoad& load = batch.ranks[rank];
   const double micro = micro_batches(batch, sharding);
+  const auto prefills = batch.prefills.subspan(first_chunk, static_cast<std::size_t>(load.prefills));
+  const Chunks own = sum_of(prefills);
+  const double share = own.tokens > 0 ? micro_tokens(own.tokens, own, sharding, micro) / own.tokens : 1.0 / micro;
   return {.decodes = std::ceil(load.decodes / micro),
           .mean_context = load.decodes > 0 ? load.decode_context / load.decodes : 0.0,
-          .prefills = batch.prefills.subspan(first_chunk, static_cast<std::size_t>(load.prefills)),
-          .prefill_share = load.prefills > 0 ? 1.0 / micro / load.prefills : 0.0};
+          .prefills = prefills,
+          .prefill_share = load.prefills > 0 ? share / load.prefills : 0.0};
 }
 
 std::size_t fullest_cache(std::span<const RankLoad> ranks) {

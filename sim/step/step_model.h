@@ -16,6 +16,7 @@ struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
   bool last = true;  ///< ends its prompt: its last row goes through the head
+  int ahead = 0;     ///< tokens of the chunk in front of it, which a pipeline still holds
 };
 
 /// What one attention-DP rank holds of a step.

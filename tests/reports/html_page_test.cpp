@@ -76,6 +76,15 @@ TEST_CASE("html: a result that says what it answers is live where the engine is 
   CHECK(page("").find("id=\"what-if\"") == std::string::npos);
 }
 
+TEST_CASE("html: a ladder asks its scenario again") {
+  Result r = read_result(fixture("ladder.json"));
+  r.json["question"] = question_json(parse_config_text("{model: toy-7b}", "q"), Fidelity::kCalibrated);
+  const std::vector<Result> results{r};
+  const std::string page = html_page(results, charts_of(results, "roofcast report"), "", "<script>//</script>\n");
+  CHECK(page.find(R"("kind":"simulation")") != std::string::npos);
+  CHECK(page.find(", its scenario") != std::string::npos);
+}
+
 TEST_CASE("html: what a sweep asks is its cheapest point that can be run") {
   Result r = read_result(fixture("simulation.json"));
   r.kind = ResultKind::kSweep;

@@ -6,7 +6,11 @@
 
 namespace roofcast {
 
-ModelSpec read_llama(HfConfig& in) { return read_decoder(in, {}); }
+/// The classes of SmolLM3 and ERNIE 4.5 tie embeddings unless the config says otherwise (transformers 4.57:
+/// configuration_smollm3.py, configuration_ernie4_5.py), and their config.json leaves the default out.
+ModelSpec read_llama(HfConfig& in) {
+  return read_decoder(in, {.tied = in.model_type() == "smollm3" || in.model_type() == "ernie4_5"});
+}
 
 /// Qwen 1 (2023): the config's intermediate_size is that of gate and up together.
 ModelSpec read_qwen(HfConfig& in) {

@@ -40,6 +40,23 @@ TEST_CASE("every shipped model is read, has sensible counts and a source") {
   CHECK(models >= 60);
 }
 
+TEST_CASE("embeddings are tied where the config leaves the class's default out") {
+  const std::string small =
+      "hidden_size: 64, intermediate_size: 256, num_hidden_layers: 2, num_attention_heads: 4, vocab_size: 1000}";
+  CHECK(from_text("{model_type: smollm3, " + small).tied_embedding);
+  CHECK(from_text("{model_type: ernie4_5, " + small).tied_embedding);
+  CHECK(!from_text("{model_type: smollm3, tie_word_embeddings: false, " + small).tied_embedding);
+  CHECK(!from_text("{model_type: llama, " + small).tied_embedding);
+}
+
+TEST_CASE("an MLX checkpoint says its bits under 'quantization'") {
+  const ModelSpec model = from_text(
+      "{model_type: llama, hidden_size: 64, intermediate_size: 256, num_hidden_layers: 2, num_attention_heads: 4, "
+      "vocab_size: 1000, quantization: {bits: 4, group_size: 64}}");
+  CHECK(model.precision.weights == Dtype::kInt4);
+  CHECK(model.precision.weight_scales.group_size == 64);
+}
+
 /// Reads every model below `folder`; how many were read and how many refused.
 std::pair<int, int> read_configs(const std::string& folder) {
   int imported = 0, refused = 0;

@@ -157,6 +157,11 @@ TEST_CASE("formats that engines and libraries write under their own names") {
   const Precision quark = checkpoint(
       "{quant_method: quark, global_quant_config: {weight: {dtype: fp8_e4m3}, input_tensors: {dtype: fp8_e4m3}}}");
   CHECK(quark.activations == Dtype::kFp8);
+  const Precision quark_fp4 = checkpoint(
+      "{quant_method: quark, global_quant_config: {weight: {dtype: fp4, group_size: 32}, "
+      "input_tensors: {dtype: fp4, group_size: 32}}}");
+  CHECK(quark_fp4.weights == Dtype::kMxfp4);
+  CHECK(quark_fp4.activations == Dtype::kMxfp4);
   const std::string dynamic = "{quant_method: torchao, quant_type: int8_dynamic_activation_int8_weight}";
   CHECK(checkpoint(dynamic).activations == Dtype::kInt8);
 }

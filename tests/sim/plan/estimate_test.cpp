@@ -55,6 +55,30 @@ TEST_CASE("utilization is of the fastest format that a product runs in") {
   CHECK(at_peak("{model: glm-5, gpu: h100-sxm, precision: bf16}", Dtype::kFp8) == doctest::Approx(1));  // its indexer
 }
 
+TEST_CASE("a cache of 8 bit does not halve the power of 16-bit products") {
+  const auto joules = [](const std::string& model, const std::string& cache) {
+    const auto d =
+        read_scenario(parse_config_text("{model: " + model + ", gpu: h100-sxm, precision: {kv_cache: " + cache + "}}",
+                                        "test.yaml"),
+                      Fidelity::kCalibrated)
+            .deployment;
+    return power_of(d->gpu, drawn_by(*d, Seconds(1), Flops(3e14), Bytes(1e12))).value;
+  };
+  CHECK(joules("mamba-2.8b", "fp8") == joules("mamba-2.8b", "bf16"));
+  CHECK(joules("llama-3.1-8b", "fp8") == joules("llama-3.1-8b", "bf16"));
+}
+
+TEST_CASE("MFU asks for attention's format only where a layer attends") {
+  const auto mfu = [](const std::string& cache) {
+    const auto d = read_scenario(parse_config_text(
+                                     "{model: mamba-2.8b, gpu: h100-sxm, precision: {kv_cache: " + cache + "}}", "t"),
+                                 Fidelity::kCalibrated)
+                       .deployment;
+    return utilization_of(*d, Seconds(1), Flops(3e14), Bytes(0)).compute;
+  };
+  CHECK(mfu("fp8") == mfu("bf16"));
+}
+
 namespace {
 
 Estimate of(const std::string& yaml, Fidelity fidelity, EstimateRequest request) {

@@ -633,3 +633,24 @@ TEST_CASE("chunks of a prompt follow each other through pipeline stages, the las
   StepModel model(d);
   CHECK(model.time({.prefills = first}).base() < 0.4 * model.time({.prefills = last}).base());
 }
+
+TEST_CASE("a short last chunk leaves a pipeline no sooner than the chunk in front of it") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->sharding.pp = 4;
+  const auto tokens = [&](const PrefillChunk& chunk, int decodes) {
+    return rank_batch({.decodes = decodes, .prefills = {&chunk, 1}}, d->sharding).tokens;
+  };
+  CHECK(tokens({.tokens = 8, .ahead = 8192}, 0) == 2 + 6144);  // 8 / 4, and three stages behind 8192 / 4 each
+  CHECK(tokens({.tokens = 8192, .ahead = 8192}, 0) == 8192);
+  CHECK(tokens({.tokens = 8, .ahead = 8192}, 100) == 25 + 2);  // other micro-batches fill the stages
+  StepModel model(d);
+  const auto prompt = [&](int rest) {  // 8192 tokens, then the rest
+    const std::array<PrefillChunk, 1> front{{{.tokens = 8192, .last = rest == 0}}};
+    const std::array<PrefillChunk, 1> behind{{{.tokens = rest, .context_before = 8192, .ahead = 8192}}};
+    const Seconds began = model.time({.prefills = front});
+    return rest == 0 ? began : began + model.time({.prefills = behind});
+  };
+  CHECK(prompt(8) > 0.99 * prompt(0));
+  CHECK(prompt(1000) > prompt(8));
+  CHECK(prompt(8192) > prompt(1000));
+}

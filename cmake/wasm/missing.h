@@ -1,6 +1,6 @@
 #pragma once
-// std::from_chars for double, which the C++ library of emscripten 3.1.6 lacks. Included before every file of the wasm
-// build. musl's strtod rounds correctly, as the one of other systems' libraries does.
+// What the C++ library of emscripten 3.1.6 lacks: std::bit_cast, and std::from_chars for double. Included before every
+// file of the wasm build. musl's strtod rounds correctly, as the one of other systems' libraries does.
 
 #ifdef __cplusplus
 #include <cerrno>
@@ -11,6 +11,11 @@
 #include <string>
 
 namespace std {
+
+template <class To, class From>
+constexpr To bit_cast(const From& from) noexcept {
+  return __builtin_bit_cast(To, from);
+}
 
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
   const bool minus = first != last && *first == '-';

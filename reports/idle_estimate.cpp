@@ -1,0 +1,67 @@
+#include "reports/idle_estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "reports/estimate_report.h"
+#include "sim/plan/idle_settings.h"
+
+namespace roofcast {
+namespace {
+
+/// What the simulation asks for, and an estimate mostly does not.
+constexpr std::array<std::string_view, 25> kOfSimulation{
+    "policy",
+    "max_queue",
+    "seed",
+    "router",
+    "failures",
+    "autoscaling",
+    "objectives",
+    "engine.prefix_caching",
+    "engine.kv_offload",
+    "engine.kv_tiers",
+    "engine.preemption",
+    "engine.watermark",
+    "engine.chunked_prefill",
+    "engine.stream_interval",
+    "engine.receive_interval",
+    "engine.sampling",
+    "engine.block_size",
+    "engine.scheduler",
+    "engine.api_servers",
+    "engine.batch_wait",
+    "engine.rank_choice",
+    "engine.start_time",
+    "engine.handover_time",
+    "engine.reserve_output_ratio",
+    "engine.state_checkpoints",
+};
+
+}  // namespace
+
+std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
+                                          const EstimateRequest& request, const Estimate& estimate) {
+  std::vector<std::string> lines;
+  std::string answer;
+  const std::vector<std::string> said = idle_settings(scenario, read);
+  for (const std::string_view key : kOfSimulation) {
+    const auto names_it = [&](const std::string& line) { return line.starts_with(fmt::format("{} ", key)); };
+    if (!writes(scenario, key) || std::any_of(said.begin(), said.end(), names_it)) continue;
+    try {
+      const Scenario without =
+          read_scenario(with_assignment(scenario, std::string(key) + "=null", std::string(key)), fidelity);
+      const std::string other =
+          estimate_json(roofcast::estimate(without.deployment, request), *without.deployment).dump();
+      if (answer.empty()) answer = estimate_json(estimate, *read.deployment).dump();
+      if (other == answer) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
+    } catch (const ConfigError&) {  // needed, as it seems
+    }
+  }
+  return lines;
+}
+
+}  // namespace roofcast
