@@ -6,9 +6,10 @@ add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/share.stamp
   COMMAND ${CMAKE_COMMAND} -E rm -rf ${share}
   COMMAND ${ROOFCAST_HELP_PROGRAM} help --share ${share}
   COMMAND sh -c "gzip -9n ${share}/man/man1/*.1"
-  COMMAND sh -c "mkdir -p ${share}/doc/roofcast && gzip -9nc ${PROJECT_SOURCE_DIR}/CHANGELOG.md > ${share}/doc/roofcast/changelog.gz"
+  COMMAND sh -c "mkdir -p ${share}/doc/roofcast && gzip -9nc ${PROJECT_SOURCE_DIR}/CHANGELOG.md > ${share}/doc/roofcast/CHANGELOG.md.gz"
+  COMMAND sh -c "gzip -9nc ${PROJECT_BINARY_DIR}/changelog > ${share}/doc/roofcast/changelog.gz"
   COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/share.stamp
-  DEPENDS roofcast ${PROJECT_SOURCE_DIR}/CHANGELOG.md VERBATIM)
+  DEPENDS roofcast ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_BINARY_DIR}/changelog VERBATIM)
 add_custom_target(roofcast_share ALL DEPENDS ${PROJECT_BINARY_DIR}/share.stamp)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
@@ -20,7 +21,7 @@ if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)  # there Debian has the text of the l
 endif()
 # The engine of live report pages, where ./dev wasm has built it.
 install(FILES build/wasm/engine.html DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast OPTIONAL)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "grafana/*.json")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "plan.png" PATTERN "tour.svg")
 
 include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
 roofcast_version(${PROJECT_SOURCE_DIR} ${PROJECT_VERSION} CPACK_PACKAGE_VERSION)
@@ -35,6 +36,13 @@ if(NOT "$ENV{DEBEMAIL}" STREQUAL "")
 else()
   set(CPACK_PACKAGE_CONTACT "the roofcast project <roofcast@localhost>")
 endif()
+# Debian's changelog has one entry, this version, on the day of its commit.
+execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} log -1 --format=%aD OUTPUT_VARIABLE roofcast_commit_date
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT roofcast_commit_date)
+  string(TIMESTAMP roofcast_commit_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+endif()
+configure_file(packaging/changelog.in changelog @ONLY)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "forecasts how a large language model will serve")
 set(CPACK_PACKAGE_DESCRIPTION "Latency, throughput, memory, cost and energy of a model on a machine
 under a load, by a calibrated roofline under a simulation of the

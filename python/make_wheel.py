@@ -18,6 +18,8 @@ METADATA = """Metadata-Version: 2.1
 Name: roofcast
 Version: {version}
 Summary: Forecasts how a large language model will serve: TTFT, TPOT, throughput, memory, cost, energy
+License: Apache-2.0
+License-File: copyright
 Requires-Python: >={python}
 Provides-Extra: arrays
 Requires-Dist: numpy ; extra == 'arrays'
@@ -55,6 +57,7 @@ def main():
         subprocess.run(["strip", module, *(staged / "lib").iterdir()], check=True)
         info = root / f"roofcast-{version}.dist-info"
         info.mkdir()
+        shutil.copy(pathlib.Path(__file__).parent.parent / "packaging/copyright", info)  # of the bundled libraries, too
         (info / "METADATA").write_text(METADATA.format(version=version, python=python))
         (info / "WHEEL").write_text(WHEEL.format(tag=tag))
         pathlib.Path(out).mkdir(parents=True, exist_ok=True)
