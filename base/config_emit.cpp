@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "base/config_node.h"
 
 namespace roofcast {
@@ -23,9 +27,19 @@ bool is_plain(std::string_view text) {
   return true;
 }
 
+/// What a reader of YAML 1.1 takes for the end of a line, and what is no text to it: as an escape.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kEscaped{{{"\xC2\x85", "\\N"},
+                                                                                 {"\xE2\x80\xA8", "\\L"},
+                                                                                 {"\xE2\x80\xA9", "\\P"},
+                                                                                 {"\xEF\xBB\xBF", "\\uFEFF"},
+                                                                                 {"\xEF\xBF\xBE", "\\uFFFE"},
+                                                                                 {"\xEF\xBF\xBF", "\\uFFFF"}}};
+
 std::string double_quoted(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto begins = [&](const auto& escaped) { return text.substr(at).starts_with(escaped.first); };
+    const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -36,6 +50,11 @@ std::string double_quoted(std::string_view text) {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
       out += fmt::format("\\x{:02X}", byte);
+    } else if (const auto escaped = std::find_if(kEscaped.begin(), kEscaped.end(), begins); escaped != kEscaped.end()) {
+      out += escaped->second;
+      at += escaped->first.size() - 1;
+    } else if (c == '\xC2' && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xA0) {
+      out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[++at]));  // U+0080 to U+009F
     } else {
       out += c;
     }

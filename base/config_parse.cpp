@@ -1,16 +1,14 @@
-// From text to a ConfigTree. yaml-cpp scans; its events, not its nodes, are used, because its nodes keep
-// duplicate keys (first wins), follow aliases, and forget the position of what is absent.
+// From text to a ConfigTree. libyaml scans; its events, not its documents, are used, because its documents keep
+// duplicate keys and follow aliases.
 
 #include "base/config_parse.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
-#include <sstream>
 #include <unordered_set>
 #include <utility>
 
@@ -24,59 +22,120 @@ constexpr std::size_t kLimitBytes = 8'000'000;  // the scanner takes a hundred b
 constexpr std::size_t kLimitNodes = 1'000'000;
 constexpr std::size_t kLimitDepth = 200;  // what walks a tree does so by recursion
 
-/// Positions within one text. A flag's value has none.
-struct Origin {
-  const std::string& path;
-  bool has_lines;
+constexpr const char* kSecondDocument = "only one document a file: this begins a second one";
+constexpr const char* kOpenQuote = "a quoted text has no end";
+constexpr const char* kBracket = "this bracket is never closed, or stands where a key is due";
 
-  Mark at(const YAML::Mark& mark) const {  // theirs count from 0, and -1 is unknown
-    return has_lines ? Mark{path, mark.line + 1, mark.column + 1} : Mark{path};
+/// Bytes of the character that begins at `byte`.
+std::size_t character_length(std::string_view text, std::size_t byte) {
+  std::size_t end = byte + 1;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) ++end;
+  return end - byte;
+}
+
+/// Positions within one text. The scanner counts characters, a column counts bytes. A flag's value has neither.
+class Places {
+ public:
+  Places(std::string_view text, const std::string& path, bool has_lines)
+      : text_(text), path_(path), has_lines_(has_lines) {
+    if (text.starts_with("\xEF\xBB\xBF")) byte_ = line_begin_ = 3;  // a byte order mark, which the scanner skips
   }
+
+  Mark at(const yaml_mark_t& mark) {
+    if (!has_lines_) return Mark{path_};
+    go_to(mark.index);
+    return Mark{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
+  }
+  Mark at_byte(std::size_t byte) const { return has_lines_ ? mark_at(text_, byte, path_) : Mark{path_}; }
+  std::string_view text_from(const yaml_mark_t& mark) {
+    go_to(mark.index);
+    return text_.substr(byte_);
+  }
+
+ private:
+  /// From where the last one was: the next is seldom far.
+  void go_to(std::size_t character) {
+    for (; character_ < character && byte_ < text_.size(); ++character_) {
+      if (text_[byte_] == '\n') {
+        ++line_;
+        line_begin_ = byte_ + 1;
+      }
+      byte_ += character_length(text_, byte_);
+    }
+    for (; character_ > character; --character_) {
+      do --byte_;
+      while ((static_cast<unsigned char>(text_[byte_]) & 0xC0u) == 0x80u);
+      if (text_[byte_] != '\n') continue;
+      --line_;
+      line_begin_ = text_.substr(0, byte_).rfind('\n') + 1;  // npos + 1 is 0
+    }
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  bool has_lines_;
+  std::size_t character_ = 0, byte_ = 0, line_begin_ = 0;
+  int line_ = 1;
 };
 
+struct Event : yaml_event_t {
+  Event() : yaml_event_t{} {}
+  ~Event() { yaml_event_delete(this); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+struct Parser : yaml_parser_t {
+  explicit Parser(std::string_view text) : yaml_parser_t{} {
+    if (yaml_parser_initialize(this) == 0) throw std::bad_alloc();
+    yaml_parser_set_input_string(this, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  }
+  ~Parser() { yaml_parser_delete(this); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+};
+
+const char* text_of(const yaml_char_t* text) { return reinterpret_cast<const char*>(text); }
+
 /// Builds the tree of one document from the parser's events.
-class TreeBuilder final : public YAML::EventHandler {
+class TreeBuilder {
  public:
-  explicit TreeBuilder(const Origin& origin) : origin_(origin) {}
+  explicit TreeBuilder(Places& places) : places_(places) {}
   ConfigTree root() const { return root_; }
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (root_) throw ConfigError(origin_.at(mark), "only one document a file: this begins a second one");
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
-    if (awaits_key()) throw ConfigError(origin_.at(mark), "a key is missing, or is null");
-    add(make_node(ConfigNode::Kind::kNull, mark));
+  /// Where the bracket stands that the document is and that is open; null when there is none.
+  const Mark* open_bracket() const {
+    return open_.empty() || !open_.front().bracket ? nullptr : &open_.front().node->mark;
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw ConfigError(origin_.at(mark), "aliases (*name) are not read here: write the value out");
+  void take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (root_) throw ConfigError(places_.at(event.start_mark), kSecondDocument);
+        return;
+      case YAML_ALIAS_EVENT:
+        throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not read here: write the value out");
+      case YAML_SCALAR_EVENT:
+        return take_scalar(event);
+      case YAML_SEQUENCE_START_EVENT: {
+        const auto& start = event.data.sequence_start;
+        return open(ConfigNode::Kind::kList, start.tag, start.style == YAML_FLOW_SEQUENCE_STYLE, event.start_mark);
+      }
+      case YAML_MAPPING_START_EVENT: {
+        const auto& start = event.data.mapping_start;
+        return open(ConfigNode::Kind::kMap, start.tag, start.style == YAML_FLOW_MAPPING_STYLE, event.start_mark);
+      }
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return close();
+      default:
+        return;
+    }
   }
-
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
-    const bool quoted = is_quoted(tag, mark);
-    if (awaits_key()) return begin_entry(text, quoted, mark);
-    auto node = make_node(ConfigNode::Kind::kScalar, mark);
-    node->scalar = text;
-    node->quoted = quoted;
-    add(std::move(node));
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                       YAML::EmitterStyle::value style) override {
-    open(ConfigNode::Kind::kList, tag, style, mark);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                  YAML::EmitterStyle::value style) override {
-    open(ConfigNode::Kind::kMap, tag, style, mark);
-  }
-  void OnMapEnd() override { close(); }
 
  private:
   struct Frame {
     std::shared_ptr<ConfigNode> node;
+    bool bracket = false;
     bool has_key = false;  // a map's key was read, its value not yet
     std::string key;
     Mark key_mark;
@@ -87,33 +146,47 @@ class TreeBuilder final : public YAML::EventHandler {
     return !open_.empty() && open_.back().node->kind == ConfigNode::Kind::kMap && !open_.back().has_key;
   }
 
-  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, const YAML::Mark& mark) {
-    if (++nodes_ > kLimitNodes)
-      throw ConfigError(origin_.at(mark), fmt::format("more than {} values in one document", kLimitNodes));
+  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, const yaml_mark_t& mark) {
     auto node = std::make_shared<ConfigNode>();
     node->kind = kind;
-    node->mark = origin_.at(mark);
+    node->mark = places_.at(mark);
+    if (++nodes_ > kLimitNodes)
+      throw ConfigError(node->mark, fmt::format("more than {} values in one document", kLimitNodes));
     return node;
   }
 
-  /// The parser calls plain scalars "?" and quoted ones "!".
-  bool is_quoted(const std::string& tag, const YAML::Mark& mark) const {
-    if (tag == "?" || tag.empty()) return false;
-    if (tag == "!" || tag == "tag:yaml.org,2002:str") return true;
-    throw ConfigError(origin_.at(mark), fmt::format("the tag '{}' is not read here", tag));
+  /// Whether a tag makes text of a value.
+  bool is_text(const yaml_char_t* tag, const yaml_mark_t& mark) {
+    if (tag == nullptr) return false;
+    const std::string_view name = text_of(tag);
+    if (name == "!" || name == YAML_STR_TAG) return true;
+    throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not read here", name));
   }
 
-  void open(ConfigNode::Kind kind, const std::string& tag, YAML::EmitterStyle::value style, const YAML::Mark& mark) {
-    if (awaits_key()) {  // the scanner also takes an outermost bracket without an end for a key
-      const bool bracket = style == YAML::EmitterStyle::Flow;
-      throw ConfigError(origin_.at(mark), bracket ? "this bracket is never closed, or stands where a key is due"
-                                                  : "a key must be text, not a list or a map");
+  void take_scalar(const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    const std::string_view text(text_of(scalar.value), scalar.length);
+    const bool quoted = is_text(scalar.tag, event.start_mark) || scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    const bool null = !quoted && (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
+    if (awaits_key()) {
+      if (null) throw ConfigError(places_.at(event.start_mark), "a key is missing, or is null");
+      return begin_entry(text, quoted, event.start_mark);
     }
-    is_quoted(tag, mark);
-    if (open_.size() >= kLimitDepth) {
-      throw ConfigError(origin_.at(mark), fmt::format("nested deeper than {} levels", kLimitDepth));
-    }
-    open_.emplace_back().node = make_node(kind, mark);
+    auto node = make_node(null ? ConfigNode::Kind::kNull : ConfigNode::Kind::kScalar, event.start_mark);
+    if (!null) node->scalar = text;
+    node->quoted = quoted;
+    add(std::move(node));
+  }
+
+  void open(ConfigNode::Kind kind, const yaml_char_t* tag, bool bracket, const yaml_mark_t& mark) {
+    if (awaits_key())
+      throw ConfigError(places_.at(mark), bracket ? kBracket : "a key must be text, not a list or a map");
+    is_text(tag, mark);
+    if (open_.size() >= kLimitDepth)
+      throw ConfigError(places_.at(mark), fmt::format("nested deeper than {} levels", kLimitDepth));
+    Frame& frame = open_.emplace_back();
+    frame.node = make_node(kind, mark);
+    frame.bracket = bracket;
   }
 
   void close() {
@@ -122,17 +195,18 @@ class TreeBuilder final : public YAML::EventHandler {
     add(std::move(done));
   }
 
-  void begin_entry(const std::string& key, bool quoted, const YAML::Mark& mark) {
+  void begin_entry(std::string_view text, bool quoted, const yaml_mark_t& mark) {
     Frame& map = open_.back();
-    const Mark here = origin_.at(mark);
-    if (key == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not read here: write the keys out");
+    Mark here = places_.at(mark);
+    if (text == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not read here: write the keys out");
+    std::string key(text);
     if (const Mark* first = earlier(map, key)) {
       const std::string where = first->line > 0 ? fmt::format(", first on line {}", first->line) : "";
       throw ConfigError(here, fmt::format("duplicate key '{}'{}", key, where));
     }
     map.has_key = true;
-    map.key = key;
-    map.key_mark = here;
+    map.key = std::move(key);
+    map.key_mark = std::move(here);
   }
 
   /// Where the key stood before, if it did. Small maps are searched; large ones keep a set.
@@ -161,46 +235,52 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  Origin origin_;
+  Places& places_;
   std::size_t nodes_ = 0;
   std::vector<Frame> open_;
   ConfigTree root_;
 };
 
-/// Ends every text that the scanner sees: a comment without a line end. After a line end the scanner would take
-/// the end of the file for the end of a quoted text.
-constexpr std::string_view kSentinel = "\n#";
-
-/// What the scanner could not read. Positions within the sentinel are the end of the user's text.
-ConfigError malformed(const YAML::Exception& error, std::string_view text, const Origin& origin) {
-  const std::string_view language = origin.path.ends_with(".json") ? "JSON" : "YAML";
-  const bool at_end = !error.mark.is_null() && static_cast<std::size_t>(error.mark.pos) >= text.size();
-  Mark mark{origin.path};
-  if (origin.has_lines && at_end) mark = mark_at(text, text.size(), origin.path);
-  if (!error.mark.is_null() && !at_end) mark = origin.at(error.mark);
-  const bool open_quote = error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
-  return ConfigError(mark,
-                     fmt::format("malformed {}: {}", language, open_quote ? "a quoted text has no end" : error.msg));
+/// What the scanner could not read.
+ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Places& places) {
+  if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+  const auto says = [&](const Mark& mark, std::string_view what) {
+    return ConfigError(mark, fmt::format("malformed {}: {}", mark.path.ends_with(".json") ? "JSON" : "YAML", what));
+  };
+  const std::string_view problem = parser.problem;
+  if (parser.error == YAML_READER_ERROR) return says(places.at_byte(parser.problem_offset), problem);
+  const Mark mark = places.at(parser.problem_mark);
+  const std::string_view rest = places.text_from(parser.problem_mark);
+  if (problem == "could not find expected ':'")  // behind the key, which may end on an earlier line
+    return says(places.at(parser.context_mark), "this key has no ':'");
+  if (problem == "did not find expected <document start>") return {mark, kSecondDocument};
+  if (problem == "found unknown escape character") {
+    if (rest.size() < 2) return says(places.at_byte(std::string_view::npos), kOpenQuote);
+    return says(mark, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
+  }
+  if (problem == "found unexpected end of stream") return says(mark, kOpenQuote);
+  if (rest.empty() && builder.open_bracket()) return {*builder.open_bracket(), kBracket};
+  return says(mark, problem);
 }
 
-ConfigTree parse(std::string_view text, const Origin& origin) {
+ConfigTree parse(std::string_view text, const std::string& path, bool has_lines) {
   if (text.size() > kLimitBytes) {
-    throw ConfigError(Mark{origin.path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
+    throw ConfigError(Mark{path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
   }
   if (const auto fault = find_text_fault(text)) {
-    throw ConfigError(origin.has_lines ? mark_at(text, fault->offset, origin.path) : Mark{origin.path}, fault->what);
+    throw ConfigError(has_lines ? mark_at(text, fault->offset, path) : Mark{path}, fault->what);
   }
-  const std::string read = origin.path.ends_with(".json") ? join_surrogates(text) : std::string(text);
-  TreeBuilder builder(origin);
-  try {
-    std::istringstream stream(read + std::string(kSentinel));
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
-    }
-  } catch (const YAML::Exception& error) {
-    throw malformed(error, read, origin);
+  const std::string read = path.ends_with(".json") ? join_surrogates(text) : std::string(text);
+  Places places(read, path, has_lines);
+  TreeBuilder builder(places);
+  Parser parser(read);
+  for (bool ended = false; !ended;) {
+    Event event;
+    if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, places);
+    builder.take(event);
+    ended = event.type == YAML_STREAM_END_EVENT;
   }
-  if (!builder.root()) throw ConfigError(Mark{origin.path}, "is empty");
+  if (!builder.root()) throw ConfigError(Mark{path}, "is empty");
   return builder.root();
 }
 
@@ -208,8 +288,8 @@ ConfigTree parse(std::string_view text, const Origin& origin) {
 
 ConfigTree parse_config_file(const std::string& path) { return parse_config_text(read_file(path, kLimitBytes), path); }
 
-ConfigTree parse_config_text(std::string_view text, const std::string& path) { return parse(text, {path, true}); }
+ConfigTree parse_config_text(std::string_view text, const std::string& path) { return parse(text, path, true); }
 
-ConfigTree parse_config_value(std::string_view text, const std::string& origin) { return parse(text, {origin, false}); }
+ConfigTree parse_config_value(std::string_view text, const std::string& origin) { return parse(text, origin, false); }
 
 }  // namespace roofcast

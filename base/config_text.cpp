@@ -41,6 +41,10 @@ int escaped_unit(std::string_view text, std::size_t at) {
 
 std::optional<TextFault> find_text_fault(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    if (text[at] >= 0x20 && text[at] < 0x7f) {  // most of every text
+      ++at;
+      continue;
+    }
     const auto byte = static_cast<unsigned char>(text[at]);
     const bool line_end = byte == '\n' || (byte == '\r' && text.substr(at + 1, 1) == "\n");
     if ((byte < 0x20 && byte != '\t' && !line_end) || byte == 0x7f) {
@@ -57,7 +61,7 @@ Mark mark_at(std::string_view text, std::size_t offset, const std::string& path)
   const std::string_view before = text.substr(0, offset);
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return Mark{path, static_cast<int>(lines) + 1, static_cast<int>(offset - line_start) + 1};
+  return Mark{path, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_start) + 1};
 }
 
 std::string join_surrogates(std::string_view text) {

@@ -4,9 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "base/error.h"
+#include "base/output_file.h"
 
 namespace roofcast {
 namespace {
@@ -27,10 +26,7 @@ void write_text(const std::string& path, const std::string& text) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code ignored;
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.flush();
-  if (!out) throw ConfigError(path + ": cannot be written");
+  write_file("calibrate", path, text);
 }
 
 }  // namespace
@@ -84,19 +80,19 @@ void write_efficiency_file(const std::string& path, const std::string& heading,
   write_text(path, "# " + heading + "\n" + to_yaml(*with_constants(old, constants)));
 }
 
-void write_gpu_file(const std::string& path, const ConfigTree& gpu, KernelFamily family,
-                    const std::vector<FittedConstants>& blocks) {
+ConfigTree with_gpu_constants(const ConfigTree& gpu, KernelFamily family, const std::vector<FittedConstants>& blocks) {
   const ConfigTree* stated = gpu->find("efficiency");
   ConfigTree whole = stated && (*stated)->kind == ConfigNode::Kind::kMap
                          ? gpu
                          : with_value(gpu, "efficiency", make_map(), "calibrate");
-  // A file that was named beside `gpu` is not beside `path`.
   for (const KernelFamily each : kKernelFamilies) {
     ConfigTree constants = constants_in(*gpu, each);
     if (each == family) constants = with_constants(constants, blocks);
     if (constants) whole = with_value(whole, fmt::format("efficiency.{}", name_of(each)), constants, "calibrate");
   }
-  write_text(path, to_yaml(*whole));
+  return whole;
 }
+
+void write_gpu_file(const std::string& path, const ConfigTree& gpu) { write_text(path, to_yaml(*gpu)); }
 
 }  // namespace roofcast

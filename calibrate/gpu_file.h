@@ -112,9 +112,11 @@ ConfigTree with_constants(ConfigTree efficiency, const std::vector<FittedConstan
 void write_efficiency_file(const std::string& path, const std::string& heading,
                            const std::vector<FittedConstants>& constants);
 
-/// A GPU file with the blocks inline under efficiency.<family>; `--gpu FILE` takes it. The constants that `gpu` had for
-/// other operators and the other family stay, inline too, above those it carries over from another GPU.
-void write_gpu_file(const std::string& path, const ConfigTree& gpu, KernelFamily family,
-                    const std::vector<FittedConstants>& blocks);
+/// `gpu` with the blocks inline under efficiency.<family>. The constants that it had for other operators and the other
+/// family stay, inline too, above those it carries over from another GPU: a file named beside it is not beside a copy.
+ConfigTree with_gpu_constants(const ConfigTree& gpu, KernelFamily family, const std::vector<FittedConstants>& blocks);
+
+/// A GPU file that `--gpu FILE` takes.
+void write_gpu_file(const std::string& path, const ConfigTree& gpu);
 
 }  // namespace roofcast

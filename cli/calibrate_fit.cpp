@@ -230,20 +230,31 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
   return out;
 }
 
-/// The blocks go to the efficiency files and into the GPU file, one family after the other.
-void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree tree,
-                     const GpuSpec& gpu) {
+/// The blocks of each family, in the order fitted.
+std::vector<FamilyConstants> by_family(const std::vector<FamilyConstants>& all) {
+  std::vector<FamilyConstants> families;
   for (const FamilyConstants& of : all) {
-    const std::string heading = fmt::format("Constants of the {} under {}.", gpu.name, name_of(of.family));
-    if (options.has("efficiency-dir")) {
-      write_efficiency_file(fmt::format("{}/{}-{}.yaml", options.text("efficiency-dir"), gpu.name, name_of(of.family)),
-                            heading, of.blocks);
-    }
-    if (options.has("out")) {
-      write_gpu_file(options.text("out"), tree, of.family, of.blocks);
-      tree = parse_config_file(options.text("out"));
-    }
+    const auto same = [&](const FamilyConstants& other) { return other.family == of.family; };
+    const auto found = std::find_if(families.begin(), families.end(), same);
+    if (found == families.end())
+      families.push_back(of);
+    else
+      found->blocks.insert(found->blocks.end(), of.blocks.begin(), of.blocks.end());
   }
+  return families;
+}
+
+/// Writes each file once: it is as it was before, or holds all blocks.
+void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree gpu,
+                     const std::string& gpu_name) {
+  for (const FamilyConstants& of : by_family(all)) {
+    const std::string_view family = name_of(of.family);
+    if (options.has("efficiency-dir"))
+      write_efficiency_file(fmt::format("{}/{}-{}.yaml", options.text("efficiency-dir"), gpu_name, family),
+                            fmt::format("Constants of the {} under {}.", gpu_name, family), of.blocks);
+    gpu = with_gpu_constants(gpu, of.family, of.blocks);
+  }
+  if (options.has("out")) write_gpu_file(options.text("out"), gpu);
 }
 
 /// What a block with too few rows is told: nothing new, when others could be fitted.
@@ -353,7 +364,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   std::vector<std::string> too_few;
   const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
   const std::vector<FamilyConstants> all = fit_all(inputs, options, tree, machine, too_few);
-  write_constants(all, options, machine.on_file(tree, inputs.source), gpu);
+  write_constants(all, options, machine.on_file(tree, inputs.source), gpu.name);
   if (machine.fit && !machine.fit->fields.empty())
     fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));
   fmt::print("{}", options.formatted([&](const std::string& format) {

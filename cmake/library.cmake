@@ -17,7 +17,7 @@ foreach(box base hw model step serve plan reports answers)
   target_sources(roofcast_library PRIVATE $<TARGET_OBJECTS:roofcast_${box}>)
 endforeach()
 # Named in cmake/roofcastConfig.cmake.in too; the last two are headers alone, which no user of the archive needs.
-target_link_libraries(roofcast_library PRIVATE yaml-cpp fmt::fmt TBB::tbb SQLite::SQLite3 NLopt::nlopt
+target_link_libraries(roofcast_library PRIVATE LibYaml::LibYaml fmt::fmt TBB::tbb SQLite::SQLite3 NLopt::nlopt
                       $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Eigen3::Eigen>)
 
 if(PROJECT_IS_TOP_LEVEL)
@@ -30,6 +30,7 @@ if(PROJECT_IS_TOP_LEVEL)
   install(TARGETS roofcast_library EXPORT roofcast)
   install(EXPORT roofcast NAMESPACE roofcast:: FILE roofcastTargets.cmake DESTINATION ${package})
   install(FILES ${PROJECT_BINARY_DIR}/roofcastConfig.cmake ${PROJECT_BINARY_DIR}/roofcastConfigVersion.cmake
+                cmake/FindLibYaml.cmake
           DESTINATION ${package})
   install(DIRECTORY include/roofcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast COMPONENT program)

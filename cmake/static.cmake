@@ -1,12 +1,12 @@
 # ROOFCAST_STATIC: a program without shared libraries, for any Linux of its processor. ROOFCAST_STATIC_LIBRARIES is where
 # the archives are that Debian does not have (packaging/static-libraries.sh makes them).
 option(ROOFCAST_STATIC "link the program without shared libraries" OFF)
-set(ROOFCAST_STATIC_LIBRARIES "" CACHE PATH "folder of libfmt.a, libtbb.a, libnlopt.a, libyaml-cpp.a")
+set(ROOFCAST_STATIC_LIBRARIES "" CACHE PATH "folder of libfmt.a, libtbb.a, libnlopt.a")
 if(NOT ROOFCAST_STATIC)
   return()
 endif()
 set(Boost_USE_STATIC_LIBS ON)
-foreach(pair yaml-cpp=yaml-cpp fmt::fmt=fmt TBB::tbb=tbb NLopt::nlopt=nlopt SQLite::SQLite3=sqlite3)
+foreach(pair LibYaml::LibYaml=yaml fmt::fmt=fmt TBB::tbb=tbb NLopt::nlopt=nlopt SQLite::SQLite3=sqlite3)
   string(REGEX MATCH "^(.+)=(.+)$" matched ${pair})
   set(target ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})

@@ -1,4 +1,4 @@
-# What the engine needs in a browser: no threads, no SQLite, no NLopt. fmt and nlohmann/json are headers alone; yaml-cpp
+# What the engine needs in a browser: no threads, no SQLite, no NLopt. fmt and nlohmann/json are headers alone; libyaml
 # is compiled from its sources, which `./dev wasm` fetches.
 set(not_in_a_browser
     sweep_store host_fit population_fit power_fit           # SQLite, NLopt, Eigen
@@ -10,14 +10,22 @@ set(not_in_a_browser "/(${not_in_a_browser})\\.cpp$")
 add_compile_options(-fwasm-exceptions "SHELL:-include ${CMAKE_CURRENT_LIST_DIR}/wasm/missing.h")
 add_link_options(-fwasm-exceptions)
 
-set(ROOFCAST_YAML_CPP "" CACHE PATH "folder of yaml-cpp's sources")
-if(NOT EXISTS ${ROOFCAST_YAML_CPP}/src/parser.cpp)
-  message(FATAL_ERROR "ROOFCAST_YAML_CPP: expected the folder of yaml-cpp's sources (./dev wasm fetches them), got '${ROOFCAST_YAML_CPP}'")
+set(ROOFCAST_LIBYAML "" CACHE PATH "folder of libyaml's sources")
+if(NOT EXISTS ${ROOFCAST_LIBYAML}/src/parser.c)
+  message(FATAL_ERROR "ROOFCAST_LIBYAML: expected the folder of libyaml's sources (./dev wasm fetches them), got '${ROOFCAST_LIBYAML}'")
 endif()
-file(GLOB yaml_sources ${ROOFCAST_YAML_CPP}/src/*.cpp)
-add_library(yaml-cpp STATIC ${yaml_sources})
-target_include_directories(yaml-cpp SYSTEM PUBLIC ${ROOFCAST_YAML_CPP}/include)
-target_compile_definitions(yaml-cpp PUBLIC YAML_CPP_STATIC_DEFINE)
+enable_language(C)
+file(GLOB yaml_sources ${ROOFCAST_LIBYAML}/src/*.c)
+add_library(yaml STATIC ${yaml_sources})
+add_library(LibYaml::LibYaml ALIAS yaml)
+target_include_directories(yaml SYSTEM PUBLIC ${ROOFCAST_LIBYAML}/include)
+file(STRINGS ${ROOFCAST_LIBYAML}/CMakeLists.txt version_lines REGEX "^set *\\(YAML_VERSION_(MAJOR|MINOR|PATCH) [0-9]+\\)")
+string(REGEX REPLACE "[^0-9]*([0-9]+)[^0-9]*([0-9]+)[^0-9]*([0-9]+).*" "\\1;\\2;\\3" yaml_version "${version_lines}")
+list(GET yaml_version 0 major)
+list(GET yaml_version 1 minor)
+list(GET yaml_version 2 patch)
+target_compile_definitions(yaml PRIVATE YAML_VERSION_MAJOR=${major} YAML_VERSION_MINOR=${minor} YAML_VERSION_PATCH=${patch}
+                                        YAML_VERSION_STRING="${major}.${minor}.${patch}" PUBLIC YAML_DECLARE_STATIC)
 
 # The headers of Debian's packages (boost: one hash), without the rest of /usr/include.
 set(headers ${CMAKE_BINARY_DIR}/headers)

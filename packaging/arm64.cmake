@@ -11,7 +11,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 # Headers alone are taken from these, so any processor's will do; the archives are packaging/static-libraries.sh's.
-foreach(package yaml-cpp=yaml-cpp fmt=fmt TBB=TBB NLopt=nlopt)
+foreach(package fmt=fmt TBB=TBB NLopt=nlopt)
   string(REGEX MATCH "^(.+)=(.+)$" matched ${package})
   file(GLOB folders /usr/lib/*-linux-gnu/cmake/${CMAKE_MATCH_2})
   list(GET folders 0 folder)

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Builds libfmt.a, libtbb.a and libnlopt.a, which Debian ships as shared libraries alone, and libyaml-cpp.a, of which it
-# takes one processor's at a time, from Debian's own sources.
+# Builds libfmt.a, libtbb.a and libnlopt.a, which Debian ships as shared libraries alone, from Debian's own sources.
 # usage: static-libraries.sh FOLDER [CMAKE-OPTION...]     (leaves them in FOLDER/lib; a second call has nothing to do)
 # oneTBB advises against static linking because two copies of its scheduler in one process know nothing of each other;
 # here the program is one file and has one copy.
@@ -19,7 +18,7 @@ options=(-q -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts
          -o "Dir::Cache=$apt/cache" -o "APT::Sandbox::User=$(id -un)")
 apt-get "${options[@]}" update
 cd "$folder/sources"
-apt-get "${options[@]}" source --only-source fmtlib onetbb nlopt yaml-cpp
+apt-get "${options[@]}" source --only-source fmtlib onetbb nlopt
 
 install_library() {  # SOURCE-FOLDER TARGET... -- CMAKE-OPTION...
   local source=$1 targets=()
@@ -36,5 +35,4 @@ install_library fmtlib-* fmt -- -DFMT_TEST=OFF -DFMT_DOC=OFF "$@"
 install_library onetbb-* tbb -- -DTBB_TEST=OFF -DTBB_STRICT=OFF "$@"
 install_library nlopt-* nlopt -- -DNLOPT_CXX=OFF -DNLOPT_PYTHON=OFF -DNLOPT_OCTAVE=OFF -DNLOPT_MATLAB=OFF \
   -DNLOPT_GUILE=OFF -DNLOPT_SWIG=OFF -DNLOPT_TESTS=OFF "$@"
-install_library yaml-cpp-* yaml-cpp -- -DYAML_CPP_BUILD_TESTS=OFF -DYAML_CPP_BUILD_TOOLS=OFF "$@"
 touch "$folder/done"

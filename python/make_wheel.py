@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 
 # What a bare machine may lack; the C and C++ libraries themselves are the machine's.
-BUNDLED = re.compile(r"lib(yaml-cpp|fmt|tbb|sqlite3|nlopt\w*)\.so")
+BUNDLED = re.compile(r"lib(yaml-0|fmt|tbb|sqlite3|nlopt\w*)\.so")
 
 METADATA = """Metadata-Version: 2.1
 Name: roofcast

@@ -55,6 +55,20 @@ replaced() {
 replaced plan.json 0.5 "$program" plan configs/plans/chat-70b.yaml --format json
 replaced page.html 0.1 "$program" report "$work/r.sqlite"
 replaced rows.csv 0.1 "$program" simulate configs/scenarios/chat-70b-4xh100.yaml --format csv
+fit=(calibrate fit tests/data/kernels/h100-sxm/gated_delta_net.csv tests/data/kernels/h100-sxm/nccl.csv --gpu h100-sxm --engine vllm --starts 1)
+replaced gpu.yaml 0.15 "$program" "${fit[@]}"
+
+# A folder of constants: its file is the one before, or the new one.
+constants=configs/hardware/efficiency/h100-sxm-vllm.yaml
+mkdir "$work/folder" "$work/fitted"
+cp $constants "$work/fitted"
+"$program" "${fit[@]}" --efficiency-dir "$work/fitted" >/dev/null 2>&1
+for ((i = 0; i < times; ++i)); do
+  cp $constants "$work/folder"
+  killed_within 0.15 "$program" "${fit[@]}" --efficiency-dir "$work/folder"
+  left=$work/folder/$(basename $constants)
+  cmp -s "$left" $constants || cmp -s "$left" "$work/fitted/$(basename $constants)" || fail "constants that were fitted"
+done
 
 echo "$hit kills hit a running command; $bad results were not the same"
 [ "$bad" = 0 ]

@@ -51,15 +51,18 @@ std::uint64_t site(const GemmRow& row) {
   return static_cast<std::uint64_t>(row.shape.n) * 1000003u + static_cast<std::uint64_t>(row.shape.k);
 }
 
+/// Refuses a row that the GPU has no unit for.
+void require_unit(const CsvTable& table, const GemmRow& row, const GpuSpec& gpu) {
+  if (gpu.compute_dtype(row.shape.weights, row.shape.activations)) return;
+  const KernelTable checked(table, kColumns);
+  checked.fail(row.header.row, "dtype",
+               fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
+}
+
 std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
-  const KernelTable checked(table, kColumns);
   for (const GemmRow& row : read_gemm_rows(table)) {
-    if (!gpu.spec.compute_dtype(row.shape.weights, row.shape.activations)) {
-      checked.fail(
-          row.header.row, "dtype",
-          fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
-    }
+    require_unit(table, row, gpu.spec);
     const Machine machine = gpu.machine(priced_as(row));
     times.push_back({gemm(row.shape, machine).time, discrepancy_of(*machine.efficiency, gemm_kernel(), row.block)});
   }
@@ -117,7 +120,9 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
                                         const FitOptions& options) {
   std::array<std::vector<GemmRow>, kDtypeCount> rows;
   for (GemmRow& row : read_gemm_rows(table)) {
-    if (runs(family, row)) rows[static_cast<std::size_t>(row.block)].push_back(std::move(row));
+    if (!runs(family, row)) continue;
+    require_unit(table, row, gpu);
+    rows[static_cast<std::size_t>(row.block)].push_back(std::move(row));
   }
   // bf16 first: the launch of a bare kernel and the bandwidth are the GPU's, and its other formats start from them.
   std::vector<FittedConstants> blocks;

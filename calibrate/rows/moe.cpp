@@ -82,15 +82,18 @@ std::uint64_t family_of_shape(const MoeRow& row) {
   return static_cast<std::uint64_t>(((s.hidden * 131.0 + s.inter) * 131.0 + s.top_k) * 131.0 + s.experts);
 }
 
+/// Refuses a row that the GPU has no unit for.
+void require_unit(const CsvTable& table, const MoeRow& row, const GpuSpec& gpu) {
+  if (gpu.compute_dtype(row.shape.weights, row.shape.activations)) return;
+  const KernelTable checked(table, kColumns);
+  checked.fail(row.header.row, "dtype",
+               fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
+}
+
 std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
-  const KernelTable checked(table, kColumns);
   for (const MoeRow& row : read_moe_rows(table)) {
-    if (!gpu.spec.compute_dtype(row.shape.weights, row.shape.activations)) {
-      checked.fail(
-          row.header.row, "dtype",
-          fmt::format("{} has no unit that computes '{}'", gpu.spec.name, checked.text(row.header.row, "dtype")));
-    }
+    require_unit(table, row, gpu.spec);
     const Machine machine = gpu.machine(row.header);
     const Evidence evidence = experts_evidence(row.shape, machine);
     times.push_back(
@@ -234,6 +237,7 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
   Blocks blocks, others;
   for (MoeRow& row : read_moe_rows(table)) {
     const bool own = row.header.belongs_to(family);
+    if (own) require_unit(table, row, gpu);
     const ExpertsKernel& kernel = named_experts(row.shape, gpu, own ? *rules : *trtllm);
     (own ? blocks : others)[{&kernel, row.shape.weights}].push_back(std::move(row));
   }

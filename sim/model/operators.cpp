@@ -79,8 +79,8 @@ void TokenPass::reduce(const LayerKind& kind) {
 /// known beforehand (github.com/vllm-project/vllm/pull/19830).
 double TokenPass::quantized_width(const LayerKind& kind) const {
   const Precision& p = context_.precision;
-  if (!facts_of(kind.feed_forward).dense || kind.streams > 1 || kind.norms > 2) return 1.0;
   if (!context_.compiled_quantization || !p.static_activations) return 1.0;
+  if (!facts_of(kind.feed_forward).dense || kind.streams > 1 || kind.norms > 2) return 1.0;
   return element_bits(activations_for(WeightRole::kFeedForward, p)) / 16.0;
 }
 
@@ -110,6 +110,7 @@ void TokenPass::layer(const LayerKind& kind) {
 }
 
 void TokenPass::enter(const LayerKind& kind, Stage stage) {
+  if (!context_.staged) return;
   list_.enter(facts_of(kind.feed_forward).experts > 0 ? stage : Stage::kOutside);
 }
 

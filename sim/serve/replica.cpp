@@ -167,6 +167,12 @@ SimTime Replica::planning_lag() const {
   return engine().scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
 }
 
+/// Of the last step of the run.
+SimTime Replica::last_start() {
+  if (run_.steps <= 1) return run_.start;
+  return run_.start + SimTime::of(pricer_.decode_run(decodes(), run_.steps - 1).time);
+}
+
 /// New requests are taken before a step; with asynchronous scheduling that step was planned while the one before it
 /// ran, and an engine may look for them only every so many steps.
 void Replica::take_arrivals(SimTime now) {
@@ -174,8 +180,9 @@ void Replica::take_arrivals(SimTime now) {
       std::any_of(rank_parts_.begin(), rank_parts_.end(), [](const RankParts* r) { return r->batch.engaged(); });
   const int every = engine().receive_interval;
   if (engaged && every > 1 && ranks_.front()->plan.steps() % every != 0) return;
+  if (on_their_way() == 0) return;
   const bool ahead = engine().async_scheduling && engaged;
-  const SimTime seen = ahead ? std::min(now, run_.last_start + planning_lag()) : now;
+  const SimTime seen = ahead ? std::min(now, last_start() + planning_lag()) : now;
   for (const auto& rank : ranks_) {
     RequestQueue& queue = rank->parts.queue;
     while (queue.on_their_way() > 0 && queue.first_ready() <= seen) queue.push(queue.take_arrival());
@@ -305,7 +312,6 @@ void Replica::start_run(SimTime now) {
   }
   run_.steps = 1;
   run_.cost = price_step();
-  run_.last_start = now;
   run_.end = now + SimTime::of(run_.cost.time + carry_);
 }
 
@@ -314,9 +320,6 @@ void Replica::price_run(std::int64_t steps) {
   run_.steps = steps;
   run_.cost = pricer_.decode_run(decodes(), steps);
   run_.end = run_.start + SimTime::of(run_.cost.time + carry_);
-  run_.last_start = run_.start;
-  if (engine().async_scheduling && steps > 1)
-    run_.last_start += SimTime::of(pricer_.decode_run(decodes(), steps - 1).time);
   ++generation_;
 }
 

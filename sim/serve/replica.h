@@ -97,6 +97,7 @@ class Replica {
   void add_media(LiveRequest& request, std::vector<EncoderWork>& out) const;
   Seconds reads() const;
   SimTime planning_lag() const;
+  SimTime last_start();
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();
   void price_run(std::int64_t steps);

@@ -16,7 +16,7 @@ struct PlannedChunk {
 };
 
 struct StepRun {
-  SimTime start, end, last_start;
+  SimTime start, end;
   std::int64_t steps = 0;
   int rows = 0;  ///< decoding sequences, and ended ones that a static batch still computes
   double context = 0;

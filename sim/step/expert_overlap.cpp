@@ -111,10 +111,7 @@ double combining_sms(const Deployment& d) {
   return d.gpu.architecture == Architecture::kBlackwell ? 32.0 : 3.0;
 }
 
-double series(double first, double slope, double n) { return n * first + slope * n * (n - 1.0) / 2.0; }
-
-double floored_series(double first, double slope, double n, double floor) {
-  if (first >= floor) return series(first, slope, n);
+double series_from_below(double first, double slope, double n, double floor) {
   if (slope <= 0.0) return n * floor;
   const double below = std::min(n, std::ceil((floor - first) / slope));
   return below * floor + series(first + slope * below, slope, n - below);

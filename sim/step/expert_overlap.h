@@ -55,8 +55,11 @@ int overlapped_batches(const StepBatch& batch, const Deployment& deployment);
 OverlappedLayers overlapped_layers(const StageSeconds& one, bool prompts, const Deployment& deployment);
 
 /// Sum of first + slope i over i in [0, n).
-double series(double first, double slope, double n);
+inline double series(double first, double slope, double n) { return n * first + slope * n * (n - 1.0) / 2.0; }
 /// The same of max(first + slope i, floor), slope >= 0.
-double floored_series(double first, double slope, double n, double floor);
+double series_from_below(double first, double slope, double n, double floor);  ///< first < floor
+inline double floored_series(double first, double slope, double n, double floor) {
+  return first >= floor ? series(first, slope, n) : series_from_below(first, slope, n, floor);
+}
 
 }  // namespace roofcast

@@ -195,32 +195,44 @@ StepCost StepModel::cost(const StepBatch& batch) {
           .launched = total.host.launched(total.sum.launches)};
 }
 
-/// Segment by segment: within a segment of the curve the step time is linear in the step's number.
-StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& fixed, std::int64_t steps) {
+/// A run segment by segment: within a segment of the curve the step time is linear in the step's number. Calls
+/// add(place, n, batches, growth of the place's share in a step) for each, and returns the seconds.
+template <class Add>
+double StepModel::State::decode_seconds(const StepBatch& batch, const StepTotal& fixed, double steps, const Add& add) {
   const int query_len = batch.query_len;
   const double batches = fixed.mixers.batches;
   DecodePart part{.sequences = std::ceil(fixed.mixers.decodes / batches),
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
-  double left = static_cast<double>(steps), seconds = 0, flops = 0, bytes = 0, launches = 0;
-  while (left > 0) {
+  double seconds = 0;
+  for (double left = steps; left > 0;) {
     const DecodePlace at = parts.place(part);
-    const double n = std::min(left, std::max(1.0, std::ceil((at.segment.high - part.mean_context) / query_len)));
-    const double dt = query_len / (at.segment.high - at.segment.low), grows = batches * dt;
+    const double n =
+        left <= 1 ? left : std::min(left, std::max(1.0, std::ceil((at.segment.high - part.mean_context) / query_len)));
+    const double grows = batches * (query_len / (at.segment.high - at.segment.low));
     const double attention = batches * at.seconds(part), slope = grows * (at.high.seconds - at.low.seconds);
-    launches = fixed.sum.launches + batches * at.low.launches;
-    const double least = fixed.host.least(launches);
+    const double least = fixed.host.least(fixed.sum.launches + batches * at.low.launches);
     seconds += fixed.overlap ? fixed.overlap->series(fixed.sum.seconds, attention, slope, n, least)
                              : floored_series(fixed.sum.seconds + attention, slope, n, least);
+    add(at, n, batches, grows);
+    left -= n;
+    part.mean_context += n * query_len;
+  }
+  return seconds + fixed.host.before * steps;
+}
+
+StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& fixed, std::int64_t steps) {
+  double flops = 0, bytes = 0, launches = 0;
+  const auto add = [&](const DecodePlace& at, double n, double batches, double grows) {
+    launches = fixed.sum.launches + batches * at.low.launches;
     flops +=
         series(fixed.sum.flops + batches * at.between(&DecodeKnot::flops), grows * (at.high.flops - at.low.flops), n);
     bytes +=
         series(fixed.sum.bytes + batches * at.between(&DecodeKnot::bytes), grows * (at.high.bytes - at.low.bytes), n);
-    left -= n;
-    part.mean_context += n * query_len;
-  }
-  return {.time = Seconds(seconds + fixed.host.before * static_cast<double>(steps)),
+  };
+  const double seconds = decode_seconds(batch, fixed, static_cast<double>(steps), add);
+  return {.time = Seconds(seconds),
           .flops = Flops(flops),
           .bytes = Bytes(bytes),
           .launched = fixed.host.launched(launches)};
@@ -230,20 +242,30 @@ StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {
   return state_->decode_run(first, state_->without_mixers(first), steps);
 }
 
-/// Bisection on the closed form; the time of a run grows with its steps.
+/// The time of a run grows with its steps, nearly in proportion: the next guess lies on the line through the times of
+/// the bracket's ends, or in its middle where the last guess made the bracket no smaller than half.
 std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {
   if (limit <= 1 || budget <= Seconds(0)) return std::min<std::int64_t>(limit, 1);
   const StepTotal& fixed = state_->without_mixers(first);
-  const auto time_of = [&](std::int64_t steps) { return state_->decode_run(first, fixed, steps).time; };
-  const auto ends_before = [&](std::int64_t steps) { return time_of(steps) < budget; };
-  // A first guess from the first step's time makes the bracket small.
-  const double one = time_of(1).base();
-  std::int64_t high = std::min(limit, static_cast<std::int64_t>(std::min(budget.base() / one, 1e12)) + 2), low = 0;
-  if (ends_before(high - 1)) return high == limit ? limit : high;
-  high -= 1;  // ends_before(low) holds (0 steps), ends_before(high) does not
+  const auto time_of = [&](std::int64_t steps) {
+    return state_->decode_seconds(first, fixed, static_cast<double>(steps), [](const auto&...) {});
+  };
+  const double end = budget.base(), one = time_of(1);
+  // From the first step's time, as steps grow slower: the run of the steps before has most of the budget's length.
+  const std::int64_t most = std::min(limit, static_cast<std::int64_t>(std::min(end / one, 1e12)) + 2);
+  std::int64_t low = 0, high = most - 1;
+  double low_time = 0, high_time = time_of(high);
+  if (high_time < end) return most;
+  bool halve = false;  // the run of `low` steps ends before the budget does, that of `high` does not
   while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (ends_before(middle) ? low : high) = middle;
+    const std::int64_t width = high - low;
+    const double share = halve ? 0.5 : (end - low_time) / (high_time - low_time);
+    const std::int64_t guess =
+        std::clamp(low + static_cast<std::int64_t>(share * static_cast<double>(width)), low + 1, high - 1);
+    const double time = time_of(guess);
+    (time < end ? low : high) = guess;
+    (time < end ? low_time : high_time) = time;
+    halve = 2 * (high - low) > width;
   }
   return std::min(limit, low + 1);
 }

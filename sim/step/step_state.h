@@ -37,6 +37,8 @@ struct StepModel::State {
   const StepTotal& without_mixers(const StepBatch& batch);
   /// `steps` decode steps, of which `first` is the first and without_mixers() of it is `fixed`.
   StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
+  template <class Add>
+  double decode_seconds(const StepBatch& first, const StepTotal& fixed, double steps, const Add& add);
 
   /// Calls add(part, share, starts) for each part that depends on contexts: `share` of its time and `starts` of its
   /// launches belong to the step.

@@ -59,14 +59,14 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
 TEST_CASE("gpu file: fitted constants go inline, beside what the file had, above carried-over ones") {
   const std::string path = scratch("roofcast_gpu_test.yaml");
   const ConfigTree gpu = parse_config_text("name: x100\nefficiency: {trtllm: {gemm: {}}}\n", "x100.yaml");
-  write_gpu_file(path, gpu, KernelFamily::kVllm, {block("gemm.bf16", 2.5)});
+  write_gpu_file(path, with_gpu_constants(gpu, KernelFamily::kVllm, {block("gemm.bf16", 2.5)}));
   ConfigTree written = parse_config_file(path);
   REQUIRE(written->find("efficiency") != nullptr);
   CHECK((*written->find("efficiency"))->find("trtllm") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
 
   const ConfigTree carried = parse_config_text("name: x100\nefficiency: {carried_over_from: x90}\n", "x100.yaml");
-  write_gpu_file(path, carried, KernelFamily::kVllm, {block("gemm.bf16", 2.5)});
+  write_gpu_file(path, with_gpu_constants(carried, KernelFamily::kVllm, {block("gemm.bf16", 2.5)}));
   written = parse_config_file(path);
   CHECK((*written->find("efficiency"))->find("carried_over_from") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
     FittedConstants fitted{"gemm.bf16", {}, before.find(gemm_kernel(), Dtype::kBf16)->record, {}, {}, {}};
     for (const Parameter<GemmParameters>& field : GemmParameters::fields())
       fitted.values.emplace_back(field.name, anew.*field.member);
-    write_gpu_file(path, gpu, KernelFamily::kVllm, {fitted});
+    write_gpu_file(path, with_gpu_constants(gpu, KernelFamily::kVllm, {fitted}));
     const ConfigTree written = parse_config_file(path);
     const Efficiency after = load_gpu(written, KernelFamily::kVllm).efficiency;
     CHECK(after.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 2.5);

@@ -50,7 +50,7 @@ def main():
                       "--batch", "8", "--format", "json")
         assert text == program, "the wheel and the program differ"
         libraries = run("ldd", module)
-        outside = [line for line in libraries.splitlines() if "yaml-cpp" in line and folder not in line]
+        outside = [line for line in libraries.splitlines() if "libyaml" in line and folder not in line]
         assert not outside, f"not from the wheel: {outside}"
         print(f"{wheel_file.name}: {wheel_file.stat().st_size / 1e6:.1f} MB")
 

@@ -30,6 +30,12 @@ constexpr std::array kChanges{
            }},
     Change{"host speed", [](Deployment& d) { d.engine.host.scale(1 / kMore); }}};
 
+/// The deployment with a change, and what its steps cost under every seed.
+struct Changed {
+  std::shared_ptr<const Deployment> deployment, prefill;
+  PricerPool pricers;
+};
+
 /// Where the search begins.
 struct Probe {
   Fleet fleet;
@@ -40,13 +46,13 @@ struct Probe {
 
 /// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
 /// `range`: where it lies for sure, or is sought.
-double throughput_with(const PlannedDeployment& p, const Probe& probe, const Change& change, std::uint64_t seed,
+double throughput_with(const PlannedDeployment& p, const Probe& probe, Changed& changed, std::uint64_t seed,
                        const LoadRange& range) {
   Scenario s = p.candidate.scenario;
   s.serving.seed += seed;
-  s.deployment = perturbed(*s.deployment, change.apply);
-  if (s.serving.disaggregation) s.serving.disaggregation->prefill = perturbed(p.candidate.prefill(), change.apply);
-  PricerPool pricers;
+  s.deployment = changed.deployment;
+  if (s.serving.disaggregation) s.serving.disaggregation->prefill = changed.prefill;
+  PricerPool& pricers = changed.pricers;
   std::vector<TriedLoad> tried;
   if (load_kind(*s.workload) == LoadKind::kWhole) {
     const LoadResult r =
@@ -127,23 +133,29 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
     return !whole && throughput[0][0] >= most * (1 - 1e-9);
   };
-  const auto hold = [&](std::size_t first, std::size_t end, std::size_t seeds) {
-    parallel_for_each_index((end - first) * seeds, [&](std::size_t k) {
-      const std::size_t change = first + k / seeds, seed = k % seeds;
-      // Ten percent more of one thing is worth at most about that.
-      const double held = change > 0 ? throughput[0][seed] : 0;
-      const LoadRange range{.low = held > 0 ? held * 0.99 : probe.near * 0.8,
-                            .high = held > 0 ? held * 1.13 : probe.most(),
-                            .tolerance = 0.004};
-      throughput[change][seed] = throughput_with(planned, probe, kChanges[change], seed, range);
-    });
+  std::array<Changed, kChanges.size()> changed;
+  for (std::size_t i = 0; i < kChanges.size(); ++i) {
+    const Candidate& candidate = planned.candidate;
+    changed[i].deployment = perturbed(*candidate.scenario.deployment, kChanges[i].apply);
+    if (candidate.disaggregated()) changed[i].prefill = perturbed(candidate.prefill(), kChanges[i].apply);
+  }
+  const auto hold = [&](std::size_t change, std::size_t seed) {
+    // Ten percent more of one thing is worth at most about that.
+    const double held = change > 0 ? throughput[0][seed] : 0;
+    const LoadRange range{.low = held > 0 ? held * 0.99 : probe.near * 0.8,
+                          .high = held > 0 ? held * 1.13 : probe.most(),
+                          .tolerance = 0.004};
+    throughput[change][seed] = throughput_with(planned, probe, changed[change], seed, range);
   };
-  hold(0, 1, 1);
+  hold(0, 0);
   for (int i = 0; i < kDoublings && capped(); ++i) {
     probe.near *= 2;
-    hold(0, 1, 1);
+    hold(0, 0);
   }
-  if (!capped()) hold(0, 1, kSeeds), hold(1, kChanges.size(), kSeeds);
+  if (!capped()) {
+    parallel_for_each_index(kSeeds - 1, [&](std::size_t k) { hold(0, k + 1); });
+    parallel_for_each_index((kChanges.size() - 1) * kSeeds, [&](std::size_t k) { hold(1 + k / kSeeds, k % kSeeds); });
+  }
   Sensitivities out;
   out.of_fleet = probe.of_fleet;
   if (!whole) out.held = throughput[0][0] * (probe.of_fleet ? planned.replicas / (1.0 * probe.fleet.replicas) : 1.0);
