@@ -281,9 +281,10 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                         100 * m.kv_peak_usage, m.preemptions, 100 * json["prefix_cache_hit_rate"].get<double>(),
                         waste_text(m)));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
-    lines.add("host memory", fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out per GPU",
-                                         100 * json["kv_offload"]["hit_rate"].get<double>(),
-                                         m.offload_loaded_bytes / 1e9, m.offload_stored_bytes / 1e9));
+    lines.add("host memory",
+              fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out per GPU",
+                          100 * json["kv_offload"]["hit_rate"].get<double>(), m.offload_loaded_bytes / 1e9,
+                          m.offload_stored_bytes / 1e9));
   }
 }
 
@@ -369,8 +370,9 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   add_engine_metrics(m, s, cost, out);
   if (!m.clients.empty()) out["clients"] = clients_json(m, s);
   if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
-  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
-                                    s.serving.disaggregation);
+  const auto& apart = s.serving.disaggregation;
+  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s, s.serving.replicas,
+                                    apart ? apart->prefill_replicas : 0);
   out["price"] = price_json(*s.deployment);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},

@@ -162,6 +162,11 @@ constexpr std::array kRules{
            return layout.state_per_sequence > Bytes(0) ||
                   std::any_of(layout.groups.begin(), layout.groups.end(), [](const auto& g) { return g.window > 0; });
          }},
+    Rule{"adapters.disk_bandwidth", "all adapters are in host memory ('host' is not below 'count')",
+         [](const Scenario& s) {
+           const auto& a = s.deployment->adapters;
+           return a && a->in_host >= a->count;
+         }},
     Rule{"engine.kv_offload", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.state_checkpoints", "the model has no layers with a state",
          [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
@@ -222,6 +227,22 @@ std::string no_prefixes(const Scenario& s) {
 
 namespace {
 
+/// Places of prefix blocks in which not even one has room.
+void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
+  const EngineSpec& engine = read.deployment->engine;
+  if (engine.block_size <= 0) return;
+  const Bytes block = read.deployment->memory.layout.sequence_bytes(engine.block_size);
+  const auto check = [&](const std::string& place, Bytes capacity) {
+    if (capacity >= block) return;
+    lines.push_back(
+        fmt::format("{} keeps nothing here: a block of {} tokens takes {:.3g} MB per GPU, its room is "
+                    "{:.3g} MB",
+                    place, engine.block_size, block.base() / 1e6, capacity.base() / 1e6));
+  };
+  if (engine.kv_offload > Bytes(0)) check("engine.kv_offload", engine.kv_offload);
+  for (const KvTier& tier : engine.kv_tiers) check(fmt::format("engine.kv_tiers: tier '{}'", tier.name), tier.capacity);
+}
+
 /// Rates of the GPU in formats in which nothing is computed.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
@@ -249,6 +270,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
     if (writes(scenario, rule.key) && rule.idle(read))
       lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));
   }
+  add_small_tiers(lines, read);
   add_idle_rates(lines, scenario, read);
   return lines;
 }

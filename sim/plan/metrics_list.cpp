@@ -50,8 +50,9 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
 MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
   const double seconds = std::max(m.duration.base(), 1e-12);
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
-  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s.deployment, s.serving.replicas,
-                                    s.serving.disaggregation);
+  const auto& apart = s.serving.disaggregation;
+  const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s, s.serving.replicas,
+                                    apart ? apart->prefill_replicas : 0);
   const double gpus = cost.gpus;
   MetricsList out{{"fits", true},
                   {"gpus", gpus},

@@ -8,8 +8,39 @@
 
 namespace roofcast {
 
-TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, double prompt, double output,
-                       double flight) {
+namespace {
+
+/// A step of `batch` decoding sequences by the tokens that each of them gets from it.
+double decode_time(StepPricer& pricer, const SpeculationSpec& drafts, const StepBatch& batch) {
+  StepBatch step = batch;
+  step.query_len = drafts.query_len();
+  double seconds = pricer.cost(step).time.base();
+  if (!drafts.active()) return seconds;
+  seconds += drafts.draft_time.base();
+  if (drafts.draft) seconds += draft_cost(*make_model_pricer(drafts.draft), drafts, batch).time.base();
+  return seconds / AcceptanceLaw(drafts).mean_tokens();
+}
+
+/// Sequences that answer a prompt, in the mean.
+double sequences_of(const WorkloadSpec& w, const ServingMetrics& m) {
+  if (w.clients.empty() || m.clients.size() != w.clients.size()) return w.samples.generated;
+  double sequences = 0;
+  for (std::size_t i = 0; i < w.clients.size(); ++i)
+    sequences += static_cast<double>(m.clients[i].completed) * w.clients[i].samples.generated;
+  return sequences / static_cast<double>(m.completed);
+}
+
+/// Sequences that decode on one replica, in the mean, by Little's law: the gaps between the tokens of all of them, over
+/// the run. Queueing and prefill are no part of it.
+double decoding_on_each(const ServingMetrics& m, double replicas) {
+  const double seconds = m.itl_ms.count() * m.itl_ms.mean() / 1e3;
+  return seconds / m.duration.base() / std::max(1.0, replicas);
+}
+
+}  // namespace
+
+TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
+                       double prompt, double output, double decoding) {
   const Deployment& d = *deployment;
   const std::unique_ptr<StepPricer> pricer = make_model_pricer(deployment);
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
@@ -17,23 +48,24 @@ TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, doub
     const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
     return pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
   };
-  const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(flight))));
+  const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
   const double alone = chunk_time(0);
   return {.input = alone / chunk,
           .cached_input = std::max(0.0, chunk_time(chunk) - alone) / chunk,
-          .output = pricer->cost(step).time.base() / batch};
+          .output = decode_time(*pricer, speculation, step) / batch};
 }
 
 TokenCounts token_counts(const ServingMetrics& m) {
   return {.input = std::max(0.0, m.input_tokens - m.cached_tokens),
           .cached_input = m.cached_tokens,
-          .output = m.output_tokens};
+          .output = m.output_tokens,
+          .dropped_output = m.dropped_sample_tokens};
 }
 
 TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& times) {
   const double in = times.input * tokens.input + times.cached_input * tokens.cached_input,
-               out = times.output * tokens.output;
+               out = times.output * (tokens.output + tokens.dropped_output);
   return split_bill(usd, tokens, times, in + out > 0 ? in / (in + out) : 0);
 }
 
@@ -48,16 +80,19 @@ TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& ti
   return bill;
 }
 
-TokenBill token_bill(double usd, const ServingMetrics& m, const std::shared_ptr<const Deployment>& deployment,
-                     int replicas, const std::optional<Disaggregation>& apart) {
+TokenBill token_bill(double usd, const ServingMetrics& m, const Scenario& s, int replicas, int prefill_replicas) {
   if (m.completed == 0 || m.duration <= Seconds(0)) return {};
   const double requests = static_cast<double>(m.completed);
-  const double flight = requests / m.duration.base() * m.e2el_ms.mean() / 1e3 / std::max(1, replicas);  // Little's law
-  const TokenTimes times = token_times(deployment, m.input_tokens / requests, m.output_tokens / requests, flight);
-  if (!apart) return split_bill(usd, token_counts(m), times);
-  const double prefill = usd_per_hour(*apart->prefill, apart->prefill_replicas).value,
-               decode = usd_per_hour(*deployment, replicas).value;
-  return split_bill(usd, token_counts(m), times, prefill + decode > 0 ? prefill / (prefill + decode) : 0);
+  const TokenCounts tokens = token_counts(m);
+  const double sequences = requests * std::max(1.0, sequences_of(*s.workload, m));
+  const TokenTimes times =
+      token_times(s.deployment, s.serving.speculation, m.input_tokens / requests,
+                  (tokens.output + tokens.dropped_output) / sequences, decoding_on_each(m, paid_replicas(m, replicas)));
+  const auto& apart = s.serving.disaggregation;
+  if (!apart) return split_bill(usd, tokens, times);
+  const double prefill = usd_per_hour(*apart->prefill, prefill_replicas).value,
+               decode = usd_per_hour(*s.deployment, replicas).value;
+  return split_bill(usd, tokens, times, prefill + decode > 0 ? prefill / (prefill + decode) : 0);
 }
 
 }  // namespace roofcast

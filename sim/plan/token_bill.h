@@ -4,29 +4,31 @@
 #include <memory>
 
 #include "sim/plan/fleet_cost.h"
-#include "sim/serve/step_pricer.h"
+#include "sim/plan/scenario.h"
 
 namespace roofcast {
 
 /// Step time of one token of each kind: a prompt token in a full prefill chunk, a prompt token that is found cached
-/// (what its keys and values add to the attention of the chunk behind it), an output token in a decode step with all
-/// sequences in flight.
+/// (what its keys and values add to the attention of the chunk behind it), an output token in a decode step of all
+/// sequences that decode. With speculation that step drafts and verifies, and makes the mean number of accepted tokens.
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
-/// Of requests of these mean lengths, `flight` of them at a time on a replica.
-TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, double prompt, double output,
-                       double flight);
+/// Of prompts and sequences of these mean lengths, `decoding` sequences at a time on a replica.
+TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
+                       double prompt, double output, double decoding);
 
 struct TokenCounts {
   double input = 0;  ///< not found cached
   double cached_input = 0, output = 0;
+  double dropped_output = 0;  ///< computed for sequences that are not returned (`samples`)
   double all() const { return input + cached_input + output; }
 };
 /// Of a whole run.
 TokenCounts token_counts(const ServingMetrics& metrics);
 
-/// Dollars of a million tokens of each kind: the bill is split as the steps' time is.
+/// Dollars of a million tokens of each kind: the bill is split as the steps' time is. Output tokens that are returned
+/// pay for those that are dropped.
 struct TokenBill {
   double usd_per_million_input = 0, usd_per_million_cached_input = 0, usd_per_million_output = 0,
          usd_per_million_total = 0;
@@ -36,8 +38,8 @@ TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& ti
 /// Where prompts have workers of their own, their bill is the input's.
 TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& times, double input_share);
 
-/// Of a simulated run that cost so many dollars. `replicas` share the requests in flight.
-TokenBill token_bill(double usd, const ServingMetrics& metrics, const std::shared_ptr<const Deployment>& deployment,
-                     int replicas, const std::optional<Disaggregation>& disaggregation = std::nullopt);
+/// Of a run of the scenario that cost so many dollars, on so many replicas (and prefill workers).
+TokenBill token_bill(double usd, const ServingMetrics& metrics, const Scenario& scenario, int replicas,
+                     int prefill_replicas);
 
 }  // namespace roofcast

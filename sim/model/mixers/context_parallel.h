@@ -1,14 +1,20 @@
 #pragma once
 // Decode over a cache that several GPUs share token by token.
 
+#include <algorithm>
+
 #include "sim/model/operator_list.h"
 
 namespace roofcast {
 
-/// What one rank decodes: all ranks' heads over its part of the tokens.
+/// What one rank decodes: all ranks' heads over its part of the tokens; of contexts shorter than the ranks, the new
+/// ones.
 inline DecodeShape part_of_context(DecodeShape shape, const Sharding& s) {
-  shape.mean_context /= s.dcp;
-  shape.max_context /= s.dcp;
+  const auto part = [&](double context) {
+    return std::max(context / s.dcp, std::min<double>(context, shape.query_len));
+  };
+  shape.mean_context = part(shape.mean_context);
+  shape.max_context = part(shape.max_context);
   return shape;
 }
 

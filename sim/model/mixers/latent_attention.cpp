@@ -245,9 +245,10 @@ void LatentModel::add_decode(OperatorList& list, double count, const DecodeShape
     list.add("attention", count, DecodeWork{shape, expand(list, count, shape.batch * shape.mean_context)});
     return;
   }
-  DecodeShape visible = shape;
-  visible.mean_context = visible_latents(whole.mean_context) / s.dcp;
-  visible.max_context = visible_latents(whole.max_context) / s.dcp;
+  DecodeShape visible = whole;
+  visible.mean_context = visible_latents(whole.mean_context);
+  visible.max_context = visible_latents(whole.max_context);
+  visible = part_of_context(visible, s);
   if (!a_.shared_vector) add_absorbed_projections(list, heads, count, rows);
   add_context_exchange(list, count, rows, heads.heads, heads.latent_dim + heads.rope_dim, heads.latent_dim);
   heads.heads *= s.dcp;

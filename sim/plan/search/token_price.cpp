@@ -11,10 +11,9 @@ TokenPrice token_price(const PlannedDeployment& p, const PlanSpec& plan) {
   const FleetCost cost = p.cost();
   // What the tokens of the run cost at the fleet's rate.
   const double usd = p.usd_per_hour() * (m.output_tokens / p.output_tokens_per_s()) / 3600.0;
-  std::optional<Disaggregation> split = p.candidate.scenario.serving.disaggregation;
-  if (split) split->prefill_replicas = p.paid().prefill_replicas;
-  static_cast<TokenBill&>(price) =
-      token_bill(usd, m, p.candidate.scenario.deployment, split ? p.paid().replicas : p.tested.replicas, split);
+  const bool apart = p.candidate.disaggregated();
+  static_cast<TokenBill&>(price) = token_bill(
+      usd, m, p.candidate.scenario, apart ? p.paid().replicas : p.tested.replicas, p.paid().prefill_replicas);
   price.joules_per_output_token = cost.joules_per_output_token;
   constexpr double kJoulesPerKilowattHour = 3.6e6;
   price.grams_co2_per_million_output = cost.joules_per_output_token * 1e6 / kJoulesPerKilowattHour *

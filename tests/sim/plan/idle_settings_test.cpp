@@ -46,6 +46,27 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle(", cuda_graphs: {enabled: false}", "model: llama-3.1-8b\nprecision: llm_int8").size() == 1);
   CHECK(idle(", scheduler: prefill_first", "model: llama-3.1-8b\ndisaggregation: {prefill: {parallelism: {tp: 1}}}")
             .size() == 1);
+  const auto adapters = [](const std::string& more) {
+    return idle("", "model: llama-3.1-8b\nadapters: {count: 4, rank: 8, slots: 2" + more + "}");
+  };
+  CHECK(adapters(", disk_bandwidth: 1 GB/s").size() == 1);  // all four are in host memory
+  CHECK(adapters(", host: 2, disk_bandwidth: 1 GB/s").empty());
+}
+
+TEST_CASE("idle settings: a tier without room for one block is told") {
+  // 16 tokens of 2 x 8 x 128 x 32 values of 2 bytes: 2.1 MB.
+  const auto lines = [](const std::string& engine) {
+    const ConfigTree tree = parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {name: vllm, " + engine +
+                                                  "}\nworkload: {arrivals: {process: all_at_once}, requests: 2, "
+                                                  "prompt_tokens: 64, output_tokens: 8, shared_prefix_tokens: 32}\n",
+                                              "s.yaml");
+    return idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated));
+  };
+  REQUIRE(lines("kv_tiers: [{name: nvme, capacity: 1 MB, bandwidth: 6 GB/s}]").size() == 1);
+  CHECK(lines("kv_tiers: [{name: nvme, capacity: 1 MB, bandwidth: 6 GB/s}]").front() ==
+        "engine.kv_tiers: tier 'nvme' keeps nothing here: a block of 16 tokens takes 2.1 MB per GPU, its room is 1 MB");
+  CHECK(lines("kv_tiers: [{name: nvme, capacity: 3 MB, bandwidth: 6 GB/s}]").empty());
+  CHECK(lines("kv_offload: 1 MB").size() == 1);
 }
 
 namespace {

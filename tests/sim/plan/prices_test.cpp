@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/token_bill.h"
+#include "sim/serve/simulation.h"
 
 using namespace roofcast;
 
@@ -103,8 +104,49 @@ TEST_CASE("token bill: dollars of all tokens add up to the bill, and a cached to
   CHECK(3 * bill.usd_per_million_input + bill.usd_per_million_cached_input + bill.usd_per_million_output ==
         doctest::Approx(26.2));
   const auto d = std::make_shared<const Deployment>(deployment("gpu: h100-sxm"));
-  const TokenTimes times = token_times(d, 4000, 500, 32);
+  const TokenTimes times = token_times(d, {}, 4000, 500, 32);
   CHECK(times.cached_input > 0);
   CHECK(times.cached_input < 0.5 * times.input);
   CHECK(times.input < times.output);
+}
+
+TEST_CASE("token bill: samples that are dropped are paid for by those that are returned") {
+  const auto bill_of = [](const std::string& workload) {
+    const Scenario s = read_scenario(
+        parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nworkload: {arrivals: {process: poisson, rate: 8 /s}, "
+                          "prompt_tokens: 512, output_tokens: 64, requests: 200" +
+                              workload + "}\n",
+                          "p.yaml"),
+        Fidelity::kCalibrated);
+    const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+    return std::pair(token_bill(3.0, m, s, 1, 0), m);
+  };
+  // The same work: four sequences for each prompt, of which the client gets all or one.
+  const auto [four, all] = bill_of(", samples: {n: 4}");
+  const auto [best, one] = bill_of(", samples: {n: 1, best_of: 4}");
+  CHECK(all.output_tokens == 4 * one.output_tokens);
+  CHECK(best.usd_per_million_input == doctest::Approx(four.usd_per_million_input));
+  CHECK(best.usd_per_million_output == doctest::Approx(4 * four.usd_per_million_output));
+  // Four sequences read the weights once in each step, so each of their tokens costs less than one by itself.
+  const auto [single, metrics] = bill_of("");
+  CHECK(four.usd_per_million_output < 0.5 * single.usd_per_million_output);
+  for (const auto& [bill, m] : {std::pair(four, all), std::pair(best, one), std::pair(single, metrics)})
+    CHECK(bill.usd_per_million_input * m.input_tokens + bill.usd_per_million_output * m.output_tokens ==
+          doctest::Approx(3e6));
+}
+
+TEST_CASE("token bill: requests that wait do not decode") {
+  // 8 seats, and all requests at once: in the mean 8 sequences decode, however many wait.
+  const auto bill_of = [](int requests) {
+    const Scenario s = read_scenario(
+        parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {max_num_seqs: 64}\nworkload: {arrivals: "
+                          "{process: poisson, rate: 1000 /s}, prompt_tokens: 4096, output_tokens: 16, requests: " +
+                              std::to_string(requests) + "}\n",
+                          "p.yaml"),
+        Fidelity::kCalibrated);
+    const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+    return token_bill(1.0, m, s, 1, 0).input_share;
+  };
+  // Prefill takes nearly all of the time of such requests; what waits does not change how a step is shared.
+  CHECK(bill_of(1600) == doctest::Approx(bill_of(200)).epsilon(0.02));
 }

@@ -40,6 +40,8 @@ TEST_CASE("support: what cannot run is refused with its reason") {
       "Blackwell"));
   CHECK(has(refusal("{model: deepseek-v3, gpu: h200-sxm, engine: tgi, parallelism: {tp: 8, ep: 8}}"),
             "tensor parallelism only"));
+  CHECK(has(refusal("{model: deepseek-v3, gpu: h200-sxm, engine: vllm@0.10.1, parallelism: {tp: 8, dcp: 8}}"),
+            "decode context parallelism"));
 }
 
 TEST_CASE("support: what runs is not refused, and what is not known is said") {
