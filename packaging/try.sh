@@ -53,7 +53,7 @@ try_tarball() {
 
 try_wheel() {
   inside "apt-get install -y -q --no-install-recommends python3-venv" >&2
-  inside "apt-get remove -y -q roofcast libtbb12 libyaml-cpp0.7 libfmt9 libnlopt0" >&2
+  inside "apt-get remove -y -q roofcast libtbb12 libyaml-0-2 libfmt9 libnlopt0" >&2
   cp "$1" "$debian/root/"
   inside "rm -rf /root/venv && python3 -m venv /root/venv && /root/venv/bin/pip install -q /root/$(basename "$1")" >&2
   inside "cd /tmp && /root/venv/bin/python -c '
