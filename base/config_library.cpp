@@ -105,7 +105,7 @@ struct Documents {
   std::map<std::string, ConfigTree> folded;  ///< releases, by kind, path and version
 };
 Documents& documents() {
-  static Documents all;
+  static Documents& all = *new Documents;  // the program need not take them down when it ends
   return all;
 }
 

@@ -103,3 +103,14 @@ TEST_CASE("csv: every table of measured data reads") {
   }
   CHECK(files > 40);
 }
+
+TEST_CASE("csv: rows of another format have lines and no columns") {
+  const CsvTable table = CsvTable::of_rows("t.jsonl", {"a", "bb"}, {{"1", "x"}, {"2", ""}}, {3, 7});
+  CHECK(table.rows() == 2);
+  CHECK(table.number(1, 0) == 2.0);
+  CHECK(table.at(0, 1) == "x");
+  CHECK(table.mark(1, 1).line == 7);
+  CHECK(table.mark(1, 1).column == 0);
+  CHECK(message_of([&] { table.number(0, 1); }).starts_with("t.jsonl:3: "));
+  CHECK(message_of([&] { table.number(1, 1); }).starts_with("t.jsonl:7: "));
+}

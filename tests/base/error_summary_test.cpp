@@ -21,4 +21,33 @@ TEST_CASE("rank correlation: opposite orders are -1, and what has no order has n
   CHECK(std::isnan(rank_correlation(std::span(rising).first(1), std::span(falling).first(1))));
 }
 
+TEST_CASE("error summary: errors of +10, -10 and +100 %") {
+  const std::array<double, 3> predicted{110, 180, 100}, measured{100, 200, 50};
+  const ErrorSummary s = summarize(predicted, measured);
+  CHECK(s.rows == 3);
+  CHECK(s.mape == doctest::Approx(0.4));      // 1.2 / 3
+  CHECK(s.bias == doctest::Approx(1.0 / 3));  // (0.1 - 0.1 + 1) / 3
+  CHECK(s.median == doctest::Approx(0.1));
+  CHECK(s.p90 == doctest::Approx(0.82));  // 0.9 of 2 steps: a fifth of the way back from 1 to 0.1
+  CHECK(s.time_weighted == doctest::Approx(80.0 / 350));
+  CHECK(summarize({}, {}).rows == 0);
+  CHECK(summarize({}, {}).mape == 0.0);
+}
+
+TEST_CASE("quantile: between order statistics, whatever the order, and within 0 and 1") {
+  const std::array<double, 3> values{3, 1, 2};
+  CHECK(quantile(values, 0.5) == 2.0);
+  CHECK(quantile(values, 0.25) == 1.5);
+  CHECK(quantile(values, -1) == 1.0);
+  CHECK(quantile(values, 2) == 3.0);
+  CHECK(quantile({}, 0.5) == 0.0);
+}
+
+TEST_CASE("log scatter: a factor too high weighs as much as one too low") {
+  // |log| 0.1 and 0.2: their 0.9 quantile is 0.19
+  const std::array<double, 2> predicted{std::exp(0.1), std::exp(-0.2)}, measured{1, 1};
+  CHECK(log_scatter(predicted, measured) == doctest::Approx(0.19 / kNinetyPercent));
+  CHECK(log_scatter({}, {}) == 0.0);
+}
+
 }  // namespace roofcast

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/base/messages.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -96,4 +97,21 @@ TEST_CASE("a user of a closed loop goes on when all sequences have ended") {
   const ServingMetrics m = simulate(fake::deployment(10000), source, workload, fake::options(), &seen);
   CHECK(m.completed == 3);
   CHECK(seen.requests[1].arrival >= seen.requests[0].arrival + seen.requests[0].e2el);
+}
+
+TEST_CASE("samples: n, the best of several, beams") {
+  const auto parse = [](const std::string& text) {
+    return parse_samples(ConfigReader(parse_config_text(text, "w.yaml")));
+  };
+  const auto refused = [&](const std::string& text) { return message_of([&] { parse(text); }); };
+  CHECK(parse("{n: 4}").generated == 4);
+  CHECK(parse("{n: 4}").returned == 4);
+  CHECK(!parse("{n: 1}").several());
+  CHECK(parse("{n: 1, best_of: 8}").generated == 8);
+  CHECK(parse("{n: 1, best_of: 8}").returned == 1);
+  CHECK(parse("{beam_width: 4}").beams);
+  CHECK(parse("{beam_width: 4}").returned == 1);
+  CHECK(refused("{n: 4, best_of: 2}") == "w.yaml:1:5: 'n': 4 answers cannot be chosen of 2 sequences");
+  CHECK(refused("{beam_width: 4, best_of: 8}").find("leave 'best_of' out") != std::string::npos);
+  CHECK(refused("{n: 0}") != "");
 }

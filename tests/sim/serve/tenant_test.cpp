@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/base/messages.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -134,4 +135,18 @@ TEST_CASE("the answer begins when the thoughts are out") {
   r.output_tokens = 101;
   r.thinking_tokens = 40;
   CHECK(r.ttfat().base() == doctest::Approx(1 + 40 * 0.1));
+}
+
+TEST_CASE("rate limit: requests, tokens, and what a burst may save up") {
+  const auto parse = [](const std::string& text) {
+    return parse_rate_limit(ConfigReader(parse_config_text(text, "w.yaml")));
+  };
+  const auto refused = [&](const std::string& text) { return message_of([&] { parse(text); }); };
+  const RateLimit limit = parse("{requests: 60 /min, burst: 5 s}");
+  CHECK(limit.requests == PerSecond(1.0));
+  CHECK(!limit.tokens);
+  CHECK(limit.burst == Seconds(5));
+  CHECK(parse("{tokens: 600 /min}").burst == Seconds(60));
+  CHECK(refused("{burst: 5 s}").find("needs 'requests', 'tokens' or both") != std::string::npos);
+  CHECK(refused("{requests: 0 /s}") == "w.yaml:1:12: 'requests': must be more than 0");
 }

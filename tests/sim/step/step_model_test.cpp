@@ -1,6 +1,7 @@
 #include "sim/step/step_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 
@@ -524,6 +525,23 @@ TEST_CASE("steps_within counts the steps that begin before the budget is spent")
     if (budget_ms > 0) CHECK(model.decode_run(batch, n).time >= Seconds(budget_ms * 1e-3));
   }
   CHECK(model.steps_within(batch, Seconds(1e6), 17) == 17);
+}
+
+TEST_CASE("steps_within is exact where the budget ends with a step, across the segments of a long run") {
+  StepModel model(deploy("llama-3.1-8b", "h100-sxm"));
+  constexpr double kForever = 1e9;
+  for (const double context : {1.0, 60.0, 1000.0, 30000.0}) {
+    const StepBatch batch = decodes(64, context);
+    for (const std::int64_t steps : {1, 2, 3, 7, 64, 65, 1000, 20000}) {
+      CAPTURE(context);
+      CAPTURE(steps);
+      // The next step begins when this one ends: not within a budget that is over then, but within a longer one.
+      const double end = model.decode_run(batch, steps).time.base();
+      CHECK(model.steps_within(batch, Seconds(end), 100000) == steps);
+      CHECK(model.steps_within(batch, Seconds(std::nextafter(end, kForever)), 100000) == steps + 1);
+      CHECK(model.steps_within(batch, Seconds(std::nextafter(end, kForever)), steps) == steps);
+    }
+  }
 }
 
 TEST_CASE("a mixed step shares its GEMMs") {
