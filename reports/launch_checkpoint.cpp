@@ -35,9 +35,14 @@ std::string repository_in(const std::string& source) {
   return rest.substr(0, rest.find_first_of(" ,"));
 }
 
+bool is_folder(const std::string& name) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(name, unknown);
+}
+
 std::string checkpoint_of(const ConfigTree& model, std::string& note) {
   const std::string name = name_in(model);
-  if (std::filesystem::is_directory(name)) return name;
+  if (is_folder(name)) return (std::filesystem::path(name) / "").lexically_normal().parent_path().string();
   const bool file = name.ends_with(".yaml") || name.ends_with(".json");
   if (!file && name.find('/') != std::string::npos && !shipped_name("models", name).empty()) return name;
   const ConfigTree document = resolve_named("models", model);
@@ -130,8 +135,8 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
   if (from.model.empty()) return readers_own("$CHECKPOINT", fmt::format("CHECKPOINT: {} with {}", model, format));
   const Dtype weights = d.precision.weights, published = d.model.precision.weights;
   const bool scales = engine == "trtllm" && d.precision.kv_cache == Dtype::kNvfp4;  // of the cache, in the checkpoint
-  if (weights == published && !scales) return {.name = model};
-  ServedWeights out{.name = model};
+  ServedWeights out{.name = model, .local = is_folder(model)};
+  if (weights == published && !scales) return out;
   if (weights == Dtype::kFp8 && sixteen_bit(published) && (engine == "vllm" || engine == "sglang")) {
     out.made_while_loading = has_room_to_quantize(d, engine);
     if (out.made_while_loading) return out;

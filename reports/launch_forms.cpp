@@ -34,6 +34,16 @@ std::string name_of_weights(const std::string& weights) {
   return weights.starts_with("$") ? weights.substr(1) : weights;
 }
 
+/// In the volume of weights: the last part of a path.
+std::string claimed_as(const std::string& weights) {
+  const std::string name = name_of_weights(weights);
+  return name.substr(name.find_last_of('/') + 1);
+}
+std::string mounted_at(const std::string& weights) {
+  const std::string name = name_of_weights(weights);
+  return name.starts_with("/") ? name : fmt::format("{}/{}", kFolder, name);
+}
+
 /// What the other nodes of a process run.
 std::string further_command(const LaunchProcess& p) {
   if (!p.others.empty()) return command_line(p.others);
@@ -123,9 +133,11 @@ namespace {
 std::string compose_volumes(const LaunchPlan& plan) {
   std::string out = "    volumes:\n      - ${HOME}/.cache/huggingface:/root/.cache/huggingface\n";
   for (const std::string& weights : plan.weights) {
-    const std::string name = name_of_weights(weights),
-                      from = weights == name ? "./" + name : fmt::format("${{{}:?a folder of weights}}", name);
-    out += fmt::format("      - {}:{}/{}:ro\n", from, kFolder, name);
+    const std::string name = name_of_weights(weights), from = weights != name
+                                                                  ? fmt::format("${{{}:?a folder of weights}}", name)
+                                                              : name.starts_with("/") ? name
+                                                                                      : "./" + name;
+    out += fmt::format("      - {}:{}:ro\n", from, mounted_at(weights));
   }
   return out;
 }
@@ -216,8 +228,8 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
   const bool loads = p.gpus_per_node > 0 && !plan.weights.empty();
   for (const std::string& weights : plan.weights) {
     if (loads)
-      out += fmt::format("  - {{name: weights, mountPath: {0}/{1}, subPath: {1}, readOnly: true}}\n", kFolder,
-                         name_of_weights(weights));
+      out += fmt::format("  - {{name: weights, mountPath: {}, subPath: {}, readOnly: true}}\n", mounted_at(weights),
+                         claimed_as(weights));
   }
   out += "volumes:\n- name: shm\n  emptyDir: {medium: Memory}\n";
   if (!p.files.empty()) out += fmt::format("- name: files\n  configMap: {{name: {}-files}}\n", name);
@@ -261,7 +273,7 @@ std::string as_kubernetes(const LaunchPlan& plan) {
   out += "# Secret hf-token, key token: of an account that may load the repository\n";
   if (!plan.weights.empty()) {
     std::vector<std::string> names;
-    for (const std::string& weights : plan.weights) names.push_back(name_of_weights(weights));
+    for (const std::string& weights : plan.weights) names.push_back(claimed_as(weights));
     out += fmt::format("# PersistentVolumeClaim weights: holds {}\n", join(names, ", "));
   }
   const bool routed = plan.processes.size() > 1;  // the router knows every worker by an address of its own

@@ -381,7 +381,13 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
   CHECK(named.model == "meta-llama/Llama-3.1-70B");
   CHECK(named.note.empty());
   CHECK(of("{model: {name: qwen3-32b, num_hidden_layers: 32}}").model == "Qwen/Qwen3-32B");
-  CHECK(of("{model: hunyuan-large}").model.empty());  // a paper's
+  CHECK(of("{model: hunyuan-large}").model.empty());                            // a paper's
+  const std::string folder = std::string(ROOFCAST_SOURCE_DIR) + "/tests/data";  // of the reader's own
+  CHECK(of("{model: " + folder + "/}").model == folder);
+  const PlannedDeployment own = planned(deployment("vllm", "llama-3.1-8b", "h200-sxm", ""));
+  const LaunchPlan mounted = launch_plan(own, "vllm", {folder});
+  CHECK(as_compose(mounted).find(fmt::format("- {0}:{0}:ro", folder)) != std::string::npos);
+  CHECK(as_kubernetes(mounted).find(fmt::format("mountPath: {}, subPath: data", folder)) != std::string::npos);
   PlannedDeployment p = planned(deployment("vllm", "llama-3.1-70b", "h200-sxm",
                                            "parallelism: {tp: 4}\nspeculation: {method: draft_model, model: "
                                            "llama-3.2-1b}"));
