@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
-#include "base/config_release.h"
 #include "base/error.h"
-#include "reports/html_text.h"
 #include "reports/launch_plan.h"
 #include "reports/provenance.h"
+#include "sim/plan/launch_limits.h"
 
 namespace roofcast {
 namespace {
@@ -28,7 +27,8 @@ constexpr int kPort = 8000, kPrefillPort = 8100, kDecodePort = 8200, kBootstrapP
 struct Launch {
   const Deployment& d;
   EngineSpec plain;  ///< the release as it comes, on this GPU
-  std::string model;
+  const ServedWeights& weights;
+  const Checkpoints& from;
   Role role = Role::kWhole;
   int longest_prompt = 0;  ///< tokens
   SpeculationSpec speculation = {};
@@ -44,42 +44,42 @@ const char* name_of(Role role) {
 }
 
 bool amd(const Deployment& d) { return traits_of(d.gpu.architecture).matrix_units == MatrixUnits::kMfma; }
-bool before(const EngineSpec& engine, std::string_view version) {
-  return !engine.version.empty() && compare_versions(engine.version, version) < 0;
-}
-
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 std::string text_of(double value) { return fmt::format("{:.3g}", value); }
 
 /// Where the drafter's weights are; empty where it needs none of its own.
-std::string drafter(const SpeculationSpec& s) {
-  if (s.method == Method::kDraftModel) return s.draft ? s.draft->model.name : "$DRAFTER";
+std::string drafter(const SpeculationSpec& s, const Checkpoints& from) {
+  if (s.method == Method::kDraftModel) return from.drafter.empty() ? "$DRAFTER" : from.drafter;
   const bool heads = s.method == Method::kEagle || s.method == Method::kEagle3 || s.method == Method::kMedusa;
   return heads ? "$DRAFTER" : "";
 }
 
-/// Whether the engine has such a drafter.
+/// Whether the engine has such a drafter, and drafts such trees.
 bool can_draft(const SpeculationSpec& s, const std::string& engine) {
-  if (engine == "llama-cpp") return s.method == Method::kDraftModel;
+  const bool tree = s.tree_width > 1;
+  if (engine == "llama-cpp") return s.method == Method::kDraftModel && !tree;
+  if (engine == "vllm" && tree) return false;
+  if (engine == "trtllm" && tree && s.method != Method::kEagle3) return false;
   if (s.method == Method::kMedusa) return engine == "vllm";
   if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
   return s.method != Method::kSelfDraft && s.method != Method::kDiffusion;
 }
 
-void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::string& engine) {
+void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::string& engine,
+                         const Checkpoints& from) {
   if (!s.active()) return;
   if (!can_draft(s, engine)) {
+    plan.comments.push_back(fmt::format("{} has no launch flag for {}{} drafts: left out", engine,
+                                        s.tree_width > 1 ? "trees of " : "", roofcast::name_of(s.method)));
+  } else if (engine == "llama-cpp") {
     plan.comments.push_back(
-        fmt::format("{} has no launch flag for {} drafts: left out", engine, roofcast::name_of(s.method)));
-  } else if (drafter(s) == "$DRAFTER") {
+        fmt::format("DRAFTER.gguf: {} as GGUF", from.drafter.empty() ? "the draft model" : from.drafter));
+    plan.weights.emplace_back("DRAFTER.gguf");
+  } else if (drafter(s, from) == "$DRAFTER") {
     plan.comments.push_back(fmt::format("DRAFTER: {} weights trained for this model", roofcast::name_of(s.method)));
+    plan.weights.push_back(engine == "trtllm" ? "DRAFTER" : "$DRAFTER");
   }
 }
-
-bool eight_bit_cache(const Deployment& d) { return d.precision.kv_cache == Dtype::kFp8; }
-bool quantized(const Deployment& d) { return d.precision.weights != d.model.precision.weights; }
-/// Weights that vLLM and SGLang quantize while loading a 16-bit checkpoint.
-bool fp8_while_loading(const Deployment& d) { return d.precision.weights == Dtype::kFp8 && quantized(d); }
 
 Bytes used(const Deployment& d) { return d.memory.weights + d.memory.activations + d.reserved_memory(); }
 Bytes planned(const Deployment& d) { return d.memory.cache + d.memory.states; }
@@ -114,9 +114,14 @@ void add_vllm_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   add(w, {"--max-num-seqs", std::to_string(e.max_num_seqs), "--max-num-batched-tokens",
           std::to_string(e.max_num_batched_tokens), "--gpu-memory-utilization", text_of(share_of_total(l.d))});
-  if (e.max_model_len > 0) add(w, {"--max-model-len", std::to_string(e.max_model_len)});
-  if (fp8_while_loading(l.d)) add(w, {"--quantization", "fp8"});
-  if (eight_bit_cache(l.d)) add(w, {"--kv-cache-dtype", "fp8"});
+  // A release that cannot fit the context itself (`auto`, pull/29431) does not start where the cache is smaller.
+  const ServedContext context = served_context(l.d);
+  if (context.pool_binds())
+    add(w, {"--max-model-len", is_before(l.d, "vllm", "0.14.0") ? fmt::format("{:.0f}", context.pool) : "auto"});
+  else if (e.max_model_len > 0)
+    add(w, {"--max-model-len", std::to_string(e.max_model_len)});
+  if (l.weights.made_while_loading) add(w, {"--quantization", "fp8"});
+  if (const std::string cache = kv_cache_word(l.d, "vllm"); !cache.empty()) add(w, {"--kv-cache-dtype", cache});
   if (e.prefix_caching != plain.prefix_caching)
     add(w, {e.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching"});
   if (e.chunked_prefill != plain.chunked_prefill)
@@ -139,12 +144,13 @@ void add_vllm_settings(const Launch& l, Words& w) {
     add(w, {"--compilation-config", R"({"pass_config":{"fuse_allreduce_rms":true}})"});
 }
 
-void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
+void add_vllm_speculation(const Launch& l, Words& w) {
+  const SpeculationSpec& s = l.speculation;
   if (!s.active()) return;
   add(w, {"--speculative-config.method", std::string(roofcast::name_of(s.method)),
           "--speculative-config.num_speculative_tokens", std::to_string(s.num_speculative_tokens)});
   if (s.method == Method::kNgram) add(w, {"--speculative-config.prompt_lookup_max", "4"});
-  if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-config.model", weights});
+  if (const std::string weights = drafter(s, l.from); !weights.empty()) add(w, {"--speculative-config.model", weights});
 }
 
 bool exchanges_all_to_all(const Deployment& d) {
@@ -163,8 +169,10 @@ void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
     add(p.words, {"--data-parallel-size-local", local, "--data-parallel-address", "$HEAD_ADDRESS",
                   "--data-parallel-rpc-port", "13345"});
     p.further_words = {"--data-parallel-start-rank", "$((NODE_RANK * " + local + "))", "--headless"};
-  } else if (before(l.d.engine, "0.12.0")) {
+  } else if (is_before(l.d, "vllm", "0.12.0")) {
     add(p.words, {"--distributed-executor-backend", "ray"});
+    p.head_first = {"ray", "start", "--head", "--port=6379"};
+    p.others = {"ray", "start", "--block", "--address=$HEAD_ADDRESS:6379"};
   } else {
     add(p.words, {"--nnodes", std::to_string(p.nodes), "--node-rank", "$NODE_RANK", "--master-addr", "$HEAD_ADDRESS"});
     p.further_words = {"--headless"};
@@ -179,7 +187,7 @@ void vllm(const Launch& l, LaunchProcess& p) {
     p.environment.emplace_back("VLLM_NIXL_SIDE_CHANNEL_PORT", "5600");
   }
   p.image = amd(l.d) ? "rocm/vllm" : "vllm/vllm-openai:v" + l.d.engine.version;
-  p.words = {"vllm", "serve", l.model, "--tensor-parallel-size", std::to_string(s.tp)};
+  p.words = {"vllm", "serve", l.weights.name, "--tensor-parallel-size", std::to_string(s.tp)};
   if (s.pp > 1) add(p.words, {"--pipeline-parallel-size", std::to_string(s.pp)});
   add_vllm_nodes(l, p);
   if (s.ep > 1) add(p.words, {"--enable-expert-parallel"});
@@ -191,7 +199,7 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
-  add_vllm_speculation(l.speculation, p.words);
+  add_vllm_speculation(l, p.words);
   add(p.words, {"--port", std::to_string(p.port)});
   if (l.role == Role::kWhole) return;
   add(p.words, {"--kv-transfer-config",
@@ -201,14 +209,16 @@ void vllm(const Launch& l, LaunchProcess& p) {
 
 // --- SGLang --------------------------------------------------------------------------------------------------------
 
-void add_sglang_speculation(const SpeculationSpec& s, Words& w) {
+void add_sglang_speculation(const Launch& l, Words& w) {
+  const SpeculationSpec& s = l.speculation;
   if (!s.active()) return;
   const char* algorithm = s.method == Method::kNgram        ? "NGRAM"
                           : s.method == Method::kDraftModel ? "STANDALONE"
                           : s.method == Method::kEagle3     ? "EAGLE3"
                                                             : "EAGLE";  // MTP runs as EAGLE without weights of its own
   add(w, {"--speculative-algorithm", algorithm});
-  if (const std::string weights = drafter(s); !weights.empty()) add(w, {"--speculative-draft-model-path", weights});
+  if (const std::string weights = drafter(s, l.from); !weights.empty())
+    add(w, {"--speculative-draft-model-path", weights});
   if (s.method != Method::kNgram)
     add(w, {"--speculative-num-steps", std::to_string(s.num_speculative_tokens), "--speculative-eagle-topk",
             std::to_string(std::max(s.tree_width, 1))});
@@ -237,8 +247,8 @@ void add_sglang_settings(const Launch& l, Words& w) {
           std::to_string(copies * e.max_num_batched_tokens)});
   if (static_share(l.d) > 0) add(w, {"--mem-fraction-static", text_of(static_share(l.d))});
   if (e.max_model_len > 0) add(w, {"--context-length", std::to_string(e.max_model_len)});
-  if (fp8_while_loading(l.d)) add(w, {"--quantization", "fp8"});
-  if (eight_bit_cache(l.d)) add(w, {"--kv-cache-dtype", "fp8_e4m3"});
+  if (l.weights.made_while_loading) add(w, {"--quantization", "fp8"});
+  if (const std::string cache = kv_cache_word(l.d, "sglang"); !cache.empty()) add(w, {"--kv-cache-dtype", cache});
   if (!e.prefix_caching && plain.prefix_caching) add(w, {"--disable-radix-cache"});
   if (!e.async_scheduling && plain.async_scheduling) add(w, {"--disable-overlap-schedule"});
   if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--page-size", std::to_string(e.block_size)});
@@ -271,7 +281,7 @@ void sglang(const Launch& l, LaunchProcess& p) {
              "-m",
              "sglang.launch_server",
              "--model-path",
-             l.model,
+             l.weights.name,
              "--tp-size",
              std::to_string(s.tp * s.attention_dp)};
   if (s.pp > 1) add(p.words, {"--pp-size", std::to_string(s.pp)});
@@ -290,7 +300,7 @@ void sglang(const Launch& l, LaunchProcess& p) {
     add(p.words,
         {"--nnodes", std::to_string(p.nodes), "--node-rank", "$NODE_RANK", "--dist-init-addr", "$HEAD_ADDRESS:5000"});
   add_sglang_settings(l, p.words);
-  add_sglang_speculation(l.speculation, p.words);
+  add_sglang_speculation(l, p.words);
   add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
   if (l.role == Role::kWhole) return;
   add(p.words, {"--disaggregation-mode", name_of(l.role), "--disaggregation-transfer-backend", "nixl"});
@@ -299,17 +309,26 @@ void sglang(const Launch& l, LaunchProcess& p) {
 
 // --- TensorRT-LLM --------------------------------------------------------------------------------------------------
 
-std::string trtllm_speculation(const SpeculationSpec& s) {
+/// Releases before 1.2 know EAGLE-3 as a kind of EAGLE, and the drafter as a folder (llm_args.py,
+/// EagleDecodingConfig, speculative_model_dir).
+std::string trtllm_speculation(const Launch& l) {
+  const SpeculationSpec& s = l.speculation;
   if (!s.active()) return "";
+  const bool older = is_before(l.d, "trtllm", "1.2.0");
   const char* type = s.method == Method::kNgram        ? "NGram"
                      : s.method == Method::kDraftModel ? "DraftTarget"
                      : s.method == Method::kMtp        ? "MTP"
+                     : older                           ? "Eagle"
                                                        : "Eagle3";
   std::string out = fmt::format("speculative_config:\n  decoding_type: {}\n", type);
   out += s.method == Method::kMtp ? fmt::format("  num_nextn_predict_layers: {}\n", s.num_speculative_tokens)
                                   : fmt::format("  max_draft_len: {}\n", s.num_speculative_tokens);
-  if (s.method == Method::kDraftModel && s.draft) out += fmt::format("  speculative_model: {}\n", s.draft->model.name);
-  if (s.method != Method::kDraftModel && !drafter(s).empty()) out += "  speculative_model: DRAFTER\n";
+  if (s.tree_width > 1)
+    out += fmt::format("  use_dynamic_tree: true\n  dynamic_tree_max_topK: {}\n  max_total_draft_tokens: {}\n",
+                       s.tree_width, s.query_len() - 1);
+  if (const std::string weights = drafter(s, l.from); !weights.empty())
+    out += fmt::format("  {}: {}\n", older ? "speculative_model_dir" : "speculative_model",
+                       weights == "$DRAFTER" ? "DRAFTER" : weights);
   return out;
 }
 
@@ -328,13 +347,14 @@ std::string trtllm_options(const Launch& l) {
                                         std::min(e.graphs.max_batch, e.max_num_seqs))
                           : "cuda_graph_config: null\n";
   if (e.chunked_prefill) out += "enable_chunked_prefill: true\n";
-  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}}}\n", eight_bit_cache(l.d) ? "dtype: fp8, " : "",
-                     e.prefix_caching);
+  const std::string cache = kv_cache_word(l.d, "trtllm");
+  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}}}\n",
+                     cache.empty() ? "" : fmt::format("dtype: {}, ", cache), e.prefix_caching);
   if (e.stream_interval > 1) out += fmt::format("stream_interval: {}\n", e.stream_interval);
   if (const auto& a = l.d.adapters)
     out += fmt::format("lora_config: {{max_loras: {}, max_lora_rank: {}, max_cpu_loras: {}}}\n", a->slots, a->slot_rank,
                        std::max(a->in_host, a->slots));
-  out += trtllm_speculation(l.speculation);
+  out += trtllm_speculation(l);
   const bool serial = l.role == Role::kPrefill || !e.async_scheduling;  // prefill workers have no overlap scheduler
   if (serial) out += "disable_overlap_scheduler: true\n";
   if (l.role != Role::kWhole)
@@ -348,7 +368,8 @@ void trtllm(const Launch& l, LaunchProcess& p) {
   p.image = "nvcr.io/nvidia/tensorrt-llm/release:" + l.d.engine.version;
   if (l.d.engine.graphs.dependent_launch && !l.plain.graphs.dependent_launch)
     p.environment.emplace_back("TRTLLM_ENABLE_PDL", "1");
-  p.words = {"trtllm-serve", l.model, "--backend", "pytorch", "--tp_size", std::to_string(s.tp * s.attention_dp)};
+  p.words = {"trtllm-serve", l.weights.name, "--backend",
+             "pytorch",      "--tp_size",    std::to_string(s.tp * s.attention_dp)};
   if (s.pp > 1) add(p.words, {"--pp_size", std::to_string(s.pp)});
   if (s.ep > 1) add(p.words, {"--ep_size", std::to_string(s.ep)});
   if (p.nodes > 1) {
@@ -368,30 +389,33 @@ void trtllm(const Launch& l, LaunchProcess& p) {
 
 // --- llama.cpp -----------------------------------------------------------------------------------------------------
 
+/// The server takes the memory of all slots when it starts.
 void llama_cpp(const Launch& l, LaunchProcess& p) {
   const EngineSpec& e = l.d.engine;
-  const int slots = e.max_num_seqs,
-            context = e.max_model_len > 0 ? e.max_model_len : std::max(1, static_cast<int>(l.d.model.max_context));
+  const double context = std::max(1.0, served_context(l.d).asked);
+  const int room = static_cast<int>(std::min(1e6, l.d.memory.max_batch(context, e.block_size))),
+            slots = std::max(1, std::min(e.max_num_seqs, room));
   p.image = "ghcr.io/ggml-org/llama.cpp:server-cuda";
   p.words = {"llama-server",
              "--model",
-             l.model,
+             l.weights.name,
              "--n-gpu-layers",
              "999",
              "--parallel",
              std::to_string(slots),
              "--ctx-size",
-             std::to_string(static_cast<std::int64_t>(slots) * context),
+             fmt::format("{:.0f}", slots * context),
              "--batch-size",
              std::to_string(e.max_num_batched_tokens),
              "--flash-attn",
              "on"};
   if (l.d.sharding.tp > 1) add(p.words, {"--split-mode", "row"});
   if (l.d.sharding.tp == 1 && l.d.sharding.pp > 1) add(p.words, {"--split-mode", "layer"});
-  if (element_bits(l.d.precision.kv_cache) == 8) add(p.words, {"--cache-type-k", "q8_0", "--cache-type-v", "q8_0"});
+  if (const std::string cache = kv_cache_word(l.d, "llama-cpp"); !cache.empty())
+    add(p.words, {"--cache-type-k", cache, "--cache-type-v", cache});
   if (l.speculation.active())
     add(p.words,
-        {"--model-draft", drafter(l.speculation), "--draft-max", std::to_string(l.speculation.num_speculative_tokens)});
+        {"--model-draft", "DRAFTER.gguf", "--draft-max", std::to_string(l.speculation.num_speculative_tokens)});
   add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
 }
 
@@ -400,6 +424,7 @@ void llama_cpp(const Launch& l, LaunchProcess& p) {
 LaunchProcess process_of(const Launch& l, const std::string& engine, int copies) {
   LaunchProcess p{.name = name_of(l.role), .copies = copies, .nodes = l.nodes(), .gpus_per_node = l.gpus_per_node()};
   p.port = l.port();
+  p.environment = weight_only_environment(l.d, engine);
   if (engine == "vllm") vllm(l, p);
   if (engine == "sglang") sglang(l, p);
   if (engine == "trtllm") trtllm(l, p);
@@ -440,41 +465,6 @@ LaunchProcess router_of(const std::string& engine, const std::string& version, i
   return p;
 }
 
-/// How Model Optimizer calls the format (examples/llm_ptq), empty where it has none.
-std::string optimizer_format(Dtype weights) {
-  if (weights == Dtype::kFp8) return "fp8";
-  if (weights == Dtype::kNvfp4) return "nvfp4";
-  return weights == Dtype::kInt4 ? "int4_awq" : "";
-}
-
-/// What is served: the model's own checkpoint, the folder that a command above makes, or one that the reader has.
-std::string served_checkpoint(LaunchPlan& plan, const Deployment& d, const std::string& engine,
-                              const std::string& model) {
-  const bool loads_fp8 = engine == "vllm" || engine == "sglang";
-  if (engine == "llama-cpp") {
-    plan.comments.push_back(fmt::format(
-        "MODEL.gguf: {} as GGUF with {} weights", model,
-        d.precision.recipe.empty() ? std::string(roofcast::name_of(d.precision.weights)) : d.precision.recipe));
-    return "MODEL.gguf";
-  }
-  if (!quantized(d) || (fp8_while_loading(d) && loads_fp8)) return model;
-  const std::string format = optimizer_format(d.precision.weights);
-  const std::string base = model.substr(model.find_last_of('/') + 1);
-  const bool readable = engine == "trtllm" || format == "fp8" || format == "nvfp4";
-  if (d.precision.recipe.empty() && !format.empty() && readable) {
-    const std::string folder = base + "-" + format;
-    plan.comments.push_back("quantize the weights first, in examples/llm_ptq of NVIDIA Model Optimizer:");
-    plan.comments.push_back(fmt::format("  python hf_ptq.py --pyt_ckpt_path {} --qformat {}{} --export_path {}",
-                                        shell_word(model), format, eight_bit_cache(d) ? " --kv_cache_qformat fp8" : "",
-                                        folder));
-    return folder;
-  }
-  plan.comments.push_back(fmt::format(
-      "CHECKPOINT: {} with {} weights", model,
-      d.precision.recipe.empty() ? std::string(roofcast::name_of(d.precision.weights)) : d.precision.recipe));
-  return "$CHECKPOINT";
-}
-
 std::string plural(int count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -484,22 +474,32 @@ void check_launch_engine(const std::string& engine) {
   throw ConfigError(fmt::format("--emit: must be vllm, sglang, trtllm or llama-cpp, got '{}'", engine));
 }
 
-LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const std::string& model) {
+LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from) {
   check_launch_engine(engine);
   LaunchPlan plan;
   const Deployment& decode = *p.candidate.scenario.deployment;
   plan.gpu_resource = amd(decode) ? "amd.com/gpu" : "nvidia.com/gpu";
   plan.comments.push_back(fmt::format("planned for {}", engine_name(decode.engine)));
-  const std::string served = served_checkpoint(plan, decode, engine, model);
+  if (!from.note.empty()) plan.comments.push_back(from.note);
+  ServedWeights served = served_weights(decode, engine, from);
+  if (p.candidate.disaggregated() && served.made_while_loading)
+    served = served_weights(p.candidate.prefill(), engine, from);
+  plan.comments.insert(plan.comments.end(), served.comments.begin(), served.comments.end());
+  if (served.local) plan.weights.push_back(served.name);
+  if (const ServedContext context = served_context(decode); engine == "vllm" && context.pool_binds())
+    plan.comments.push_back(context_text(decode, context));
   const SpeculationSpec& drafts = p.candidate.scenario.serving.speculation;
-  comment_speculation(plan, drafts, engine);
+  comment_speculation(plan, drafts, engine, from);
   const SpeculationSpec used_drafts = can_draft(drafts, engine) ? drafts : SpeculationSpec{};
   if (!p.candidate.disaggregated()) {
     plan.comments.push_back(fmt::format("{} on {} {} each, behind a load balancer",
                                         plural(p.replicas + p.spare, "replica"), decode.sharding.gpus(),
                                         decode.gpu.name));
-    const Launch launch{
-        .d = decode, .plain = plain_release(decode, engine), .model = served, .speculation = used_drafts};
+    const Launch launch{.d = decode,
+                        .plain = plain_release(decode, engine),
+                        .weights = served,
+                        .from = from,
+                        .speculation = used_drafts};
     plan.processes.push_back(process_of(launch, engine, p.replicas + p.spare));
     return plan;
   }
@@ -514,7 +514,8 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
                                       decode.sharding.gpus(), decode.gpu.name));
   Launch launch{.d = prefill,
                 .plain = plain_release(prefill, engine),
-                .model = served,
+                .weights = served,
+                .from = from,
                 .role = Role::kPrefill,
                 .longest_prompt = longest};
   // vLLM hands over the drafter's cache, too: both roles must have its layers.
@@ -522,7 +523,8 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
   plan.processes.push_back(process_of(launch, engine, all.prefill_replicas));
   const Launch decoding{.d = decode,
                         .plain = plain_release(decode, engine),
-                        .model = served,
+                        .weights = served,
+                        .from = from,
                         .role = Role::kDecode,
                         .longest_prompt = longest,
                         .speculation = used_drafts};
@@ -531,9 +533,9 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
   return plan;
 }
 
-std::string launch_command(const PlannedDeployment& p, const std::string& engine, const std::string& model,
+std::string launch_command(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from,
                            const std::string& form) {
-  const LaunchPlan plan = launch_plan(p, engine, model);
+  const LaunchPlan plan = launch_plan(p, engine, from);
   if (form == "shell") return as_shell(plan);
   if (form == "compose") return as_compose(plan);
   if (form == "kubernetes") return as_kubernetes(plan);

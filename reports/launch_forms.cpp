@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "reports/html_text.h"
 #include "reports/launch_plan.h"
@@ -26,15 +27,56 @@ std::string indented(const std::string& text, int spaces) {
   return out;
 }
 
+/// Where a container finds its files, its weights and what else is named without a path.
+constexpr const char* kFolder = "/launch";
+
+std::string name_of_weights(const std::string& weights) {
+  return weights.starts_with("$") ? weights.substr(1) : weights;
+}
+
+/// In the volume of weights: the last part of a path.
+std::string claimed_as(const std::string& weights) {
+  const std::string name = name_of_weights(weights);
+  return name.substr(name.find_last_of('/') + 1);
+}
+std::string mounted_at(const std::string& weights) {
+  const std::string name = name_of_weights(weights);
+  return name.starts_with("/") ? name : fmt::format("{}/{}", kFolder, name);
+}
+
+/// What the other nodes of a process run.
+std::string further_command(const LaunchProcess& p) {
+  if (!p.others.empty()) return command_line(p.others);
+  std::vector<std::string> further = p.words;
+  further.insert(further.end(), p.further_words.begin(), p.further_words.end());
+  return command_line(further);
+}
+bool nodes_differ(const LaunchProcess& p) { return p.nodes > 1 && !(p.further_words.empty() && p.others.empty()); }
+std::string head_first(const LaunchProcess& p) {
+  return p.head_first.empty() ? "" : command_line(p.head_first) + " && ";
+}
+
+/// Values that a shell works out where the process runs; lists of variables in YAML take them as they are written.
+bool worked_out(const std::string& value) { return value.find("$(") != std::string::npos; }
+
 /// On any node of the process, told apart by NODE_RANK.
 std::string node_script(const LaunchProcess& p) {
-  std::string out = "exec " + p.prefix + command_line(p.words);
-  if (p.nodes > 1 && !p.further_words.empty()) {
-    std::vector<std::string> further = p.words;
-    further.insert(further.end(), p.further_words.begin(), p.further_words.end());
-    out = fmt::format("if [ \"$NODE_RANK\" = 0 ]; then {}; else exec {}; fi", out, command_line(further));
+  std::string out;
+  for (const auto& [key, value] : p.environment) {
+    if (worked_out(value)) out += fmt::format("export {}=\"{}\"; ", key, value);
   }
-  return out;
+  if (!nodes_differ(p)) return out + "exec " + command_line(p.words);
+  return out + fmt::format("if [ \"$NODE_RANK\" = 0 ]; then {}exec {}; else exec {}; fi", head_first(p),
+                           command_line(p.words), further_command(p));
+}
+
+/// mpirun starts the processes of other nodes over ssh, which containers of this kind do not have.
+void refuse_mpi(const LaunchPlan& plan, const char* form) {
+  for (const LaunchProcess& p : plan.processes) {
+    if (!p.prefix.empty())
+      throw ConfigError(fmt::format(
+          "--emit-as: mpirun starts a replica on {} nodes, which has no {} form; see --emit-as shell", p.nodes, form));
+  }
 }
 
 /// In double quotes of YAML.
@@ -74,26 +116,38 @@ std::string as_shell(const LaunchPlan& plan) {
                                : fmt::format("\n# {}\n", p.name);
     for (const LaunchFile& file : p.files) out += fmt::format("cat > {} <<'EOF'\n{}EOF\n", file.name, file.text);
     for (const auto& [key, value] : p.environment) out += fmt::format("export {}={}\n", key, value);
-    if (p.nodes == 1 || (p.further_words.empty() && p.prefix.empty() == false)) {
+    if (p.nodes > 1 && p.prefix.empty())
+      out += fmt::format("# on each node, with HEAD_ADDRESS (of the first) and NODE_RANK=0..{} set\n", p.nodes - 1);
+    if (nodes_differ(p))
+      out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}{}\nelse\n  {}\nfi\n", head_first(p),
+                         command_line(p.words), further_command(p));
+    else
       out += p.prefix + command_line(p.words) + "\n";
-      continue;
-    }
-    out += fmt::format("# on each node, with HEAD_ADDRESS (of the first) and NODE_RANK=0..{} set\n", p.nodes - 1);
-    if (p.further_words.empty()) {
-      out += command_line(p.words) + "\n";
-      continue;
-    }
-    std::vector<std::string> further = p.words;
-    further.insert(further.end(), p.further_words.begin(), p.further_words.end());
-    out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}\nelse\n  {}\nfi\n", command_line(p.words),
-                       command_line(further));
   }
   return out;
 }
 
+namespace {
+
+/// Weights, beside the Compose file or where a variable says, and the cache of what is loaded from the hub.
+std::string compose_volumes(const LaunchPlan& plan) {
+  std::string out = "    volumes:\n      - ${HOME}/.cache/huggingface:/root/.cache/huggingface\n";
+  for (const std::string& weights : plan.weights) {
+    const std::string name = name_of_weights(weights), from = weights != name
+                                                                  ? fmt::format("${{{}:?a folder of weights}}", name)
+                                                              : name.starts_with("/") ? name
+                                                                                      : "./" + name;
+    out += fmt::format("      - {}:{}:ro\n", from, mounted_at(weights));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string as_compose(const LaunchPlan& plan) {
+  refuse_mpi(plan, "Compose");
   constexpr int kHostGpus = 8;
-  std::string out = comments_of(plan) + "services:\n", configs;
+  std::string out = comments_of(plan) + "# HF_TOKEN: of an account that may load the repository\nservices:\n", configs;
   for (const LaunchProcess& p : plan.processes) {
     const int on_a_host = p.gpus_per_node > 0 ? std::clamp(kHostGpus / p.gpus_per_node, 1, p.copies) : 1;
     if (p.gpus_per_node > 0)
@@ -102,10 +156,16 @@ std::string as_compose(const LaunchPlan& plan) {
                                                    p.nodes, p.nodes - 1)
                                      : "");
     for (int i = 0; i < on_a_host; ++i) {
-      out += fmt::format("  {}-{}:\n    image: {}\n    network_mode: host\n    ipc: host\n", p.name, i + 1, p.image);
-      if (!p.environment.empty() || p.nodes > 1) out += "    environment:\n";
-      for (const auto& [key, value] : p.environment)
-        out += fmt::format("      {}: {}\n", key, quoted(with_doubled_dollars(value)));
+      out += fmt::format("  {}-{}:\n    image: {}\n    network_mode: host\n    ipc: host\n    working_dir: {}\n",
+                         p.name, i + 1, p.image, kFolder);
+      out += "    environment:\n      HF_TOKEN: ${HF_TOKEN:-}\n";
+      for (const std::string& weights : plan.weights) {
+        if (const std::string name = name_of_weights(weights); name != weights)
+          out += fmt::format("      {}: {}\n", name, name);
+      }
+      for (const auto& [key, value] : p.environment) {
+        if (!worked_out(value)) out += fmt::format("      {}: {}\n", key, quoted(value));
+      }
       if (p.nodes > 1) out += "      NODE_RANK: ${NODE_RANK}\n      HEAD_ADDRESS: ${HEAD_ADDRESS}\n";
       LaunchProcess one = p;  // copies on one host answer on ports of their own
       for (std::string& word : one.words) {
@@ -115,8 +175,9 @@ std::string as_compose(const LaunchPlan& plan) {
                          quoted(with_doubled_dollars(node_script(one))));
       if (!p.files.empty()) out += "    configs:\n";
       for (const LaunchFile& file : p.files)
-        out += fmt::format("      - {{source: {}, target: /{}}}\n", file.name, file.name);
+        out += fmt::format("      - {{source: {}, target: {}/{}}}\n", file.name, kFolder, file.name);
       if (p.gpus_per_node == 0) continue;
+      out += compose_volumes(plan);
       std::string devices;
       for (int g = 0; g < p.gpus_per_node; ++g)
         devices += fmt::format("{}\"{}\"", g > 0 ? ", " : "", i * p.gpus_per_node + g);
@@ -135,55 +196,91 @@ std::string as_compose(const LaunchPlan& plan) {
 
 namespace {
 
-std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, int spaces) {
-  std::string out =
-      fmt::format("containers:\n- name: {}\n  image: {}\n  command: [\"/bin/sh\", \"-c\"]\n  args:\n  - {}\n", p.name,
-                  quoted(p.image), quoted(node_script(p)));
-  if (!p.environment.empty() || p.nodes > 1) out += "  env:\n";
-  for (const auto& [key, value] : p.environment)
-    out += fmt::format("  - {{name: {}, value: {}}}\n", key, quoted(value));
+enum class Answers { kYes, kNo };  ///< whether the pod has an address that requests are sent to
+
+std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, Answers answers,
+                     int spaces) {
+  std::string out = fmt::format(
+      "containers:\n- name: {}\n  image: {}\n  workingDir: {}\n  command: [\"/bin/sh\", \"-c\"]\n  args:\n  - {}\n"
+      "  env:\n  - name: HF_TOKEN\n    valueFrom: {{secretKeyRef: {{name: hf-token, key: token, optional: true}}}}\n",
+      p.name, quoted(p.image), kFolder, quoted(node_script(p)));
+  for (const std::string& weights : plan.weights) {
+    if (const std::string variable = name_of_weights(weights); variable != weights)
+      out += fmt::format("  - {{name: {0}, value: {0}}}\n", variable);
+  }
+  for (const auto& [key, value] : p.environment) {
+    if (!worked_out(value)) out += fmt::format("  - {{name: {}, value: {}}}\n", key, quoted(value));
+  }
   if (p.nodes > 1)
     out +=
         "  - {name: HEAD_ADDRESS, value: \"$(LWS_LEADER_ADDRESS)\"}\n  - {name: NODE_RANK, value: "
         "\"$(LWS_WORKER_INDEX)\"}\n";
-  out += fmt::format("  ports:\n  - containerPort: {}\n", p.port);
+  if (answers == Answers::kYes)
+    out += fmt::format(
+        "  ports:\n  - containerPort: {0}\n  readinessProbe: {{httpGet: {{path: /health, port: {0}}}, periodSeconds: "
+        "10}}\n",
+        p.port);
   if (p.gpus_per_node > 0)
     out += fmt::format("  resources: {{limits: {{{}: {}}}}}\n", plan.gpu_resource, p.gpus_per_node);
   out += "  volumeMounts:\n  - {name: shm, mountPath: /dev/shm}\n";
   for (const LaunchFile& file : p.files)
-    out += fmt::format("  - {{name: files, mountPath: /{}, subPath: {}}}\n", file.name, file.name);
+    out += fmt::format("  - {{name: files, mountPath: {}/{}, subPath: {}}}\n", kFolder, file.name, file.name);
+  const bool loads = p.gpus_per_node > 0 && !plan.weights.empty();
+  for (const std::string& weights : plan.weights) {
+    if (loads)
+      out += fmt::format("  - {{name: weights, mountPath: {}, subPath: {}, readOnly: true}}\n", mounted_at(weights),
+                         claimed_as(weights));
+  }
   out += "volumes:\n- name: shm\n  emptyDir: {medium: Memory}\n";
-  if (!p.files.empty()) out += fmt::format("- name: files\n  configMap: {{name: {}-files}}\n", p.name);
+  if (!p.files.empty()) out += fmt::format("- name: files\n  configMap: {{name: {}-files}}\n", name);
+  if (loads) out += "- name: weights\n  persistentVolumeClaim: {claimName: weights}\n";
   return indented(out, spaces);
+}
+
+/// `copies` of a process under one name, and the address of those that answer.
+std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, int copies) {
+  std::string out;
+  if (!p.files.empty()) {
+    out += fmt::format("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}-files}}\ndata:\n", name);
+    for (const LaunchFile& file : p.files) out += fmt::format("  {}: |\n{}", file.name, indented(file.text, 4));
+  }
+  std::string selector = "app: " + name;
+  if (p.nodes > 1) {  // the leader alone answers
+    selector += ", role: leader";
+    out += fmt::format(
+        "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {0}}}\nspec:\n  "
+        "replicas: {1}\n  leaderWorkerTemplate:\n    size: {2}\n    leaderTemplate:\n      metadata: {{labels: {{app: "
+        "{0}, role: leader}}}}\n      spec:\n{3}    workerTemplate:\n      metadata: {{labels: {{app: {0}, role: "
+        "worker}}}}\n      spec:\n{4}",
+        name, copies, p.nodes, pod_spec(plan, p, name, Answers::kYes, 8), pod_spec(plan, p, name, Answers::kNo, 8));
+  } else {
+    out += fmt::format(
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {0}}}\nspec:\n  replicas: {1}\n  selector: "
+        "{{matchLabels: {{app: {0}}}}}\n  template:\n    metadata: {{labels: {{app: {0}}}}}\n    spec:\n{2}",
+        name, copies, pod_spec(plan, p, name, Answers::kYes, 6));
+  }
+  return out + fmt::format(
+                   "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {}}}\nspec:\n  selector: {{{}}}\n  ports:\n"
+                   "  - {{port: {}}}\n",
+                   name, selector, p.port);
 }
 
 }  // namespace
 
 std::string as_kubernetes(const LaunchPlan& plan) {
+  refuse_mpi(plan, "Kubernetes");
   std::string out = comments_of(plan);
+  out += "# Secret hf-token, key token: of an account that may load the repository\n";
+  if (!plan.weights.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& weights : plan.weights) names.push_back(claimed_as(weights));
+    out += fmt::format("# PersistentVolumeClaim weights: holds {}\n", join(names, ", "));
+  }
+  const bool routed = plan.processes.size() > 1;  // the router knows every worker by an address of its own
   for (const LaunchProcess& p : plan.processes) {
-    if (!p.files.empty()) {
-      out += fmt::format("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}-files}}\ndata:\n", p.name);
-      for (const LaunchFile& file : p.files) out += fmt::format("  {}: |\n{}", file.name, indented(file.text, 4));
-    }
-    if (p.nodes > 1) {
-      out += fmt::format(
-          "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {}}}\nspec:\n  "
-          "replicas: {}\n  leaderWorkerTemplate:\n    size: {}\n    workerTemplate:\n      metadata: {{labels: {{app: "
-          "{}}}}}\n"
-          "      spec:\n{}",
-          p.name, p.copies, p.nodes, p.name, pod_spec(plan, p, 8));
-    } else {
-      out += fmt::format(
-          "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {0}}}\nspec:\n  replicas: {1}\n  selector: "
-          "{{matchLabels: {{app: {0}}}}}\n  template:\n    metadata: {{labels: {{app: {0}}}}}\n    spec:\n{2}",
-          p.name, p.copies, pod_spec(plan, p, 6));
-    }
-    out += fmt::format(
-        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {0}}}\nspec:\n  selector: {{app: {0}}}\n  ports:\n  - "
-        "{{port: "
-        "{1}}}\n",
-        p.name, p.port);
+    const bool apart = routed && p.gpus_per_node > 0;
+    for (int i = 1; i <= (apart ? p.copies : 1); ++i)
+      out += workload(plan, p, apart ? fmt::format("{}-{}", p.name, i) : p.name, apart ? 1 : p.copies);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "reports/launch_checkpoint.h"
 #include "sim/plan/search/capacity_search.h"
 
 namespace roofcast {
@@ -25,19 +26,22 @@ struct LaunchProcess {
   std::vector<LaunchFile> files = {};           ///< beside the process, before it starts
   std::vector<std::string> words = {};          ///< of the first node
   std::vector<std::string> further_words = {};  ///< what the other nodes' commands have besides
+  std::vector<std::string> head_first = {};     ///< a command of the first node before its own
+  std::vector<std::string> others = {};         ///< the other nodes' command, in place of the first one's
   std::string prefix = {};                      ///< that starts the words on all nodes at once (mpirun)
 };
 
 struct LaunchPlan {
   std::vector<std::string> comments;
   std::vector<LaunchProcess> processes;
-  std::string gpu_resource;  ///< of Kubernetes
+  std::string gpu_resource;          ///< of Kubernetes
+  std::vector<std::string> weights;  ///< files, folders and, with a $, variables of the reader's, beside the processes
 };
 
-/// engine: vllm | sglang | trtllm | llama-cpp; `model` a repository or a folder. Flags: vllm/engine/arg_utils.py,
-/// python/sglang/srt/server_args.py, tensorrt_llm/commands/serve.py and llmapi/llm_args.py, common/arg.cpp of
-/// llama.cpp.
-LaunchPlan launch_plan(const PlannedDeployment& planned, const std::string& engine, const std::string& model);
+/// engine: vllm | sglang | trtllm | llama-cpp. Throws ConfigError for what it cannot launch. Flags:
+/// vllm/engine/arg_utils.py, python/sglang/srt/server_args.py, tensorrt_llm/commands/serve.py and llmapi/llm_args.py,
+/// common/arg.cpp of llama.cpp.
+LaunchPlan launch_plan(const PlannedDeployment& planned, const std::string& engine, const Checkpoints& from);
 
 /// A command line: words quoted for a shell, variables left open.
 std::string command_line(const std::vector<std::string>& words);

@@ -375,23 +375,13 @@ std::string search_text(const PlanResult& r) {
   return out + fmt::format(" ({} run{})\n", r.simulations, r.simulations == 1 ? "" : "s");
 }
 
-/// What an engine loads: the repository that the model's file names as its source, else its name.
-std::string repository_of(const PlanAnswer& a) {
-  static constexpr std::string_view kHub = "huggingface.co/";
-  const PlannedDeployment& winner = a.result.ranked.front();
-  const ConfigTree scenario = point_scenario(a.plan.space, winner.candidate.point);
-  const ConfigTree* source = resolve_named("models", *scenario->find("model"))->find("source");
-  const std::string text = source != nullptr && *source ? (*source)->scalar : "";
-  const auto at = text.find(kHub);
-  return at == std::string::npos ? winner.candidate.scenario.deployment->model.name
-                                 : text.substr(at + kHub.size(), text.find(' ', at) - at - kHub.size());
-}
-
 }  // namespace
 
 Launch launch_of(const PlanAnswer& a, const std::string& engine, const std::string& form) {
   if (a.result.ranked.empty()) return {};
-  return {.command = launch_command(a.result.ranked.front(), engine, repository_of(a), form)};
+  const PlannedDeployment& winner = a.result.ranked.front();
+  const Checkpoints from = checkpoints_of(point_scenario(a.plan.space, winner.candidate.point));
+  return {.command = launch_command(winner, engine, from, form)};
 }
 
 Launch launch_of(const PlanAnswer& a) {

@@ -78,6 +78,7 @@ ConfigTree derive_model(const ConfigTree& tree) {
   if (base == name) in.fail("base", fmt::format("'{}' is made from itself", name));
   in.ignore("source");
   in.ignore("hugging_face");
+  in.ignore("chat");
   const bool prunes = in.has("prune"), distils = in.has("distilled_to");
   if (prunes == distils) in.fail("base", "a derived model has either 'prune' or 'distilled_to'");
   ConfigTree model = derive_model(load_named("models", base, mark));

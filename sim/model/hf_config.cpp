@@ -85,7 +85,7 @@ std::vector<std::string> unread_keys(const ConfigReader& in) {
 std::vector<std::string> meaningful(std::vector<std::string> keys) {
   static constexpr std::string_view kIrrelevant =
       " _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path add_cross_attention "
-      "architectures attention_bias attn_implementation auto_map best_of bos_token chunk_size_feed_forward "
+      "architectures attention_bias attn_implementation auto_map best_of bos_token chat chunk_size_feed_forward "
       "classifier_dropout clip_qkv cross_attention_hidden_size dtype early_stopping embd_pdrop ep_size "
       "experts_per_token finetuning_task fuse_cross_entropy fuse_norm gradient_checkpointing head_dim "
       "hf_quant_config hidden_act hugging_face id2label initial_context_length initializer_range "
@@ -192,9 +192,9 @@ void HfConfig::finish(bool ours) {
   }
   for (std::string_view key : kTextParts) whole_.ignore(key);
   if (!nested_) {  // one map under two readers: what the outer one takes, the inner one need not
-    for (std::string_view key :
-         {"name", "source", "hugging_face", "quantization_config", "hf_quant_config", "_name_or_path", "multimodal",
-          "vision_config", "audio_config", "mm_tokens_per_image", "vision_soft_tokens_per_image", "spatial_merge_size"})
+    for (std::string_view key : {"name", "source", "hugging_face", "chat", "quantization_config", "hf_quant_config",
+                                 "_name_or_path", "multimodal", "vision_config", "audio_config", "mm_tokens_per_image",
+                                 "vision_soft_tokens_per_image", "spatial_merge_size"})
       text_.ignore(key);
   }
   // Every config has these, though some architectures have no use for them.

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
+
+#include "base/config_release.h"
 
 namespace roofcast {
 namespace {
@@ -42,6 +45,30 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
                                   "--force-unsupported prices it all the same",
                                   vllm ? "vLLM" : "SGLang", e.max_model_len, d.model.name, d.model.max_context));
   }
+}
+
+ServedContext served_context(const Deployment& d) {
+  ServedContext out{.asked = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context};
+  const bool cached = d.engine.kv_cache && !d.model.encoder_only && !d.memory.infeasible;
+  const bool counts = cached && d.fidelity != Fidelity::kIdeal;
+  out.pool = counts ? d.memory.max_context(d.engine.block_size) : std::numeric_limits<double>::infinity();
+  return out;
+}
+
+/// vLLM: v1/core/kv_cache_utils.py (check_enough_kv_cache_memory), pull/29431. SGLang: managers/scheduler.py
+/// (max_req_len). TensorRT-LLM: _torch/pyexecutor/resource_manager.py (validate_and_adjust_attention_windows).
+std::string context_text(const Deployment& d, const ServedContext& context) {
+  const std::string& engine = d.engine.name;
+  const std::string then =
+      engine == "vllm"     ? fmt::format("vLLM starts with --max-model-len {}",
+                                     !d.engine.version.empty() && compare_versions(d.engine.version, "0.14.0") < 0
+                                             ? fmt::format("{:.0f} or less", context.pool)
+                                             : std::string("auto"))
+          : engine == "trtllm" ? "TensorRT-LLM lowers its max_seq_len"
+                           : "longer requests are refused";
+  return fmt::format("the KV cache holds {:.0f} tokens of one sequence, less than {} ({:.0f}): {}", context.pool,
+                     d.engine.max_model_len > 0 ? "engine.max_model_len" : "the context of " + d.model.name,
+                     context.asked, then);
 }
 
 void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark) {

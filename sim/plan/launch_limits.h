@@ -1,6 +1,8 @@
 #pragma once
 // Settings with which an engine ends at its start.
 
+#include <string>
+
 #include "base/config_node.h"
 #include "sim/step/deployment.h"
 
@@ -11,5 +13,16 @@ namespace roofcast {
 void check_launch(const Deployment& deployment, const ConfigTree& engine, bool forced);
 /// The same for the model that drafts; `mark` is where it is named.
 void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark);
+
+/// Tokens of the longest sequence; 0: no limit is known.
+struct ServedContext {
+  double asked = 0;  ///< of the engine, else the model's context
+  double pool = 0;   ///< that the KV cache holds
+  bool pool_binds() const { return asked > 0 && pool < asked; }
+};
+/// Without a KV cache, and under the datasheet's arithmetic, the pool never binds.
+ServedContext served_context(const Deployment& deployment);
+/// What an engine makes of a pool that holds less than is asked for.
+std::string context_text(const Deployment& deployment, const ServedContext& context);
 
 }  // namespace roofcast

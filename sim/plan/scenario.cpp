@@ -375,6 +375,16 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+/// Says of each role whose KV cache holds less than one sequence of the longest context.
+void note_contexts(Scenario& s) {
+  const auto note = [&](const Deployment& d, const char* role) {
+    if (const ServedContext context = served_context(d); context.pool_binds())
+      s.doubts.push_back(role + context_text(d, context));
+  };
+  note(*s.deployment, "");
+  if (s.serving.disaggregation) note(*s.serving.disaggregation->prefill, "a prefill worker: ");
+}
+
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   SpecCache specs;
   return read_scenario(tree, fidelity, specs);
@@ -429,6 +439,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const Mark mark = in.mark_of("engine");
   in.finish();
   s.doubts = check_support(s, forced, mark);
+  note_contexts(s);
   return s;
 }
 

@@ -17,9 +17,9 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 13> kOwnKeys{
-    "method",           "activations", "kv_cache", "tp",    "pp",      "dcp",  "ep",
-    "attention_copies", "not_model",   "adapters", "media", "encoder", "beams"};
+constexpr std::array<std::string_view, 14> kOwnKeys{
+    "method",           "activations", "kv_cache", "tp",    "pp",      "dcp",   "ep",
+    "attention_copies", "not_model",   "adapters", "media", "encoder", "beams", "tree_width"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -43,7 +43,7 @@ class OwnCondition {
     ConfigReader in(part_of(when, true), "a condition");
     method_ = names_of(in, "method"), activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache");
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
-    copies_ = range_of(in, "attention_copies");
+    copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
     for (const auto& [key, flag] :
          {std::pair{"adapters", &adapters_}, {"media", &media_}, {"encoder", &encoder_}, {"beams", &beams_}}) {
@@ -58,8 +58,9 @@ class OwnCondition {
            among(activations_, name_of(d.precision.activations)) && among(kv_cache_, name_of(d.precision.kv_cache)) &&
            within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(dcp_, d.sharding.dcp) &&
            within(ep_, d.sharding.ep) && within(copies_, d.sharding.attention_dp) &&
-           is(adapters_, d.adapters.has_value()) && is(media_, !d.media.empty()) &&
-           is(encoder_, d.model.encoder_only) && is(beams_, has_beams(s)) && !(not_model_ && not_model_->holds(facts));
+           within(tree_width_, drafts.active() ? drafts.tree_width : 0) && is(adapters_, d.adapters.has_value()) &&
+           is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) && is(beams_, has_beams(s)) &&
+           !(not_model_ && not_model_->holds(facts));
   }
 
  private:
@@ -83,7 +84,7 @@ class OwnCondition {
   }
 
   Names method_, activations_, kv_cache_;
-  Range tp_, pp_, dcp_, ep_, copies_;
+  Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
   std::optional<bool> adapters_, media_, encoder_, beams_;
   std::optional<Condition> not_model_;
 };

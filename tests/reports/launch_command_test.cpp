@@ -26,9 +26,9 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 TEST_CASE("launch command: the flags of each engine") {
   const PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
-  const std::string vllm = launch_command(p, "vllm", "meta-llama/Llama-3.1-70B"),
-                    sglang = launch_command(p, "sglang", "meta-llama/Llama-3.1-70B"),
-                    trtllm = launch_command(p, "trtllm", "meta-llama/Llama-3.1-70B");
+  const std::string vllm = launch_command(p, "vllm", {"meta-llama/Llama-3.1-70B"}),
+                    sglang = launch_command(p, "sglang", {"meta-llama/Llama-3.1-70B"}),
+                    trtllm = launch_command(p, "trtllm", {"meta-llama/Llama-3.1-70B"});
   CHECK(has(vllm, "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size 4"));
   CHECK(has(vllm, "--max-num-seqs 128 --max-num-batched-tokens 8192"));
   CHECK(has(vllm, "--quantization fp8 --kv-cache-dtype fp8"));
@@ -43,11 +43,11 @@ TEST_CASE("launch command: the flags of each engine") {
   CHECK(has(trtllm,
             "hf_ptq.py --pyt_ckpt_path meta-llama/Llama-3.1-70B --qformat fp8 --kv_cache_qformat fp8 --export_path "
             "Llama-3.1-70B-fp8"));
-  CHECK_THROWS_AS(launch_command(p, "tgi", "meta-llama/Llama-3.1-70B"), ConfigError);
+  CHECK_THROWS_AS(launch_command(p, "tgi", {"meta-llama/Llama-3.1-70B"}), ConfigError);
 }
 
 TEST_CASE("launch command: what is the checkpoint's needs no flag") {
-  const std::string vllm = launch_command(planned("", 2), "vllm", "x");
+  const std::string vllm = launch_command(planned("", 2), "vllm", {"x"});
   CHECK_FALSE(has(vllm, "--quantization"));
   CHECK_FALSE(has(vllm, "--kv-cache-dtype"));
   CHECK_FALSE(has(vllm, "pipeline"));
@@ -60,12 +60,12 @@ TEST_CASE("launch command: each engine is told the cache that was planned, in it
   d->engine.reserved_memory = Bytes(2), d->engine.collective_memory = Bytes(3), d->memory.cache = Bytes(56);
   p.candidate.scenario.deployment = d;
   d->engine.memory_rule = MemoryRule::kShareOfFree, d->engine.gpu_memory_utilization = 0.8;  // 56 of 100 - 20 - 5 - 5
-  CHECK(has(launch_command(p, "trtllm", "x"), "--kv_cache_free_gpu_memory_fraction 0.8"));
-  CHECK(has(launch_command(p, "vllm", "x"), "--gpu-memory-utilization 0.86"));  // 20 + 5 + 5 + 56
-  CHECK(has(launch_command(p, "sglang", "x"), "--mem-fraction-static 0.76"));   // 20 + 56
+  CHECK(has(launch_command(p, "trtllm", {"x"}), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "vllm", {"x"}), "--gpu-memory-utilization 0.86"));  // 20 + 5 + 5 + 56
+  CHECK(has(launch_command(p, "sglang", {"x"}), "--mem-fraction-static 0.76"));   // 20 + 56
   d->engine.memory_rule = MemoryRule::kShareOfTotal, d->engine.gpu_memory_utilization = 0.86;
-  CHECK(has(launch_command(p, "trtllm", "x"), "--kv_cache_free_gpu_memory_fraction 0.8"));
-  CHECK(has(launch_command(p, "vllm", "x"), "--gpu-memory-utilization 0.86"));
+  CHECK(has(launch_command(p, "trtllm", {"x"}), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "vllm", {"x"}), "--gpu-memory-utilization 0.86"));
 }
 
 TEST_CASE("launch command: workers of both roles, and what stands in front") {
@@ -73,8 +73,8 @@ TEST_CASE("launch command: workers of both roles, and what stands in front") {
   const PlannedDeployment prefill = planned("precision: {weights: fp8, kv_cache: fp8}", 2);
   p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = prefill.candidate.scenario.deployment};
   p.prefill_replicas = 5;
-  const std::string vllm = launch_command(p, "vllm", "m"), sglang = launch_command(p, "sglang", "m"),
-                    trtllm = launch_command(p, "trtllm", "m");
+  const std::string vllm = launch_command(p, "vllm", {"m"}), sglang = launch_command(p, "sglang", {"m"}),
+                    trtllm = launch_command(p, "trtllm", {"m"});
   for (const std::string& text : {vllm, sglang, trtllm}) {
     CHECK(has(text, "# 5 prefill workers on 2 h200-sxm each"));
     CHECK(has(text, "# 3 decode workers on 4 h200-sxm each"));
@@ -95,17 +95,17 @@ TEST_CASE("launch command: drafts in each engine's words") {
   PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
   SpeculationSpec& s = p.candidate.scenario.serving.speculation;
   s = {.method = SpeculationSpec::Method::kEagle3, .num_speculative_tokens = 3, .acceptance = {0.7}};
-  CHECK(has(launch_command(p, "vllm", "m"),
+  CHECK(has(launch_command(p, "vllm", {"m"}),
             "--speculative-config.method eagle3 --speculative-config.num_speculative_tokens 3"));
-  CHECK(has(launch_command(p, "sglang", "m"), "--speculative-algorithm EAGLE3 --speculative-draft-model-path"));
-  CHECK(has(launch_command(p, "sglang", "m"),
+  CHECK(has(launch_command(p, "sglang", {"m"}), "--speculative-algorithm EAGLE3 --speculative-draft-model-path"));
+  CHECK(has(launch_command(p, "sglang", {"m"}),
             "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
-  CHECK(has(launch_command(p, "trtllm", "m"), "speculative_config:\n  decoding_type: Eagle3\n  max_draft_len: 3"));
+  CHECK(has(launch_command(p, "trtllm", {"m"}), "speculative_config:\n  decoding_type: Eagle3\n  max_draft_len: 3"));
   s.method = SpeculationSpec::Method::kMtp;
-  CHECK(has(launch_command(p, "vllm", "m"), "--speculative-config.method mtp"));
-  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "DRAFTER"));
-  CHECK(has(launch_command(p, "trtllm", "m"), "decoding_type: MTP\n  num_nextn_predict_layers: 3"));
+  CHECK(has(launch_command(p, "vllm", {"m"}), "--speculative-config.method mtp"));
+  CHECK_FALSE(has(launch_command(p, "vllm", {"m"}), "DRAFTER"));
+  CHECK(has(launch_command(p, "trtllm", {"m"}), "decoding_type: MTP\n  num_nextn_predict_layers: 3"));
   s.method = SpeculationSpec::Method::kSelfDraft;
-  CHECK(has(launch_command(p, "vllm", "m"), "no launch flag for self_draft drafts"));
-  CHECK_FALSE(has(launch_command(p, "vllm", "m"), "--speculative"));
+  CHECK(has(launch_command(p, "vllm", {"m"}), "no launch flag for self_draft drafts"));
+  CHECK_FALSE(has(launch_command(p, "vllm", {"m"}), "--speculative"));
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "base/config_release.h"
 #include "reports/launch_command.h"
 
@@ -52,6 +53,8 @@ struct Schema {
       if (++i >= words.size() || words[i].starts_with("--")) return words[i - 1] + " without a value";
       const std::string& value = words[i];
       const bool variable = value.starts_with("$");
+      const std::vector<std::string> words_too = in.texts("words");
+      if (std::find(words_too.begin(), words_too.end(), value) != words_too.end()) continue;
       if (type == "integer" && !variable && value.find_first_not_of("0123456789") != std::string::npos)
         return value + " is no integer";
       if (type == "number" && (std::stod(value) <= 0 || (in.has("range") && std::stod(value) > 1)))
@@ -84,6 +87,12 @@ std::string deployment(const std::string& engine, const std::string& model, cons
   return fmt::format("model: {}\ngpu: {}\nengine: {}\n{}\n", model, gpu, engine, rest);
 }
 
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 const LaunchProcess& first(const LaunchPlan& plan) { return plan.processes.front(); }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
@@ -102,7 +111,7 @@ TEST_CASE("launch plan: every command parses by the engine's own arguments") {
         const PlannedDeployment p = planned(deployment(release, "llama-3.1-70b", "h200-sxm", layout + "\n" + format));
         const EngineSpec& e = p.candidate.scenario.deployment->engine;
         const Schema schema(e.name);
-        const LaunchPlan plan = launch_plan(p, e.name, "meta-llama/Llama-3.1-70B");
+        const LaunchPlan plan = launch_plan(p, e.name, {"meta-llama/Llama-3.1-70B"});
         INFO(release << " " << layout << " " << format << ": " << command_line(first(plan).words));
         CHECK(schema.refusal(first(plan).words, e.version) == "");
         std::vector<std::string> further = first(plan).words;
@@ -118,7 +127,7 @@ TEST_CASE("launch plan: settings that a scenario changes reach the command") {
   const auto words = [](const std::string& settings) {
     const PlannedDeployment p = planned(deployment(settings, "llama-3.1-8b", "h100-sxm", ""));
     const std::string engine = p.candidate.scenario.deployment->engine.name;
-    const LaunchPlan plan = launch_plan(p, engine, "m");
+    const LaunchPlan plan = launch_plan(p, engine, {"m"});
     CHECK(Schema(engine).refusal(first(plan).words, p.candidate.scenario.deployment->engine.version) == "");
     return command_line(first(plan).words) + (first(plan).files.empty() ? "" : first(plan).files[0].text);
   };
@@ -139,13 +148,13 @@ TEST_CASE("launch plan: settings that a scenario changes reach the command") {
 
 TEST_CASE("launch plan: a replica on two nodes has ranks and an address") {
   const std::string layout = "parallelism: {tp: 8, pp: 2}\nprecision: {weights: fp8, activations: fp8}";
-  const LaunchPlan vllm = launch_plan(planned(deployment("vllm", "llama-3.1-405b", "h100-sxm", layout)), "vllm", "m"),
+  const LaunchPlan vllm = launch_plan(planned(deployment("vllm", "llama-3.1-405b", "h100-sxm", layout)), "vllm", {"m"}),
                    older = launch_plan(planned(deployment("vllm@0.11.0", "llama-3.1-405b", "h100-sxm", layout)), "vllm",
-                                       "m"),
-                   sglang =
-                       launch_plan(planned(deployment("sglang", "llama-3.1-405b", "h100-sxm", layout)), "sglang", "m"),
-                   trtllm =
-                       launch_plan(planned(deployment("trtllm", "llama-3.1-405b", "h100-sxm", layout)), "trtllm", "m");
+                                       {"m"}),
+                   sglang = launch_plan(planned(deployment("sglang", "llama-3.1-405b", "h100-sxm", layout)), "sglang",
+                                        {"m"}),
+                   trtllm = launch_plan(planned(deployment("trtllm", "llama-3.1-405b", "h100-sxm", layout)), "trtllm",
+                                        {"m"});
   for (const LaunchPlan* plan : {&vllm, &older, &sglang, &trtllm}) {
     CHECK(first(*plan).nodes == 2);
     CHECK(first(*plan).gpus_per_node == 8);
@@ -153,16 +162,26 @@ TEST_CASE("launch plan: a replica on two nodes has ranks and an address") {
   CHECK(has(first(vllm).words, "$HEAD_ADDRESS"));
   CHECK(has(first(vllm).further_words, "--headless"));
   CHECK(has(first(older).words, "ray"));
+  // Ray's cluster first: the other nodes join it, and the first alone serves
+  CHECK(as_shell(older).find("ray start --head --port=6379 && vllm serve m") != std::string::npos);
+  CHECK(as_shell(older).find("else\n  ray start --block \"--address=$HEAD_ADDRESS:6379\"\nfi") != std::string::npos);
   CHECK(has(first(sglang).words, "$HEAD_ADDRESS:5000"));
   CHECK(first(trtllm).prefix.starts_with("mpirun -n 16 --npernode 8"));
   CHECK(as_kubernetes(sglang).find("kind: LeaderWorkerSet") != std::string::npos);
   CHECK(as_kubernetes(sglang).find("size: 2") != std::string::npos);
   CHECK(as_compose(sglang).find("NODE_RANK: ${NODE_RANK}") != std::string::npos);
+  CHECK_THROWS_AS(as_kubernetes(trtllm), ConfigError);  // mpirun reaches other nodes over ssh
+  CHECK_THROWS_AS(as_compose(trtllm), ConfigError);
+  // workers without a server of their own get no requests, and are not asked whether they are ready
+  const std::string pods = as_kubernetes(vllm);
+  CHECK(pods.find("selector: {app: server, role: leader}") != std::string::npos);
+  CHECK(pods.find("labels: {app: server, role: worker}") != std::string::npos);
+  CHECK(count_of(pods, "readinessProbe: {httpGet: {path: /health, port: 8000}") == 1);
 }
 
 TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one server") {
   const std::string layout = "parallelism: {attention_dp: 16, ep: 16}";
-  const LaunchPlan plan = launch_plan(planned(deployment("vllm", "deepseek-r1", "h200-sxm", layout)), "vllm", "m");
+  const LaunchPlan plan = launch_plan(planned(deployment("vllm", "deepseek-r1", "h200-sxm", layout)), "vllm", {"m"});
   const std::string words = command_line(first(plan).words);
   CHECK(words.find("--data-parallel-size 16 --data-parallel-size-local 8") != std::string::npos);
   CHECK(has(first(plan).further_words, "--data-parallel-start-rank"));
@@ -170,7 +189,7 @@ TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one 
 
 TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") {
   const LaunchPlan plan =
-      launch_plan(planned(deployment("trtllm", "llama-3.1-70b", "h200-sxm", "parallelism: {tp: 4}")), "trtllm", "m");
+      launch_plan(planned(deployment("trtllm", "llama-3.1-70b", "h200-sxm", "parallelism: {tp: 4}")), "trtllm", {"m"});
   const ConfigTree compose = parse_config_text(as_compose(plan), "compose.yaml");
   const ConfigTree* services = compose->find("services");
   REQUIRE(services != nullptr);
@@ -181,10 +200,219 @@ TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") 
   CHECK(kubernetes.find("replicas: 2") != std::string::npos);
   CHECK(kubernetes.find("kind: ConfigMap") != std::string::npos);
   CHECK(as_shell(plan).find("cat > extra.yaml") != std::string::npos);
+  // the image's own folder is another one: what is named without a path lies where the command runs
+  CHECK(as_compose(plan).find("working_dir: /launch\n") != std::string::npos);
+  CHECK(as_compose(plan).find("{source: extra.yaml, target: /launch/extra.yaml}") != std::string::npos);
+  CHECK(as_compose(plan).find("HF_TOKEN: ${HF_TOKEN:-}") != std::string::npos);
+  CHECK(kubernetes.find("workingDir: /launch\n") != std::string::npos);
+  CHECK(kubernetes.find("mountPath: /launch/extra.yaml") != std::string::npos);
+  CHECK(kubernetes.find("secretKeyRef: {name: hf-token, key: token, optional: true}") != std::string::npos);
+  CHECK(kubernetes.find("readinessProbe: {httpGet: {path: /health, port: 8000}") != std::string::npos);
+}
+
+TEST_CASE("launch plan: weights of the reader's own are mounted where the command looks for them") {
+  const auto plan = [](const char* engine, const char* gpu, const char* precision) {
+    return launch_plan(planned(deployment(engine, "llama-3.1-70b", gpu, precision)), engine, {"meta/L"});
+  };
+  const LaunchPlan folder = plan("trtllm", "h200-sxm", "precision: fp8"),
+                   named = plan("vllm", "h200-sxm", "precision: awq");
+  CHECK(folder.weights == std::vector<std::string>{"L-fp8"});
+  CHECK(as_compose(folder).find("- ./L-fp8:/launch/L-fp8:ro") != std::string::npos);
+  CHECK(as_kubernetes(folder).find("# PersistentVolumeClaim weights: holds L-fp8\n") != std::string::npos);
+  CHECK(as_kubernetes(folder).find("mountPath: /launch/L-fp8, subPath: L-fp8") != std::string::npos);
+  CHECK(named.weights == std::vector<std::string>{"$CHECKPOINT"});
+  CHECK(as_compose(named).find("- ${CHECKPOINT:?a folder of weights}:/launch/CHECKPOINT:ro") != std::string::npos);
+  CHECK(as_kubernetes(named).find("{name: CHECKPOINT, value: CHECKPOINT}") != std::string::npos);
+  CHECK(as_kubernetes(named).find("claimName: weights") != std::string::npos);
+}
+
+TEST_CASE("launch plan: in Kubernetes each worker of a role has the address that the router is given") {
+  const PlannedDeployment one = planned(deployment("vllm", "llama-3.1-70b", "h200-sxm", "parallelism: {tp: 4}"));
+  PlannedDeployment p = one;
+  p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = one.candidate.scenario.deployment};
+  p.prefill_replicas = 2;
+  const std::string pods = as_kubernetes(launch_plan(p, "vllm", {"m"}));
+  for (const char* name : {"prefill-1", "prefill-2", "decode-1", "decode-2"}) {
+    CHECK(pods.find(fmt::format("kind: Service\nmetadata: {{name: {}}}", name)) != std::string::npos);
+    CHECK(pods.find(fmt::format("http://{}:", name)) != std::string::npos);
+  }
+  // a list of variables in YAML is no shell
+  CHECK(pods.find("export VLLM_NIXL_SIDE_CHANNEL_HOST=\\\"$(hostname -i)\\\"; exec vllm") != std::string::npos);
+  CHECK(pods.find("name: VLLM_NIXL_SIDE_CHANNEL_HOST") == std::string::npos);
+}
+
+TEST_CASE("launch plan: a cache that holds less than the context") {
+  // The 70 B parameters take 70.6 of 80 GB in fp8: the cache holds some ten thousand of 131072 tokens.
+  const auto words = [](const std::string& engine, const std::string& rest) {
+    const PlannedDeployment p = planned(deployment(engine, "llama-3.1-70b", "h100-sxm", rest));
+    const Deployment& d = *p.candidate.scenario.deployment;
+    const LaunchPlan plan = launch_plan(p, d.engine.name, {"m"});
+    CHECK(Schema(d.engine.name).refusal(first(plan).words, d.engine.version) == "");
+    return command_line(first(plan).words);
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string small = "precision: {weights: fp8, kv_cache: fp8}", large = small + "\nparallelism: {tp: 8}";
+  const PlannedDeployment older = planned(deployment("vllm@0.11.0", "llama-3.1-70b", "h100-sxm", small));
+  const Deployment& d = *older.candidate.scenario.deployment;
+  const double pool = d.memory.max_context(d.engine.block_size);
+  CHECK(pool > 1100);
+  CHECK(pool < 131072);
+  CHECK(contains(words("vllm@0.11.0", small), fmt::format("--max-model-len {:.0f} ", pool)));
+  CHECK(contains(words("vllm", small), "--max-model-len auto "));  // what it measures itself fits for certain
+  CHECK_FALSE(contains(words("vllm", large), "--max-model-len"));
+  CHECK(contains(words("{name: vllm, max_model_len: 2048}", small), "--max-model-len 2048 "));
+  // the others start, and refuse longer requests or lower the limit themselves
+  CHECK_FALSE(contains(words("sglang", small), "--context-length"));
+  CHECK_FALSE(contains(words("trtllm", small), "--max_seq_len"));
+  REQUIRE(older.candidate.scenario.doubts.size() == 1);
+  CHECK(
+      older.candidate.scenario.doubts[0] ==
+      fmt::format("the KV cache holds {0:.0f} tokens of one sequence, less than the context of llama-3.1-70b (131072): "
+                  "vLLM starts with --max-model-len {0:.0f} or less",
+                  pool));
+  CHECK(planned(deployment("vllm", "llama-3.1-70b", "h100-sxm", large)).candidate.scenario.doubts.empty());
+}
+
+TEST_CASE("launch plan: llama-server takes no more slots than the memory has room for") {
+  const PlannedDeployment p = planned(deployment("{name: llama-cpp, max_num_seqs: 64, max_model_len: 8192}",
+                                                 "llama-3.1-8b", "rtx-4090", "precision: gguf_q8_0"));
+  // 131072 B a token: 1.07 GB a slot, some 12 of them beside 8.5 GB of weights in 24 GB
+  const double slots = p.candidate.scenario.deployment->memory.max_batch(8192, 0);
+  CHECK(slots > 4);
+  CHECK(slots < 20);
+  const std::string words = command_line(first(launch_plan(p, "llama-cpp", {"m"})).words);
+  CHECK(words.find(fmt::format("--parallel {:.0f} --ctx-size {:.0f} ", slots, slots * 8192)) != std::string::npos);
+}
+
+TEST_CASE("launch plan: the cache's format in each engine's words, by release") {
+  const auto words = [](const std::string& engine, const char* gpu, const std::string& cache) {
+    const PlannedDeployment p = planned(
+        deployment(engine, "llama-3.1-8b", gpu, "precision: {kv_cache: " + cache + "}\nforce_unsupported: true"));
+    const Deployment& d = *p.candidate.scenario.deployment;
+    const LaunchPlan plan = launch_plan(p, d.engine.name, {"m"});
+    CHECK(Schema(d.engine.name).refusal(first(plan).words, d.engine.version) == "");
+    return command_line(first(plan).words) + (first(plan).files.empty() ? "" : first(plan).files[0].text);
+  };
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK_FALSE(contains(words("vllm", "h100-sxm", "bf16"), "--kv-cache-dtype"));
+  CHECK(contains(words("vllm", "h100-sxm", "int8"), "--kv-cache-dtype int8_per_token_head"));
+  CHECK(contains(words("vllm", "h100-sxm", "int4"), "--kv-cache-dtype int4_per_token_head"));
+  CHECK(contains(words("vllm", "b200-sxm", "nvfp4"), "--kv-cache-dtype nvfp4"));
+  CHECK(contains(words("sglang", "b200-sxm", "mxfp4"), "--kv-cache-dtype fp4_e2m1"));
+  CHECK(contains(words("trtllm", "b200-sxm", "nvfp4"), "kv_cache_config: {dtype: nvfp4, "));
+  CHECK(contains(words("llama-cpp", "h100-sxm", "int8"), "--cache-type-k q8_0 --cache-type-v q8_0"));
+  CHECK(contains(words("llama-cpp", "h100-sxm", "int4"), "--cache-type-k q4_0 --cache-type-v q4_0"));
+  CHECK_THROWS_WITH(words("vllm@0.19", "h100-sxm", "int8"),
+                    "--emit: vllm has a KV cache in int8 from 0.20.0 on, not in "
+                    "0.19.0");
+  CHECK_THROWS_WITH(words("sglang", "h100-sxm", "int8"), "--emit: sglang has no KV cache in int8");
+  CHECK_THROWS_WITH(words("trtllm", "h100-sxm", "int4"), "--emit: trtllm has no KV cache in int4");
+  CHECK_THROWS_WITH(words("llama-cpp", "h100-sxm", "fp8"), "--emit: llama-cpp has no KV cache in fp8");
+}
+
+TEST_CASE("launch plan: fp8 is made while loading only where the 16-bit weights have room") {
+  // 122.6 B parameters: 245 GB in bf16, 123 in fp8; an H200 has 141.
+  const auto plan = [](const std::string& engine, const char* rest) {
+    const PlannedDeployment p =
+        planned(deployment(engine, "mistral-large-123b", "h200-sxm", std::string("precision: fp8\n") + rest));
+    return launch_plan(p, p.candidate.scenario.deployment->engine.name, {"mistralai/Mistral-Large-Instruct-2407"});
+  };
+  const LaunchPlan alone = plan("sglang", "");
+  CHECK(has(first(alone).words, "Mistral-Large-Instruct-2407-fp8"));
+  CHECK_FALSE(has(first(alone).words, "--quantization"));
+  CHECK(as_shell(alone).find("# sglang would load the 16-bit weights before it quantizes them, and h200-sxm has no "
+                             "room\n") != std::string::npos);
+  CHECK(as_shell(alone).find("--qformat fp8 --export_path Mistral-Large-Instruct-2407-fp8") != std::string::npos);
+  CHECK(has(first(plan("sglang", "parallelism: {tp: 2}")).words, "--quantization"));  // 123 GB of bf16 on each
+  CHECK(has(first(plan("vllm", "")).words, "--quantization"));                        // layer by layer since 0.15
+  CHECK_FALSE(has(first(plan("vllm@0.14", "")).words, "--quantization"));
+}
+
+TEST_CASE("launch plan: fp8 weights with 16-bit activations") {
+  const auto process = [](const std::string& engine, const char* model, const char* gpu, const char* activations) {
+    const PlannedDeployment p = planned(deployment(
+        engine, model, gpu,
+        fmt::format("precision: {{weights: fp8, activations: {}}}\nparallelism: {{tp: 2}}\nforce_unsupported: true",
+                    activations)));
+    return first(launch_plan(p, engine, {"m"}));
+  };
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  CHECK(process("vllm", "llama-3.1-70b", "h100-sxm", "fp8").environment.empty());
+  CHECK(process("vllm", "llama-3.1-70b", "h100-sxm", "bf16").environment ==
+        Environment{{"VLLM_TEST_FORCE_FP8_MARLIN", "1"}});
+  CHECK(process("sglang", "llama-3.1-70b", "h100-sxm", "bf16").environment ==
+        Environment{{"SGLANG_FORCE_FP8_MARLIN", "1"}});
+  CHECK(process("vllm", "llama-3.1-70b", "a100-sxm", "bf16").environment.empty());  // it has no other kernels
+  CHECK_THROWS_WITH(process("trtllm", "llama-3.1-70b", "h100-sxm", "bf16"),
+                    "--emit: trtllm has no kernels for fp8 weights with bf16 activations on h100-sxm");
+  CHECK_THROWS_AS(process("sglang", "mixtral-8x7b", "h100-sxm", "bf16"), ConfigError);
+}
+
+TEST_CASE("launch plan: trees of drafts where the engine drafts them") {
+  const auto plan = [](const std::string& engine) {
+    const PlannedDeployment p = planned(
+        deployment(engine, "llama-3.1-70b", "h200-sxm",
+                   "parallelism: {tp: 4}\nspeculation: {method: eagle3, num_speculative_tokens: 3, tree_width: 4}\n"
+                   "force_unsupported: true"));
+    return launch_plan(p, p.candidate.scenario.deployment->engine.name, {"m"});
+  };
+  const std::string sglang = command_line(first(plan("sglang")).words);  // 3 steps, 4 candidates: 12 nodes and the root
+  CHECK(sglang.find("--speculative-num-steps 3 --speculative-eagle-topk 4 --speculative-num-draft-tokens 13") !=
+        std::string::npos);
+  const LaunchPlan trtllm = plan("trtllm@1.3");
+  CHECK(
+      first(trtllm).files[0].text.find("use_dynamic_tree: true\n  dynamic_tree_max_topK: 4\n  max_total_draft_tokens: "
+                                       "12\n") != std::string::npos);
+  CHECK(Schema("trtllm").refusal_of_options(first(trtllm).files[0].text) == "");
+  const LaunchPlan vllm = plan("vllm");
+  CHECK(as_shell(vllm).find("# vllm has no launch flag for trees of eagle3 drafts: left out\n") != std::string::npos);
+  CHECK(as_shell(vllm).find("--speculative") == std::string::npos);
+}
+
+TEST_CASE("launch plan: the checkpoints of a scenario") {
+  const auto of = [](const std::string& text) { return checkpoints_of(parse_config_text(text, "s.yaml")); };
+  const Checkpoints chat = of("{model: llama-3.1-70b, speculation: {method: draft_model, model: llama-3.2-1b}}");
+  CHECK(chat.model == "meta-llama/Llama-3.1-70B-Instruct");
+  CHECK(chat.drafter == "meta-llama/Llama-3.2-1B-Instruct");
+  CHECK(chat.note.starts_with("meta-llama/Llama-3.1-70B is the base model and has no chat template"));
+  const Checkpoints named = of("{model: meta-llama/Llama-3.1-70B}");  // what the reader names is served
+  CHECK(named.model == "meta-llama/Llama-3.1-70B");
+  CHECK(named.note.empty());
+  CHECK(of("{model: {name: qwen3-32b, num_hidden_layers: 32}}").model == "Qwen/Qwen3-32B");
+  CHECK(of("{model: hunyuan-large}").model.empty());                            // a paper's
+  const std::string folder = std::string(ROOFCAST_SOURCE_DIR) + "/tests/data";  // of the reader's own
+  CHECK(of("{model: " + folder + "/}").model == folder);
+  const PlannedDeployment own = planned(deployment("vllm", "llama-3.1-8b", "h200-sxm", ""));
+  const LaunchPlan mounted = launch_plan(own, "vllm", {folder});
+  CHECK(as_compose(mounted).find(fmt::format("- {0}:{0}:ro", folder)) != std::string::npos);
+  CHECK(as_kubernetes(mounted).find(fmt::format("mountPath: {}, subPath: data", folder)) != std::string::npos);
+  PlannedDeployment p = planned(deployment("vllm", "llama-3.1-70b", "h200-sxm",
+                                           "parallelism: {tp: 4}\nspeculation: {method: draft_model, model: "
+                                           "llama-3.2-1b}"));
+  CHECK(has(first(launch_plan(p, "vllm", chat)).words, "meta-llama/Llama-3.2-1B-Instruct"));
+  CHECK_FALSE(has(first(launch_plan(p, "vllm", chat)).words, "llama-3.2-1b"));
+}
+
+TEST_CASE("launch plan: a model's checkpoint for chat is one of its repositories") {
+  int served = 0;
+  for (const std::string& model : names_of("models")) {
+    const ConfigTree document = load_named("models", model, {});
+    const ConfigTree* chat = document->find("chat");
+    if (chat == nullptr) continue;
+    ++served;
+    INFO(model);
+    const ConfigTree* repositories = document->find("hugging_face");
+    REQUIRE(repositories != nullptr);
+    const auto same = [&](const ConfigTree& name) { return name->scalar == (*chat)->scalar; };
+    CHECK(std::any_of((*repositories)->items.begin(), (*repositories)->items.end(), same));
+  }
+  CHECK(served > 10);
 }
 
 TEST_CASE("launch plan: AMD GPUs take AITER and their own resource") {
-  const LaunchPlan plan = launch_plan(planned(deployment("vllm", "llama-3.1-70b", "mi300x", "")), "vllm", "m");
+  const LaunchPlan plan = launch_plan(planned(deployment("vllm", "llama-3.1-70b", "mi300x", "")), "vllm", {"m"});
   REQUIRE(first(plan).environment.size() == 1);
   CHECK(first(plan).environment[0].first == "VLLM_ROCM_USE_AITER");
   CHECK(as_kubernetes(plan).find("amd.com/gpu: 1") != std::string::npos);
@@ -193,11 +421,12 @@ TEST_CASE("launch plan: AMD GPUs take AITER and their own resource") {
 TEST_CASE("launch plan: weights that an engine does not quantize are named") {
   const std::string fp8 = "precision: {weights: fp8, activations: fp8}",
                     fp4 = "precision: {weights: nvfp4, activations: nvfp4}";
-  const LaunchPlan loads = launch_plan(planned(deployment("vllm", "llama-3.1-70b", "h100-sxm", fp8)), "vllm", "meta/L"),
-                   trtllm =
-                       launch_plan(planned(deployment("trtllm", "llama-3.1-70b", "h100-sxm", fp8)), "trtllm", "meta/L"),
+  const LaunchPlan loads =
+                       launch_plan(planned(deployment("vllm", "llama-3.1-70b", "h100-sxm", fp8)), "vllm", {"meta/L"}),
+                   trtllm = launch_plan(planned(deployment("trtllm", "llama-3.1-70b", "h100-sxm", fp8)), "trtllm",
+                                        {"meta/L"}),
                    blackwell =
-                       launch_plan(planned(deployment("vllm", "llama-3.1-70b", "b200-sxm", fp4)), "vllm", "meta/L");
+                       launch_plan(planned(deployment("vllm", "llama-3.1-70b", "b200-sxm", fp4)), "vllm", {"meta/L"});
   CHECK(has(first(loads).words, "meta/L"));
   CHECK(has(first(trtllm).words, "L-fp8"));
   CHECK(has(first(blackwell).words, "L-nvfp4"));
@@ -208,7 +437,7 @@ TEST_CASE("launch plan: weights that an engine does not quantize are named") {
 TEST_CASE("launch plan: llama.cpp's server") {
   const PlannedDeployment p =
       planned(deployment("llama-cpp", "llama-3.1-8b", "rtx-4090", "precision: {weights: gguf_q4_k_m}"));
-  const LaunchPlan plan = launch_plan(p, "llama-cpp", "meta/L");
+  const LaunchPlan plan = launch_plan(p, "llama-cpp", {"meta/L"});
   CHECK(Schema("llama-cpp").refusal(first(plan).words, "") == "");
   CHECK(has(first(plan).words, "MODEL.gguf"));
 }

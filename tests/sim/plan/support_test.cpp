@@ -1,6 +1,7 @@
 #include "sim/plan/support.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 
@@ -42,6 +43,44 @@ TEST_CASE("support: what cannot run is refused with its reason") {
             "tensor parallelism only"));
   CHECK(has(refusal("{model: deepseek-v3, gpu: h200-sxm, engine: vllm@0.10.1, parallelism: {tp: 8, dcp: 8}}"),
             "decode context parallelism"));
+}
+
+TEST_CASE("support: number formats by engine, release and GPU") {
+  const auto on = [](const char* engine, const char* gpu, const char* precision) {
+    return refusal(fmt::format("{{model: llama-3.1-8b, gpu: {}, engine: {}, precision: {}}}", gpu, engine, precision));
+  };
+  CHECK(has(on("vllm@0.19", "h100-sxm", "{kv_cache: int8}"), "came with vLLM 0.20"));
+  CHECK(on("vllm@0.20", "h100-sxm", "{kv_cache: int8}") == "");
+  CHECK(has(on("vllm@0.20", "b200-sxm", "{kv_cache: nvfp4}"), "came with vLLM 0.21"));
+  CHECK(on("vllm@0.21", "b200-sxm", "{kv_cache: nvfp4}") == "");
+  CHECK(has(on("vllm", "h100-sxm", "{kv_cache: nvfp4}"), "kernels of B200 and B300"));
+  CHECK(has(on("sglang", "h100-sxm", "{kv_cache: int8}"), "fp8 or fp4"));
+  CHECK(has(on("sglang@0.5.5", "b200-sxm", "{kv_cache: mxfp4}"), "came with SGLang 0.5.7"));
+  // the engines that TensorRT-LLM built had int8, the PyTorch backend of 1.0 has not
+  for (const char* precision : {"{kv_cache: int8}", "smoothquant", "llm_int8", "int8"}) {
+    CHECK(has(on("trtllm@1.0", "h100-sxm", precision), "PyTorch backend"));
+    CHECK(on("trtllm@0.20", "h100-sxm", precision) == "");
+  }
+  CHECK(on("trtllm", "h100-sxm", "awq") == "");
+  CHECK(on("trtllm", "b200-sxm", "{kv_cache: nvfp4}") == "");
+  CHECK(has(on("trtllm", "h100-sxm", "{kv_cache: nvfp4}"), "Blackwell"));
+  CHECK(has(on("trtllm", "h100-sxm", "{weights: fp8, activations: bf16}"), "by fp8 activations"));
+  CHECK(on("vllm", "h100-sxm", "{weights: fp8, activations: bf16}") == "");
+  CHECK(has(on("vllm", "mi300x", "{weights: fp8, activations: bf16}"), "ROCm has not"));
+  CHECK(has(on("llama-cpp", "h100-sxm", "{kv_cache: fp8}"), "q8_0"));
+}
+
+TEST_CASE("support: trees of drafts") {
+  const auto with = [](const char* engine, const char* speculation) {
+    return refusal(
+        fmt::format("{{model: llama-3.1-8b, gpu: h100-sxm, engine: {}, speculation: {}}}", engine, speculation));
+  };
+  const char* tree = "{method: eagle3, tree_width: 4}";
+  CHECK(has(with("vllm", tree), "drafts and verifies a chain"));
+  CHECK(has(with("trtllm@1.0", tree), "under development"));
+  CHECK(with("trtllm@1.3", tree) == "");
+  CHECK(with("sglang", tree) == "");
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) CHECK(with(engine, "{method: eagle3}") == "");
 }
 
 TEST_CASE("support: what runs is not refused, and what is not known is said") {

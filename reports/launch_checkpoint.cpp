@@ -1,0 +1,185 @@
+#include "reports/launch_checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/config_release.h"
+#include "base/error.h"
+#include "reports/html_text.h"
+#include "sim/model/memory.h"
+#include "sim/plan/rules.h"
+
+namespace roofcast {
+namespace {
+
+std::string text_at(const ConfigTree& tree, std::string_view key) {
+  const ConfigTree* value = tree->find(key);
+  return value != nullptr && *value && (*value)->kind == ConfigNode::Kind::kScalar ? (*value)->scalar : "";
+}
+
+/// The name of a scenario's model; empty for one that is written out in the scenario.
+std::string name_in(const ConfigTree& model) {
+  return model->kind == ConfigNode::Kind::kScalar ? model->scalar : text_at(model, "name");
+}
+
+/// "https://huggingface.co/OWNER/NAME, remarks" as OWNER/NAME; empty for other sources.
+std::string repository_in(const std::string& source) {
+  static constexpr std::string_view kHub = "huggingface.co/";
+  const auto at = source.find(kHub);
+  if (at == std::string::npos) return "";
+  const std::string rest = source.substr(at + kHub.size());
+  return rest.substr(0, rest.find_first_of(" ,"));
+}
+
+bool is_folder(const std::string& name) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(name, unknown);
+}
+
+std::string checkpoint_of(const ConfigTree& model, std::string& note) {
+  const std::string name = name_in(model);
+  if (is_folder(name)) return (std::filesystem::path(name) / "").lexically_normal().parent_path().string();
+  const bool file = name.ends_with(".yaml") || name.ends_with(".json");
+  if (!file && name.find('/') != std::string::npos && !shipped_name("models", name).empty()) return name;
+  const ConfigTree document = resolve_named("models", model);
+  const std::string source = repository_in(text_at(document, "source")), chat = text_at(document, "chat");
+  if (chat.empty()) return source;
+  note = fmt::format(
+      "{} is the base model and has no chat template: its instruct checkpoint of the same shape is served", source);
+  return chat;
+}
+
+/// How Model Optimizer calls the format (examples/llm_ptq), empty where it has none.
+std::string optimizer_format(Dtype weights) {
+  if (weights == Dtype::kFp8) return "fp8";
+  if (weights == Dtype::kNvfp4) return "nvfp4";
+  return weights == Dtype::kInt4 ? "int4_awq" : "";
+}
+
+bool sixteen_bit(Dtype dtype) { return dtype == Dtype::kBf16 || dtype == Dtype::kFp16; }
+bool is_fp8(Dtype dtype) { return dtype == Dtype::kFp8 || dtype == Dtype::kFp8Block; }
+
+/// Whether the 16-bit weights have room in the memory that the fp8 weights are made in. SGLang loads all of them first
+/// (python/sglang/srt/layers/quantization/fp8.py; pull/17945, which would quantize by layers, is open), and so did vLLM
+/// before 0.15 (pull/31914).
+bool has_room_to_quantize(const Deployment& d, const std::string& engine) {
+  if (engine == "vllm" && !is_before(d, "vllm", "0.15.0")) return true;
+  return weight_bytes(d.model, d.model.precision, d.sharding) + d.reserved_memory() <= d.memory.capacity;
+}
+
+std::string format_text(const Precision& p) {
+  if (!p.recipe.empty()) return p.recipe;
+  std::string out(name_of(p.weights));
+  if (!sixteen_bit(p.activations) && p.activations != p.weights && !is_fp8(p.weights))
+    out += fmt::format(" weights and {} activations", name_of(p.activations));
+  else
+    out += " weights";
+  return out;
+}
+
+/// The format of the KV cache that an engine is told, from which release on. vLLM: vllm/config/cache.py (CacheDType),
+/// pull/38378, pull/48842, pull/40177. SGLang: server_args.py (kv_cache_dtype), pull/12612. TensorRT-LLM: llm_args.py
+/// (KvCacheConfig.dtype) and its documents of 1.0 and later. llama.cpp: common/arg.cpp (--cache-type-k).
+struct CacheWord {
+  std::string_view engine;
+  Dtype format;
+  std::string_view since, word;
+};
+constexpr std::array kCacheWords{
+    CacheWord{"vllm", Dtype::kFp8, "", "fp8"},
+    CacheWord{"vllm", Dtype::kInt8, "0.20.0", "int8_per_token_head"},
+    CacheWord{"vllm", Dtype::kInt4, "0.26.0", "int4_per_token_head"},
+    CacheWord{"vllm", Dtype::kNvfp4, "0.21.0", "nvfp4"},
+    CacheWord{"sglang", Dtype::kFp8, "", "fp8_e4m3"},
+    CacheWord{"sglang", Dtype::kMxfp4, "0.5.7", "fp4_e2m1"},
+    CacheWord{"trtllm", Dtype::kFp8, "", "fp8"},
+    CacheWord{"trtllm", Dtype::kNvfp4, "1.1.0", "nvfp4"},
+    CacheWord{"llama-cpp", Dtype::kInt8, "", "q8_0"},
+    CacheWord{"llama-cpp", Dtype::kInt4, "", "q4_0"},
+};
+
+/// What Model Optimizer is told of the cache.
+std::string optimizer_cache(const Deployment& d) {
+  if (d.precision.kv_cache == Dtype::kFp8) return " --kv_cache_qformat fp8";
+  return d.precision.kv_cache == Dtype::kNvfp4 ? " --kv_cache_qformat nvfp4" : "";
+}
+
+ServedWeights readers_own(const char* name, const std::string& comment) {
+  return {.name = name, .comments = {comment}, .local = true};
+}
+
+}  // namespace
+
+bool is_before(const Deployment& d, std::string_view engine, std::string_view version) {
+  return d.engine.name == engine && !d.engine.version.empty() && compare_versions(d.engine.version, version) < 0;
+}
+
+Checkpoints checkpoints_of(const ConfigTree& scenario) {
+  Checkpoints out;
+  if (const ConfigTree* model = scenario->find("model")) out.model = checkpoint_of(*model, out.note);
+  const ConfigTree* drafts = scenario->find("speculation");
+  const ConfigTree* drafter = drafts != nullptr && *drafts ? (*drafts)->find("model") : nullptr;
+  std::string note;
+  if (drafter != nullptr) out.drafter = checkpoint_of(*drafter, note);
+  return out;
+}
+
+ServedWeights served_weights(const Deployment& d, const std::string& engine, const Checkpoints& from) {
+  const std::string model = from.model.empty() ? d.model.name : from.model, format = format_text(d.precision);
+  if (engine == "llama-cpp")
+    return readers_own("MODEL.gguf", fmt::format("MODEL.gguf: {} as GGUF with {}", model, format));
+  if (from.model.empty()) return readers_own("$CHECKPOINT", fmt::format("CHECKPOINT: {} with {}", model, format));
+  const Dtype weights = d.precision.weights, published = d.model.precision.weights;
+  const bool scales = engine == "trtllm" && d.precision.kv_cache == Dtype::kNvfp4;  // of the cache, in the checkpoint
+  ServedWeights out{.name = model, .local = is_folder(model)};
+  if (weights == published && !scales) return out;
+  if (weights == Dtype::kFp8 && sixteen_bit(published) && (engine == "vllm" || engine == "sglang")) {
+    out.made_while_loading = has_room_to_quantize(d, engine);
+    if (out.made_while_loading) return out;
+    out.comments.push_back(fmt::format("{} would load the 16-bit weights before it quantizes them, and {} has no room",
+                                       engine, d.gpu.name));
+  }
+  const std::string quantizer = optimizer_format(weights);
+  const bool readable = engine == "trtllm" || quantizer == "fp8" || quantizer == "nvfp4";
+  if (!d.precision.recipe.empty() || quantizer.empty() || !readable || !sixteen_bit(published))
+    return readers_own("$CHECKPOINT", fmt::format("CHECKPOINT: {} with {}{}", model, format,
+                                                  scales ? " and scales of an nvfp4 cache" : ""));
+  out.name = fmt::format("{}-{}", model.substr(model.find_last_of('/') + 1), quantizer);
+  out.local = true;
+  out.comments.push_back("quantize the weights first, in examples/llm_ptq of NVIDIA Model Optimizer:");
+  out.comments.push_back(fmt::format("  python hf_ptq.py --pyt_ckpt_path {} --qformat {}{} --export_path {}",
+                                     shell_word(model), quantizer, optimizer_cache(d), out.name));
+  return out;
+}
+
+std::string kv_cache_word(const Deployment& d, const std::string& engine) {
+  const Dtype format = d.precision.kv_cache;
+  if (element_bits(format) >= 16) return "";
+  for (const CacheWord& w : kCacheWords) {
+    if (w.engine != engine || w.format != format) continue;
+    if (!w.since.empty() && is_before(d, engine, w.since))
+      throw ConfigError(fmt::format("--emit: {} has a KV cache in {} from {} on, not in {}", engine, name_of(format),
+                                    w.since, d.engine.version));
+    return std::string(w.word);
+  }
+  throw ConfigError(fmt::format("--emit: {} has no KV cache in {}", engine, name_of(format)));
+}
+
+/// Marlin's kernels: vllm/model_executor/layers/quantization/fp8.py and python/sglang/srt/layers/quantization/fp8.py
+/// (use_marlin); GPUs without fp8 units take them by themselves.
+std::vector<std::pair<std::string, std::string>> weight_only_environment(const Deployment& d,
+                                                                         const std::string& engine) {
+  const bool units = d.gpu.compute_dtype(Dtype::kFp8, Dtype::kFp8).has_value();
+  if (!is_fp8(d.precision.weights) || !sixteen_bit(d.precision.activations) || !units) return {};
+  const bool nvidia = traits_of(d.gpu.architecture).matrix_units != MatrixUnits::kMfma;
+  if (engine == "vllm" && nvidia) return {{"VLLM_TEST_FORCE_FP8_MARLIN", "1"}};
+  if (engine == "sglang" && nvidia && !has_experts(d.model)) return {{"SGLANG_FORCE_FP8_MARLIN", "1"}};
+  throw ConfigError(fmt::format("--emit: {} has no kernels for {} weights with {} activations on {}", engine,
+                                name_of(d.precision.weights), name_of(d.precision.activations), d.gpu.name));
+}
+
+}  // namespace roofcast
