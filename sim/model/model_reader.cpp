@@ -13,6 +13,7 @@
 #include "sim/model/families.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
+#include "sim/model/pruned_layers.h"
 
 namespace roofcast {
 
@@ -133,6 +134,7 @@ ModelSpec parse_model(const ConfigTree& document) {
                                             vision / 1e9, pictures ? "" : "; it " + no_pictures));
   }
   check_model(model, in);
+  model = without_pruned(model, in);
   model = without_wide_windows(model);
   in.finish(ours);
   for (const std::string& said : in.said()) model.assumptions.push_back(said);
