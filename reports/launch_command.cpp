@@ -141,6 +141,7 @@ void add_vllm_settings(const Launch& l, Words& w) {
 
 void add_vllm_speculation(const SpeculationSpec& s, Words& w) {
   if (!s.active()) return;
+  if (s.method == Method::kSuffix) return add(w, {"--speculative-config.method", "suffix"});
   add(w, {"--speculative-config.method", std::string(roofcast::name_of(s.method)),
           "--speculative-config.num_speculative_tokens", std::to_string(s.num_speculative_tokens)});
   if (s.method == Method::kNgram) add(w, {"--speculative-config.prompt_lookup_max", "4"});
