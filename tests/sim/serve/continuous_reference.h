@@ -43,6 +43,17 @@ struct Sequence {
   double started = -1, first = -1, end = -1, lands = 0;
 };
 
+/// Bytes that so many tokens need where nothing is rounded up.
+inline double filled_of(const Rules& r, int tokens) { return tokens + r.window_bytes * std::min(tokens, r.window); }
+
+inline double room_of(const Rules& r, int tokens) {
+  if (r.block == 0) return filled_of(r, r.slot);
+  int all = 0, windowed = 0;  // blocks; of a window those that it touches
+  for (int at = 0; at < tokens; at += r.block) ++all;
+  for (int at = 0; at < r.window; at += r.block) ++windowed;
+  return r.block * (all + r.window_bytes * std::min(all, windowed + 1));
+}
+
 class Engine {
  public:
   explicit Engine(const Rules& rules) : rules_(rules) {}
@@ -75,15 +86,8 @@ class Engine {
   double held = 0, filled = 0;  ///< byte-seconds
 
  private:
-  double room(int tokens) const {
-    if (rules_.block == 0) return fills(rules_.slot);
-    int all = 0, windowed = 0;  // blocks; of a window those that it touches
-    for (int at = 0; at < tokens; at += rules_.block) ++all;
-    for (int at = 0; at < rules_.window; at += rules_.block) ++windowed;
-    return rules_.block * (all + rules_.window_bytes * std::min(all, windowed + 1));
-  }
-  /// Bytes that so many tokens need where nothing is rounded up.
-  double fills(int tokens) const { return tokens + rules_.window_bytes * std::min(tokens, rules_.window); }
+  double room(int tokens) const { return room_of(rules_, tokens); }
+  double fills(int tokens) const { return filled_of(rules_, tokens); }
   /// Tokens of a decoding sequence with those that its next step may write.
   int after_step(const Sequence& s) const { return std::min(s.computed + 1 + rules_.drafts, s.prompt + s.output); }
   /// Of all that run, with what each decoding sequence is about to write.

@@ -62,6 +62,11 @@ Load random_load(Random& random) {
     s.output = pick(1, longest_output);
     load.sequences.push_back(s);
   }
+  if (pick(0, 3) == 0) {  // the largest one fits exactly
+    r.capacity = 0;
+    for (const Sequence& s : load.sequences)
+      r.capacity = std::max(r.capacity, reference::room_of(r, s.prompt + s.output));
+  }
   return load;
 }
 
