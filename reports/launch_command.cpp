@@ -61,9 +61,9 @@ std::string drafter(const SpeculationSpec& s) {
 /// Whether the engine has such a drafter.
 bool can_draft(const SpeculationSpec& s, const std::string& engine) {
   if (engine == "llama-cpp") return s.method == Method::kDraftModel;
-  if (s.method == Method::kMedusa) return engine == "vllm";
+  if (s.method == Method::kMedusa || s.method == Method::kSuffix) return engine == "vllm";
   if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
-  return s.method != Method::kSelfDraft && s.method != Method::kDiffusion;
+  return s.method != Method::kSelfDraft && s.method != Method::kDiffusion && s.method != Method::kLookahead;
 }
 
 void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::string& engine) {
