@@ -60,9 +60,9 @@ bool can_draft(const SpeculationSpec& s, const std::string& engine) {
   if (engine == "llama-cpp") return s.method == Method::kDraftModel && !tree;
   if (engine == "vllm" && tree) return false;
   if (engine == "trtllm" && tree && s.method != Method::kEagle3) return false;
-  if (s.method == Method::kMedusa) return engine == "vllm";
+  if (s.method == Method::kMedusa || s.method == Method::kSuffix) return engine == "vllm";
   if (s.method == Method::kEagle) return engine != "trtllm";  // it takes EAGLE-3 weights only
-  return s.method != Method::kSelfDraft && s.method != Method::kDiffusion;
+  return s.method != Method::kSelfDraft && s.method != Method::kDiffusion && s.method != Method::kLookahead;
 }
 
 void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::string& engine,
@@ -147,6 +147,7 @@ void add_vllm_settings(const Launch& l, Words& w) {
 void add_vllm_speculation(const Launch& l, Words& w) {
   const SpeculationSpec& s = l.speculation;
   if (!s.active()) return;
+  if (s.method == Method::kSuffix) return add(w, {"--speculative-config.method", "suffix"});
   add(w, {"--speculative-config.method", std::string(roofcast::name_of(s.method)),
           "--speculative-config.num_speculative_tokens", std::to_string(s.num_speculative_tokens)});
   if (s.method == Method::kNgram) add(w, {"--speculative-config.prompt_lookup_max", "4"});

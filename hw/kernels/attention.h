@@ -21,6 +21,9 @@ enum class AttentionKernel {
   kNaive,    ///< the N x N matrix written to and read from memory
   kSplit,    ///< kFlash, split in every decode where FlashAttention-2 would not (FlashInfer)
   kUnsplit,  ///< tiles without the split: in decode one thread block walks a sequence's whole context
+  kFlash1,   ///< FlashAttention 1, 2 and 3 as published: hw/kernels/flash_generations.h
+  kFlash2,
+  kFlash3,
 };
 
 /// Heads of one GPU (after tensor parallelism).

@@ -3,6 +3,7 @@
 #include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/decode/decode_kernel.h"
+#include "hw/kernels/flash_generations.h"
 
 namespace roofcast {
 namespace {
@@ -141,7 +142,10 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   const ConstantsBlock* measured = efficiency.block_by_width(kernel, heads.kv);
   const Cost split = attention_decode_with(
       shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, heads.kv), gpu, machine.timing);
-  if (heads.kernel != AttentionKernel::kUnsplit) return split;
+  const FlashGeneration* generation = generation_of(heads.kernel);
+  const bool unsplit_kernel =
+      generation != nullptr ? !generation->splits_context : heads.kernel == AttentionKernel::kUnsplit;
+  if (!unsplit_kernel) return split;
   const Cost unsplit = unsplit_decode(shape, heads, gpu);
   return unsplit.time > split.time ? unsplit : split;
 }

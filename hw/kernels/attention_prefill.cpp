@@ -4,6 +4,7 @@
 #include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/flash_generations.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
@@ -134,6 +135,8 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
   SIM_CHECK(shape.batch > 0 && shape.query_len > 0 && shape.context_before >= 0, "an empty prefill chunk");
   SIM_CHECK(heads.heads > 0 && heads.kv_heads > 0, "attention without heads");
   const GpuSpec& gpu = *machine.gpu;
+  if (const FlashGeneration* generation = generation_of(heads.kernel))
+    return generation_prefill(*generation, shape, heads, machine);
   if (machine.fidelity == Fidelity::kIdeal || heads.kernel == AttentionKernel::kNaive) {
     const Chip chip = attention::chip_of(gpu, heads.compute);
     Cost cost = work_of(shape, heads);

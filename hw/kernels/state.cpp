@@ -33,7 +33,7 @@ double token_bytes(const StateMixer& m) {
 /// Of a token in the recurrent form, a multiply and an add an element: decay and write k v^T, read S q; the delta
 /// rule also reads S k.
 double flops_per_token(const StateMixer& m) {
-  const double passes = m.kind == StateMixer::Kind::kGatedDelta ? 6.0 : 4.0;
+  const double passes = m.has_delta_rule() ? 6.0 : 4.0;
   return passes * state_elements(m);
 }
 
@@ -44,8 +44,14 @@ double chunk_work(const StateMixer& m, double chunk) {
   return work(chunk, m.key_dim, m.value_dim) / work(64.0, 128.0, 128.0);
 }
 
-/// Mamba-1's scan has no matrix products: an exponential for each (token, channel, state), at about 1.7 GHz.
+/// Scans by channel have no matrix products: exponentials and the like for each (token, channel, state), at about 1.7
+/// GHz. Mamba-1 has one; RG-LRU two sigmoids, an exponential and a root (De et al. 2024, arXiv:2402.19427,
+/// section 2.4); RWKV-4 four for its three values a channel (Peng et al. 2023, arXiv:2305.13048, appendix D).
 constexpr double kExponentialClock = 1.7e9;
+double special_functions(const StateMixer& m) {
+  if (m.kind == StateMixer::Kind::kRgLru) return 4.0;
+  return m.kind == StateMixer::Kind::kRwkv4 ? 4.0 / 3.0 : 1.0;
+}
 
 Cost sum(Cost a, const Cost& b) {
   if (b.time > a.time) a.bound = b.bound;
@@ -173,9 +179,9 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, c
   constexpr double kChunk = 64.0;
   const double bandwidth = gpu.memory_bandwidth.base() * p.prefill_bandwidth_fraction;
   const double bytes = recurrence_bytes(batch, query_len, m).base();
-  if (m.kind == StateMixer::Kind::kMamba1) {
+  if (m.by_channel()) {
     const double rate = gpu.exponentials_per_clock * kExponentialClock * gpu.sm_count;
-    const double exponentials = batch * query_len * state_elements(m) / rate;
+    const double exponentials = batch * query_len * state_elements(m) * special_functions(m) / rate;
     return Seconds{1e-6 * p.prefill_launch_us + smooth_max(exponentials, bytes / bandwidth)};
   }
   const double work = chunk_work(m, kChunk), chunks = std::ceil(query_len / kChunk);

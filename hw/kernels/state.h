@@ -1,5 +1,6 @@
 #pragma once
-// Mixers with a constant state a sequence: Mamba-1, Mamba-2, gated delta net, lightning attention, short convolutions.
+// Mixers with a constant state a sequence: Mamba-1, Mamba-2, gated delta net, lightning attention, short convolutions,
+// RG-LRU, RWKV.
 
 #include <span>
 
@@ -14,7 +15,7 @@ enum class KernelFamily;
 /// The recurrent state is heads x key_dim x value_dim values; the convolution keeps conv_width - 1
 /// values of conv_channels. A short convolution has nothing else: key_dim and value_dim are 0.
 struct StateMixer {
-  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning, kConvolution };
+  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning, kConvolution, kRgLru, kRwkv4, kRwkv6, kRwkv7 };
   Kind kind = Kind::kMamba2;
   double heads = 0;       ///< value heads of one GPU (Mamba-1, convolution: channels)
   double key_heads = 0;   ///< groups that share keys and queries (B and C)
@@ -24,6 +25,11 @@ struct StateMixer {
   double chunk = 256;  ///< tokens of a chunk of the parallel form
   Dtype state = Dtype::kFp32;
   bool operator==(const StateMixer&) const = default;
+
+  /// Each channel has a recurrence of its own, which is scanned without matrix products.
+  bool by_channel() const { return kind == Kind::kMamba1 || kind == Kind::kRgLru || kind == Kind::kRwkv4; }
+  /// The delta rule, which also reads what it overwrites.
+  bool has_delta_rule() const { return kind == Kind::kGatedDelta || kind == Kind::kRwkv7; }
 };
 
 /// The causal convolution before the mixer.

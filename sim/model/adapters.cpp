@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "sim/model/feed_forward_model.h"
 #include "sim/model/weights.h"
 
 namespace roofcast {
@@ -15,14 +19,19 @@ namespace {
 constexpr double kBytes = 2.0;  ///< of a weight: adapters are trained and kept in 16 bit
 
 /// Parts of a merged product with an A of their own (vllm/lora/layers/column_parallel_linear.py, the merged layers).
-double slices_of(const std::string& name) {
+double slices_of(const LayerKind& kind, const std::string& name) {
   if (name == "qkv_proj") return 3.0;
+  const auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward);
+  if (name == "experts_gate_up") return experts != nullptr && experts->gated ? 2.0 : 1.0;
   return name.ends_with("gate_up_proj") || name == "qkv_a_proj" ? 2.0 : 1.0;
 }
 
-/// Engines have adapters beside the dense products that every token passes.
+bool of_experts(const WeightMatrix& m) { return m.role == WeightRole::kExpert; }
+
+/// Engines have adapters beside the dense products that every token passes, and an A and a B for each routed expert
+/// (vllm/lora/layers/fused_moe.py).
 bool adaptable(const WeightMatrix& m) {
-  return m.projection && (m.role == WeightRole::kMixer || m.role == WeightRole::kFeedForward);
+  return of_experts(m) || (m.projection && (m.role == WeightRole::kMixer || m.role == WeightRole::kFeedForward));
 }
 
 template <class F>
@@ -32,26 +41,30 @@ void for_each_target(const ModelSpec& model, const LayerKind& kind, const Adapte
   }
 }
 
-std::vector<std::string> adaptable_products(const ModelSpec& model) {
+std::vector<std::string> adaptable_products(const ModelSpec& model, std::set<std::string>& experts) {
   std::vector<std::string> names;
   for (const LayerKind& kind : model.layers) {
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
       if (adaptable(m) && std::find(names.begin(), names.end(), m.name) == names.end()) names.push_back(m.name);
+      if (of_experts(m)) experts.insert(m.name);
     }
   }
   return names;
 }
 
 void read_targets(ConfigReader& in, const ModelSpec& model, AdapterSpec& a) {
-  const std::vector<std::string> valid = adaptable_products(model);
+  std::set<std::string> experts;
+  const std::vector<std::string> valid = adaptable_products(model, experts);
   a.targets = in.texts("targets");
   for (const std::string& name : a.targets) {
-    if (name == "experts")
-      in.fail("targets", "adapters of routed experts are not priced: name the dense products beside them");
+    a.experts = a.experts || experts.contains(name);
     if (std::find(valid.begin(), valid.end(), name) == valid.end())
       in.fail("targets", unknown_name("targets", name, valid));
   }
-  if (a.targets.empty()) a.targets = valid;
+  if (a.targets.empty()) {
+    std::copy_if(valid.begin(), valid.end(), std::back_inserter(a.targets),
+                 [&](const std::string& name) { return !experts.contains(name); });
+  }
 }
 
 void read_popularity(ConfigReader in, AdapterSpec& a) {
@@ -90,8 +103,9 @@ Bytes adapter_bytes(const ModelSpec& model, const AdapterSpec& a, const Sharding
     double values = 0;
     for (int layer = bounds[stage]; layer < bounds[stage + 1]; ++layer) {
       const auto kind = static_cast<std::size_t>(model.order[static_cast<std::size_t>(layer)]);
-      for_each_target(model, model.layers[kind], a, s,
-                      [&](const WeightMatrix& m) { values += slices_of(m.name) * m.k + m.n; });
+      for_each_target(model, model.layers[kind], a, s, [&](const WeightMatrix& m) {
+        values += m.copies * (slices_of(model.layers[kind], m.name) * m.k + m.n);
+      });
     }
     most = std::max(most, values);
   }
@@ -113,18 +127,30 @@ double AdapterHits::named(double sequences) const {
   return hits;
 }
 
+namespace {
+
+/// Of T tokens of D adapters over E experts, k of them each, a GPU with C of the experts sees T k / ep rows, and an
+/// adapter's tokens ask for C (1 - (1 - k / E)^(T / D)) of its experts.
+AdapterShape expert_rows(const OperatorContext& context, const LayerKind& kind, const WeightMatrix& m, double tokens,
+                         double adapters) {
+  const FeedForwardFacts facts = facts_of(kind.feed_forward);
+  const double all = tokens * context.sharding.attention_dp;
+  const double missed = std::pow(1.0 - std::min(1.0, facts.top_k / facts.experts), all / adapters);
+  return {.tokens = all * facts.top_k / context.sharding.ep, .adapters = adapters * m.copies * (1.0 - missed)};
+}
+
+}  // namespace
+
 std::vector<Operator> adapter_operators(const OperatorContext& context, const AdapterSpec& a, double tokens,
                                         double adapters) {
   std::vector<Operator> out;
   if (tokens <= 0 || adapters <= 0) return out;
   for (const LayerKind& kind : context.model->layers) {
     for_each_target(*context.model, kind, a, context.sharding, [&](const WeightMatrix& m) {
-      const AdapterShape shape{.tokens = tokens,
-                               .adapters = adapters,
-                               .rank = static_cast<double>(a.slot_rank),
-                               .k = m.k,
-                               .n = m.n,
-                               .slices = slices_of(m.name)};
+      AdapterShape shape{.tokens = tokens, .adapters = adapters};
+      if (of_experts(m)) shape = expert_rows(context, kind, m, tokens, adapters);
+      shape.rank = static_cast<double>(a.slot_rank);
+      shape.k = m.k, shape.n = m.n, shape.slices = slices_of(kind, m.name);
       out.push_back({"adapters", static_cast<double>(kind.count), shape});
     });
   }

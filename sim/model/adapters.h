@@ -21,6 +21,7 @@ struct AdapterSpec {
   double skew =
       1.0;  ///< the i-th most popular adapter is asked for i^-skew times as often as the first (Zipf); 0: alike
   std::vector<std::string> targets;  ///< products beside which they are
+  bool experts = false;              ///< routed experts are among them
 };
 
 /// `adapters: {count, rank, slots, slot_rank, host, disk_bandwidth, popularity, targets}`. Throws ConfigError.

@@ -63,6 +63,13 @@ ConfigTree resized(ConfigTree model, const ConfigTree& changes, bool only_smalle
     }
     model = with_value(model, key, make_scalar(std::to_string(value), in.mark_of(size.name)), origin);
   }
+  if (only_smaller) {
+    for (std::string_view key : {"drop_layers", "drop_attention", "drop_feed_forward", "sparsity"}) {
+      if (!in.has(key)) continue;
+      if (model->find(key) != nullptr) in.fail(key, "the base model has been pruned that way already");
+      model = with_value(model, key, in.tree(key), origin);
+    }
+  }
   in.finish();
   return model;
 }

@@ -79,5 +79,8 @@ ModelSpec read_granite_hybrid(HfConfig& in);
 ModelSpec read_qwen3_next(HfConfig& in);
 ModelSpec read_lfm2(HfConfig& in);
 ModelSpec read_minimax_01(HfConfig& in);
+ModelSpec read_recurrent_gemma(HfConfig& in);
+ModelSpec read_rwkv(HfConfig& in);
+ModelSpec read_zamba2(HfConfig& in);
 
 }  // namespace roofcast

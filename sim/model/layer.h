@@ -17,6 +17,7 @@ class FeedForwardModel;
 struct GroupedAttention {
   double heads = 0, kv_heads = 0;
   double head_dim = 0, value_dim = 0;
+  double input_dim = 0;    ///< of the projections of queries, keys and values, 0 = hidden (Zamba2: twice)
   double window = 0;       ///< tokens seen at most, 0 = all
   bool chunked = false;    ///< the window is a chunk that starts at its multiples (Llama-4), half full on average
   bool owns_cache = true;  ///< false: reads the keys and values of an earlier layer (CLA)
@@ -106,6 +107,7 @@ struct LayerKind {
   Mixer mixer;
   FeedForward feed_forward;
   int count = 0;
+  double weight_sets = 0;       ///< that its layers share, one after the other (Zamba2); 0: each has its own
   double norms = 2;             ///< hidden-wide norms a layer
   bool norm_bias = false;       ///< LayerNorm has one, RMSNorm has not
   bool parallel_block = false;  ///< mixer and feed-forward read the same norm and share one all-reduce (GPT-J, Falcon)

@@ -8,8 +8,9 @@ namespace roofcast {
 namespace {
 
 bool same_kind(const LayerKind& a, const LayerKind& b) {
-  return a.mixer == b.mixer && a.feed_forward == b.feed_forward && a.norms == b.norms && a.norm_bias == b.norm_bias &&
-         a.parallel_block == b.parallel_block && a.streams == b.streams && a.extra_parameters == b.extra_parameters;
+  return a.mixer == b.mixer && a.feed_forward == b.feed_forward && a.weight_sets == b.weight_sets &&
+         a.norms == b.norms && a.norm_bias == b.norm_bias && a.parallel_block == b.parallel_block &&
+         a.streams == b.streams && a.extra_parameters == b.extra_parameters;
 }
 
 }  // namespace

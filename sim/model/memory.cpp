@@ -64,9 +64,14 @@ Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sha
   double fullest = 0;
   for (int stage = 0; stage < sharding.pp; ++stage) {
     const std::size_t at = static_cast<std::size_t>(stage);
+    std::vector<double> sets(model.layers.size(), 0.0);  ///< of each kind's weights
     double bytes = 0;
     for (int i = bounds[at]; i < bounds[at + 1]; ++i) {
-      bytes += per_kind[static_cast<std::size_t>(model.order[static_cast<std::size_t>(i)])];
+      const auto kind = static_cast<std::size_t>(model.order[static_cast<std::size_t>(i)]);
+      const double shared = model.layers[kind].weight_sets;
+      if (shared > 0 && sets[kind] >= shared) continue;
+      sets[kind] += 1;
+      bytes += per_kind[kind];
     }
     const bool first = stage == 0;
     const bool last = stage + 1 == sharding.pp;
@@ -80,7 +85,10 @@ Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sha
 Bytes total_weight_bytes(const ModelSpec& model, const Precision& precision) {
   const Sharding whole;
   double bytes = head_bytes(model, precision, whole, true);
-  for (const LayerKind& kind : model.layers) bytes += kind.count * layer_weight_bytes(model, kind, precision, whole);
+  for (const LayerKind& kind : model.layers) {
+    const double sets = kind.weight_sets > 0 ? std::min<double>(kind.weight_sets, kind.count) : kind.count;
+    bytes += sets * layer_weight_bytes(model, kind, precision, whole);
+  }
   return Bytes(bytes);
 }
 

@@ -13,6 +13,7 @@
 #include "sim/model/families.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
+#include "sim/model/pruned_layers.h"
 
 namespace roofcast {
 
@@ -26,10 +27,14 @@ const Family* find_family(std::string_view model_type) {
   return nullptr;
 }
 
-/// Other encoders, encoder-decoders, models of images and sound.
-constexpr std::array<std::string_view, 19> kOtherModels{
-    "albert",  "electra", "deberta", "deberta-v2", "nomic_bert", "t5",  "mt5",      "umt5",   "bart", "mbart",
-    "pegasus", "marian",  "whisper", "clip",       "siglip",     "vit", "wav2vec2", "hubert", "sam"};
+/// Other encoders, models of images and sound.
+constexpr std::array<std::string_view, 11> kOtherModels{
+    "albert", "electra", "deberta", "deberta-v2", "nomic_bert", "clip", "siglip", "vit", "wav2vec2", "hubert", "sam"};
+constexpr std::array<std::string_view, 8> kEncoderDecoders{"t5",    "mt5",     "umt5",   "bart",
+                                                           "mbart", "pegasus", "marian", "whisper"};
+constexpr std::string_view kTwoStacks =
+    "tokens of its prompt pass other layers than those of its answer, and attention looks across; a model here has one "
+    "list of layers, which every token of a step passes";
 
 /// Models that do not generate text token by token.
 void refuse_other_models(HfConfig& in) {
@@ -37,9 +42,10 @@ void refuse_other_models(HfConfig& in) {
     in.fail("model_type",
             fmt::format("'{}' is not an autoregressive language model; it cannot be forecast", in.model_type()));
   }
-  if (in.flag({"is_encoder_decoder"}, false)) {
-    in.fail("is_encoder_decoder", "encoder-decoder models are not autoregressive decoders; they cannot be forecast");
-  }
+  if (std::find(kEncoderDecoders.begin(), kEncoderDecoders.end(), in.model_type()) != kEncoderDecoders.end())
+    in.fail("model_type", fmt::format("'{}' is an encoder-decoder: {}", in.model_type(), kTwoStacks));
+  if (in.flag({"is_encoder_decoder"}, false))
+    in.fail("is_encoder_decoder", fmt::format("an encoder-decoder is not forecast: {}", kTwoStacks));
   const Family* family = find_family(in.model_type());
   if (family != nullptr && (family->name == "bert" || family->name == "modernbert")) return;
   for (const std::string& name : in.architectures()) {
@@ -129,6 +135,7 @@ ModelSpec parse_model(const ConfigTree& document) {
                                             vision / 1e9, pictures ? "" : "; it " + no_pictures));
   }
   check_model(model, in);
+  model = without_pruned(model, in);
   model = without_wide_windows(model);
   in.finish(ours);
   for (const std::string& said : in.said()) model.assumptions.push_back(said);

@@ -110,6 +110,17 @@ void OperatorList::product(const std::string& name, double count, double rows, d
     shape.k = std::max(1.0, k - outliers);
     stream("outlier_decomposition", count, rows * (2.0 * k + 12.0 * n), kDecompositionLaunches);
   }
+  if (is_two_of_four(role, p)) {
+    // Sparse matrix units skip the zeros: half of the products, and half of the weights, each with 2 bits of its place.
+    // That all inputs are read is left out: they come from the kernel before, by way of L2.
+    Scales& scales = shape.weight_scales;
+    if (scales.group_size <= 0) scales = native_scales(weights);
+    scales = scales.group_size > 0 ? Scales{.group_size = scales.group_size / 2,
+                                            .bits = scales.bits + scales.group_size,
+                                            .zero_point_bits = scales.zero_point_bits}
+                                   : Scales{.group_size = 4, .bits = 8};
+    shape.k = std::max(1.0, shape.k / 2);
+  }
   add(name, count, shape);
 }
 

@@ -1,5 +1,7 @@
 // Parameter counts, read off the weight list of an unsharded model.
 
+#include <algorithm>
+
 #include "sim/model/feed_forward_model.h"
 
 namespace roofcast {
@@ -19,7 +21,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
     const FeedForwardFacts block = facts_of(kind.feed_forward);
     total += block.experts * weights.expert_vectors;
     active += block.top_k * weights.expert_vectors;
-    count.total += kind.count * total;
+    count.total += (kind.weight_sets > 0 ? std::min<double>(kind.weight_sets, kind.count) : kind.count) * total;
     count.active += kind.count * active;
   }
   const double head = model.vocabulary * model.embedding_dim + (model.head_bias ? model.vocabulary : 0.0);

@@ -19,6 +19,7 @@ struct Precision {
   Scales weight_scales{};                  ///< group 0: the format's native ones
   Scales head_scales{};                    ///< the same for embedding and head
   bool static_activations = false;         ///< scales known beforehand: quantization fuses into the kernel before
+  bool two_of_four = false;                ///< half of the weights of dense products are zeros, two of any four
   double outlier_fraction = 0.0;           ///< of input columns kept in 16 bit (LLM.int8())
   bool scaled_latents = false;             ///< EngineSpec's
   std::string recipe;                      ///< awq, gptq, ... empty for plain formats

@@ -318,6 +318,10 @@ void read_method(Precision& p, ConfigReader& in) {
     }
     one.read(p, in);
     read_cache_format(p, in);
+    if (auto sparsity = in.optional_child("sparsity_config")) {
+      p.two_of_four = sparsity->text("sparsity_structure", "") == "2:4";
+      sparsity->ignore_rest();
+    }
     return;
   }
   in.fail("quant_method", fmt::format("'{}' is not known (known: {})", method, join(known, ", ")));

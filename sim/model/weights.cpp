@@ -62,7 +62,16 @@ Dtype dtype_of(WeightRole role, const Precision& p) {
   return p.weights;
 }
 
+bool is_two_of_four(WeightRole role, const Precision& p) {
+  return p.two_of_four && (role == WeightRole::kMixer || role == WeightRole::kFeedForward);
+}
+
 double bytes_per_weight(WeightRole role, const Precision& p) {
+  if (is_two_of_four(role, p)) {
+    Precision dense = p;
+    dense.two_of_four = false;
+    return bytes_per_weight(role, dense) / 2.0 + 1.0 / 8.0;
+  }
   const Dtype dtype = dtype_of(role, p);
   if (sixteen_bit_or_more(dtype)) return element_bits(dtype) / 8.0;
   const Scales& scales = role == WeightRole::kHead ? p.head_scales : p.weight_scales;

@@ -50,7 +50,11 @@ struct LayerWeights {
 LayerWeights layer_weights(const ModelSpec& model, const LayerKind& kind, const Sharding& sharding);
 
 Dtype dtype_of(WeightRole role, const Precision& precision);
-/// Stored bytes of one weight, scales and outliers included.
+/// Whether a weight's matrix is stored and multiplied 2:4. Routed experts are not: their grouped products have no such
+/// kernels.
+bool is_two_of_four(WeightRole role, const Precision& precision);
+/// Stored bytes of one weight, scales and outliers included. 2:4: half of them, each with its place of 2 bits (NVIDIA,
+/// Mishra et al. 2021, arXiv:2104.08378, section 3.1): 9 of 16 bits, 5 of 8, 3 of 4.
 double bytes_per_weight(WeightRole role, const Precision& precision);
 /// What the products with such weights take in: 16 bit where the weights are, else precision.activations.
 Dtype activations_for(WeightRole role, const Precision& precision);

@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/text.h"
+#include "hw/kernels/flash_generations.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/check_samples.h"
@@ -78,11 +79,47 @@ void check_scheduler(const EngineSpec& engine, const ConfigTree& tree) {
   (void)checked_name(in, "scheduler", engine.scheduler, schedulers());
 }
 
+/// Zeros are skipped by units that only some GPUs have.
+void check_sparsity(const Deployment& d, const Mark& mark) {
+  const Architecture a = d.gpu.architecture;
+  const bool skips = a == Architecture::kAmpere || a == Architecture::kAda || a == Architecture::kHopper ||
+                     a == Architecture::kBlackwell || a == Architecture::kBlackwellGeforce;
+  if (d.precision.two_of_four && !skips)
+    throw ConfigError(mark,
+                      fmt::format("2:4 weights need sparse matrix units, which NVIDIA's GPUs have from Ampere on; "
+                                  "{} has none",
+                                  d.gpu.name));
+}
+
+/// A published generation of FlashAttention on a GPU or heads that it is not written for.
+void check_generation(const FlashGeneration& generation, const Deployment& d, const Mark& mark) {
+  const std::string kernel = fmt::format("'attention_kernel: {}'", generation.name);
+  if (const auto why = cannot_run(generation, d.gpu))
+    throw ConfigError(mark, fmt::format("{} {}; {} cannot run it", kernel, *why, d.gpu.name));
+  for (const LayerKind& layer : d.model.layers) {
+    const auto mixer = model_of(layer.mixer);
+    const MixerFacts facts = mixer->facts();
+    if (facts.indexer || facts.cache == TokenCache::kLatent)
+      throw ConfigError(mark, fmt::format("{} is of attention to every head's own keys; {} has {}", kernel,
+                                          d.model.name, mixer->name()));
+    const auto heads = mixer->cached_heads();
+    if (!heads) continue;
+    if (heads->head_dim > generation.most_head_dim)
+      throw ConfigError(mark, fmt::format("{} takes heads of at most {} values; those of {} have {}", kernel,
+                                          generation.most_head_dim, d.model.name, heads->head_dim));
+    if (heads->window > 0 && generation.outputs_in_memory)
+      throw ConfigError(mark, fmt::format("{} has no sliding windows (they came with FlashAttention 2.3); {} has "
+                                          "one of {} tokens",
+                                          kernel, d.model.name, heads->window));
+  }
+}
+
 /// Kernels of attention that a model's layers cannot have.
 void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
   const std::string& kernel = d.engine.attention_kernel;
   const ConfigTree* written = engine->kind == ConfigNode::Kind::kMap ? engine->find("attention_kernel") : nullptr;
   const Mark mark = written != nullptr ? (*written)->mark : engine->mark;
+  if (const FlashGeneration* generation = generation_of(d.attention_kernel())) check_generation(*generation, d, mark);
   for (const LayerKind& layer : d.model.layers) {
     const auto mixer = model_of(layer.mixer);
     const MixerFacts facts = mixer->facts();
@@ -293,6 +330,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
+  check_sparsity(*d, in.mark_of("model"));
   // Libraries of one user unpack narrow weights to 16 bit, or to int8 by themselves, whatever units the GPU has.
   if (d->engine.rooflines != nullptr && !asked && element_bits(d->precision.activations) <= 8)
     d->precision.activations = Dtype::kBf16;

@@ -123,13 +123,41 @@ SpeculationSpec read_diffusion(ConfigReader in) {
   return spec;
 }
 
+/// The window of N - 1 rows of W tokens holds the sequence's own token and what Jacobi iterations make of the next
+/// ones; G n-grams that it found before are judged beside it.
+SpeculationSpec read_lookahead(ConfigReader in) {
+  SpeculationSpec spec;
+  spec.method = Method::kLookahead;
+  const int window = static_cast<int>(in.integer("window", 15, {1, 256}));
+  const int ngram = static_cast<int>(in.integer("ngram", 5, {2, 64}));
+  spec.guesses = static_cast<int>(in.integer("guesses", window, {1, 256}));
+  spec.num_speculative_tokens = ngram - 1;
+  spec.window_positions = window * (ngram - 1);
+  spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
+  in.finish();
+  return spec;
+}
+
+/// Drafts up to the last whose path is likely enough: a suffix tree knows how often each continuation came before.
+void end_unlikely_drafts(SpeculationSpec& spec, double least) {
+  double path = 1;
+  for (int i = 0; i < spec.num_speculative_tokens; ++i) {
+    path *= spec.acceptance[std::min(static_cast<std::size_t>(i), spec.acceptance.size() - 1)];
+    if (path >= least) continue;
+    spec.num_speculative_tokens = std::max(1, i);
+    return;
+  }
+}
+
 SpeculationEstimate round_of(StepModel& target, StepModel* draft, const SpeculationSpec& spec, int batch,
                              double context) {
   SpeculationEstimate e{.method = spec.method, .drafts = spec.num_speculative_tokens, .draft = {}};
   e.tokens_per_step = AcceptanceLaw(spec).mean_tokens();
   const double first = spec.acceptance.empty() ? 0.0 : spec.acceptance.front();
   e.acceptance = first;
-  e.tokens_bound = expected_tokens_bound(width_acceptance(first, spec.tree_width), e.drafts);
+  const double one_of =
+      spec.guesses > 1 ? 1 - std::pow(1 - first, spec.guesses) : width_acceptance(first, spec.tree_width);
+  e.tokens_bound = expected_tokens_bound(one_of, e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
   if (draft != nullptr) e.draft = draft_cost(*draft, spec, {.decodes = batch, .decode_context = held});
@@ -185,6 +213,8 @@ ModelSpec draft_model(const ModelSpec& target, Method method, double layer_share
     case Method::kNone:
     case Method::kDraftModel:
     case Method::kNgram:
+    case Method::kSuffix:
+    case Method::kLookahead:
     case Method::kDiffusion:
       break;
   }
@@ -234,10 +264,13 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   SpeculationSpec spec;
   spec.method = kSpeculationMethods[in.choice("method", names)];
   if (spec.method == Method::kDiffusion) return read_diffusion(std::move(in));
+  if (spec.method == Method::kLookahead) return read_lookahead(std::move(in));
   check_method(in, spec.method, target);
-  spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", 4, {1, 64}));
-  spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
+  const bool suffix = spec.method == Method::kSuffix;
+  spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", suffix ? 24 : 4, {1, 64}));
+  if (!suffix) spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
   spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
+  if (suffix) end_unlikely_drafts(spec, in.number("min_probability", 0.1, kFraction));
   spec.draft_time = in.time("draft_time", Seconds(0));
   spec.draft = read_drafter(in, target, spec.method);
   const double words = spec.draft ? spec.draft->model.vocabulary : target.model.vocabulary;
@@ -254,7 +287,7 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   if (spec.draft) draft = std::make_unique<StepModel>(spec.draft);
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
   if (facts_of(spec.method).drafter == Drafter::kNone) {  // a diffusion model's block is what it was trained for
-    e.tokens_bound = e.tokens_per_step;
+    if (spec.diffuses()) e.tokens_bound = e.tokens_per_step;
     e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;
     return e;
   }

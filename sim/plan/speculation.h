@@ -13,12 +13,18 @@
 namespace roofcast {
 
 /// The scenario's `speculation:` block.
-///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft | diffusion
+///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | suffix | lookahead | self_draft |
+///                            diffusion
 ///   model, precision, draft_tp   of a draft_model
 ///   num_speculative_tokens   k, 4; at least 1, `method: none` is no speculation
 ///   acceptance               of one draft: a number, a list by position, or {file, column} of accepted drafts a step
 ///   tree_width               candidates of a node, 1; k times as many nodes are verified, the likeliest ones
 ///   layers                   self_draft: the share of the layers that drafts, 0.25
+///   min_probability          suffix: drafts end where the path's probability falls below it, 0.1 (vLLM's
+///                            suffix_decoding_min_token_prob); num_speculative_tokens is the most, 24 (its tree's
+///                            depth). SuffixDecoding, arXiv:2411.04975: more drafts where acceptance is likelier
+///   window, ngram, guesses   lookahead: W 15, N 5 and G 15; a step computes (W + G)(N - 1) positions and N - 1 drafts
+///                            of one of G guesses are kept at most (Fu et al., 2024, arXiv:2402.02057, section 3)
 /// or, of a diffusion language model (LLaDA, arXiv:2502.09992; blocks with a cache of what stands before them: Block
 /// Diffusion, arXiv:2503.09573, Fast-dLLM, arXiv:2505.22618),
 ///   method: diffusion, block_tokens (32), steps (half of them)   passes that refine a block

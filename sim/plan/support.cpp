@@ -17,9 +17,9 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 14> kOwnKeys{
-    "method",           "activations", "kv_cache", "tp",    "pp",      "dcp",   "ep",
-    "attention_copies", "not_model",   "adapters", "media", "encoder", "beams", "tree_width"};
+constexpr std::array<std::string_view, 16> kOwnKeys{
+    "method",    "activations", "kv_cache", "tp",      "pp",    "dcp",        "ep",     "attention_copies",
+    "not_model", "adapters",    "media",    "encoder", "beams", "tree_width", "sparse", "expert_adapters"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -45,8 +45,12 @@ class OwnCondition {
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
-    for (const auto& [key, flag] :
-         {std::pair{"adapters", &adapters_}, {"media", &media_}, {"encoder", &encoder_}, {"beams", &beams_}}) {
+    for (const auto& [key, flag] : {std::pair{"adapters", &adapters_},
+                                    {"media", &media_},
+                                    {"encoder", &encoder_},
+                                    {"beams", &beams_},
+                                    {"sparse", &sparse_},
+                                    {"expert_adapters", &expert_adapters_}}) {
       if (in.has(key)) *flag = in.boolean(key);
     }
     in.finish();
@@ -60,6 +64,7 @@ class OwnCondition {
            within(ep_, d.sharding.ep) && within(copies_, d.sharding.attention_dp) &&
            within(tree_width_, drafts.active() ? drafts.tree_width : 0) && is(adapters_, d.adapters.has_value()) &&
            is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) && is(beams_, has_beams(s)) &&
+           is(sparse_, d.precision.two_of_four) && is(expert_adapters_, d.adapters && d.adapters->experts) &&
            !(not_model_ && not_model_->holds(facts));
   }
 
@@ -85,7 +90,7 @@ class OwnCondition {
 
   Names method_, activations_, kv_cache_;
   Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
-  std::optional<bool> adapters_, media_, encoder_, beams_;
+  std::optional<bool> adapters_, media_, encoder_, beams_, sparse_, expert_adapters_;
   std::optional<Condition> not_model_;
 };
 

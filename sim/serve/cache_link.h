@@ -90,6 +90,8 @@ class CacheLink {
   }
   int held() const { return static_cast<int>(held_.size()); }
   std::int64_t held_tokens() const { return held_tokens_; }
+  /// Tokens of each sequence whose cache is held, by request.
+  const std::unordered_map<std::int64_t, std::int64_t>& held_caches() const { return held_; }
 
  private:
   BytesPerSecond bandwidth_;

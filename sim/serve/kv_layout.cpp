@@ -22,7 +22,7 @@ KvLayout::KvLayout(const CacheLayout& layout, int block, std::int64_t contiguous
       const auto limit = static_cast<std::int64_t>(std::ceil(group.window / static_cast<double>(block_))) + 1;
       by_limit[limit] += block_bytes;
       const auto behind = static_cast<std::int64_t>(std::ceil((group.window - 1) / static_cast<double>(block_)));
-      windows_.push_back({behind * block_, block_bytes});
+      windows_.push_back({behind * block_, block_bytes, static_cast<std::int64_t>(group.window)});
     }
   }
   block_bytes_.push_back(all);
@@ -43,6 +43,19 @@ std::int64_t KvLayout::bytes(std::int64_t tokens) const {
     counted = upto;
   }
   return sum + (blocks - counted) * block_bytes_.back();
+}
+
+double KvLayout::filled_by_one(std::int64_t tokens, std::int64_t steps) const {
+  const auto mean = [&](std::int64_t most) {  // of min(most, t) for t = tokens - steps + 1 ... tokens
+    const auto below = static_cast<double>(std::clamp<std::int64_t>(most - (tokens - steps), 0, steps));
+    const double first = static_cast<double>(tokens - steps) * below + below * (below + 1) / 2;
+    return (first + (static_cast<double>(steps) - below) * static_cast<double>(most)) / static_cast<double>(steps);
+  };
+  double bytes = static_cast<double>(state_) +
+                 mean(tokens) * static_cast<double>(block_bytes_.back()) / static_cast<double>(block_);
+  for (const Window& w : windows_)
+    bytes += mean(w.tokens) * static_cast<double>(w.block_bytes) / static_cast<double>(block_);
+  return bytes;
 }
 
 std::size_t KvLayout::level(std::int64_t tokens) const {

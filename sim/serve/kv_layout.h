@@ -29,6 +29,7 @@ class KvLayout {
   struct Window {
     std::int64_t needed;  ///< whole blocks, less than the window by the token that looks back
     std::int64_t block_bytes;
+    std::int64_t tokens;  ///< that it sees
   };
   const std::vector<Window>& windows() const { return windows_; }
 
@@ -37,6 +38,10 @@ class KvLayout {
     return tokens * static_cast<double>(block_bytes_.front()) / static_cast<double>(block_) +
            static_cast<double>(state_) * sequences;
   }
+
+  /// What a sequence of `tokens` tokens fills: of layers with a window, the tokens in it. On average over `steps` steps
+  /// of a token each, the last of which ends there.
+  double filled_by_one(std::int64_t tokens, std::int64_t steps) const;
 
   /// Levels: how many windows a sequence has filled. A new block at level l costs block_bytes(l).
   std::size_t levels() const { return block_bytes_.size(); }

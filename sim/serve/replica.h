@@ -110,6 +110,7 @@ class Replica {
   std::int64_t verify_decodes(RankParts& rank);
   void count_work(std::int64_t tokens);
   void count_waste(const Rank& rank, std::int64_t prompt_tokens, Collector::Work& work) const;
+  double filled_with_windows(const Rank& rank) const;
   void finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended);
   void end(Rank& rank, Slot slot, std::vector<Ended>& ended);
   void join_passes(Rank& rank, Slot slot);

@@ -123,7 +123,6 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collecto
   work.computed_tokens += static_cast<double>(prompt_tokens + padding + rows + again);
   work.padding_tokens += static_cast<double>(padding + ended * parts.query_len + idle);
   const KvLayout& layout = parts.kv.layout();
-  if (!layout.windows().empty()) return;
   const std::vector<Slot>& prompts = parts.batch.prompts();
   std::int64_t tokens = parts.batch.decoded_tokens() + prompt_tokens + parts.link.held_tokens();
   for (const Landing& landing : parts.link.landings()) tokens += parts.requests[landing.slot].base;
@@ -134,12 +133,27 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collecto
   // Of a run of steps as they are on average: tokens and blocks grow from step to step.
   const double seconds = (run_.end - run_.start).seconds().base(), steps = static_cast<double>(run_.steps);
   const double grown = run_.decoding[index] * (steps - 1) / 2;
+  const int sequences = parts.batch.running() + parts.link.held();
+  const double filled = layout.windows().empty() ? layout.filled_bytes(static_cast<double>(tokens) - grown, sequences)
+                                                 : filled_with_windows(rank);
   const double held = static_cast<double>(parts.kv.pool().private_bytes()) -
                       static_cast<double>(rank.growth) * (steps - 1) / (2 * steps);
-  const int sequences = parts.batch.running() + parts.link.held();
   work.kv_held += seconds * held;
-  work.kv_filled += seconds * (layout.filled_bytes(static_cast<double>(tokens) - grown, sequences) -
-                               static_cast<double>(parts.kv.shared_bytes()));
+  work.kv_filled += seconds * (filled - static_cast<double>(parts.kv.shared_bytes()));
+}
+
+/// Each sequence by itself: it fills no more of a window's layers than the window.
+double Replica::filled_with_windows(const Rank& rank) const {
+  const RankParts& parts = rank.parts;
+  const KvLayout& layout = parts.kv.layout();
+  double filled = 0;
+  parts.batch.for_each([&](Slot slot, const LiveRequest& r) {
+    std::int64_t tokens = parts.batch.tokens_of(r);
+    for (const PlannedChunk& c : rank.plan.chunks()) tokens += c.slot == slot ? c.tokens : 0;
+    filled += layout.filled_by_one(tokens, r.phase == Phase::kDecode ? run_.steps : 1);
+  });
+  for (const auto& held : parts.link.held_caches()) filled += layout.filled_by_one(held.second, 1);
+  return filled;
 }
 
 /// A prompt whose last chunk is done has its first token, and its blocks can be shared.

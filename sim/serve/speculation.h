@@ -16,11 +16,25 @@ namespace roofcast {
 struct SpeculationSpec {
   /// kDiffusion drafts nothing: a pass refines a whole block and settles a share of its tokens. It is priced as a
   /// verify step of the block that accepts that share.
-  enum class Method { kNone, kDraftModel, kEagle, kEagle3, kMedusa, kMtp, kNgram, kSelfDraft, kDiffusion };
+  enum class Method {
+    kNone,
+    kDraftModel,
+    kEagle,
+    kEagle3,
+    kMedusa,
+    kMtp,
+    kNgram,
+    kSuffix,
+    kLookahead,
+    kSelfDraft,
+    kDiffusion
+  };
   Method method = Method::kNone;
   int num_speculative_tokens = 0;       ///< k
   std::vector<double> acceptance = {};  ///< of the i-th draft, the ones before it accepted; the last value goes on
   int tree_width = 1;                   ///< candidates a node has at most; k times as many nodes are verified
+  int guesses = 1;                      ///< n-grams of k drafts each that are judged side by side (lookahead)
+  int window_positions = 0;             ///< that a step computes beside the drafts, to find the next ones (lookahead)
   Seconds draft_time{};                 ///< of all drafts of a step, beside the draft model's
   std::shared_ptr<const Deployment> draft =
       nullptr;  ///< a draft model that runs k decode steps; null: draft_time alone
@@ -28,7 +42,11 @@ struct SpeculationSpec {
   bool active() const { return method != Method::kNone && num_speculative_tokens > 0; }
   bool diffuses() const { return method == Method::kDiffusion; }
   /// Tokens a sequence brings to a verify step: the last one accepted, and every drafted node.
-  int query_len() const { return active() ? 1 + num_speculative_tokens * std::max(tree_width, 1) : 1; }
+  int query_len() const {
+    if (!active()) return 1;
+    if (method == Method::kLookahead) return window_positions + num_speculative_tokens * guesses;
+    return 1 + num_speculative_tokens * std::max(tree_width, 1);
+  }
 };
 
 /// What runs between two verify steps.
@@ -54,9 +72,10 @@ MethodFacts facts_of(SpeculationSpec::Method method);
 inline std::string_view name_of(SpeculationSpec::Method method) { return facts_of(method).name; }
 /// In the order of the enumeration.
 inline constexpr std::array kSpeculationMethods{
-    SpeculationSpec::Method::kNone,   SpeculationSpec::Method::kDraftModel, SpeculationSpec::Method::kEagle,
-    SpeculationSpec::Method::kEagle3, SpeculationSpec::Method::kMedusa,     SpeculationSpec::Method::kMtp,
-    SpeculationSpec::Method::kNgram,  SpeculationSpec::Method::kSelfDraft,  SpeculationSpec::Method::kDiffusion,
+    SpeculationSpec::Method::kNone,      SpeculationSpec::Method::kDraftModel, SpeculationSpec::Method::kEagle,
+    SpeculationSpec::Method::kEagle3,    SpeculationSpec::Method::kMedusa,     SpeculationSpec::Method::kMtp,
+    SpeculationSpec::Method::kNgram,     SpeculationSpec::Method::kSuffix,     SpeculationSpec::Method::kLookahead,
+    SpeculationSpec::Method::kSelfDraft, SpeculationSpec::Method::kDiffusion,
 };
 
 /// Whether one of the `width` best candidates of a position is the target's token, where the best alone is with
@@ -70,7 +89,8 @@ double width_acceptance(double acceptance, int width);
 /// P(at least i) = a_1 ... a_i, so the tokens of a step are 1 + sum over i of that product: for constant a,
 /// (1 - a^(k+1)) / (1 - a). Of a tree the k w likeliest nodes are verified (EAGLE-2, arXiv:2406.16858, section 4.2). A
 /// node is accepted when it and all before it are the target's tokens; siblings exclude each other, so P(at least i) is
-/// the sum over the nodes of depth i.
+/// the sum over the nodes of depth i. Of g n-grams that are judged side by side each is right in its first i tokens
+/// with a_1 ... a_i: P(at least i) = 1 - (1 - a_1 ... a_i)^g (lookahead decoding, arXiv:2402.02057, section 4).
 class AcceptanceLaw {
  public:
   explicit AcceptanceLaw(const SpeculationSpec& spec);

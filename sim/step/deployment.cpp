@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/flash_generations.h"
 #include "sim/model/encoder.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
@@ -74,12 +75,6 @@ std::int64_t state_block(const Deployment& d) {
   return static_cast<std::int64_t>(kStep * std::ceil(state / (kStep * token)));
 }
 
-AttentionKernel kernel_named(const std::string& name) {
-  if (name == "naive") return AttentionKernel::kNaive;
-  if (name == "flash_split") return AttentionKernel::kSplit;
-  return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
-}
-
 /// The largest message that is reduced and normed in one kernel. TensorRT-LLM's AllReduce does so wherever its own
 /// kernel reduces, all else NCCL and a norm by itself, but not in dense models up to a hidden size of 4096, for their
 /// accuracy (modeling_llama.py, enable_fusion), nor in those that norm queries and keys (modeling_qwen3.py has none);
@@ -112,6 +107,16 @@ Bytes largest_fused(const Deployment& d) {
 
 }  // namespace
 
+AttentionKernel Deployment::attention_kernel() const {
+  const std::string& name = engine.attention_kernel;
+  if (name == "naive") return AttentionKernel::kNaive;
+  if (name == "flash_split") return AttentionKernel::kSplit;
+  for (const AttentionKernel kernel : {AttentionKernel::kFlash1, AttentionKernel::kFlash2, AttentionKernel::kFlash3}) {
+    if (generation_of(kernel)->name == name) return kernel;
+  }
+  return name == "flash_unsplit" ? AttentionKernel::kUnsplit : AttentionKernel::kFlash;
+}
+
 OperatorContext Deployment::operator_context() const {
   const double decoded =
       fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, efficiency.rules());
@@ -123,7 +128,7 @@ OperatorContext Deployment::operator_context() const {
           .block_products = engine.block_products,
           .rows_quantized_at_once = gpu.architecture == Architecture::kBlackwell ? engine.rows_quantized_at_once : 0,
           .expanded_experts = engine.expanded_experts,
-          .attention_kernel = kernel_named(engine.attention_kernel),
+          .attention_kernel = attention_kernel(),
           .exchange = engine.expert_exchange,
           .exchange_by_mode = engine.kernels != KernelFamily::kTrtllm,
           .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,

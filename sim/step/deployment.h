@@ -67,6 +67,7 @@ struct Deployment {
         .gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline(), .aiter = engine.aiter};
   }
   OperatorContext operator_context() const;
+  AttentionKernel attention_kernel() const;  ///< that the engine's setting names
   Bytes loaded_weights() const {
     return (memory.weights - memory.copied_weights - memory.adapters) * sharding.gpus();
   }                               ///< of all GPUs

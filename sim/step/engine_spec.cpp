@@ -166,7 +166,8 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
 }
 
 void parse_kernels(ConfigReader& in, EngineSpec& e) {
-  static constexpr std::array<std::string_view, 4> kAttention{"flash", "flash_split", "naive", "flash_unsplit"};
+  static constexpr std::array<std::string_view, 7> kAttention{"flash",  "flash_split", "naive", "flash_unsplit",
+                                                              "flash1", "flash2",      "flash3"};
   static constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   static constexpr std::array<std::string_view, 2> kSampling{"greedy", "top_p"}, kTopP{"select", "sort"};
   static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};

@@ -121,9 +121,10 @@ struct EngineSpec {
   std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
   CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
-  Seconds handover_time{};                 ///< of a request from a prefill to a decode worker, beside its cache
-  bool kv_cache = true;                    ///< false: every token recomputes the whole sequence
-  std::string attention_kernel = "flash";  ///< flash | flash_split | naive | flash_unsplit: no FlashDecoding
+  Seconds handover_time{};  ///< of a request from a prefill to a decode worker, beside its cache
+  bool kv_cache = true;     ///< false: every token recomputes the whole sequence
+  /// flash | flash_split | naive | flash_unsplit: no FlashDecoding | flash1 | flash2 | flash3: as published
+  std::string attention_kernel = "flash";
   /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
   /// decoded head by head.
   int shared_query_heads = 0;

@@ -38,9 +38,9 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
 /// Python takes as long as six calls of what C++ launches: 49 us of a kernel of many arguments
 /// (github.com/triton-lang/triton/pull/3638). Mamba-1's scan is one kernel of CUDA, a short convolution
 /// is nothing but itself between two gates.
-double state_prefill_launches(StateMixer::Kind kind) {
-  if (kind == StateMixer::Kind::kConvolution) return 3.0;
-  return kind == StateMixer::Kind::kMamba1 ? 12.0 : 72.0;
+double state_prefill_launches(const StateMixer& mixer) {
+  if (mixer.kind == StateMixer::Kind::kConvolution) return 3.0;
+  return mixer.by_channel() ? 12.0 : 72.0;
 }
 
 /// Shrink and expand are kernels of Triton; TensorRT-LLM's grouped products start from C++.
@@ -141,7 +141,7 @@ Launches launches_of(const Work& work, const Machine& m) {
                  [&](const PrefillWork&) { return kernels(1.0); }, [&](const DecodeWork&) { return kernels(1.0); },
                  [&](const LatentPrefillWork& w) { return kernels(latent_prefill_launches(w, m)); },
                  [&](const LatentDecodeWork&) { return kernels(2.0); },
-                 [&](const StatePrefillWork& w) { return kernels(state_prefill_launches(w.mixer.kind)); },
+                 [&](const StatePrefillWork& w) { return kernels(state_prefill_launches(w.mixer)); },
                  [&](const StateDecodeWork&) { return kernels(2.0); },
                  [](const CollectiveWork&) { return Launches{.eager = 1.0, .replayed = 1.0, .collective = true}; },
                  // DeepEP's normal mode first counts who gets what

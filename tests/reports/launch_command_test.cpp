@@ -108,4 +108,9 @@ TEST_CASE("launch command: drafts in each engine's words") {
   s.method = SpeculationSpec::Method::kSelfDraft;
   CHECK(has(launch_command(p, "vllm", {"m"}), "no launch flag for self_draft drafts"));
   CHECK_FALSE(has(launch_command(p, "vllm", {"m"}), "--speculative"));
+  s.method = SpeculationSpec::Method::kSuffix;
+  CHECK(has(launch_command(p, "vllm", {"m"}), "--speculative-config.method suffix"));
+  CHECK(has(launch_command(p, "sglang", {"m"}), "no launch flag for suffix drafts"));
+  s.method = SpeculationSpec::Method::kLookahead;
+  CHECK(has(launch_command(p, "trtllm", {"m"}), "no launch flag for lookahead drafts"));
 }

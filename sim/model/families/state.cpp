@@ -176,6 +176,78 @@ ModelSpec read_lfm2(HfConfig& in) {
   return model;
 }
 
+/// RecurrentGemma (Botev et al. 2024, arXiv:2404.07839): two RG-LRU layers, then one of attention to a window; the
+/// feed-forward block is half of `intermediate_size` wide (transformers, modeling_recurrent_gemma.py).
+ModelSpec read_recurrent_gemma(HfConfig& in) {
+  const Traits traits{.tied = true, .output_bias = true};
+  ModelSpec model = start_model(in, traits);
+  std::vector<std::string> types = in.texts({"_block_types", "block_types", "layers_block_type"});
+  if (types.empty()) types = {"recurrent", "recurrent", "attention"};
+  GroupedAttention attention = read_attention(in, traits);
+  attention.window = in.number({"attention_window_size"}, 2048);
+  const StateLayer recurrent = read_rg_lru_layer(in);
+  const DenseFeedForward block{.inter = std::floor(in.number({"intermediate_size"}) / 2), .gated = true, .bias = true};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layer_count(in)); ++i) {
+    const bool attends = types[i % types.size()] == "attention";
+    append_layer(model, make_layer(attends ? Mixer(attention) : Mixer(recurrent), block, traits));
+  }
+  return model;
+}
+
+/// RWKV-4 to 7 (Peng et al. 2023-25): a state in place of attention, and a feed-forward block of squared ReLU whose
+/// output has a gate of its own up to RWKV-6. A norm stands before the first layer.
+ModelSpec read_rwkv(HfConfig& in) {
+  const Traits traits{.norm_bias = true, .gated = false};
+  const char last = in.model_type().back();
+  const int version = last >= '5' && last <= '7' ? last - '0' : 4;
+  ModelSpec model = start_model(in, traits);
+  model.final_norms = 2;
+  const double hidden = model.hidden;
+  const double usual = version == 5 || version == 6 ? std::floor(hidden * 3.5 / 32) * 32 : 4 * hidden;
+  const DenseFeedForward block{.inter = in.number({"intermediate_size"}, usual), .gated = false};
+  for (int i = 0; i < layer_count(in); ++i) {
+    LayerKind kind = make_layer(read_rwkv_layer(in, version, i == 0), block, traits);
+    if (version < 7) kind.extra_parameters = hidden * hidden;
+    append_layer(model, kind);
+  }
+  return model;
+}
+
+/// Zamba2 (Glorioso et al. 2024, arXiv:2411.15242): Mamba-2 layers; before some of them a block of attention and
+/// feed-forward, of which there are two in turn, that reads the hidden state and the embedding side by side. Its
+/// low-rank changes and a projection of its output are each such layer's own (transformers, modeling_zamba2.py).
+ModelSpec read_zamba2(HfConfig& in) {
+  const Traits traits{.tied = true, .rotary = in.flag({"use_mem_rope"}, false), .norms = 1};
+  ModelSpec model = start_model(in, traits);
+  const double hidden = model.hidden, heads = in.number({"num_attention_heads"});
+  GroupedAttention attention = read_attention(in, {.rotary = traits.rotary});
+  attention.head_dim = attention.value_dim = in.number({"attention_head_dim"}, 2 * hidden / heads);
+  attention.input_dim = in.number({"attention_hidden_size"}, 2 * hidden);
+  const DenseFeedForward block{.inter = in.number({"intermediate_size"}, 4 * hidden)};
+  const double rank = in.number({"adapter_rank"}, 128);
+  double own = hidden;  // columns over the hidden state
+  if (in.flag({"use_shared_mlp_adapter"}, false)) own += rank * (1 + 2 * block.inter / hidden);
+  if (in.flag({"use_shared_attention_adapter"}, false)) own += 3 * rank * (2 + 2);
+  const StateLayer state = read_mamba2_layer(in);
+  const std::vector<std::string> types = in.texts({"layers_block_type", "layer_types"});
+  const std::vector<double> ids = in.numbers({"hybrid_layer_ids"});
+  if (types.empty() && ids.empty()) in.fail("hybrid_layer_ids", "missing: the layers that have a shared block");
+  for (int i = 0; i < layer_count(in); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool hybrid =
+        types.empty() ? std::find(ids.begin(), ids.end(), i) != ids.end() : at < types.size() && types[at] == "hybrid";
+    LayerKind mamba = make_layer(state, NoFeedForward{}, traits);
+    if (hybrid) {
+      LayerKind shared = make_layer(attention, block, {.norms = 3});  // one of them twice as wide
+      shared.weight_sets = in.number({"num_mem_blocks"}, 1);
+      append_layer(model, shared);
+      mamba.extra_parameters = own * hidden;
+    }
+    append_layer(model, mamba);
+  }
+  return model;
+}
+
 /// MiniMax-01 and M1 (2025): seven lightning attentions, then one softmax attention; 32 experts, 2 a token.
 ModelSpec read_minimax_01(HfConfig& in) {
   const Traits traits;

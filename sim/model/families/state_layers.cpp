@@ -47,12 +47,12 @@ StateLayer read_mamba1_layer(HfConfig& in) {
 /// bias a head; a gated norm; out_proj d -> h. State: head_dim x N a head.
 StateLayer read_mamba2_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
-  const double dim = in.number({"mamba_head_dim", "mamba_d_head", "head_dim", "headdim"}, 64);
-  const double heads = in.number({"mamba_num_heads", "mamba_n_heads", "num_heads"},
+  const double dim = in.number({"mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim", "headdim"}, 64);
+  const double heads = in.number({"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"},
                                  in.factor({"mamba_expand", "expand"}, 2) * hidden / dim);
   const double inner = heads * dim;
   const double n = in.number({"ssm_state_size", "mamba_d_state", "state_size", "d_state"}, 128);
-  const double groups = in.number({"n_groups", "mamba_n_groups", "ngroups"}, 1);
+  const double groups = in.number({"n_groups", "mamba_n_groups", "mamba_ngroups", "ngroups"}, 1);
   const double width = in.number({"conv_kernel", "mamba_d_conv", "d_conv"}, 4);
   const bool conv_bias = in.flag({"use_conv_bias", "mamba_conv_bias"}, true);
   StateLayer layer;
@@ -110,6 +110,73 @@ StateLayer read_convolution_layer(HfConfig& in) {
   layer.in_features = 3 * hidden;
   layer.out_features = hidden;
   layer.extra_parameters = hidden * (width + (in.flag({"conv_bias"}, false) ? 5 : 0));  // of all three
+  return layer;
+}
+
+/// RG-LRU (De et al. 2024, arXiv:2402.19427): two projections h -> r, a convolution of one of them, input and
+/// recurrence gates of block-diagonal matrices, a recurrence a channel, its product with the other one under GELU, r ->
+/// h; all with biases (transformers, modeling_recurrent_gemma.py). State: a value a channel in fp32.
+StateLayer read_rg_lru_layer(HfConfig& in) {
+  const double hidden = hidden_of(in);
+  const double width = in.number({"lru_width"}, hidden), taps = in.number({"conv1d_width"}, 4);
+  const double block = width / in.number({"num_attention_heads"});
+  StateLayer layer;
+  layer.mixer.kind = StateMixer::Kind::kRgLru;
+  layer.mixer.heads = layer.mixer.key_heads = width;
+  layer.mixer.key_dim = layer.mixer.value_dim = 1;
+  layer.mixer.conv_width = taps;
+  layer.mixer.conv_channels = width;
+  layer.in_features = 2 * width;
+  layer.out_features = width;
+  layer.extra_projection = 2 * width * block;
+  layer.extra_parameters = layer.extra_projection + 3 * width + width * (taps + 1) + 2 * width + hidden;
+  return layer;
+}
+
+/// Rank of one of RWKV-7's low-rank projections where the config does not say (fla, configuration_rwkv7.py).
+double rwkv7_rank(HfConfig& in, Names names, double scale, double power) {
+  const double usual = std::round(scale * std::pow(hidden_of(in), power) / 32) * 32;
+  return in.number(names, std::max(32.0, usual));
+}
+
+/// RWKV: projections of tokens mixed with the one before them (two windows of h), and a state.
+///   4      r, k, v, o; three values a channel                        arXiv:2305.13048
+///   5, 6   r, k, v, g, o; d x d a head; 6 mixes and decays by the    arXiv:2404.05892; transformers' port in
+///          token, by low-rank matrices of 32 and 64                  RWKV/rwkv-6-world-1b6, modeling_rwkv6.py
+///   7      r, k, v, o; the delta rule; decay, rate, value and gate   arXiv:2503.14456; fla, layers/rwkv7.py
+///          by low-rank matrices
+StateLayer read_rwkv_layer(HfConfig& in, int version, bool first) {
+  constexpr double kMixes = 5, kMixRank = 32, kDecayRank = 64;
+  const double hidden = hidden_of(in), width = in.number({"attention_hidden_size", "key_dim"}, hidden);
+  StateLayer layer;
+  layer.mixer.conv_width = 2;
+  layer.mixer.conv_channels = 2 * hidden;
+  layer.out_features = width;
+  if (version == 4) {
+    layer.mixer.kind = StateMixer::Kind::kRwkv4;
+    layer.mixer.heads = layer.mixer.key_heads = width;
+    layer.mixer.key_dim = 3, layer.mixer.value_dim = 1;
+    layer.in_features = 3 * width;
+    layer.extra_parameters = 2 * width + 5 * hidden;
+    return layer;
+  }
+  const double dim = in.number({"head_size", "head_dim"}, 64);
+  layer.mixer.kind = version == 7 ? StateMixer::Kind::kRwkv7 : StateMixer::Kind::kRwkv6;
+  layer.mixer.heads = layer.mixer.key_heads = width / dim;
+  layer.mixer.key_dim = layer.mixer.value_dim = dim;
+  layer.mixer.chunk = 64;
+  layer.in_features = (version == 7 ? 3 : 4) * width;
+  if (version == 7) {
+    const double values = first ? 0 : rwkv7_rank(in, {"v_low_rank_dim", "value_low_rank_dim"}, 1.3, 0.5);
+    const double ranks = rwkv7_rank(in, {"decay_low_rank_dim"}, 1.8, 0.5) +
+                         rwkv7_rank(in, {"a_low_rank_dim"}, 1.8, 0.5) +
+                         rwkv7_rank(in, {"gate_low_rank_dim"}, 0.6, 0.8) + values;
+    layer.extra_projection = 2 * hidden * ranks;
+    layer.extra_parameters = layer.extra_projection + (first ? 14 : 15) * hidden;
+    return layer;
+  }
+  if (version == 6) layer.extra_projection = 2 * hidden * (kMixes * kMixRank + kDecayRank);
+  layer.extra_parameters = layer.extra_projection + (version == 6 ? 12 : 10) * hidden;
   return layer;
 }
 

@@ -100,8 +100,11 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
   const double kv_heads = kv_heads_of(a_.kv_heads, s);
   double columns = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
   if (a_.owns_cache) columns += kv_heads * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
-  out.matrices.push_back(
-      {.name = "qkv_proj", .k = hidden, .n = columns, .role = WeightRole::kMixer, .input = ProductInput::kNorm});
+  out.matrices.push_back({.name = "qkv_proj",
+                          .k = a_.input_dim > 0 ? a_.input_dim : hidden,
+                          .n = columns,
+                          .role = WeightRole::kMixer,
+                          .input = ProductInput::kNorm});
   out.matrices.push_back({.name = "o_proj",
                           .k = heads * a_.value_dim,
                           .n = hidden,

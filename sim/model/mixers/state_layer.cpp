@@ -23,6 +23,14 @@ class StateModel final : public MixerModel {
         return "lightning attention";
       case StateMixer::Kind::kConvolution:
         return "short convolution";
+      case StateMixer::Kind::kRgLru:
+        return "RG-LRU";
+      case StateMixer::Kind::kRwkv4:
+        return "RWKV-4";
+      case StateMixer::Kind::kRwkv6:
+        return "RWKV-6";
+      case StateMixer::Kind::kRwkv7:
+        return "RWKV-7";
     }
     return "state";
   }

@@ -106,10 +106,17 @@ LectureTables draft_tables(const LectureInputs& in) {
     methods.rows.push_back(
         {std::string(facts.name), facts.usual_acceptance, expected_tokens(facts.usual_acceptance, k), who()});
   }
-  const double w = in.one("window"), n = in.one("ngram"), g = in.one("guesses");
-  LectureTable lookahead{"lookahead decoding: (W + G)(N - 1) positions a step, at most N - 1 tokens more",
-                         {"W", "N", "G", "positions", "tokens at most"},
-                         {{w, n, g, (w + g) * (n - 1), n}}};
+  SpeculationSpec spec{.method = SpeculationSpec::Method::kLookahead};
+  const int w = in.whole("window"), n = in.whole("ngram");
+  spec.guesses = in.whole("guesses");
+  spec.num_speculative_tokens = n - 1;
+  spec.window_positions = w * (n - 1);
+  spec.acceptance = {facts_of(spec.method).usual_acceptance};
+  LectureTable lookahead{
+      fmt::format("lookahead decoding: (W + G)(N - 1) positions a step, a {:g} of one guess", spec.acceptance[0]),
+      {"W", "N", "G", "positions", "tokens at most", "tokens a step"},
+      {{static_cast<double>(w), static_cast<double>(n), static_cast<double>(spec.guesses),
+        static_cast<double>(spec.query_len()), static_cast<double>(n), AcceptanceLaw(spec).mean_tokens()}}};
   LectureTable others{"published", {"method", "speed-up", "what", "source"}, {}};
   for (const Published& row : published("speeds")) {
     if (row.of == "drafts") others.rows.push_back({row.format, row.changed, row.measure, row.source});

@@ -35,6 +35,26 @@ TEST_CASE("adapters of a model with routed experts are beside its dense products
   CHECK(a.targets == std::vector<std::string>{"qkv_proj", "o_proj"});
 }
 
+TEST_CASE("adapters of routed experts have an A and a B for each of them") {
+  const ModelSpec model = shipped("qwen3-30b-a3b");  // 48 layers, 128 experts of 2048 x 768, 8 a token
+  const AdapterSpec a = spec("{count: 2, rank: 8, slots: 2, targets: [experts_gate_up, experts_down]}", model);
+  CHECK(a.experts);
+  // gate and up 2 x 2048 + 1536, down 768 + 2048: 8448 of each expert
+  CHECK(adapter_bytes(model, a, {}, 8).base() == 2.0 * 8 * 48 * 128 * 8448);
+  CHECK(adapter_bytes(model, a, {.tp = 4, .ep = 4}, 8).base() == 2.0 * 8 * 48 * 32 * 8448);
+  // 64 tokens of one adapter: 512 rows, of 128 (1 - (15/16)^64) = 125.94 experts
+  const std::vector<Operator> one = adapter_operators(context_of(model), a, 64, 1);
+  REQUIRE(one.size() == 2);
+  const auto& shape = std::get<AdapterShape>(one[0].work);
+  CHECK(shape.tokens == 512);
+  CHECK(shape.adapters == doctest::Approx(125.94).epsilon(1e-4));
+  CHECK(shape.slices == 2);
+  // A token each of two adapters: eight experts each; on one of four GPUs a quarter of them
+  const std::vector<Operator> two = adapter_operators(context_of(model, {.tp = 4, .ep = 4}), a, 2, 2);
+  CHECK(std::get<AdapterShape>(two[0].work).adapters == doctest::Approx(4));
+  CHECK(std::get<AdapterShape>(two[0].work).tokens == doctest::Approx(4));
+}
+
 TEST_CASE("sequences hit fewer adapters than there are sequences") {
   const ModelSpec model = shipped("llama-3.1-8b");
   AdapterSpec a = spec("{count: 4, rank: 16, slots: 4, popularity: {distribution: uniform}}", model);
@@ -59,7 +79,7 @@ TEST_CASE("adapters: what cannot be is refused") {
   refused("{count: 4, rank: 64, slots: 4, slot_rank: 16}", "a slot of rank 16 has no room for an adapter of rank 64");
   refused("{count: 9, rank: 8, slots: 4, host: 2}", "all 4 slots in host memory");
   refused("{count: 4, rank: 8, slots: 4, targets: [qkv]}", "nearest is 'qkv_proj'");
-  refused("{count: 4, rank: 8, slots: 4, targets: [experts]}", "not priced");
+  refused("{count: 4, rank: 8, slots: 4, targets: [experts]}", "unknown targets 'experts'");
   refused("{count: 0, rank: 8, slots: 4}", "count");
   refused("{count: 4, rank: 8}", "slots");
   refused("{count: 4, rank: 8, slots: 4, disk_bandwidth: 0 GB/s}", "must not be zero");

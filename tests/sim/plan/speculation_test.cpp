@@ -94,6 +94,44 @@ TEST_CASE("acceptance by position, and from a trace of accepted drafts") {
   CHECK(e.speculation->tokens_per_step == doctest::Approx(1 + 0.6 + 0.4).epsilon(1e-3));
 }
 
+TEST_CASE("lookahead: no drafter, (W + G)(N - 1) positions, one of G guesses") {
+  const auto looking = [](const std::string& keys) {
+    return llama_70b("{method: lookahead" + keys + "}\nforce_unsupported: true");  // vLLM has none
+  };
+  const Estimate e = run(looking(", acceptance: 0.5, window: 4, ngram: 3, guesses: 2"), 1);
+  // P(one of two guesses right in its first token) = 1 - 0.25, in both 1 - (3/4)^2
+  CHECK(e.speculation->tokens_per_step == doctest::Approx(1 + 0.75 + 0.4375));
+  CHECK(e.speculation->draft_time == Seconds(0));
+  const Scenario s = looking(", window: 4, ngram: 3, guesses: 2");
+  CHECK(s.serving.speculation.query_len() == (4 + 2) * (3 - 1));
+  CHECK(s.deployment->memory.weights == llama_70b("").deployment->memory.weights);
+  CHECK(message_of("{method: lookahead, num_speculative_tokens: 4}").find("num_speculative_tokens") !=
+        std::string::npos);
+  CHECK(message_of("{method: lookahead, ngram: 1}").find("ngram") != std::string::npos);
+  // Llama-2-7B on an A100 at its usual acceptance: the paper's 1.8x on MT-bench (arXiv:2402.02057, abstract)
+  const Scenario seven =
+      scenario("model: llama-2-7b\ngpu: a100-sxm\nspeculation: {method: lookahead}\nforce_unsupported: true",
+               Fidelity::kCalibrated);
+  CHECK(run(seven, 1).speculation->speedup == doctest::Approx(1.8).epsilon(0.15));
+}
+
+TEST_CASE("suffix: as many drafts as are likely enough") {
+  const auto drafts = [](const std::string& keys) {
+    return llama_70b("{method: suffix" + keys + "}").serving.speculation.num_speculative_tokens;
+  };
+  CHECK(drafts(", acceptance: 0.5") == 3);  // 0.5, 0.25, 0.125; the fourth falls below 0.1
+  CHECK(drafts(", acceptance: 0.5, min_probability: 0.125") == 3);
+  CHECK(drafts(", acceptance: 0.5, min_probability: 0.126") == 2);
+  CHECK(drafts(", acceptance: 0.05") == 1);
+  CHECK(drafts(", acceptance: 1") == 24);
+  CHECK(drafts(", acceptance: 1, num_speculative_tokens: 7") == 7);
+  CHECK(drafts(", acceptance: [0.9, 0.2]") == 2);
+  CHECK(message_of("{method: suffix, tree_width: 2}").find("tree_width") != std::string::npos);
+  CHECK(message_of("{method: suffix, min_probability: 2}").find("min_probability") != std::string::npos);
+  const Estimate e = run(llama_70b("{method: suffix, acceptance: 0.5}"), 1);
+  CHECK(e.speculation->tokens_per_step == doctest::Approx(1 + 0.5 + 0.25 + 0.125));
+}
+
 TEST_CASE("a tree of two candidates a position accepts more and verifies more") {
   const Estimate chain = run(llama_70b("{method: medusa, acceptance: 0.6}"), 1);
   const Estimate tree = run(llama_70b("{method: medusa, acceptance: 0.6, tree_width: 2}"), 1);

@@ -19,7 +19,8 @@ struct Rules {
   bool chunks = true;          ///< prompts are cut to what is left of the budget
   bool whole_prompt = false;   ///< a prompt starts when all of it has room
   int budget = 64, places = 4, block = 16, slot = 0;
-  int drafts = 0;  ///< of a decoding sequence in each step, all of them accepted or none
+  int window = 0, window_bytes = 0;  ///< tokens, and bytes of each of them, of layers that see a window
+  int drafts = 0;                    ///< of a decoding sequence in each step, all of them accepted or none
   bool accepted = false;
   double draft_time = 0;  ///< s, of all drafts of a step
   double capacity = 0, free_share = 0;
@@ -42,6 +43,17 @@ struct Sequence {
   double started = -1, first = -1, end = -1, lands = 0;
 };
 
+/// Bytes that so many tokens need where nothing is rounded up.
+inline double filled_of(const Rules& r, int tokens) { return tokens + r.window_bytes * std::min(tokens, r.window); }
+
+inline double room_of(const Rules& r, int tokens) {
+  if (r.block == 0) return filled_of(r, r.slot);
+  int all = 0, windowed = 0;  // blocks; of a window those that it touches
+  for (int at = 0; at < tokens; at += r.block) ++all;
+  for (int at = 0; at < r.window; at += r.block) ++windowed;
+  return r.block * (all + r.window_bytes * std::min(all, windowed + 1));
+}
+
 class Engine {
  public:
   explicit Engine(const Rules& rules) : rules_(rules) {}
@@ -62,7 +74,7 @@ class Engine {
     return end_step();
   }
   /// The cache of a prompt that decodes elsewhere was sent.
-  void release(const Sequence& s) { sending_ -= room(s.prompt), sending_tokens_ -= s.prompt; }
+  void release(const Sequence& s) { sending_ -= room(s.prompt), sending_filled_ -= fills(s.prompt); }
   /// When the next cache lands; infinite without one.
   double next_landing() const {
     double first = INFINITY;
@@ -74,10 +86,8 @@ class Engine {
   double held = 0, filled = 0;  ///< byte-seconds
 
  private:
-  double room(int tokens) const {
-    if (rules_.block == 0) return rules_.slot;
-    return (tokens + rules_.block - 1) / rules_.block * rules_.block;
-  }
+  double room(int tokens) const { return room_of(rules_, tokens); }
+  double fills(int tokens) const { return filled_of(rules_, tokens); }
   /// Tokens of a decoding sequence with those that its next step may write.
   int after_step(const Sequence& s) const { return std::min(s.computed + 1 + rules_.drafts, s.prompt + s.output); }
   /// Of all that run, with what each decoding sequence is about to write.
@@ -212,8 +222,8 @@ class Engine {
       s->computed += more, s->produced += more, s->taken += more;
     }
     for (const auto& [s, n] : chunks_) s->computed += n;
-    held += time_ * sending_, filled += time_ * sending_tokens_;
-    for (const Sequence* s : running_) held += time_ * room(s->taken), filled += time_ * s->computed;
+    held += time_ * sending_, filled += time_ * sending_filled_;
+    for (const Sequence* s : running_) held += time_ * room(s->taken), filled += time_ * fills(s->computed);
     for (const auto& [s, n] : chunks_) {
       if (s->computed < s->target) continue;
       ++s->produced;
@@ -227,7 +237,7 @@ class Engine {
       if (leaves && !done) {
         elsewhere.push_back(s);
         sending_ += room(s->prompt);
-        sending_tokens_ += s->prompt;
+        sending_filled_ += fills(s->prompt);
         s->decodes = false;
         s->remote = true;
       }
@@ -243,7 +253,7 @@ class Engine {
   std::vector<std::pair<Sequence*, int>> chunks_;
   bool steps_ = false, someone_left_ = false, busy_ = false;
   double now_ = 0, moved_ = 0, time_ = 0, due_ = 0, link_free_ = 0;
-  double sending_ = 0, sending_tokens_ = 0;  ///< bytes and tokens of caches that wait to be fetched
+  double sending_ = 0, sending_filled_ = 0;  ///< bytes and tokens of caches that wait to be fetched
 };
 
 /// Requests in the order of their arrival, to the last answer.
