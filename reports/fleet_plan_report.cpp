@@ -39,7 +39,7 @@ std::string days_text(const FleetPlan& plan) {
 std::string day_text(const char* name, const FleetDay& day, const FleetPlan& plan, const std::string& how) {
   const double saved = plan.fixed.usd > 0 ? 100 * (1 - day.usd / plan.fixed.usd) : 0;
   return fmt::format(
-      "  {:<11} {:>7} replica-hours, {:>7} USD{}, {}\n", name, significant(day.replica_hours, 4),
+      "  {:<10} {:>6} replica-hours, {:>6} USD{}, {}\n", name, significant(day.replica_hours, 4),
       significant(day.usd, 4),
       &day == &plan.fixed ? std::string() : fmt::format(" ({:.0f} % {})", std::abs(saved), saved < 0 ? "more" : "less"),
       how);
@@ -117,7 +117,7 @@ Json fleet_plan_json(const FleetPlan& plan) {
 
 void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   std::string out =
-      fmt::format("fleet over {} h: {}, {} USD a replica-hour, cold start {}{}\n", clock(plan.length), plan.deployment,
+      fmt::format("over {} h: {}; {} USD/h each, cold start {}{}\n", clock(plan.length), plan.deployment,
                   significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()),
                   plan.confidence > 0 ? fmt::format("\n  each {} holds with probability {:.0f} % or more",
                                                     plan.recorded ? "slice" : "hour", 100 * plan.confidence)
@@ -127,11 +127,11 @@ void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
                         : plan.of_busiest ? "the busiest slice's replicas all the time"
                                           : "what holds the whole trace, all the time";
   out += day_text("static", plan.fixed, plan, all_day);
-  out += day_text("by clock", plan.scheduled, plan,
-                  fmt::format("what each {} needs, started a cold start ahead", plan.recorded ? "slice" : "hour"));
+  out +=
+      day_text("by clock", plan.scheduled, plan, fmt::format("what each {} needs", plan.recorded ? "slice" : "hour"));
   out += day_text("autoscaled", plan.scaled, plan,
-                  fmt::format("{} to {} replicas, {} {}, {} cold starts", a.min, a.max,
-                              scaling_policies()[static_cast<std::size_t>(a.policy)].name, significant(a.target, 3),
+                  fmt::format("{} to {} replicas, {} {}, {} starts", a.min, a.max,
+                              scaling_policies()[static_cast<std::size_t>(a.policy)].name, plain_number(a.target, 3),
                               plan.metrics.replica_starts));
   for (const Verdict& v : plan.verdicts) {
     out += fmt::format("  {:<12} {} over the autoscaled day, limit {}: {}\n", v.objective.name(),

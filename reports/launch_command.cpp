@@ -477,6 +477,8 @@ void check_launch_engine(const std::string& engine) {
 
 LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from) {
   check_launch_engine(engine);
+  if (p.candidate.scenario.deployment->sharding.dcp > 1 && engine != "vllm")
+    throw ConfigError(fmt::format("--emit: how {} shares a cache by tokens (dcp) is not known", engine));
   LaunchPlan plan;
   const Deployment& decode = *p.candidate.scenario.deployment;
   plan.gpu_resource = amd(decode) ? "amd.com/gpu" : "nvidia.com/gpu";
@@ -493,9 +495,9 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
   comment_speculation(plan, drafts, engine, from);
   const SpeculationSpec used_drafts = can_draft(drafts, engine) ? drafts : SpeculationSpec{};
   if (!p.candidate.disaggregated()) {
-    plan.comments.push_back(fmt::format("{} on {} {} each, behind a load balancer",
-                                        plural(p.replicas + p.spare, "replica"), decode.sharding.gpus(),
-                                        decode.gpu.name));
+    const int replicas = p.replicas + p.spare;
+    plan.comments.push_back(fmt::format("{} on {} {}{}", plural(replicas, "replica"), decode.sharding.gpus(),
+                                        decode.gpu.name, replicas == 1 ? "" : " each, behind a load balancer"));
     const Launch launch{.d = decode,
                         .plain = plain_release(decode, engine),
                         .weights = served,

@@ -8,6 +8,7 @@
 
 #include "reports/fleet_plan_report.h"
 #include "reports/launch_command.h"
+#include "reports/plan_tables.h"
 #include "reports/plan_verdict.h"
 #include "reports/provenance.h"
 #include "reports/records_csv.h"
@@ -142,6 +143,7 @@ Json advice_json(const PlanResult& r) {
   Json out{{"binds", advice.binds}, {"carries", advice.carries}, {"carries_on", advice.carries_on}};
   if (advice.gpus > 0)
     out["would_do"] = {{"gpus", advice.gpus}, {"usd_per_hour", advice.usd_per_hour}, {"fleet", advice.fleet}};
+  out["beyond"] = advice.beyond;
   out["relax"] = advice.relax;
   return out;
 }
@@ -194,10 +196,10 @@ Json plan_json(const PlanAnswer& a) {
               {"draws", r.draws},
               {"load_unit", unit_of(r.kind)},
               {"max_gpus", a.plan.max_gpus}});
-  out["search"] = {
-      {"considered", r.considered},       {"unsplittable", r.unsplittable}, {"too_large", r.too_large},
-      {"unsupported", r.unsupported},     {"unpriced", r.unpriced},         {"disaggregated_pairs", r.pairs},
-      {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},       {"simulations", r.simulations}};
+  out["search"] = {{"considered", r.considered},     {"unsplittable", r.unsplittable},   {"too_large", r.too_large},
+                   {"too_dear", r.too_dear},         {"unsupported", r.unsupported},     {"unpriced", r.unpriced},
+                   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},
+                   {"simulations", r.simulations}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   out["notes"] = r.notes;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -11,56 +10,15 @@
 #include "reports/fleet_plan_report.h"
 #include "reports/launch_command.h"
 #include "reports/plan_report.h"
+#include "reports/plan_tables.h"
 #include "reports/provenance.h"
 #include "reports/table.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/serving_intervals.h"
-#include "sim/plan/system_spread.h"
 
 namespace roofcast {
 namespace {
-
-constexpr std::size_t kShown = 12;
-constexpr std::size_t kFrontierShown = 16;
-
-std::string layout_of(const Sharding& s) {
-  std::string out = fmt::format("tp {}", s.tp);
-  if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
-  if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
-  if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
-  return out;
-}
-
-std::string with_speculation(const Candidate& c, std::string layout) {
-  const SpeculationSpec& s = c.scenario.serving.speculation;
-  if (!s.active()) return layout;
-  return layout + fmt::format(" {} k {}", name_of(s.method), s.num_speculative_tokens);
-}
-
-std::string count_of(int replicas, int spare) {
-  return spare > 0 ? fmt::format("{}+{}", replicas, spare) : std::to_string(replicas);
-}
-
-/// "4 x tp 2", "3 x tp 2 > 1+1 x tp 4".
-std::string fleet_layout(const PlannedDeployment& p) {
-  const Candidate& c = p.candidate;
-  const std::string decode = count_of(p.replicas, p.spare) + " x " + layout_of(c.scenario.deployment->sharding);
-  if (!c.disaggregated()) return with_speculation(c, decode);
-  return with_speculation(
-      c, count_of(p.prefill_replicas, p.spare) + " x " + layout_of(c.prefill().sharding) + " > " + decode);
-}
-
-/// More than the replicas take where instances are rented whole.
-double paid_gpus_of(const PlannedDeployment& p) {
-  const Fleet paid = p.paid();
-  const double gpus = paid_gpus(*p.candidate.scenario.deployment, paid.replicas);
-  return p.candidate.disaggregated() ? gpus + paid_gpus(p.candidate.prefill(), paid.prefill_replicas) : gpus;
-}
-
-std::string gpus_text(const PlannedDeployment& p) {
-  return paid_gpus_of(p) > p.gpus() ? fmt::format("{} of {:.0f}", p.gpus(), paid_gpus_of(p)) : std::to_string(p.gpus());
-}
 
 std::string fleet_of(const Candidate& c, const Fleet& fleet) {
   if (c.disaggregated())
@@ -71,18 +29,9 @@ std::string fleet_of(const Candidate& c, const Fleet& fleet) {
 
 }  // namespace
 
-std::string layout_of(const Candidate& c) {
-  const std::string decode = layout_of(c.scenario.deployment->sharding);
-  return with_speculation(c, c.disaggregated() ? layout_of(c.prefill().sharding) + " > " + decode : decode);
-}
-
 const char* unit_of(LoadKind kind) {
   if (kind == LoadKind::kPace) return "times the trace's rate";
   return kind == LoadKind::kUsers ? "users" : "requests/s";
-}
-
-const Candidate& candidate_of(const PlanResult& r, std::uint64_t index) {
-  return *std::find_if(r.candidates.begin(), r.candidates.end(), [&](const Candidate& c) { return c.index == index; });
 }
 
 std::string bound_of(const PlanAnswer& a) {
@@ -94,95 +43,82 @@ std::string bound_of(const PlanAnswer& a) {
 
 namespace {
 
-/// A column of the ranking; where the table is too wide those of the highest `rank` go first.
-struct Column {
-  int rank;
-  std::string name;
-  std::function<std::string(const PlannedDeployment&)> cell;
-};
-
-std::string constants_of(const Deployment& d) {
-  if (d.fidelity == Fidelity::kIdeal) return "datasheet";
-  if (of_another_vendor(d)) return "other vendor's";
-  return d.efficiency.carried_over_from.empty() ? "measured" : "carried over";
-}
-
-std::string sure(const PlannedDeployment& p) {
-  return p.probability ? fmt::format("{:.0f} %", 100 * *p.probability) : "-";
-}
-
-std::vector<Column> columns_of(const PlanAnswer& a) {
-  const auto deployment = [](const PlannedDeployment& p) -> const Deployment& {
-    return *p.candidate.scenario.deployment;
-  };
-  std::vector<Column> columns{{0, "GPU", [](const auto& p) { return p.candidate.gpu; }},
-                              {0, "GPUs", [](const auto& p) { return gpus_text(p); }},
-                              {1, "engine", [=](const auto& p) { return engine_name(deployment(p).engine); }},
-                              {0, "fleet", [](const auto& p) { return fleet_layout(p); }},
-                              {0, "formats", [](const auto& p) { return p.candidate.precision; }}};
-  if (!a.result.ranked.empty()) {
-    for (const Objective& o : a.result.ranked.front().candidate.scenario.objectives)
-      columns.push_back({0, o.name(), [o](const auto& p) { return human_time(observed(o, p.result.metrics).base()); }});
-  }
-  const auto price = [&a](const PlannedDeployment& p) { return token_price(p, a.plan); };
-  columns.insert(
-      columns.end(),
-      {{0, "P", [](const auto& p) { return sure(p); }},
-       {0, "USD/h", [](const auto& p) { return significant(p.usd_per_hour(), 3); }},
-       {3, "USD/M in", [=](const auto& p) { return significant(price(p).usd_per_million_input, 3); }},
-       {3, "USD/M cached", [=](const auto& p) { return significant(price(p).usd_per_million_cached_input, 3); }},
-       {3, "USD/M out", [=](const auto& p) { return significant(price(p).usd_per_million_output, 3); }},
-       {2, "tokens/s/GPU", [](const auto& p) { return significant(p.tokens_per_s_per_gpu()); }},
-       {4, "tokens/s/user", [](const auto& p) { return significant(p.tokens_per_s_per_user(), 3); }},
-       {1, "constants", [=](const auto& p) { return constants_of(deployment(p)); }},
-       {5, "price", [=](const auto& p) { return price_line(deployment(p)); }},
-       {4, "seqs", [=](const auto& p) { return std::to_string(deployment(p).engine.max_num_seqs); }},
-       {4, "tokens",
-        [=](const auto& p) {
-          const Deployment& prefilling = p.candidate.disaggregated() ? p.candidate.prefill() : deployment(p);
-          return std::to_string(prefilling.engine.max_num_batched_tokens);
-        }},
-       {4, "J/token", [=](const auto& p) { return significant(price(p).joules_per_output_token, 3); }},
-       {4, "margin", [](const auto& p) {
-          return p.result.verdicts.empty() ? "-" : fmt::format("{:.0f} %", 100 * (1 - p.result.worst_ratio));
-        }}});
-  return columns;
-}
-
-VerdictTable ranking(const PlanAnswer& a) {
-  const std::vector<Column> columns = columns_of(a);
-  VerdictTable table{.columns = {}, .rows = {}, .in_all = a.result.ranked.size()};
-  for (const Column& c : columns) table.columns.push_back(c.name), table.ranks.push_back(c.rank);
-  for (std::size_t i = 0; i < std::min(kShown, a.result.ranked.size()); ++i) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    for (const Column& c : columns) row.push_back(c.cell(a.result.ranked[i]));
-  }
-  return table;
-}
-
-/// What P is, where the table has some.
-std::string p_column_text(const PlanAnswer& a) {
-  const auto shown = std::span(a.result.ranked).first(std::min(kShown, a.result.ranked.size()));
+/// What P is, where the table has some; and why its first row is the first.
+std::string below_ranking(const PlanAnswer& a) {
+  const auto shown = std::span(a.result.ranked).first(std::min(kRowsShown, a.result.ranked.size()));
   const auto known = std::count_if(shown.begin(), shown.end(), [](const auto& p) { return p.probability.has_value(); });
-  if (known == 0) return "";
-  return fmt::format("P: probability that every objective is met{}\n",
-                     known == std::ssize(shown) ? "" : fmt::format(", worked out for the first {}", known));
+  std::string out;
+  if (known > 0)
+    out += fmt::format("P: probability that every objective is met{}\n",
+                       known == std::ssize(shown) ? "" : fmt::format(", worked out for the first {}", known));
+  if (a.fleet && shown.size() > 1 && better(shown[1], shown[0], a.plan.goal))
+    out += "first: the deployment whose day costs the least; then by the cost at the peak\n";
+  return out;
+}
+
+/// "1 replica", "3 prefill, 2 decode workers and 1 spare of each".
+std::string fleet_words(const PlannedDeployment& w) {
+  const std::string spare =
+      w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, w.candidate.disaggregated() ? " of each" : "") : "";
+  return fleet_of(w.candidate, w.fleet()) + spare;
+}
+
+/// What is bought, what it carries, and what that costs.
+std::string headline(const PlanAnswer& a) {
+  constexpr double kHoursPerMonth = 8766.0 / 12;
+  const PlannedDeployment& w = a.result.ranked.front();
+  const ServingMetrics& m = w.result.metrics;
+  const std::string gpus = fmt::format("{} x {}", w.gpus(), w.candidate.gpu);
+  if (a.result.kind == LoadKind::kWhole)
+    return fmt::format("{} requests in {} on {} for {} USD ({} USD/h)\n", m.completed, human_time(m.duration.base()),
+                       gpus, significant(w.usd_per_hour() * m.duration.in(kHour), 3), significant(w.usd_per_hour(), 3));
+  const std::string tokens =
+      a.plan.goal == PlanGoal::kThroughput
+          ? fmt::format(" ({} output tokens/s per GPU)", significant(w.tokens_per_s_per_gpu(), 3))
+          : "";
+  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(w.usd_per_hour(), 3),
+                                       w.usd_per_hour() * kHoursPerMonth);
+  return fmt::format("{} {}{} on {} for {}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
 /// The fleet, and what it costs.
-std::string fleet_text(const PlannedDeployment& w) {
+std::string fleet_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
   const Deployment& d = *w.candidate.scenario.deployment;
-  const bool apart = w.candidate.disaggregated();
-  const std::string what =
-      apart ? fmt::format("prefill on {}\ndecode on {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
-            : deployment_line(d) + "\n";
-  return what +
-         fmt::format("{}{}: {} GPU{}, {} USD/h\n", fleet_of(w.candidate, w.fleet()),
-                     w.spare > 0 ? fmt::format(" and {} spare{}", w.spare, apart ? " of each" : "") : "", w.gpus(),
-                     w.gpus() == 1 ? "" : "s", significant(w.usd_per_hour(), 3)) +
-         (paid_gpus_of(w) > w.gpus()
-              ? fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w))
-              : "");
+  std::string out =
+      w.candidate.disaggregated()
+          ? fmt::format("prefill: {}\ndecode: {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
+          : deployment_line(d) + "\n";
+  out += fmt::format("{}: {} GPU{}\n", fleet_words(w), w.gpus(), w.gpus() == 1 ? "" : "s");
+  if (paid_gpus_of(w) > w.gpus())
+    out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w));
+  if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
+    out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";
+  return out;
+}
+
+/// What a million tokens cost, where the price is known.
+std::string token_prices_text(const PlanAnswer& a) {
+  const PlannedDeployment& w = a.result.ranked.front();
+  const TokenPrice price = token_price(w, a.plan);
+  if (!(price.usd_per_million_total > 0)) return "";
+  const std::string cached = w.result.metrics.cached_tokens > 0
+                                 ? fmt::format(", {} cached input", significant(price.usd_per_million_cached_input, 3))
+                                 : "";
+  return fmt::format("  per million tokens: {} USD input{}, {} output, {} of both\n",
+                     significant(price.usd_per_million_input, 3), cached, significant(price.usd_per_million_output, 3),
+                     significant(price.usd_per_million_total, 3));
+}
+
+/// Drafts, and how many of them are taken to be accepted.
+std::string speculation_text(const SpeculationSpec& drafts) {
+  if (!drafts.active()) return "";
+  std::vector<std::string> shares;
+  for (double share : drafts.acceptance) shares.push_back(fmt::format("{:.2g}", share));
+  if (shares.size() > 4) shares.resize(4), shares.push_back("...");
+  return fmt::format("  speculation: {}, {} draft{} per step; acceptance {} is an assumption about the traffic\n",
+                     name_of(drafts.method), drafts.num_speculative_tokens,
+                     drafts.num_speculative_tokens == 1 ? "" : "s", join(shares, ", "));
 }
 
 /// Each objective and limit, and how far it is met.
@@ -207,9 +143,7 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
                        human_time(v.value.base() * std::exp(spread.high)),
                        v.value.base() * std::exp(spread.high) > v.objective.limit.base() ? ", beyond the limit" : "");
   }
-  const SpeculationSpec& drafts = w.candidate.scenario.serving.speculation;
-  if (drafts.active())
-    out += fmt::format("  speculation: {}, {} drafts a step\n", name_of(drafts.method), drafts.num_speculative_tokens);
+  out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
     out += fmt::format("  power        {} W in the mean, 95 % sure to stay below {} W, limit {} W\n",
                        significant(w.power().value, 3), significant(w.power_bound().value, 3),
@@ -229,6 +163,12 @@ std::string probability_text(const PlanAnswer& a) {
       w.result.verdicts.empty() ? "no objectives given; the load is held" : "all objectives met", 100 * *w.probability,
       a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
       a.plan.load_uncertainty > 0 ? ", load" : "");
+  const auto same = [&](const SaferFleet& f) { return f.gpus == w.gpus() && f.load == w.load; };
+  if (w.safer.size() > 1 && std::all_of(w.safer.begin(), w.safer.end(), same)) {
+    std::vector<std::string> shares;
+    for (const SaferFleet& f : w.safer) shares.push_back(fmt::format("{:.0f}", 100 * f.confidence));
+    return out + fmt::format("    {} % sure: the same fleet\n", join(shares, ", "));
+  }
   for (const SaferFleet& f : w.safer) {
     const std::string what =
         a.plan.goal == PlanGoal::kThroughput
@@ -264,34 +204,31 @@ std::string reserve_text(const PlanAnswer& a) {
 /// How often as many replicas are up as carry the load.
 std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) {
   if (plan.availability <= 0) return "";
-  return fmt::format("  {} or more replicas are up {:.4g} % of the time, asked {:.6g} %; one is up {:.4g} %\n",
-                     w.replicas, 100 * fleet_availability(w.replicas, w.spare, w.candidate.up), 100 * plan.availability,
-                     100 * w.candidate.up);
+  std::string out = fmt::format(
+      "  {} or more replicas are up {:.5g} % of the time, asked {:.6g} %; one is up {:.4g} %\n", w.replicas,
+      100 * fleet_availability(plan, w.candidate, w.replicas, w.spare), 100 * plan.availability, 100 * w.candidate.up);
+  if (plan.zones)
+    out += fmt::format("  spread over {} zone{}, each up {:.4g} % of the time and interrupted as a whole\n",
+                       plan.zones->count, plan.zones->count == 1 ? "" : "s", 100 * w.candidate.zone_up);
+  return out;
+}
+
+/// Where its constants come from; a long source has a line of its own.
+std::string standing_text(const Deployment& d) {
+  std::string line = provenance_line(d);
+  const std::size_t source = line.find(": ");
+  if (line.size() > 88 && source != std::string::npos) line.replace(source, 2, ":\n    ");
+  return fmt::format("  standing: {}\n", line);
 }
 
 std::string winner_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
-  std::string out = fleet_text(w) + availability_text(w, a.plan) +
-                    fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) + probability_text(a) +
-                    verdicts_text(w, a.plan) + reserve_text(a) +
-                    fmt::format("  standing: {}\n", provenance_line(*w.candidate.scenario.deployment));
+  std::string out = headline(a) + fleet_text(a) + availability_text(w, a.plan) +
+                    fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) + token_prices_text(a) +
+                    probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
+                    standing_text(*w.candidate.scenario.deployment);
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;
-}
-
-VerdictTable frontier(const PlanResult& r) {
-  VerdictTable table{
-      .columns = {"GPU", "layout", "precision", "tokens/s/user", "tokens/s/GPU", "USD/M out", "p99 TTFT", "objectives"},
-      .rows = {}};
-  const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
-  for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
-    const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
-    const Candidate& c = candidate_of(r, p.candidate);
-    table.rows.push_back({c.gpu, layout_of(c), c.precision, significant(p.tokens_per_s_per_user, 3),
-                          significant(p.tokens_per_s_per_gpu), significant(p.usd_per_million_output, 3),
-                          human_time(p.ttft_p99.base()), p.met ? "met" : "missed"});
-  }
-  return table;
 }
 
 /// When the next GPUs must be ordered, in words.
@@ -353,7 +290,8 @@ std::string advice_text(const PlanResult& r) {
     out += fmt::format("  the given GPUs carry {} {}: {}\n", significant(advice.carries, 3), unit_of(r.kind),
                        advice.carries_on);
   if (advice.gpus > 0)
-    out += fmt::format("  enough would be: {}, {} USD/h\n", advice.fleet, significant(advice.usd_per_hour, 3));
+    out += fmt::format("  enough would be: {}, {} USD/h{}\n", advice.fleet, significant(advice.usd_per_hour, 3),
+                       advice.beyond.empty() ? "" : "\n    beyond " + join(advice.beyond, " and "));
   for (const std::string& relaxed : advice.relax) out += fmt::format("  or raise {}\n", relaxed);
   return out;
 }
@@ -364,6 +302,7 @@ std::string search_text(const PlanResult& r) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
   };
   add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
+  add(r.too_dear, "is beyond max_cost", "are beyond max_cost");
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");
   add(r.unpriced, "has no price", "have no price");
@@ -371,7 +310,8 @@ std::string search_text(const PlanResult& r) {
   add(r.simulated, "simulated", "simulated");
   std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");
   if (r.pairs > 0) out += fmt::format(" and {} disaggregated pair{} of them", r.pairs, r.pairs == 1 ? "" : "s");
-  if (!parts.empty()) out += ": " + join(parts, ", ");
+  const std::string fates = join(parts, ", ");
+  if (!parts.empty()) out += (out.size() + fates.size() > 85 ? ":\n  " : ": ") + fates;
   return out + fmt::format(" ({} run{})\n", r.simulations, r.simulations == 1 ? "" : "s");
 }
 
@@ -403,11 +343,11 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
     out.add(of, no_plan(r, a.plan) + "\n" + advice_text(r));
   } else {
     out.add(of, winner_text(a));
-    out.add("", ranking(a));
-    if (const std::string text = p_column_text(a); !text.empty()) out.add("", text);
+    out.add("", ranking_table(a));
+    if (const std::string text = below_ranking(a); !text.empty()) out.add("", text);
   }
   if (!a.growth.empty()) add_growth(a, out);
-  if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier(r));
+  if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier_table(r));
   out.add("", search_text(r));
   if (const Launch launch = launch_of(a); !launch.command.empty()) {
     out.add("to launch it", launch.command).command = true;

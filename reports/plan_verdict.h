@@ -18,10 +18,7 @@ Launch launch_of(const PlanAnswer& answer, const std::string& engine, const std:
 /// Of the winner's own engine, in shell; never throws.
 Launch launch_of(const PlanAnswer& answer);
 
-/// "tp 2 pp 2"; prefill > decode where they are apart.
-std::string layout_of(const Candidate& candidate);
 const char* unit_of(LoadKind kind);
-const Candidate& candidate_of(const PlanResult& result, std::uint64_t index);
 /// What limits the winner: the perturbation that helps the most.
 std::string bound_of(const PlanAnswer& answer);
 

@@ -166,8 +166,8 @@ inline constexpr auto kFleetHour =
 inline constexpr auto kPlannedRisk =
     keys("probability", "usd_per_million_cached_input_tokens", "input_share_of_cost", "mean_power_watts_high");
 inline constexpr auto kVerdict = keys("value_ms_high", "margin");
-inline constexpr auto kSearch = keys("unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
-                                     "ruled_out_by_bounds", "simulations");
+inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced",
+                                     "disaggregated_pairs", "ruled_out_by_bounds", "simulations");
 inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
 inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");
 inline constexpr auto kOwned =
@@ -175,7 +175,7 @@ inline constexpr auto kOwned =
 inline constexpr auto kGrowthPath = keys("gpu", "layout", "precision", "usd", "outgrown_in_month", "stages");
 inline constexpr auto kGrowthStage =
     keys("month", "load", "replicas", "prefill_replicas", "spare_replicas", "gpus", "usd_per_hour", "probability");
-inline constexpr auto kAdvice = keys("binds", "carries", "carries_on", "relax");
+inline constexpr auto kAdvice = keys("binds", "carries", "carries_on", "beyond", "relax");
 inline constexpr std::array kPlanGroups{
     KeyGroup{"", kPlan},
     KeyGroup{"deployments[].", kDeployment},

@@ -115,6 +115,11 @@ std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed) {
   return draws;
 }
 
+SystemFactors system_factors(const SystemSpread& spread, const TruthDraw& draw) {
+  const double step = at(spread.tpot, draw.normals[kSystem]);
+  return {std::exp(step + at(beyond(spread.ttft, spread.tpot), draw.normals[kFirstToken])), std::exp(step)};
+}
+
 Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty)
     : scenario_(scenario), load_uncertainty_(load_uncertainty) {
   const Deployment& d = *scenario.deployment;

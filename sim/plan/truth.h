@@ -44,6 +44,13 @@ struct TruthDraw {
 /// The same for every candidate of a plan.
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed);
 
+/// How far a draw moves first tokens and decode steps of a deployment with this spread; kernels' own errors are left
+/// out.
+struct SystemFactors {
+  double first_token = 1, step = 1;
+};
+SystemFactors system_factors(const SystemSpread& spread, const TruthDraw& draw);
+
 /// The truths of one scenario, by how its parts spread. Kernels and host: as in serving_intervals. Host, release and
 /// launch settings as a whole: system_spread, which multiplies every step's time, and what TTFT spreads beyond that.
 /// Constants that were carried over from another GPU spread more. Acceptance of drafts: +-0.1 of each as one standard

@@ -23,7 +23,29 @@ std::optional<PlannedDeployment> answer_of(const PlanSpec& plan, SearchOptions o
 }
 
 /// Nothing but the number of GPUs and their price stands in the way.
-bool larger_fleets_help(const PlanResult& r) { return !r.candidates.empty() && r.kind != LoadKind::kWhole; }
+bool larger_fleets_help(const PlanResult& r) {
+  return (!r.candidates.empty() || r.too_dear > 0) && r.kind != LoadKind::kWhole;
+}
+
+/// Limits of the search that a fleet found without them does not keep.
+std::vector<std::string> limits_beyond(const PlannedDeployment& found, const PlanSpec& plan) {
+  std::vector<std::string> out;
+  if (plan.max_cost.value > 0 && found.usd_per_hour() > plan.max_cost.value * (1 + 1e-9))
+    out.push_back(fmt::format("max_cost ({:.3g} USD/h)", plan.max_cost.value));
+  if (plan.max_power.value > 0 && found.power_bound().value > plan.max_power.value)
+    out.push_back(fmt::format("max_power ({:.3g} kW; it draws up to {:.3g} kW)", plan.max_power.value / 1e3,
+                              found.power_bound().value / 1e3));
+  if (found.gpus() > plan.max_gpus) out.push_back(fmt::format("max_gpus ({})", plan.max_gpus));
+  for (const auto& [gpu, count] : plan.available) {
+    const int used =
+        (found.candidate.scenario.deployment->gpu.name == gpu ? found.candidate.gpus() * found.paid().replicas : 0) +
+        (found.candidate.disaggregated() && found.candidate.prefill().gpu.name == gpu
+             ? found.candidate.prefill_gpus() * found.paid().prefill_replicas
+             : 0);
+    if (used > count) out.push_back(fmt::format("the {} x {} available", count, gpu));
+  }
+  return out;
+}
 
 void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   constexpr int kMostGpus = 4096, kMostTimes = 64;
@@ -38,6 +60,7 @@ void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions&
     advice.gpus = found->gpus();
     advice.usd_per_hour = found->usd_per_hour();
     advice.fleet = in_words(*found);
+    advice.beyond = limits_beyond(*found, plan);
     return;
   }
 }
@@ -83,16 +106,27 @@ void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advi
   }
 }
 
-std::string binding(const PlanResult& r) {
+/// The objective that is nearest to its limit, or the furthest beyond, as far as nine of ten deployments like it may
+/// be.
+std::string binding(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "";
   const LoadResult& result = r.nearest->result;
+  const auto ratio = [&](const Verdict& v) {
+    const double sampled = v.upper / v.objective.limit;
+    if (!r.nearest->probability) return sampled;
+    const LogSpread spread = quick_spread(r.nearest->candidate.scenario, result.metrics, v.objective.name());
+    return std::max(sampled, v.value / v.objective.limit * std::exp(spread.high));
+  };
   const Verdict* worst = nullptr;
   for (const Verdict& v : result.verdicts) {
-    if (worst == nullptr || v.upper / v.objective.limit > worst->upper / worst->objective.limit) worst = &v;
+    if (worst == nullptr || ratio(v) > ratio(*worst)) worst = &v;
   }
   const std::string queue = result.stationary ? "" : "the queue, which grows without end";
-  if (worst == nullptr || worst->met) return queue;
-  return worst->objective.name() + (queue.empty() ? "" : ", and " + queue);
+  if (worst == nullptr || ratio(*worst) <= 1) return queue;
+  const std::string name =
+      worst->objective.name() +
+      (worst->met ? fmt::format(", which must hold with probability {:.0f} %", 100 * plan.confidence) : "");
+  return name + (queue.empty() ? "" : ", and " + queue);
 }
 
 }  // namespace
@@ -102,13 +136,13 @@ std::string in_words(const PlannedDeployment& p) {
   const std::string fleet =
       p.candidate.disaggregated()
           ? fmt::format("{} prefill and {} decode workers", p.prefill_replicas, p.replicas)
-          : fmt::format("{} replica{} of tp {}", p.replicas, p.replicas == 1 ? "" : "s", d.sharding.tp);
+          : fmt::format("{} replica{} of {}", p.replicas, p.replicas == 1 ? "" : "s", layout_of(d.sharding));
   return fmt::format("{} x {}, {}, {}, {}", p.gpus(), p.candidate.gpu, fleet, p.candidate.precision, d.engine.name);
 }
 
 Advice advice_for(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options) {
   Advice advice;
-  advice.binds = binding(r);
+  advice.binds = binding(r, plan);
   find_carried(r, plan, options, advice);
   find_larger(r, plan, options, advice);
   relax_each(plan, options, advice);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -102,7 +103,14 @@ class Reader {
       return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
                               c.gpu, price_line(*c.scenario.deployment), c.gpu));
     }
+    if (idle_overlap(*c.scenario.deployment)) {
+      ++out_.unsupported;
+      return note(
+          "expert_overlap hides an all-to-all exchange between copies of the attention: points without one "
+          "(attention_dp 1, or another engine.expert_exchange) are left out");
+    }
     ++matching_;
+    out_.kind = load_kind(*c.scenario.workload);
     c.precision = precision_of(*c.scenario.deployment);
     c.most_of_kind = plan_.max_gpus;
     if (plan_.max_cost.value > 0) c.most_usd_per_hour = plan_.max_cost.value;
@@ -111,6 +119,12 @@ class Reader {
     }
     take_failures(plan_, c);
     sort_in(std::move(c));
+  }
+
+  /// The point is the same as the one without.
+  static bool idle_overlap(const Deployment& d) {
+    return d.engine.expert_overlap != ExpertOverlap::kNone &&
+           (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
   }
 
   /// Under a goodput the objectives limit single requests.
@@ -145,8 +159,10 @@ class Reader {
       add_worker(decode_, positions(plan_.space, c.point, kNoDecodeKey), c,
                  [](const EngineSpec& e) { return e.max_num_batched_tokens; });
     if (most_replicas(plan_, c) < 1) {
-      if (c.most_replicas(0) >= 1 && out_.first_reason.empty())
-        out_.first_reason = "no GPUs are left for a replica beside its spares";
+      Candidate free = c;
+      free.most_usd_per_hour = std::numeric_limits<double>::infinity();
+      if (most_replicas(plan_, free) >= 1 && plan_.aggregated) return refuse_price(c);
+      if (c.most_replicas(0) >= 1 && out_.first_reason.empty()) out_.first_reason = no_room_for_spares(c);
       ++out_.unsplittable;
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
@@ -171,6 +187,28 @@ class Reader {
     out_.first_reason =
         infeasible ? infeasible->reason
                    : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
+  }
+
+  std::string no_room_for_spares(const Candidate& c) const {
+    const double most = plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
+    if (most >= plan_.availability) return "no GPUs are left for a replica beside its spares";
+    return fmt::format(
+        "some zone is up {:.5g} % of the time at the most, asked {:.5g} %: each of {} is up {:.4g} %; spread over more "
+        "'zones'",
+        100 * most, 100 * plan_.availability, plan_.zones->count, 100 * c.zone_up);
+  }
+
+  /// One replica is beyond `max_cost`.
+  void refuse_price(const Candidate& c) {
+    ++out_.too_dear;
+    const int replicas = 1 + spares_of(plan_, c, 1);
+    const double usd = c.usd_per_hour({replicas, 0});
+    if (usd >= least_usd_) return;
+    least_usd_ = usd;
+    out_.cost_reason =
+        fmt::format("the cheapest {} ({} x {}, {}) cost{} {:.3g} USD/h, beyond max_cost ({:.3g} USD/h)",
+                    replicas == 1 ? "replica" : fmt::format("{} replicas", replicas), replicas * c.gpus(), c.gpu,
+                    layout_of(c.scenario.deployment->sharding), replicas == 1 ? "s" : "", usd, plan_.max_cost.value);
   }
 
   template <class Setting>
@@ -209,7 +247,8 @@ class Reader {
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;
-  std::uint64_t matching_ = 0;  ///< points that were read and asked for
+  std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
+  double least_usd_ = std::numeric_limits<double>::infinity();  ///< of one replica that is too dear
   std::map<std::string, Candidate> prefill_, decode_;
 };
 
@@ -254,6 +293,14 @@ bool Candidate::affords(const Fleet& fleet, int spare) const {
   if (!disaggregated()) return true;
   const bool one_kind = prefill().gpu.name == scenario.deployment->gpu.name;
   return prefilling + (one_kind ? decoding : 0) <= most_prefill_gpus;
+}
+
+std::string layout_of(const Sharding& s) {
+  std::string out = fmt::format("tp {}", s.tp);
+  for (const auto& [name, value] : {std::pair{"pp", s.pp}, {"dcp", s.dcp}, {"adp", s.attention_dp}, {"ep", s.ep}}) {
+    if (value > 1) out += fmt::format(" {} {}", name, value);
+  }
+  return out;
 }
 
 Candidates read_candidates(const PlanSpec& plan, Fidelity fidelity) { return Reader(plan, fidelity).read(); }

@@ -32,8 +32,11 @@ struct Entry {
   PairBounds pair;        ///< of a disaggregated candidate
   double best_score = 0;  ///< no simulation can find a smaller one
   double expected = 0;    ///< the order of the search
+  bool may_hold = true;   ///< its objectives, with the plan's confidence
   Evaluation evaluation;
   bool simulated = false;
+  bool ranked = false;                                       ///< a row of the ranking is of it
+  double against = std::numeric_limits<double>::infinity();  ///< score that fleets of a pair had to come near
 };
 
 /// From the bound of its throughput: of a cost the fewest replicas, of a throughput the highest.
@@ -54,6 +57,7 @@ double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& b
 std::vector<Entry> bounded_entries(const std::vector<Candidate>& candidates, const PlanSpec& plan,
                                    PricerPool& pricers) {
   std::vector<Entry> entries(candidates.size());
+  const std::vector<TruthDraw> draws = draws_of(plan, candidates.front().scenario);
   parallel_for_each_index(entries.size(), [&](std::size_t i) {
     Entry& e = entries[i];
     const Candidate& c = candidates[i];
@@ -67,6 +71,7 @@ std::vector<Entry> bounded_entries(const std::vector<Candidate>& candidates, con
       e.bounds = load_bounds(c.scenario, *pricers.lend(c.scenario.deployment));
       e.best_score = e.expected = bound_score(c, plan, e.bounds);
     }
+    e.may_hold = may_hold(e.bounds, c.scenario.objectives) && may_be_sure(c.scenario, e.bounds, plan.confidence, draws);
   });
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.expected < b.expected; });
@@ -85,20 +90,28 @@ bool beaten(double bound, double best, const PlanSpec& plan) {
   return bound > best * (plan.confidence > 0 ? kWorthJudging : kWorthShowing);
 }
 
+void simulate_wave(const std::vector<Entry*>& wave, const PlanSpec& plan, const PairSearch& search,
+                   PricerPool& pricers) {
+  parallel_for_each_index(wave.size(), [&](std::size_t i) {
+    Entry& e = *wave[i];
+    std::vector<TriedLoad> before = std::move(e.evaluation.tried);
+    e.evaluation = evaluate_entry(e, plan, search, pricers);
+    e.evaluation.tried.insert(e.evaluation.tried.begin(), std::make_move_iterator(before.begin()),
+                              std::make_move_iterator(before.end()));
+    e.simulated = true;
+    e.against = search.best;
+  });
+}
+
 void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool prune, PricerPool& pricers) {
   double best = std::numeric_limits<double>::infinity();
   for (std::size_t begin = 0; begin < entries.size();) {
     std::vector<Entry*> wave;
     for (; begin < entries.size() && wave.size() < kWave; ++begin) {
       Entry& e = entries[begin];
-      if (!prune || (!beaten(e.best_score, best, plan) && may_hold(e.bounds, e.candidate->scenario.objectives)))
-        wave.push_back(&e);
+      if (!prune || (!beaten(e.best_score, best, plan) && e.may_hold)) wave.push_back(&e);
     }
-    const PairSearch search{.best = best, .worth = kPairWorthShowing, .prune = prune};
-    parallel_for_each_index(wave.size(), [&](std::size_t i) {
-      wave[i]->evaluation = evaluate_entry(*wave[i], plan, search, pricers);
-      wave[i]->simulated = true;
-    });
+    simulate_wave(wave, plan, {.best = best, .worth = kPairWorthShowing, .prune = prune}, pricers);
     for (const Entry* e : wave) {
       if (e->evaluation.planned) best = std::min(best, score_of(*e->evaluation.planned, plan.goal));
     }
@@ -117,24 +130,22 @@ void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, Pr
     }
     for (auto& [key, e] : best) {
       const bool chosen = std::find(wanted.begin(), wanted.end(), e) != wanted.end();
-      if (!e->simulated && !chosen && may_hold(e->bounds, e->candidate->scenario.objectives)) wanted.push_back(e);
+      if (!e->simulated && !chosen && e->may_hold) wanted.push_back(e);
     }
   };
   add_missing([](const Candidate& c) { return c.gpu; });
   add_missing([](const Candidate& c) { return c.precision; });
   add_missing([](const Candidate& c) { return c.scenario.deployment->engine.name; });
-  parallel_for_each_index(wanted.size(), [&](std::size_t i) {
-    wanted[i]->evaluation =
-        evaluate_entry(*wanted[i], plan, {.best = std::numeric_limits<double>::infinity()}, pricers);
-    wanted[i]->simulated = true;
-  });
+  simulate_wave(wanted, plan, {.best = std::numeric_limits<double>::infinity()}, pricers);
 }
 
 /// Ranks, and confirms the first until the first is confirmed.
 void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bool confirming, PricerPool& pricers) {
   std::vector<PlannedDeployment>& ranked = out.ranked;
   for (Entry& e : entries) {
-    if (e.evaluation.planned) ranked.push_back(std::move(*e.evaluation.planned));
+    if (!e.evaluation.planned || e.ranked) continue;
+    ranked.push_back(std::move(*e.evaluation.planned));
+    e.ranked = true;
   }
   const auto sort = [&] {
     std::stable_sort(ranked.begin(), ranked.end(),
@@ -147,6 +158,27 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
       ranked.erase(ranked.begin());
     }
     sort();
+  }
+}
+
+/// A sure fleet is larger, or carries less, than the forecast's best, against which candidates were left out: those
+/// that may beat the best sure one are simulated now. Where none is sure, the next few dozens by their bounds.
+void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr int kMostInVain = 16;  // waves
+  for (int in_vain = 0; in_vain < kMostInVain; in_vain += out.ranked.empty() ? 1 : 0) {
+    const double best = out.ranked.empty() ? kInfinity : score_of(out.ranked.front(), plan.goal);
+    std::vector<Entry*> wave;
+    for (Entry& e : entries) {
+      const bool again = e.candidate->disaggregated() && e.against < best;
+      if (e.ranked || !e.may_hold || (e.simulated && !again) || e.best_score >= best) continue;
+      wave.push_back(&e);
+      if (wave.size() == kWave) break;
+    }
+    if (wave.empty()) return;
+    simulate_wave(wave, plan, {.best = best}, pricers);
+    rank(out, entries, plan, true, pricers);
+    judge_ranking(out, plan, pricers);
   }
 }
 
@@ -321,28 +353,38 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
+  out.too_dear = candidates.too_dear;
+  out.kind = candidates.kind;
   out.notes = std::move(candidates.notes);
   out.candidates = std::move(candidates.kept);
   if (out.candidates.empty()) {
-    out.reason = candidates.first_reason;
+    out.reason = out.too_dear > 0 ? candidates.cost_reason : candidates.first_reason;
     if (out.reason.empty() && out.unsplittable < out.considered && plan.disaggregated)
       out.reason = "no prefill worker of the space can be paired with a decode worker on the GPUs there are";
     if (out.reason.empty() && !out.notes.empty()) out.reason = out.notes.front();
     if (out.reason.empty()) out.reason = "no candidate can be split over the GPUs there are";
+    if (out.too_dear > 0 && options.advise) out.advice = advice_for(out, plan, options);
     return out;
   }
-  out.kind = load_kind(*out.candidates.front().scenario.workload);
   PricerPool pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
   simulate_entries(entries, plan, options.prune, pricers);
+  if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; })) {
+    for (Entry& e : entries) e.may_hold = may_hold(e.bounds, e.candidate->scenario.objectives);
+    simulate_entries(entries, plan, options.prune, pricers);  // none can be sure: the nearest is of the forecast
+  }
   if (options.confirm) simulate_best_of_each(entries, plan, pricers);
+  rank(out, entries, plan, options.confirm, pricers);
+  if (options.confirm && plan.confidence > 0) {
+    judge_ranking(out, plan, pricers);
+    if (out.draws > 0 && options.prune) search_further(out, entries, plan, pricers);
+    if (!out.ranked.empty()) price_confidence(out, 0, plan, pricers);
+  }
   for (const Entry& e : entries) {
     out.simulated += e.simulated ? 1 : 0;
     out.simulations += e.evaluation.tried.size();
   }
   out.bounded = entries.size() - out.simulated;
-  rank(out, entries, plan, options.confirm, pricers);
-  if (options.confirm && plan.confidence > 0) judge_ranking(out, plan, pricers);
   lighten_loads(out, entries, pricers);
   find_frontiers(out, entries);
   if (out.ranked.empty()) find_nearest(out, entries, plan, pricers);

@@ -63,23 +63,25 @@ struct ParetoPoint {
 
 /// What would help where nothing meets the objectives.
 struct Advice {
-  double carries = 0;              ///< load that the given GPUs carry within the objectives, at best
-  std::string carries_on;          ///< by which deployment
-  std::string binds;               ///< the objective that is missed by the most, or the queue
-  int gpus = 0;                    ///< of the smallest fleet that would do; 0: none was found
-  double usd_per_hour = 0;         ///< of it
-  std::string fleet;               ///< it, in words
-  std::vector<std::string> relax;  ///< limits that the given GPUs would meet
+  double carries = 0;               ///< load that the given GPUs carry within the objectives, at best
+  std::string carries_on;           ///< by which deployment
+  std::string binds;                ///< the objective that is missed by the most, or the queue
+  int gpus = 0;                     ///< of the smallest fleet that would do; 0: none was found
+  double usd_per_hour = 0;          ///< of it
+  std::string fleet;                ///< it, in words
+  std::vector<std::string> beyond;  ///< limits of the search that it does not keep
+  std::vector<std::string> relax;   ///< limits that the given GPUs would meet
 };
 
 struct PlanResult {
   LoadKind kind = LoadKind::kRate;
   std::vector<PlannedDeployment> ranked;     ///< best first; all meet the objectives
+  std::vector<PlannedDeployment> forecasts;  ///< of rows that were judged, what the forecast alone asked for
   std::optional<PlannedDeployment> nearest;  ///< when none does: the one that misses by the least
   std::vector<ParetoPoint> frontier;         ///< no simulated load beats them in both tokens/s
   std::vector<ParetoPoint> cost_frontier;    ///< nor in both USD a token and p99 TTFT
   std::vector<Candidate> candidates;         ///< by what Pareto points refer to
-  std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
+  std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
   std::uint64_t simulations = 0, unsupported = 0, unpriced = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
@@ -96,7 +98,8 @@ struct SearchOptions {
 
 /// Candidates go in the order of their bounds, in waves of a fixed size, so that the answer does not depend on the
 /// number of cores; a wave leaves out what cannot come within 1.25 x of the best so far,
-/// or 1.9 x where fleets are made sure of after the search.
+/// or 1.9 x where fleets are made sure of after the search. Where the best sure fleet is worse than the bound of a
+/// candidate that was left out, that one is simulated and judged, too.
 PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options = {});
 
 /// Whether `a` ranks before `b`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,7 +22,9 @@ constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
 /// Requests and replicas by slice of the day.
 class DayObserver final : public Observer {
  public:
-  DayObserver(std::vector<FleetSlice>& slices, Seconds length) : slices_(slices), length_(length) {}
+  /// `usd_per_hour` of so many replicas and their spares.
+  DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::function<double(int)> usd_per_hour)
+      : slices_(slices), length_(length), usd_per_hour_(std::move(usd_per_hour)) {}
   void on_request(const RequestRecord& r) override {
     FleetSlice& slice = slices_[slice_of(r.arrival)];
     ++slice.completed;
@@ -46,11 +49,13 @@ class DayObserver final : public Observer {
       const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
       if (seconds <= 0) continue;
       s.mean += (last_.serving + last_.starting) * seconds / (s.to - s.from).base();
+      s.usd += usd_per_hour_(last_.serving + last_.starting) * seconds / 3600;
       s.most = std::max(s.most, last_.serving);
     }
   }
   std::vector<FleetSlice>& slices_;
   Seconds length_;
+  std::function<double(int)> usd_per_hour_;
   FleetRecord last_;
 };
 
@@ -153,17 +158,22 @@ void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const 
   }
 }
 
+double usd_of(const PlannedDeployment& p, int replicas) { return p.candidate.usd_per_hour({replicas + p.spare, 0}); }
+
 /// By the clock: a replica more is started a cold start before it is needed.
-FleetDay scheduled_day(const FleetPlan& plan, double spare_hours) {
-  double seconds = 0;
+FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
+  FleetDay day{.replica_hours = p.spare * plan.length.in(kHour), .usd = 0};
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const FleetSlice& s = plan.slices[i];
     int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
     if (i == 0 && plan.recorded) before = s.needed;  // what was there before is not recorded
-    seconds += s.needed * (s.to - s.from).base() + std::max(0, s.needed - before) * plan.cold_start.base();
+    const double hours = (s.to - s.from).in(kHour), starting = plan.cold_start.in(kHour);
+    const int more = std::max(0, s.needed - before);
+    day.replica_hours += s.needed * hours + more * starting;
+    day.usd += usd_of(p, s.needed) * hours;
+    if (more > 0) day.usd += (usd_of(p, s.needed) - usd_of(p, before)) * starting;
   }
-  const double hours = seconds / 3600 + spare_hours;
-  return {hours, hours * plan.usd_a_replica_hour};
+  return day;
 }
 
 /// Whether the autoscaled day meets its objectives in a hard truth, where it is judged.
@@ -187,8 +197,9 @@ void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& p
   options.replicas = std::max(out.slices.front().needed, out.scaling.min);
   options.fleet.autoscaling = out.scaling;
   options.pricer = pricers.factory();
-  for (FleetSlice& slice : out.slices) slice.mean = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
-  DayObserver observer(out.slices, out.length);
+  for (FleetSlice& slice : out.slices)
+    slice.mean = 0, slice.usd = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
+  DayObserver observer(out.slices, out.length, [&](int replicas) { return usd_of(p, replicas); });
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
   observer.finish();
   const Judgement judgement = judge(s, out.metrics);
@@ -227,12 +238,8 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
 }
 
 std::string words_of(const Candidate& c) {
-  const Sharding& s = c.scenario.deployment->sharding;
-  std::string out = fmt::format("{} x {} a replica (tp {}", c.gpus(), c.gpu, s.tp);
-  if (s.pp > 1) out += fmt::format(" pp {}", s.pp);
-  if (s.attention_dp > 1) out += fmt::format(" adp {}", s.attention_dp);
-  if (s.ep > 1) out += fmt::format(" ep {}", s.ep);
-  return out + "), " + c.precision;
+  return fmt::format("replicas of {} x {} ({}), {}", c.gpus(), c.gpu, layout_of(c.scenario.deployment->sharding),
+                     c.precision);
 }
 
 FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const DiurnalPlan& plan) {
@@ -251,18 +258,19 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   const std::optional<HardTruth> truth = HardTruth::of(p, asked);
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
-  const double hours = out.length.base() / 3600;
+  const double hours = out.length.in(kHour);
   int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
   out.static_replicas = most;
-  const double all_day = (most + p.spare) * hours, spare = p.spare * hours;
-  out.fixed = {all_day, all_day * out.usd_a_replica_hour};
-  out.scheduled = scheduled_day(out, spare);
+  out.fixed = {(most + p.spare) * hours, usd_of(p, most) * hours};
+  out.scheduled = scheduled_day(p, out);
   scale_day(p, plan, truth, pricers, out);
   // From the first hour to the last, whether or not requests come in them.
-  out.scaled.replica_hours = spare;
-  for (const FleetSlice& s : out.slices) out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
-  out.scaled.usd = out.scaled.replica_hours * out.usd_a_replica_hour;
+  out.scaled.replica_hours = p.spare * hours;
+  for (const FleetSlice& s : out.slices) {
+    out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
+    out.scaled.usd += s.usd;
+  }
   return out;
 }
 

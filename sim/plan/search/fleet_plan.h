@@ -17,6 +17,7 @@ struct FleetSlice {
   int needed = 0;                               ///< replicas that hold the rate all through it; 0 without load
   double mean = 0;                              ///< replicas paid for by the autoscaled fleet
   int most = 0;                                 ///< serving at once
+  double usd = 0;                               ///< of the autoscaled fleet and its spares, whole instances
   std::int64_t completed = 0;                   ///< of the requests that arrived in it
   Distribution ttft_ms;
 };
@@ -43,7 +44,7 @@ std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan);
 /// What deployments are to be sought for: of a long trace the slice with the most tokens a second.
 PlanSpec sought_plan(const PlanSpec& plan, const DiurnalPlan& day);
 
-/// One way to run the fleet for the day, with the spare replicas all day.
+/// One way to run the fleet for the day, with the spare replicas all day. Instances are paid for whole.
 struct FleetDay {
   double replica_hours = 0, usd = 0;
 };

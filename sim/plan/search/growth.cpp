@@ -77,7 +77,7 @@ std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& res
   if (!plan.growth || result.ranked.empty()) return {};
   if (result.kind == LoadKind::kWhole)
     throw ConfigError(plan.space.scenario->mark, "'growth' is of a rate or of users; a batch job has neither");
-  const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front());
+  const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front().candidate.scenario);
   const Grower grower(plan, *plan.growth, draws, elsewhere);
   std::vector<GrowthPath> paths(std::min(kConsidered, result.ranked.size()));
   parallel_for_each_index(paths.size(), [&](std::size_t i) { paths[i] = grower.path_of(result.ranked[i], i); });

@@ -1,5 +1,10 @@
 #include "sim/plan/search/plan_answer.h"
 
+#include <algorithm>
+
+#include "sim/plan/search/plan_notes.h"
+#include "sim/plan/search/risk.h"
+
 namespace roofcast {
 namespace {
 
@@ -16,6 +21,17 @@ std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalP
   return diurnal;
 }
 
+/// The deployment whose day costs the least is the answer, whatever the peak alone would take.
+void put_first(PlanResult& result, std::uint64_t candidate, const PlanSpec& plan) {
+  std::vector<PlannedDeployment>& ranked = result.ranked;
+  const auto chosen = std::find_if(ranked.begin(), ranked.end(),
+                                   [&](const PlannedDeployment& p) { return p.candidate.index == candidate; });
+  if (chosen == ranked.begin()) return;
+  std::rotate(ranked.begin(), chosen, chosen + 1);
+  PricerPool pricers;
+  price_confidence(result, 0, plan, pricers);
+}
+
 }  // namespace
 
 PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, PlanDetail detail) {
@@ -29,9 +45,13 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (owned && owned->share) answer.owned = owned->share;
   if (owned && !owned->share) answer.result.notes.push_back("the GPUs at hand carry the whole load");
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
+  if (diurnal) {
+    answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
+    put_first(answer.result, answer.fleet->candidate, answer.plan);
+  }
   answer.sensitivities = sensitivities(answer.result.ranked.front());
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
-  if (diurnal) answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
+  add_plan_notes(tree, answer);
   return answer;
 }
 

@@ -23,11 +23,13 @@ struct SpaceKey {
 };
 /// In the order they are laid over the scenario: an engine before its limits, a recipe before single formats.
 constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
+                                SpaceKey{"expert_overlap", "engine.expert_overlap"},
                                 SpaceKey{"precision", "precision"},
                                 SpaceKey{"weights", "precision.weights"},
                                 SpaceKey{"kv_cache", "precision.kv_cache"},
                                 SpaceKey{"tp", "parallelism.tp"},
                                 SpaceKey{"pp", "parallelism.pp"},
+                                SpaceKey{"dcp", "parallelism.dcp"},
                                 SpaceKey{"ep", "parallelism.ep"},
                                 SpaceKey{"attention_dp", "parallelism.attention_dp"},
                                 SpaceKey{"speculation", "speculation"},
@@ -170,6 +172,22 @@ std::optional<GrowthSpec> read_growth(const PlanSpec& plan, ConfigReader& in) {
   return out;
 }
 
+std::optional<ZoneSpec> read_zones(const PlanSpec& plan, ConfigReader& in) {
+  std::optional<ConfigReader> zones = in.optional_child("zones");
+  if (!zones) return std::nullopt;
+  if (plan.availability <= 0)
+    in.fail("zones",
+            "'zones' are interrupted as a whole: 'availability' says how much of the time the load is carried");
+  ZoneSpec out;
+  out.count = static_cast<int>(zones->integer("count", Range{1, 100}));
+  out.mtbf = zones->time("mtbf");
+  out.repair = zones->time("repair");
+  if (out.mtbf <= Seconds(0)) zones->fail("mtbf", "'mtbf' must be more than 0");
+  if (out.repair < Seconds(0)) zones->fail("repair", "'repair' must be at least 0");
+  zones->finish();
+  return out;
+}
+
 /// The scenario without `search`, with an engine that limits can be laid over.
 ConfigTree scenario_of(const ConfigTree& tree) {
   auto scenario = std::make_shared<ConfigNode>(*tree);
@@ -237,6 +255,10 @@ std::string_view name_of(PlanGoal goal) { return kGoals[static_cast<std::size_t>
 PlanSpec parse_plan(const ConfigTree& tree) {
   PlanSpec plan;
   const ConfigTree* search = tree->kind == ConfigNode::Kind::kMap ? tree->find("search") : nullptr;
+  const ConfigTree* nested = tree->kind == ConfigNode::Kind::kMap ? tree->find("scenario") : nullptr;
+  if (nested != nullptr && *nested)
+    throw ConfigError((*nested)->mark,
+                      "a plan has no 'scenario': write its keys (model, workload, ...) beside 'search'");
   if (search == nullptr)
     throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
   plan.space.scenario = scenario_of(tree);
@@ -254,6 +276,7 @@ PlanSpec parse_plan(const ConfigTree& tree) {
     in.fail("availability",
             "'availability' is of replicas that all do the same; 'modes: [disaggregated]' takes "
             "'spare_replicas'");
+  plan.zones = read_zones(plan, in);
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
   plan.confidence = in.number("confidence", 0.9, {0.0, 0.99});

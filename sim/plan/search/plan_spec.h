@@ -31,6 +31,14 @@ struct GrowthSpec {
   int months = 24, lead_months = 0;
 };
 
+/// Places whose replicas are lost together: zones of a provider, or pools of spot instances. Replicas are spread evenly
+/// over them.
+struct ZoneSpec {
+  int count = 1;
+  Seconds mtbf{};    ///< mean time between interruptions of one of them
+  Seconds repair{};  ///< until its replicas can start again
+};
+
 struct PlanSpec {
   SweepSpec space;                                ///< candidates: every point of it
   bool aggregated = true, disaggregated = false;  ///< modes
@@ -49,6 +57,7 @@ struct PlanSpec {
   double load_uncertainty = 0;           ///< of the load offered, relative standard deviation
   double goodput = 0;                    ///< share of requests within all limits; 0: limits singly
   double availability = 0;               ///< share of the time that all needed replicas are up; 0: spare_replicas
+  std::optional<ZoneSpec> zones;         ///< for `availability`; none: replicas fail by themselves
   std::optional<GrowthSpec> growth;      ///< of the load; none: it stays
   Seconds slice{};                       ///< of a trace's day; 0: as suits its length
   double grams_co2_per_kwh = 0;          ///< of the grid; 0: carbon is not reported
@@ -59,7 +68,8 @@ struct PlanSpec {
 ///   search:
 ///     gpus: [h100-sxm, {name: h200-sxm, available: 16, price: 3.5 USD/h}]   required
 ///     max_gpus: 8
-///     tp, pp, ep, attention_dp: [counts]        default tp 1 2 4 8 ... up to max_gpus, the others 1
+///     tp, pp, dcp, ep, attention_dp: [counts]   default tp 1 2 4 8 ... up to max_gpus, the others 1
+///     expert_overlap: [none, two_batch]         of what the engine's release has
 ///     precision: [names or maps]                weights, kv_cache: [formats]
 ///     engines, max_num_seqs, max_num_batched_tokens: [...]
 ///     speculation: [none, {method: eagle3, acceptance: 0.7, num_speculative_tokens: [1, 3, 5]}]
@@ -75,6 +85,7 @@ struct PlanSpec {
 ///     load_uncertainty: 0.1                     of the load, as a relative standard deviation; 0 by default
 ///     availability: 0.999                       of all needed replicas at once, in place of spare_replicas; with the
 ///                                               scenario's failures: {mtbf, repair}
+///     zones: {count: 3, mtbf: 500 h, repair: 1 h}                of which each is interrupted as a whole
 ///     owned: {gpus: [{name: a100-sxm, available: 8}], tp, precision ...}   GPUs at hand (sim/plan/search/owned.h)
 ///     growth: {per_month: 0.05, months: 24, lead_months: 3}      the fleet month by month
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
@@ -97,6 +108,7 @@ struct Candidate {
   int most_of_kind = 0;       ///< of its GPU
   int most_prefill_gpus = 0;  ///< of that of the prefill workers
   double up = 1;              ///< share of the time that a replica is up, where the search's `availability` asks
+  double zone_up = 1;         ///< ... that its zone is
   double most_usd_per_hour = std::numeric_limits<double>::infinity();  ///< of the fleet
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
@@ -111,9 +123,15 @@ struct Candidate {
   int most_prefill_workers(int spare) const;
 };
 
+/// "tp 2 pp 2 dcp 2 adp 4 ep 8", without what is 1.
+std::string layout_of(const Sharding& sharding);
+
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated ones, then pairs
   std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
+  std::uint64_t too_dear = 0;  ///< of which one replica and its spares cost more than `max_cost`
+  std::string cost_reason;     ///< what the cheapest of those costs
+  LoadKind kind = LoadKind::kRate;
   std::string first_reason;        ///< why one was too large for its memory
   std::vector<std::string> notes;  ///< what cannot run and what has no price, each once
 };

@@ -152,8 +152,7 @@ SaferFleet safer_fleet(const PlannedDeployment& p, double confidence) {
 }
 
 /// Nothing can be missed: then there is nothing to be sure of.
-bool has_limits(const PlannedDeployment& p) {
-  const Scenario& s = p.candidate.scenario;
+bool has_limits(const Scenario& s) {
   const LoadKind kind = load_kind(*s.workload);
   return kind != LoadKind::kWhole && (!s.objectives.empty() || s.goodput > 0 || kind == LoadKind::kRate);
 }
@@ -179,17 +178,29 @@ double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const st
 }
 
 std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {
-  const std::vector<TruthDraw> draws = draws_of(plan, planned);
+  const std::vector<TruthDraw> draws = draws_of(plan, planned.candidate.scenario);
   if (draws.empty()) return std::nullopt;
   PricerPool unused;
   const Sizer sizer(planned, plan, draws, unused);
   return HardTruth(sizer.truths(), sizer.draw_of(plan.confidence));
 }
 
-std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned) {
-  const Deployment& d = *planned.candidate.scenario.deployment;
-  if (plan.confidence <= 0 || d.fidelity == Fidelity::kIdeal || !has_limits(planned)) return {};
-  return truth_draws(kDraws, planned.candidate.scenario.serving.seed);
+std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
+  if (plan.confidence <= 0 || s.deployment->fidelity == Fidelity::kIdeal || !has_limits(s)) return {};
+  return truth_draws(kDraws, s.serving.seed);
+}
+
+bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
+  if (s.goodput > 0) return true;
+  const auto may = [&](LoadRegime regime) {
+    const SystemSpread spread = system_spread(*s.deployment, regime);
+    const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
+      const SystemFactors slower = system_factors(spread, draw);
+      return may_hold({.ttft = bounds.ttft * slower.first_token, .tpot = bounds.tpot * slower.step}, s.objectives);
+    });
+    return static_cast<double>(holds) >= confidence * static_cast<double>(draws.size()) - 1e-9;
+  };
+  return draws.empty() || may(LoadRegime::kLight) || may(LoadRegime::kLoaded);
 }
 
 bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws, PricerPool& pricers) {
@@ -211,15 +222,13 @@ bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<Tru
 void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
   std::vector<PlannedDeployment>& ranked = out.ranked;
   if (ranked.empty()) return;
-  const std::vector<TruthDraw> draws = draws_of(plan, ranked.front());
+  const std::vector<TruthDraw> draws = draws_of(plan, ranked.front().candidate.scenario);
   if (draws.empty()) return;
   out.draws = static_cast<int>(draws.size());
-  std::map<std::uint64_t, PlannedDeployment> nominal;
-  for (const PlannedDeployment& p : ranked) nominal.emplace(p.candidate.index, p);
   while (true) {
     std::vector<std::size_t> rows;  // of the first ones, those that are not judged: each by itself, so all at once
     for (std::size_t i = 0; i < std::min(kJudged, ranked.size()); ++i) {
-      if (!ranked[i].probability) rows.push_back(i);
+      if (!ranked[i].probability) rows.push_back(i), out.forecasts.push_back(ranked[i]);
     }
     if (rows.empty()) break;
     std::vector<char> sure(ranked.size(), 1);
@@ -227,20 +236,26 @@ void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
         rows.size(), [&](std::size_t k) { sure[rows[k]] = make_sure(ranked[rows[k]], plan, draws, pricers) ? 1 : 0; });
     for (std::size_t i = ranked.size(); i-- > 0;) {
       if (sure[i]) continue;
-      if (!out.nearest) out.nearest = ranked[i];
+      if (!out.nearest || *ranked[i].probability > out.nearest->probability.value_or(0)) out.nearest = ranked[i];
       ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(i));
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
   }
-  if (ranked.empty()) return;
-  out.nearest.reset();
-  PlannedDeployment& winner = ranked.front();
-  const PlannedDeployment& from = nominal.at(winner.candidate.index);
+  if (!ranked.empty()) out.nearest.reset();
+}
+
+void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, PricerPool& pricers) {
+  PlannedDeployment& p = out.ranked[row];
+  const auto from = std::find_if(out.forecasts.begin(), out.forecasts.end(),
+                                 [&](const PlannedDeployment& f) { return f.candidate.index == p.candidate.index; });
+  if (!p.probability || from == out.forecasts.end()) return;
+  const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
+  p.safer.clear();
   for (const double confidence : {0.5, 0.8, 0.95}) {
-    Sizer sizer(from, plan, draws, pricers);
-    const int step = sizer.fewest(confidence, first_guess(from, plan));
-    if (step >= 0) winner.safer.push_back(safer_fleet(sizer.at(step), confidence));
+    Sizer sizer(*from, plan, draws, pricers);
+    const int step = sizer.fewest(confidence, first_guess(*from, plan));
+    if (step >= 0) p.safer.push_back(safer_fleet(sizer.at(step), confidence));
   }
 }
 

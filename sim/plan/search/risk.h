@@ -2,6 +2,7 @@
 // How sure a planned fleet is to meet its objectives, and what it takes to be surer.
 
 #include "sim/plan/search/capacity_search.h"
+#include "sim/plan/search/load_bounds.h"
 #include "sim/plan/truth.h"
 
 namespace roofcast {
@@ -17,7 +18,13 @@ double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, co
                       PricerPool& pricers);
 
 /// The draws that every candidate of the plan is judged in; none where its confidence is 0.
-std::vector<TruthDraw> draws_of(const PlanSpec& plan, const PlannedDeployment& planned);
+std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& scenario);
+
+/// False where a request alone, on a deployment with these bounds, misses an objective in more draws than the plan's
+/// confidence allows: then no number of replicas makes it sure. Kernels' own errors, which would only widen the draws,
+/// are left out.
+bool may_be_sure(const Scenario& scenario, const LoadBounds& bounds, double confidence,
+                 const std::vector<TruthDraw>& draws);
 
 /// A truth that is worse than `plan.confidence` of all draws are likely to be for the deployment: what holds in it
 /// holds with that confidence. None where the plan is not judged.
@@ -42,8 +49,11 @@ bool make_sure(PlannedDeployment& planned, const PlanSpec& plan, const std::vect
 /// Gives the best deployments what they need to hold with plan.confidence, best first, and ranks anew: replicas, or
 /// less load where as much as holds is sought. Draws are put in the order of the harm they do, which a simulation of
 /// some of them turns into a probability: a fleet holds with the confidence of the worst draw that it holds in. Rows
-/// are judged until the first ones are; one that cannot be made sure leaves the ranking. Sets probabilities, and what
-/// the winner costs at 50, 80 and 95 %.
+/// are judged until the first ones are; one that cannot be made sure leaves the ranking. Sets probabilities. A ranking
+/// that was judged and got new rows is judged on.
 void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
+
+/// Sets what the row costs at 50, 80 and 95 %.
+void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);
 
 }  // namespace roofcast

@@ -27,10 +27,36 @@ double fleet_availability(int needed, int spare, double up) {
   return std::min(sum, 1.0);
 }
 
+double fleet_availability(int needed, int spare, double up, int zones, double zone_up) {
+  const int all = needed + spare, each = all / zones, fuller = all % zones;  // so many have one more
+  const auto binomial = [](int n, int k, double p) {
+    if (p >= 1) return k == n ? 1.0 : 0.0;
+    const double ways = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
+    return std::exp(ways + k * std::log(p) + (n - k) * std::log1p(-p));
+  };
+  double sum = 0;
+  for (int full = 0; full <= fuller; ++full) {
+    for (int rest = 0; rest <= zones - fuller; ++rest) {
+      const int there = full * (each + 1) + rest * each;
+      if (there < needed) continue;
+      sum += binomial(fuller, full, zone_up) * binomial(zones - fuller, rest, zone_up) *
+             fleet_availability(needed, there - needed, up);
+    }
+  }
+  return std::min(sum, 1.0);
+}
+
+double fleet_availability(const PlanSpec& plan, const Candidate& c, int needed, int spare) {
+  return plan.zones ? fleet_availability(needed, spare, c.up, plan.zones->count, c.zone_up)
+                    : fleet_availability(needed, spare, c.up);
+}
+
 int spares_of(const PlanSpec& plan, const Candidate& c, int replicas) {
   if (plan.availability <= 0) return plan.spare_replicas;
+  // All zones are down for so much of the time, whatever stands in them.
+  if (plan.zones && 1 - std::pow(1 - c.zone_up, plan.zones->count) < plan.availability) return kNoneWillDo;
   int spare = 0;
-  while (fleet_availability(replicas, spare, c.up) < plan.availability) {
+  while (fleet_availability(plan, c, replicas, spare) < plan.availability) {
     if (++spare > kMostSpares) return kNoneWillDo;
   }
   return spare;
@@ -51,12 +77,17 @@ int most_replicas(const PlanSpec& plan, const Candidate& c) {
 void take_failures(const PlanSpec& plan, Candidate& c) {
   if (plan.availability <= 0) return;
   FleetSpec& fleet = c.scenario.serving.fleet;
-  if (!fleet.failures || !fleet.failures->mtbf) {
+  if (plan.zones) {
+    const Seconds down = plan.zones->repair + fleet.cold_start;
+    c.zone_up = plan.zones->mtbf / (plan.zones->mtbf + down);
+  }
+  const bool known = fleet.failures && fleet.failures->mtbf;
+  if (!known && !plan.zones) {
     throw ConfigError(plan.space.scenario->mark,
                       "'availability' needs to know how often GPUs fail, or a provider takes them back: "
                       "'failures: {mtbf: 2000 h, repair: 30 min}' beside 'search'");
   }
-  c.up = replica_availability(fleet, c.gpus());
+  if (known) c.up = replica_availability(fleet, c.gpus());
   fleet.failures.reset();
 }
 

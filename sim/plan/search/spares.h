@@ -13,6 +13,12 @@ double replica_availability(const FleetSpec& fleet, int gpus);
 /// independent of the others (the binomial distribution).
 double fleet_availability(int needed, int spare, double up);
 
+/// The same of replicas that are spread evenly over zones, each up for the share `zone_up`: the sum over the zones that
+/// are up of their probability and that of enough replicas in them.
+double fleet_availability(int needed, int spare, double up, int zones, double zone_up);
+/// Of a candidate, as the search's `availability` asks.
+double fleet_availability(const PlanSpec& plan, const Candidate& candidate, int needed, int spare);
+
 /// Spares behind `replicas`: as many as the search's `availability` needs, else its `spare_replicas`.
 int spares_of(const PlanSpec& plan, const Candidate& candidate, int replicas);
 

@@ -66,6 +66,34 @@ TEST_CASE("plan: pruning finds the winner of the exhaustive search") {
   }
 }
 
+TEST_CASE("plan: shares of a cache and overlapped exchanges are searched where the release has them") {
+  const auto search = [](const std::string& engine, const std::string& axes) {
+    return plan_of("model: deepseek-v2-lite\nengine: {name: vllm" + engine +
+                   ", expert_exchange: all_to_all}\nworkload:\n  arrivals: {process: poisson, rate: 20 /s}\n"
+                   "  prompt_tokens: {distribution: fixed, value: 2048}\n  output_tokens: {distribution: fixed, value: "
+                   "64}\nobjectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}\nsearch: {gpus: [h100-sxm], max_gpus: 4, "
+                   "confidence: 0, goal: throughput, tp: [1, 2]" +
+                   axes + "}");
+  };
+  const PlanSpec shared = search("", ", dcp: [1, 2]");
+  const Candidates with = read_candidates(shared, Fidelity::kCalibrated);
+  CHECK(with.kept.size() == 3);  // tp 1; tp 2 with and without
+  CHECK(with.unsplittable == 1);
+  CHECK(read_candidates(search(", version: 0.10.1", ", dcp: [1, 2]"), Fidelity::kCalibrated).kept.size() == 2);
+  const PlanSpec overlapped = search("", ", attention_dp: [1, 2], ep: [2], expert_overlap: [none, dual_batch]");
+  const Candidates both = read_candidates(overlapped, Fidelity::kCalibrated);
+  CHECK(both.unsupported == 1);  // tp 2 without copies of the attention has nothing to overlap
+  for (const Candidate& c : both.kept) {
+    const Deployment& d = *c.scenario.deployment;
+    CHECK((d.engine.expert_overlap == ExpertOverlap::kNone || d.sharding.attention_dp == 2));
+  }
+  for (const PlanSpec& plan : {shared, overlapped}) {
+    const PlanResult pruned = search_capacity(plan), all = search_capacity(plan, {.prune = false});
+    REQUIRE(!pruned.ranked.empty());
+    CHECK(pruned.ranked.front().candidate.index == all.ranked.front().candidate.index);
+  }
+}
+
 TEST_CASE("plan: the winner holds under another seed with ten times the requests") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 8, tp: [1, 2]}");
   const PlanResult r = search_capacity(plan);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/config_node.h"
+#include "sim/plan/search/plan_answer.h"
 #include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;
@@ -90,6 +91,26 @@ TEST_CASE("fleet plan: replicas by slice, and what the day costs against the pea
   if (f.met) {
     for (const Verdict& v : f.verdicts) CHECK(v.upper <= v.objective.limit);
   }
+}
+
+TEST_CASE("fleet plan: instances are paid for whole, and the answer is the deployment whose day it is") {
+  const ConfigTree tree = plan_tree(
+      ", price: {tier: owned, usd_per_gpu: 35040, years: 4, host: 4}");  // 1 USD/h for each hour of four years
+  const PlanAnswer a = answer_plan(tree, {}, PlanDetail::kAll);
+  REQUIRE(a.fleet);
+  CHECK(a.fleet->candidate == a.result.ranked.front().candidate.index);
+  const double usd = a.result.ranked.front().candidate.scenario.deployment->gpu.price.value;
+  // One to four replicas take a host of four GPUs; none takes none.
+  double hours = 0;
+  for (const FleetSlice& s : a.fleet->slices) {
+    CHECK(s.needed <= 4);
+    hours += s.needed > 0 ? 1.0 / 12 : 0;
+  }
+  CHECK(a.fleet->fixed.usd == doctest::Approx(4 * usd / 3));
+  CHECK(a.fleet->scheduled.usd >= doctest::Approx(4 * usd * hours));
+  CHECK(a.fleet->scheduled.usd <= 4 * usd * (hours + a.fleet->cold_start.in(kHour)) * (1 + 1e-9));
+  CHECK(a.fleet->scaled.usd >= a.fleet->scaled.replica_hours * usd);
+  CHECK(a.fleet->scaled.usd <= doctest::Approx(8 * usd / 3));  // max_gpus
 }
 
 TEST_CASE("fleet plan: a plan's own autoscaler is taken as it is") {

@@ -70,6 +70,25 @@ TEST_CASE("risk: more of the fleet is paid for by those who want to be surer") {
   CHECK(forecast.ranked.front().gpus() <= w.gpus());
 }
 
+TEST_CASE("risk: what the forecast's best rules out is searched where that cannot be made sure") {
+  // A prompt alone takes a tp 1 replica nearly all of the limit: no number of them is sure. The first wave of
+  // candidates is of such, and tp 4 costs four times as much.
+  const PlanSpec plan = plan_of(
+      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 0.5 /s}, prompt_tokens: 4000, output_tokens: "
+      "64}\nobjectives: {ttft_mean: 150 ms}\nsearch: {gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 4, tp: [1, "
+      "4], "
+      "max_num_seqs: [64, 128, 256, 512]}");
+  const PlanResult r = search_capacity(plan), all = search_capacity(plan, {.prune = false});
+  REQUIRE(!r.ranked.empty());
+  REQUIRE(!all.ranked.empty());
+  CHECK(r.ranked.front().candidate.gpus() == 4);
+  CHECK(*r.ranked.front().probability >= 0.9);
+  CHECK(r.ranked.front().candidate.index == all.ranked.front().candidate.index);
+  PlanSpec forecast = plan;
+  forecast.confidence = 0;
+  CHECK(search_capacity(forecast).ranked.at(0).candidate.gpus() == 1);
+}
+
 TEST_CASE("risk: a load that is not known well takes more") {
   const int sure = search_capacity(plan_of(chat("400", ""))).ranked.at(0).gpus(),
             unsure = search_capacity(plan_of(chat("400", ", load_uncertainty: 0.3"))).ranked.at(0).gpus();
@@ -136,6 +155,42 @@ TEST_CASE("advice: what the given GPUs carry, what would do, and which limit bin
   CHECK(!r.advice.binds.empty());
 }
 
+TEST_CASE("advice: a budget that is too small") {
+  const auto planned = [](const char* budget) {
+    return search_capacity(
+        plan_of(fmt::format("model: llama-3.1-8b\nworkload: {{arrivals: {{process: poisson, rate: 200 /s}}, "
+                            "prompt_tokens: 512, output_tokens: 64}}\nobjectives: {{ttft_p90: 500 ms, tpot_p90: 40 "
+                            "ms}}\nsearch: {{gpus: [{{name: h100-sxm, price: 2 USD/h}}], max_gpus: 32, tp: [1], "
+                            "max_cost: {} USD/h}}",
+                            budget)));
+  };
+  const PlanResult none = planned("1");
+  CHECK(none.too_dear == 1);
+  CHECK(none.reason == "the cheapest replica (1 x h100-sxm, tp 1) costs 2 USD/h, beyond max_cost (1 USD/h)");
+  CHECK(none.advice.gpus > 2);
+  CHECK(none.advice.usd_per_hour == doctest::Approx(2 * none.advice.gpus));
+  const PlanResult few = planned("4");
+  REQUIRE(few.ranked.empty());
+  CHECK(few.advice.gpus == none.advice.gpus);
+  CHECK(few.advice.beyond == std::vector<std::string>{"max_cost (4 USD/h)"});
+  CHECK(few.advice.binds.starts_with("ttft_p90"));
+  CHECK(few.advice.carries > 0);
+}
+
+TEST_CASE("plan: what its file says without effect is told") {
+  const auto notes = [](const std::string& more, const std::string& search = "") {
+    return answer_plan(parse_config_text(chat("10", search) + more, "p"), {}, PlanDetail::kAll).result.notes;
+  };
+  CHECK(notes("").empty());
+  const std::vector<std::string> scaled = notes("autoscaling: {min: 1, max: 4}\n");
+  REQUIRE(scaled.size() == 1);
+  CHECK(scaled.front().starts_with("autoscaling changes nothing here: the load is steady"));
+  CHECK(notes("failures: {mtbf: 1000 h, repair: 1 h}\n").size() == 1);
+  CHECK(notes("failures: {mtbf: 1000 h, repair: 1 h}\n", ", availability: 0.99").empty());
+  CHECK(notes("parallelism: {replicas: 3}\n").size() == 1);
+  CHECK(notes("adapters: {count: 2, rank: 8, slots: 2, disk_bandwidth: 1 GB/s}\n").size() == 1);
+}
+
 TEST_CASE("plan: flags bind the search or are refused") {
   const ConfigTree tree =
       parse_config_text(chat("10", ", precision: [bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]"), "p");
@@ -185,6 +240,28 @@ TEST_CASE("spares: as many as the availability needs, by the binomial distributi
   plan.availability = 0;
   plan.spare_replicas = 1;
   CHECK(spares_of(plan, c, 2) == 1);
+}
+
+TEST_CASE("spares: zones that are interrupted as a whole") {
+  // 2 and 2 replicas, each zone up 90 %: either will do, 1 - 0.1^2.
+  CHECK(fleet_availability(2, 2, 1.0, 2, 0.9) == doctest::Approx(0.99));
+  // 2 and 1 replicas: the zone of two must be up.
+  CHECK(fleet_availability(2, 1, 1.0, 2, 0.9) == doctest::Approx(0.9));
+  CHECK(fleet_availability(2, 7, 1.0, 1, 0.9) == doctest::Approx(0.9));
+  // As many zones as replicas: they fail by themselves.
+  CHECK(fleet_availability(2, 2, 1.0, 4, 0.9) == doctest::Approx(fleet_availability(2, 2, 0.9)));
+  // Zones that are always up change nothing.
+  CHECK(fleet_availability(5, 2, 0.9, 3, 1.0) == doctest::Approx(fleet_availability(5, 2, 0.9)));
+  Candidate c;
+  c.zone_up = 0.99;
+  PlanSpec plan;
+  plan.availability = 0.999;
+  plan.zones = ZoneSpec{.count = 2, .mtbf = Seconds(1), .repair = Seconds(0)};
+  CHECK(spares_of(plan, c, 4) == 4);  // either zone alone: 1 - 0.01^2 = 0.9999
+  plan.zones->count = 3;
+  CHECK(spares_of(plan, c, 4) == 2);  // any two of three: 0.99^3 + 3 x 0.99^2 x 0.01 = 0.9997
+  plan.zones->count = 1;
+  CHECK(spares_of(plan, c, 4) > 1000);
 }
 
 TEST_CASE("growth: the fleet follows the load, is never smaller, and the bill is of all months") {
