@@ -35,9 +35,10 @@ std::string repository_in(const std::string& source) {
   return rest.substr(0, rest.find_first_of(" ,"));
 }
 
+/// A name without a slash is a shipped model's, whatever lies here.
 bool is_folder(const std::string& name) {
   std::error_code unknown;
-  return std::filesystem::is_directory(name, unknown);
+  return name.find('/') != std::string::npos && std::filesystem::is_directory(name, unknown);
 }
 
 std::string checkpoint_of(const ConfigTree& model, std::string& note) {

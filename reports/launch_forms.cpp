@@ -39,6 +39,9 @@ std::string claimed_as(const std::string& weights) {
   const std::string name = name_of_weights(weights);
   return name.substr(name.find_last_of('/') + 1);
 }
+/// Whether something stands in front that knows every worker by an address of its own.
+bool is_routed(const LaunchPlan& plan) { return plan.processes.size() > 1; }
+
 std::string mounted_at(const std::string& weights) {
   const std::string name = name_of_weights(weights);
   return name.starts_with("/") ? name : fmt::format("{}/{}", kFolder, name);
@@ -149,7 +152,8 @@ std::string as_compose(const LaunchPlan& plan) {
   constexpr int kHostGpus = 8;
   std::string out = comments_of(plan) + "# HF_TOKEN: of an account that may load the repository\nservices:\n", configs;
   for (const LaunchProcess& p : plan.processes) {
-    const int on_a_host = p.gpus_per_node > 0 ? std::clamp(kHostGpus / p.gpus_per_node, 1, p.copies) : 1;
+    const bool several = p.gpus_per_node > 0 && !is_routed(plan);  // a router knows one worker by the name of a host
+    const int on_a_host = several ? std::clamp(kHostGpus / p.gpus_per_node, 1, p.copies) : 1;
     if (p.gpus_per_node > 0)
       out += fmt::format("  # {} x {} in all, {} on a host{}\n", p.copies, p.name, on_a_host,
                          p.nodes > 1 ? fmt::format("; on {} hosts together, NODE_RANK=0..{} and HEAD_ADDRESS in .env",
@@ -237,7 +241,8 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
   return indented(out, spaces);
 }
 
-/// `copies` of a process under one name, and the address of those that answer.
+/// `copies` of a process under one name, and the address of those that answer; of one copy it is the pod's own, with
+/// all its ports.
 std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, int copies) {
   std::string out;
   if (!p.files.empty()) {
@@ -260,9 +265,9 @@ std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::
         name, copies, pod_spec(plan, p, name, Answers::kYes, 6));
   }
   return out + fmt::format(
-                   "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {}}}\nspec:\n  selector: {{{}}}\n  ports:\n"
+                   "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {}}}\nspec:\n{}  selector: {{{}}}\n  ports:\n"
                    "  - {{port: {}}}\n",
-                   name, selector, p.port);
+                   name, is_routed(plan) && p.gpus_per_node > 0 ? "  clusterIP: None\n" : "", selector, p.port);
 }
 
 }  // namespace
@@ -276,9 +281,8 @@ std::string as_kubernetes(const LaunchPlan& plan) {
     for (const std::string& weights : plan.weights) names.push_back(claimed_as(weights));
     out += fmt::format("# PersistentVolumeClaim weights: holds {}\n", join(names, ", "));
   }
-  const bool routed = plan.processes.size() > 1;  // the router knows every worker by an address of its own
   for (const LaunchProcess& p : plan.processes) {
-    const bool apart = routed && p.gpus_per_node > 0;
+    const bool apart = is_routed(plan) && p.gpus_per_node > 0;
     for (int i = 1; i <= (apart ? p.copies : 1); ++i)
       out += workload(plan, p, apart ? fmt::format("{}-{}", p.name, i) : p.name, apart ? 1 : p.copies);
   }

@@ -236,6 +236,10 @@ TEST_CASE("launch plan: in Kubernetes each worker of a role has the address that
     CHECK(pods.find(fmt::format("kind: Service\nmetadata: {{name: {}}}", name)) != std::string::npos);
     CHECK(pods.find(fmt::format("http://{}:", name)) != std::string::npos);
   }
+  CHECK(count_of(pods, "clusterIP: None") == 4);  // workers talk to each other on further ports
+  // on a host of its own each, by whose name the router knows it
+  const ConfigTree compose = parse_config_text(as_compose(launch_plan(p, "vllm", {"m"})), "compose.yaml");
+  CHECK((*compose->find("services"))->entries.size() == 3);
   // a list of variables in YAML is no shell
   CHECK(pods.find("export VLLM_NIXL_SIDE_CHANNEL_HOST=\\\"$(hostname -i)\\\"; exec vllm") != std::string::npos);
   CHECK(pods.find("name: VLLM_NIXL_SIDE_CHANNEL_HOST") == std::string::npos);
