@@ -316,7 +316,8 @@ std::string search_text(const PlanResult& r) {
   add(r.simulated, "simulated", "simulated");
   std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");
   if (r.pairs > 0) out += fmt::format(" and {} disaggregated pair{} of them", r.pairs, r.pairs == 1 ? "" : "s");
-  const std::string fates = join(parts, ", ");
+  std::string fates = join(parts, ", ");
+  if (fates.size() > 85) fates.replace(fates.rfind(", "), 2, ",\n  ");
   if (!parts.empty()) out += (out.size() + fates.size() > 85 ? ":\n  " : ": ") + fates;
   return out + fmt::format(" ({} run{})\n", r.simulations, r.simulations == 1 ? "" : "s");
 }
