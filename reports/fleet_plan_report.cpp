@@ -130,7 +130,7 @@ void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   out +=
       day_text("by clock", plan.scheduled, plan, fmt::format("what each {} needs", plan.recorded ? "slice" : "hour"));
   out += day_text("autoscaled", plan.scaled, plan,
-                  fmt::format("{} to {} replicas, {} {}, {} starts", a.min, a.max,
+                  fmt::format("{}-{} replicas, {} {}, {} starts", a.min, a.max,
                               scaling_policies()[static_cast<std::size_t>(a.policy)].name, plain_number(a.target, 3),
                               plan.metrics.replica_starts));
   for (const Verdict& v : plan.verdicts) {

@@ -121,6 +121,12 @@ std::string speculation_text(const SpeculationSpec& drafts) {
                      drafts.num_speculative_tokens == 1 ? "" : "s", join(shares, ", "));
 }
 
+/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
+std::string past_limit(const PlannedDeployment& w, const PlanSpec& plan) {
+  if (!w.probability || *w.probability < plan.confidence - 1e-9) return ", beyond the limit";
+  return fmt::format(", in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
+}
+
 /// Each objective and limit, and how far it is met.
 std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   std::string out;
@@ -141,7 +147,7 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
                        human_time(v.value.base() * std::exp(spread.low)),
                        human_time(v.value.base() * std::exp(spread.high)),
-                       v.value.base() * std::exp(spread.high) > v.objective.limit.base() ? ", beyond the limit" : "");
+                       v.value.base() * std::exp(spread.high) <= v.objective.limit.base() ? "" : past_limit(w, plan));
   }
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
@@ -310,7 +316,8 @@ std::string search_text(const PlanResult& r) {
   add(r.simulated, "simulated", "simulated");
   std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");
   if (r.pairs > 0) out += fmt::format(" and {} disaggregated pair{} of them", r.pairs, r.pairs == 1 ? "" : "s");
-  const std::string fates = join(parts, ", ");
+  std::string fates = join(parts, ", ");
+  if (fates.size() > 85) fates.replace(fates.rfind(", "), 2, ",\n  ");
   if (!parts.empty()) out += (out.size() + fates.size() > 85 ? ":\n  " : ": ") + fates;
   return out + fmt::format(" ({} run{})\n", r.simulations, r.simulations == 1 ? "" : "s");
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kFile = "plan";
 /// What is of the whole fleet, not of the share of the GPUs at hand.
-constexpr std::array kOfTheFleet{"growth", "max_cost", "max_power", "spare_replicas", "availability"};
+constexpr std::array kOfTheFleet{"growth", "max_cost", "max_power", "spare_replicas", "availability", "zones"};
 const ConfigTree kNone = std::make_shared<ConfigNode>();
 
 /// The plan without `search.owned`, and with these keys of its search.
@@ -41,8 +41,8 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   ConfigTree out = plan;
   for (const char* key : kOfTheFleet) out = with_value(out, std::string("search.") + key, kNone, kFile);
   for (const char* key : {"prefill", "decode"}) out = with_value(out, std::string("search.") + key, kNone, kFile);
-  for (const char* key : {"tp", "pp", "ep", "attention_dp", "precision", "weights", "kv_cache", "max_num_seqs",
-                          "max_num_batched_tokens", "speculation"}) {
+  for (const char* key : {"tp", "pp", "dcp", "ep", "attention_dp", "expert_overlap", "precision", "weights", "kv_cache",
+                          "max_num_seqs", "max_num_batched_tokens", "speculation"}) {
     if (owned.has(key))
       out = with_value(out, std::string("search.") + key, make_list(owned.list(key), owned.mark()), kFile);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kJudged = 4;     // rows, behind which the table keeps the forecast's own fleets
 constexpr int kStepsOfLoad = 32;       // of a factor of two
-constexpr int kMostStepsOfLoad = 256;  // less than a two-hundredth of the forecast's load is none
+constexpr int kMostStepsOfLoad = 128;  // less than a sixteenth of the load of the forecast is none
 
 /// One candidate at several sizes (or loads) under the same draws.
 class Sizer {

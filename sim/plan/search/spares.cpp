@@ -30,9 +30,9 @@ double fleet_availability(int needed, int spare, double up) {
 double fleet_availability(int needed, int spare, double up, int zones, double zone_up) {
   const int all = needed + spare, each = all / zones, fuller = all % zones;  // so many have one more
   const auto binomial = [](int n, int k, double p) {
-    if (p >= 1) return k == n ? 1.0 : 0.0;
-    const double ways = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
-    return std::exp(ways + k * std::log(p) + (n - k) * std::log1p(-p));
+    double ways = 1;
+    for (int i = 0; i < k; ++i) ways *= (n - i) / (i + 1.0);
+    return ways * std::pow(p, k) * std::pow(1 - p, n - k);
   };
   double sum = 0;
   for (int full = 0; full <= fuller; ++full) {

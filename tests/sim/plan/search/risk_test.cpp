@@ -319,6 +319,10 @@ TEST_CASE("owned: GPUs at hand carry what they hold, and the rest is planned") {
   CHECK(own.load + mixed.result.ranked.front().load == doctest::Approx(100));
   CHECK(mixed.result.ranked.front().candidate.gpu == "h100-sxm");
   CHECK(mixed.result.ranked.front().gpus() <= all.result.ranked.front().gpus());
+  const PlanAnswer zoned = planned("100", a100 + ", availability: 0.99, zones: {count: 2, mtbf: 100 h, repair: 1 h}");
+  REQUIRE(zoned.owned);
+  CHECK(zoned.owned->planned.gpus() == 2);
+  CHECK(zoned.result.ranked.front().spare == zoned.result.ranked.front().replicas);  // either zone alone
   const PlanAnswer enough = planned("1", a100);
   CHECK_FALSE(enough.owned);
   CHECK(enough.result.ranked.front().candidate.gpu == "a100-sxm");
