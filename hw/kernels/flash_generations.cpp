@@ -1,8 +1,5 @@
 #include "hw/kernels/flash_generations.h"
 
-#include <array>
-
-#include "base/error.h"
 #include "hw/kernels/attention_math.h"
 
 namespace roofcast {
@@ -14,8 +11,7 @@ constexpr double kSoftmaxOperations = 4;      ///< of a score, beside its expone
 constexpr double kSharedBytesPerClock = 128;  ///< of an SM (CUDA C++ programming guide, shared memory: 32 banks of 4 B)
 constexpr double kUsualClock = 1.7e9;         ///< where a GPU's is not known
 constexpr double kReachedProducts = 0.8, kReachedBandwidth = 0.85;  ///< as of naive attention
-/// "Without WGMMA, the older mma.sync instruction can only reach about 2/3 the peak throughput of the Hopper Tensor
-/// Cores" (pytorch.org/blog/flashattention-3).
+/// mma.sync reaches about two thirds of the peak of Hopper's matrix units (pytorch.org/blog/flashattention-3).
 constexpr double kNarrowUnits = 2.0 / 3.0;
 constexpr double kHidden = 4;  ///< exponent of two resources that overlap nearly whole (docs/equations-attention.md)
 

@@ -46,16 +46,16 @@ std::int64_t KvLayout::bytes(std::int64_t tokens) const {
 }
 
 double KvLayout::filled_by_one(std::int64_t tokens, std::int64_t steps) const {
+  const double last = static_cast<double>(tokens), half = static_cast<double>(steps - 1) / 2;
   const auto mean = [&](std::int64_t most) {  // of min(most, t) for t = tokens - steps + 1 ... tokens
-    const auto below = static_cast<double>(std::clamp<std::int64_t>(most - (tokens - steps), 0, steps));
-    const double first = static_cast<double>(tokens - steps) * below + below * (below + 1) / 2;
-    return (first + (static_cast<double>(steps) - below) * static_cast<double>(most)) / static_cast<double>(steps);
+    if (tokens <= most) return last - half;
+    if (tokens - steps >= most) return static_cast<double>(most);
+    const auto below = static_cast<double>(most - (tokens - steps)), n = static_cast<double>(steps);
+    return ((last - n) * below + below * (below + 1) / 2 + (n - below) * static_cast<double>(most)) / n;
   };
-  double bytes = static_cast<double>(state_) +
-                 mean(tokens) * static_cast<double>(block_bytes_.back()) / static_cast<double>(block_);
-  for (const Window& w : windows_)
-    bytes += mean(w.tokens) * static_cast<double>(w.block_bytes) / static_cast<double>(block_);
-  return bytes;
+  double bytes = (last - half) * static_cast<double>(block_bytes_.back());
+  for (const Window& w : windows_) bytes += mean(w.tokens) * static_cast<double>(w.block_bytes);
+  return static_cast<double>(state_) + bytes / static_cast<double>(block_);
 }
 
 std::size_t KvLayout::level(std::int64_t tokens) const {

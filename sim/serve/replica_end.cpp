@@ -147,11 +147,13 @@ double Replica::filled_with_windows(const Rank& rank) const {
   const RankParts& parts = rank.parts;
   const KvLayout& layout = parts.kv.layout();
   double filled = 0;
-  parts.batch.for_each([&](Slot slot, const LiveRequest& r) {
-    std::int64_t tokens = parts.batch.tokens_of(r);
-    for (const PlannedChunk& c : rank.plan.chunks()) tokens += c.slot == slot ? c.tokens : 0;
-    filled += layout.filled_by_one(tokens, r.phase == Phase::kDecode ? run_.steps : 1);
+  parts.batch.for_each([&](Slot, const LiveRequest& r) {
+    filled += layout.filled_by_one(parts.batch.tokens_of(r), r.phase == Phase::kDecode ? run_.steps : 1);
   });
+  for (const PlannedChunk& c : rank.plan.chunks()) {
+    const std::int64_t before = parts.requests[c.slot].base;
+    filled += layout.filled_by_one(before + c.tokens, 1) - layout.filled_by_one(before, 1);
+  }
   for (const auto& held : parts.link.held_caches()) filled += layout.filled_by_one(held.second, 1);
   return filled;
 }
