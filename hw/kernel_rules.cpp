@@ -19,9 +19,9 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, kTraitCount> kTraitNames{
-    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim",     "window",
-    "group",        "query_len",    "shared_reads",  "always_split", "weights",      "activation_bits",
-    "gated",        "expert_ranks", "asked",         "layout",       "blocks_per_sm"};
+    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim", "window",
+    "group",        "query_len",    "shared_reads",  "always_split", "weights",  "activation_bits",
+    "gated",        "expert_ranks", "asked",         "layout",       "format",   "blocks_per_sm"};
 
 Trait parse_trait(const std::string& name, const Mark& mark) {
   const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
@@ -41,7 +41,8 @@ double parse_layout(const std::string& name, const Mark& mark) {
 double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
   if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
-  if (trait == Trait::kWeights) return static_cast<double>(parse_dtype(node->scalar, node->mark));
+  if (trait == Trait::kWeights || trait == Trait::kFormat)
+    return static_cast<double>(parse_dtype(node->scalar, node->mark));
   if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
   if (trait == Trait::kLayout) return parse_layout(node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;
@@ -95,9 +96,9 @@ KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
 
 }  // namespace
 
-Traits::Traits(const GpuSpec& gpu) {
-  (*this)[Trait::kArchitecture] = static_cast<double>(gpu.architecture);
-  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(gpu.architecture).matrix_units);
+Traits::Traits(Architecture architecture) {
+  (*this)[Trait::kArchitecture] = static_cast<double>(architecture);
+  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(architecture).matrix_units);
 }
 
 bool Condition::holds(const Traits& call) const {
@@ -133,6 +134,14 @@ KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
     std::copy_if(rules.begin(), rules.end(), std::back_inserter(rules_[i]), holds);
   }
   in.finish();
+  for (const ArchitectureTraits& row : architectures()) {
+    auto& of_one = products_.emplace_back();
+    Traits call(row.architecture);
+    for (std::size_t i = 0; i < kDtypeCount; ++i) {
+      call[Trait::kFormat] = static_cast<double>(i);
+      of_one[i] = &pick(KernelKind::kGemm, call);
+    }
+  }
 }
 
 const Kernel& KernelRules::pick(KernelKind kind, const Traits& call) const {

@@ -32,14 +32,16 @@ enum class Trait {
   kExpertRanks,  ///< GPUs that share the experts
   kAsked,        ///< the kernel that the engine was told to take
   kLayout,       ///< of experts: how their tokens lie
+  kFormat,       ///< of a product: that of its constants (gemm_block)
   kBlocksPerSm,  ///< thread blocks per SM if every context is cut into parts of 128 tokens
 };
-inline constexpr std::size_t kTraitCount = 17;
+inline constexpr std::size_t kTraitCount = 18;
 
 /// The traits of one call; those that its operator does not have stay 0.
 class Traits {
  public:
-  explicit Traits(const GpuSpec& gpu);
+  explicit Traits(const GpuSpec& gpu) : Traits(gpu.architecture) {}
+  explicit Traits(Architecture architecture);
   double& operator[](Trait trait) { return values_[static_cast<std::size_t>(trait)]; }
   double operator[](Trait trait) const { return values_[static_cast<std::size_t>(trait)]; }
 
@@ -75,12 +77,17 @@ class KernelRules {
 
   /// The kernel of the first rule that applies. The result is of that kind.
   const Kernel& pick(KernelKind kind, const Traits& call) const;
+  /// The kernel of a product whose constants are those of `block`: no call asks more often, so a table has them.
+  const Kernel& pick_product(Architecture architecture, Dtype block) const {
+    return *products_[static_cast<std::size_t>(architecture)][static_cast<std::size_t>(block)];
+  }
   /// Query rows up to which a chunk after a prefix, or a prompt of one token, runs as decode; 0: none does.
   double decode_rows() const { return decode_rows_; }
   const std::vector<KernelRule>& of(KernelKind kind) const { return rules_[static_cast<std::size_t>(kind)]; }
 
  private:
   std::array<std::vector<KernelRule>, kKernelKindCount> rules_;
+  std::vector<std::array<const Kernel*, kDtypeCount>> products_;  ///< by architecture
   double decode_rows_ = 0;
 };
 
