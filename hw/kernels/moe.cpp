@@ -319,8 +319,8 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
   return cost;
 }
 
-Traits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
-  Traits traits(gpu);
+CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
+  CallTraits traits(gpu);
   traits[Trait::kWeights] = static_cast<double>(shape.weights);
   traits[Trait::kActivationBits] = element_bits(shape.activations);
   traits[Trait::kGated] = shape.gated;
@@ -335,7 +335,7 @@ bool is_asked(const KernelRule& rule) {
   return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.trait == Trait::kAsked; });
 }
 
-ExpertsChoice first_measured(const Traits& traits, Dtype weights, const Efficiency& efficiency) {
+ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
     const auto& kernel = static_cast<const ExpertsKernel&>(*rule.kernel);
@@ -354,7 +354,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-  Traits traits = traits_of(shape, *machine.gpu);
+  CallTraits traits = traits_of(shape, *machine.gpu);
   const bool asked = shape.asked != AskedExperts::kDefault && shape.asked != AskedExperts::kUntuned;
   if (ExpertsChoice own = first_measured(traits, shape.weights, efficiency); own.kernel != nullptr) {
     own.lent = own.lent && asked;
