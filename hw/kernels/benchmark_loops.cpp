@@ -102,4 +102,20 @@ const GemmLoop& eager_gemm_loop() {
   return loop;
 }
 
+std::span<const Parameter<ExpertsLoopParameters>> ExpertsLoopParameters::fields() {
+  using P = ExpertsLoopParameters;
+  static constexpr std::array<Parameter<P>, 2> kFields{{
+      {"host_lead_us", &P::host_lead_us, 0.0, 2000.0, Transfer::kHost, "host's time before the first product"},
+      {"host_floor_us", &P::host_floor_us, 0.0, 4000.0, Transfer::kHost, "host's time for the whole layer"},
+  }};
+  return kFields;
+}
+const KernelOf<ExpertsLoopParameters>& eager_experts_loop() {
+  static const KernelOf<ExpertsLoopParameters> loop({"eager_experts_loop",
+                                                     "what a benchmark times beside experts: the host's pace",
+                                                     "equations-moe.md",
+                                                     {0.05, 0.35, 0.5}});
+  return loop;
+}
+
 }  // namespace roofcast

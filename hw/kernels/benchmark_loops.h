@@ -28,4 +28,12 @@ const GemmLoop& quantizing_gemm_loop();
 /// The same without a graph, so that the host may be what is timed: vLLM's block fp8.
 const GemmLoop& eager_gemm_loop();
 
+/// Beside a layer of experts.
+struct ExpertsLoopParameters {
+  double host_lead_us = 0.0, host_floor_us = 0.0;
+  static std::span<const Parameter<ExpertsLoopParameters>> fields();
+};
+/// Without a graph, so that the host may be what is timed: DeepGEMM's experts behind DeepEP's normal mode.
+const KernelOf<ExpertsLoopParameters>& eager_experts_loop();
+
 }  // namespace roofcast

@@ -88,6 +88,7 @@ std::span<const Kernel* const> kernels() {
         &plain_gemm_loop(),
         &quantizing_gemm_loop(),
         &eager_gemm_loop(),
+        &eager_experts_loop(),
     };
     for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;
