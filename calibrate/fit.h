@@ -1,7 +1,7 @@
 #pragma once
 // Bounded, robust, derivative-free fit of the constants of a kernel family to measured times.
-//   auto result = fit<GemmParameters>(rows, [&](const GemmRow& row, const GemmParameters& p) { return seconds; },
-//                                     options, [](const GemmRow& row) { return family_of_shapes(row); });
+//   auto result = fit<StateParameters>(rows, [&](const StateRow& row, const StateParameters& p) { return seconds; },
+//                                     options, [](const StateRow& row) { return family_of_shapes(row); });
 // A Row has `.header.latency` (Seconds). The predictor is pure; it is called some 1e6 times.
 
 #include <cstdint>

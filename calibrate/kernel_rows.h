@@ -29,7 +29,7 @@ enum class Maker {
   kVllm,
   kSglang,
   kNccl,      ///< for all engines
-  kCublasLt,  ///< for the engines and formats that runs_cublaslt() names
+  kCublasLt,  ///< for the engines and formats whose products it runs
   kRoofcast,  ///< no engine runs it: it tells what the machine does
 };
 /// By the first word of `engine`. Throws ConfigError at `mark` for one that is not known.

@@ -10,9 +10,10 @@
 
 #include "base/config_library.h"
 #include "calibrate/rows/collectives.h"
-#include "calibrate/rows/gemm.h"
+#include "calibrate/rows/gemm_loop.h"
 #include "hw/carry_over.h"
-#include "hw/kernels/gemm_tiles.h"
+#include "hw/kernel_rules.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -34,8 +35,8 @@ std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const 
       for (GemmRow& row : read_gemm_rows(table.table)) {
         for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
           const Efficiency& known = family == KernelFamily::kVllm ? gpu.vllm : gpu.trtllm;
-          if (row.header.maker != Maker::kCublasLt || !runs_cublaslt(row.block, family) ||
-              !known.find(gemm_kernel(), row.block))
+          const MatmulKernel& kernel = gemm_kernel(row.shape, gpu.spec, known.rules());
+          if (row.header.maker != Maker::kCublasLt || !kernel.is_cublaslt() || !known.block(kernel, row.block))
             continue;
           out.push_back({row.header, row, family});
           break;
@@ -59,8 +60,10 @@ class Pricing {
 
   Seconds operator()(const MachineRow& one, const MachineShares& shares) {
     move_to(shares);
-    if (const auto* row = std::get_if<GemmRow>(&one.row))
-      return gemm_with(row->shape, gemm_of(one.family, row->block), here_, one.family, row->header.timing).time;
+    if (const auto* row = std::get_if<GemmRow>(&one.row)) {
+      const MatmulKernel& kernel = gemm_kernel(row->shape, gpu_.spec, efficiency_of(one.family).rules());
+      return gemm_row_time(*row, kernel, gemm_of(kernel, one.family, row->block), {}, here_, one.family);
+    }
     const auto& row = std::get<CollectiveRow>(one.row);
     const Machine machine{
         .gpu = &here_, .efficiency = &gpu_.vllm, .fidelity = Fidelity::kCalibrated, .timing = row.header.timing};
@@ -79,14 +82,14 @@ class Pricing {
       return;
     }
   }
-  const GemmParameters& gemm_of(KernelFamily family, Dtype block) {
+  const Efficiency& efficiency_of(KernelFamily family) const {
+    return family == KernelFamily::kVllm ? gpu_.vllm : gpu_.trtllm;
+  }
+  const GemmParameters& gemm_of(const MatmulKernel& kernel, KernelFamily family, Dtype block) {
     auto& known = gemm_[{family, block}];
     if (!known) {
-      const Efficiency& efficiency = family == KernelFamily::kVllm ? gpu_.vllm : gpu_.trtllm;
-      const ConstantsBlock moved =
-          gemm_kernel().carried_over(efficiency.block(gemm_kernel(), block),
-                                     carry_over_case(gpu_.spec, here_, {.same_kind = true}, family, block));
-      known = KernelOf<GemmParameters>::in(moved)->value;
+      known = kernel.parameters(kernel.carried_over(efficiency_of(family).block(kernel, block),
+                                                    carry_over_case(gpu_.spec, here_, {.same_kind = true}, block)));
     }
     return *known;
   }

@@ -20,7 +20,7 @@ constexpr std::array<Shared, 7> kSharedOnBlackwell{{
     {kTrt, kVllm, "trtllm_gen_mla_decode.bf16", "trtllm_gen_mla_vllm_decode.bf16"},
     {kTrt, kVllm, "trtllm_gen_mla_decode.fp8", "trtllm_gen_mla_vllm_decode.fp8"},
     {kTrt, kVllm, "custom_all_reduce.bf16", "fused_all_reduce.bf16"},
-    {kVllm, kTrt, "gemm.nvfp4", "gemm_tuned.nvfp4"},
+    {kVllm, kTrt, "cutlass_nvfp4.nvfp4", "cutlass_nvfp4.nvfp4"},
     {kVllm, kTrt, "trtllm_gen_block_experts.fp8_block", "trtllm_gen_block_experts.fp8_block"},
 }};
 

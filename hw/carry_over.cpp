@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/attention_math.h"
-#include "hw/kernels/gemm_tiles.h"
+#include "hw/kernels/gemm/tiles.h"
 
 namespace roofcast {
 namespace {
@@ -90,6 +90,11 @@ void widen(FitRecord& record, double added) {
     record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
 }
 
+void keep_gap(double& launch_us, double time) {
+  constexpr double kBetweenKernelsUs = 1.0;
+  if (time > 0.0) launch_us += std::min(launch_us / time, kBetweenKernelsUs) * (1.0 - time);
+}
+
 double clock_under_power(double watts) { return std::min(1.0, std::sqrt(watts)); }
 
 int l2_partitions(const GpuSpec& gpu) {
@@ -99,9 +104,8 @@ int l2_partitions(const GpuSpec& gpu) {
 
 double share_beside_instructions(double share, double longer) { return 1.0 / (1.0 + (1.0 / share - 1.0) * longer); }
 
-CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,
-                              Dtype dtype) {
-  CarryOverCase one{from, to, how, family, dtype, ratios_of(from, to, dtype)};
+CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, Dtype dtype) {
+  CarryOverCase one{from, to, how, dtype, ratios_of(from, to, dtype)};
   one.ratios.other_memory = how.another_generation && how.memory_ecc;
   return one;
 }
@@ -113,8 +117,7 @@ Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const Gpu
       const auto dtype = static_cast<Dtype>(i);
       const ConstantsBlock& block = measured.block(*kernel, dtype);
       if (!block) continue;
-      out.put_block(*kernel, dtype,
-                    kernel->carried_over(block, carry_over_case(from, to, how, measured.family(), dtype)));
+      out.put_block(*kernel, dtype, kernel->carried_over(block, carry_over_case(from, to, how, dtype)));
     }
   }
   if (out.carried_over_from.empty() && !how.same_kind) out.carried_over_from = from.name;

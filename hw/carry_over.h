@@ -8,7 +8,6 @@
 namespace roofcast {
 
 class Efficiency;
-enum class KernelFamily;
 
 /// How far a GPU stands from the one whose constants it takes.
 struct CarryOver {
@@ -37,7 +36,6 @@ struct CarryOverCase {
   const GpuSpec& from;
   const GpuSpec& to;
   const CarryOver& how;
-  KernelFamily family;
   Dtype dtype;
   Ratios ratios;
 };
@@ -49,8 +47,7 @@ double clock_under_power(double watts);
 /// less shared memory (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
 int l2_partitions(const GpuSpec& gpu);
 /// `dtype` on its way from one GPU to another.
-CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, KernelFamily family,
-                              Dtype dtype);
+CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, Dtype dtype);
 /// A constant by its own rule.
 double transferred(double value, Transfer transfer, const Ratios& ratios);
 /// The fit leaves so much more unexplained, as independent of what it did.
@@ -60,6 +57,11 @@ void widen(FitRecord& record, double added);
 /// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
 /// units have a quarter of that rate (arXiv:2410.02367).
 double share_beside_instructions(double share, double longer);
+
+/// Between two kernels of a graph the GPU's front end takes its time, whatever the clock of the SMs: an A100 of 1.41
+/// GHz launches a product in 2.5 us, an H100 of 1.98 in 2.4. Of a launch that was transferred by `time`, a microsecond
+/// stays; the rest, filling and draining the SMs, was measured in cycles.
+void keep_gap(double& launch_us, double time);
 
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel
 /// pays in time on the GPU was measured in cycles: it goes with the ratio of the boost clocks where both are known.

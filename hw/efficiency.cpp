@@ -10,9 +10,10 @@
 #include "base/text.h"
 #include "hw/carry_over.h"
 #include "hw/kernel_rules.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/experts/experts_kernel.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
@@ -50,23 +51,23 @@ void lend_to_fp8(Efficiency& ampere) {
     const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
     if (wide) ampere.put_block(kernel, narrow, wide);
   };
-  lend(gemm_kernel(), Dtype::kFp8);
+  if (const ConstantsBlock wide = ampere.block(cublaslt_mma_sync(), Dtype::kBf16)) {
+    for (const MatmulKernel* narrow : {&cublaslt_mma_sync_fp8(), &cutlass_mma_sync_fp8()})
+      ampere.put_block(*narrow, Dtype::kFp8,
+                       narrow->with_parameters(cublaslt_mma_sync().parameters(wide), *wide.record));
+  }
   lend(attention::fmha_v2_prefill(), Dtype::kFp8);
   for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
 }
 
-/// What a benchmark times beside a product in fp8 stays with the other source.
-void take_ampere_fp8(Efficiency& mine, const Efficiency& ampere) {
-  const auto* old = mine.find(gemm_kernel(), Dtype::kFp8);
-  const auto* lent = ampere.find(gemm_kernel(), Dtype::kFp8);
-  if (old == nullptr || lent == nullptr) return;
-  Fitted<GemmParameters> fitted = *lent;
-  for (const Parameter<GemmParameters>& field : GemmParameters::fields()) {
-    const bool beside =
-        field.name.starts_with("quantization_") || field.name == "benchmark_us" || field.name == "gemv_us";
-    if (beside) fitted.value.*field.member = old->value.*field.member;
-  }
-  mine.put(gemm_kernel(), Dtype::kFp8, std::move(fitted));
+/// What vLLM's fp8 products save or lose at one row was measured with those of the other source.
+void take_one_row(Efficiency& mine) {
+  const ConstantsBlock own = mine.block(cutlass_mma_sync_fp8(), Dtype::kFp8);
+  const ConstantsBlock& other = mine.block(cutlass_fp8(), Dtype::kFp8);
+  if (!own) return;
+  GemmParameters values = cutlass_mma_sync_fp8().parameters(own);
+  values.gemv_us = other ? cutlass_fp8().parameters(other).gemv_us : 0.0;
+  mine.put_block(cutlass_mma_sync_fp8(), Dtype::kFp8, cutlass_mma_sync_fp8().with_parameters(values, *own.record));
 }
 
 /// MMHA's constants for fp8 caches were fitted beside those of XQA by wgmma. Where that does not run, MMHA reads memory
@@ -87,7 +88,7 @@ void take_wide_reads(Efficiency& mine) {
   mine.put_block(mmha, Dtype::kFp8, mmha.from_numbers(values, *narrow.record));
 }
 
-/// Kernels of attention and experts that the other source does not have. XQA runs fp8 caches in its 16-bit kernel:
+/// Kernels that the other source does not have. XQA runs fp8 caches in its 16-bit kernel:
 /// those constants hold.
 void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   const Kernel& xqa = attention::xqa_decode();
@@ -120,14 +121,10 @@ void take_release(Efficiency& mine) {
 /// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
 /// source.
 void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
-  const auto take_format = [&](const Kernel& kernel, Dtype dtype) {
-    const ConstantsBlock fitted = ampere.block(kernel, dtype);
-    if (fitted) mine.put_block(kernel, dtype, fitted);
-  };
-  for (const Dtype dtype : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) take_format(gemm_kernel(), dtype);
-  take_ampere_fp8(mine, ampere);
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
+  if (!mine.has(plain_gemm_loop())) mine.take(plain_gemm_loop(), ampere);
+  take_one_row(mine);
   take_release(mine);
   take_wide_reads(mine);
 }
@@ -235,10 +232,12 @@ std::optional<KernelFamily> family_named(std::string_view name) {
 Efficiency::Efficiency(KernelFamily whose)
     : family_(whose),
       rules_(kernel_rules(std::string(name_of(whose)))),
-      blocks_(std::make_shared<const Blocks>(kernels().size())) {}
+      blocks_(std::make_shared<Blocks>(kernels().size())) {}
 
+/// Blocks that no copy shares are changed where they are.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
-  auto changed = std::make_shared<Blocks>(*blocks_);
+  auto changed =
+      blocks_.use_count() == 1 ? std::const_pointer_cast<Blocks>(blocks_) : std::make_shared<Blocks>(*blocks_);
   changed->at(kernel.id())[static_cast<std::size_t>(dtype)] = std::move(block);
   blocks_ = std::move(changed);
 }

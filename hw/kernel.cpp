@@ -8,6 +8,8 @@ std::string_view name_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::kOther:
       return "other";
+    case KernelKind::kGemm:
+      return "gemm";
     case KernelKind::kAttentionPrefill:
       return "attention_prefill";
     case KernelKind::kAttentionDecode:

@@ -23,8 +23,8 @@ struct Unexplained {
 };
 
 /// What a kernel computes.
-enum class KernelKind { kOther, kAttentionPrefill, kAttentionDecode, kLatentPrefill, kLatentDecode, kExperts };
-inline constexpr std::size_t kKernelKindCount = 6;
+enum class KernelKind { kOther, kGemm, kAttentionPrefill, kAttentionDecode, kLatentPrefill, kLatentDecode, kExperts };
+inline constexpr std::size_t kKernelKindCount = 7;
 std::string_view name_of(KernelKind kind);
 
 class Kernel;

@@ -19,9 +19,9 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, kTraitCount> kTraitNames{
-    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim",     "window",
-    "group",        "query_len",    "shared_reads",  "always_split", "weights",      "activation_bits",
-    "gated",        "expert_ranks", "asked",         "layout",       "blocks_per_sm"};
+    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim", "window",
+    "group",        "query_len",    "shared_reads",  "always_split", "weights",  "activation_bits",
+    "gated",        "expert_ranks", "asked",         "layout",       "format",   "blocks_per_sm"};
 
 Trait parse_trait(const std::string& name, const Mark& mark) {
   const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
@@ -41,7 +41,8 @@ double parse_layout(const std::string& name, const Mark& mark) {
 double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
   if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
-  if (trait == Trait::kWeights) return static_cast<double>(parse_dtype(node->scalar, node->mark));
+  if (trait == Trait::kWeights || trait == Trait::kFormat)
+    return static_cast<double>(parse_dtype(node->scalar, node->mark));
   if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
   if (trait == Trait::kLayout) return parse_layout(node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;
@@ -75,6 +76,21 @@ const Kernel& parse_kernel(KernelKind kind, const std::string& name, const Mark&
   throw ConfigError(mark, unknown_name("kernel of " + std::string(name_of(kind)), name, names));
 }
 
+struct EngineField {
+  std::string_view name;
+  bool EngineKernels::*member;
+};
+constexpr std::array<EngineField, 8> kEngineFields{{
+    {"rotary_in_attention", &EngineKernels::rotary_in_attention},
+    {"attention_writes_nvfp4", &EngineKernels::attention_writes_nvfp4},
+    {"launched_from_cpp", &EngineKernels::launched_from_cpp},
+    {"exchange_by_mode", &EngineKernels::exchange_by_mode},
+    {"flash_mla", &EngineKernels::flash_mla},
+    {"flash_attention_2", &EngineKernels::flash_attention_2},
+    {"fuses_by_own_all_reduce", &EngineKernels::fuses_by_own_all_reduce},
+    {"copies_absorbed_weights", &EngineKernels::copies_absorbed_weights},
+}};
+
 KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
   ConfigReader in(node, "a rule");
   KernelRule rule;
@@ -95,19 +111,19 @@ KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
 
 }  // namespace
 
-Traits::Traits(const GpuSpec& gpu) {
-  (*this)[Trait::kArchitecture] = static_cast<double>(gpu.architecture);
-  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(gpu.architecture).matrix_units);
+CallTraits::CallTraits(Architecture architecture) {
+  (*this)[Trait::kArchitecture] = static_cast<double>(architecture);
+  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(architecture).matrix_units);
 }
 
-bool Condition::holds(const Traits& call) const {
+bool Condition::holds(const CallTraits& call) const {
   const double value = call[trait];
   if (std::find(except.begin(), except.end(), value) != except.end()) return false;
   if (values.empty()) return value >= at_least && value <= at_most;
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool KernelRule::applies(const Traits& call) const {
+bool KernelRule::applies(const CallTraits& call) const {
   return std::all_of(when.begin(), when.end(), [&](const Condition& condition) { return condition.holds(call); });
 }
 
@@ -117,6 +133,12 @@ KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
   const std::string extended = in.text("extends", "");
   const auto base = extended.empty() ? nullptr : kernel_rules(extended);
   decode_rows_ = in.number("decode_rows", base ? base->decode_rows_ : 0.0, kAtLeastZero);
+  if (base) engine_ = base->engine_;
+  if (std::optional<ConfigReader> engine = in.optional_child("engine")) {
+    for (const EngineField& field : kEngineFields)
+      engine_.*field.member = engine->boolean(field.name, engine_.*field.member);
+    engine->finish();
+  }
   const auto holds = [&](const KernelRule& rule) {
     return release.empty() ? rule.until.empty() : in_force(release, rule.since, rule.until);
   };
@@ -133,9 +155,17 @@ KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
     std::copy_if(rules.begin(), rules.end(), std::back_inserter(rules_[i]), holds);
   }
   in.finish();
+  for (const ArchitectureTraits& row : architectures()) {
+    auto& of_one = products_.emplace_back();
+    CallTraits call(row.architecture);
+    for (std::size_t i = 0; i < kDtypeCount; ++i) {
+      call[Trait::kFormat] = static_cast<double>(i);
+      of_one[i] = &pick(KernelKind::kGemm, call);
+    }
+  }
 }
 
-const Kernel& KernelRules::pick(KernelKind kind, const Traits& call) const {
+const Kernel& KernelRules::pick(KernelKind kind, const CallTraits& call) const {
   for (const KernelRule& rule : of(kind)) {
     if (rule.applies(call)) return *rule.kernel;
   }

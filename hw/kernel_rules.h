@@ -32,14 +32,16 @@ enum class Trait {
   kExpertRanks,  ///< GPUs that share the experts
   kAsked,        ///< the kernel that the engine was told to take
   kLayout,       ///< of experts: how their tokens lie
+  kFormat,       ///< of a product: that of its constants (gemm_block)
   kBlocksPerSm,  ///< thread blocks per SM if every context is cut into parts of 128 tokens
 };
-inline constexpr std::size_t kTraitCount = 17;
+inline constexpr std::size_t kTraitCount = 18;
 
 /// The traits of one call; those that its operator does not have stay 0.
-class Traits {
+class CallTraits {
  public:
-  explicit Traits(const GpuSpec& gpu);
+  explicit CallTraits(const GpuSpec& gpu) : CallTraits(gpu.architecture) {}
+  explicit CallTraits(Architecture architecture);
   double& operator[](Trait trait) { return values_[static_cast<std::size_t>(trait)]; }
   double operator[](Trait trait) const { return values_[static_cast<std::size_t>(trait)]; }
 
@@ -53,7 +55,7 @@ struct Condition {
   Trait trait{};
   std::vector<double> values, except;
   double at_least = -std::numeric_limits<double>::infinity(), at_most = std::numeric_limits<double>::infinity();
-  bool holds(const Traits& call) const;
+  bool holds(const CallTraits& call) const;
 };
 
 struct KernelRule {
@@ -61,27 +63,46 @@ struct KernelRule {
   std::vector<Condition> when;
   std::string since, until;  ///< releases of the engine, `until` not included; empty: no bound
   std::string source;
-  bool applies(const Traits& call) const;
+  bool applies(const CallTraits& call) const;
+};
+
+/// What an engine's kernels do that the operators of a step depend on, beside which of them runs.
+struct EngineKernels {
+  bool rotary_in_attention = false;      ///< attention rotates queries and keys itself
+  bool attention_writes_nvfp4 = false;   ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
+  bool launched_from_cpp = false;        ///< operators of several kernels start from C++, not from Python
+  bool exchange_by_mode = true;          ///< DeepEP: its normal mode where a step has prompts, else low latency
+  bool flash_mla = true;                 ///< FlashMLA's kernels attend to what an indexer chose
+  bool flash_attention_2 = true;         ///< FlashAttention-2 where matrix units are those of an Ampere GPU
+  bool fuses_by_own_all_reduce = false;  ///< norms wherever its own kernel reduces; else up to a size by ranks
+  bool copies_absorbed_weights = false;  ///< decode of latent attention holds its up-projections once more
 };
 
 /// The rules of one file that hold at one release of its engine, operator by operator.
 class KernelRules {
  public:
-  /// {extends: NAME, decode_rows: 64, attention_decode: [{kernel, when: {TRAIT: value | [values] | {at_least, at_most,
-  /// except}}, since, until, source}, ...]}: its rules stand before those of the newest release of the file that it
-  /// extends. An empty release is the newest. Throws ConfigError at what is unknown, at a rule without a source and at
-  /// a list whose last rule has conditions.
+  /// {extends: NAME, decode_rows: 64, engine: {launched_from_cpp: true, ...}, attention_decode: [{kernel, when: {TRAIT:
+  /// value | [values] | {at_least, at_most, except}}, since, until, source}, ...]}: its rules stand before those of the
+  /// newest release of the file that it extends. An empty release is the newest. Throws ConfigError at what is unknown,
+  /// at a rule without a source and at a list whose last rule has conditions.
   explicit KernelRules(const ConfigTree& document, std::string_view release = "");
 
   /// The kernel of the first rule that applies. The result is of that kind.
-  const Kernel& pick(KernelKind kind, const Traits& call) const;
+  const Kernel& pick(KernelKind kind, const CallTraits& call) const;
+  /// The kernel of a product whose constants are those of `block`: no call asks more often, so a table has them.
+  const Kernel& pick_product(Architecture architecture, Dtype block) const {
+    return *products_[static_cast<std::size_t>(architecture)][static_cast<std::size_t>(block)];
+  }
+  const EngineKernels& engine() const { return engine_; }
   /// Query rows up to which a chunk after a prefix, or a prompt of one token, runs as decode; 0: none does.
   double decode_rows() const { return decode_rows_; }
   const std::vector<KernelRule>& of(KernelKind kind) const { return rules_[static_cast<std::size_t>(kind)]; }
 
  private:
   std::array<std::vector<KernelRule>, kKernelKindCount> rules_;
+  std::vector<std::array<const Kernel*, kDtypeCount>> products_;  ///< by architecture
   double decode_rows_ = 0;
+  EngineKernels engine_;
 };
 
 /// configs/kernels/NAME.yaml at a release of its engine, read once.

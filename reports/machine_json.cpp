@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hw/kernels/gemm/gemm_kernel.h"
+
 namespace roofcast {
 
 nlohmann::ordered_json machine_json(const Deployment& d) {
@@ -13,8 +15,10 @@ nlohmann::ordered_json machine_json(const Deployment& d) {
                              {"memory_bytes_per_s", d.gpu.memory_bandwidth.base()}};
   if (d.fidelity == Fidelity::kIdeal) return out;
   const Dtype block = gemm_block(d.precision.weights, d.precision.activations);
-  const auto* fitted = d.efficiency.find(gemm_kernel(), block);
-  const GemmParameters p = fitted ? fitted->value : gemm_prior(block, d.gpu, d.efficiency.family());
+  const MatmulKernel& kernel = gemm_kernel({.weights = d.precision.weights, .activations = d.precision.activations},
+                                           d.gpu, d.efficiency.rules());
+  const ConstantsBlock& measured = d.efficiency.block(kernel, block);
+  const GemmParameters p = measured ? kernel.parameters(measured) : kernel.prior_beside(d.gpu, nullptr);
   out["calibrated_flop_per_s"] = peak.base() * p.compute_efficiency * p.sustained_clock;
   out["calibrated_memory_bytes_per_s"] = d.gpu.memory_bandwidth.base() * p.bandwidth_efficiency;
   return out;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
-#include "hw/kernels/gemm_tiles.h"
+#include "calibrate/looped_kernel.h"
+#include "calibrate/rows/gemm_loop.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 namespace {
@@ -27,21 +30,29 @@ Formats formats_of(const KernelTable& table, std::size_t row) {
   return {both, both};
 }
 
-GemmKernel kernel_of(std::string_view name) {
-  if (name.find("DeepGemm") != std::string_view::npos) return GemmKernel::kDeepGemm;
-  if (name.find("FlashInferFp8") != std::string_view::npos) return GemmKernel::kFlashInfer;
-  return GemmKernel::kDefault;
+HostPace pace_of(std::string_view kernel) {
+  if (kernel.find("DeepGemm") != std::string_view::npos) return HostPace::kDeepGemm;
+  if (kernel.find("FlashInferFp8") != std::string_view::npos) return HostPace::kFlashInfer;
+  return HostPace::kOther;
+}
+
+/// What a collector ran that no engine serves: TensorRT-LLM's looks for no tactic before it times nvfp4.
+const MatmulKernel* asked_of(const GemmRow& row) {
+  const bool untuned = row.header.maker == Maker::kTrtllm && row.header.timing == Timing::kBenchmark;
+  return untuned && row.block == Dtype::kNvfp4 ? &cutlass_nvfp4_untuned() : nullptr;
 }
 
 /// A library's product is the engine's where the engine calls that library.
-bool runs(KernelFamily family, const GemmRow& row) {
-  return row.header.belongs_to(family) || (row.header.maker == Maker::kCublasLt && runs_cublaslt(row.block, family));
+bool runs(KernelFamily family, const GemmRow& row, const GpuSpec& gpu) {
+  if (row.header.belongs_to(family)) return true;
+  const Kernel& kernel = kernel_rules(std::string(name_of(family)))->pick_product(gpu.architecture, row.block);
+  return row.header.maker == Maker::kCublasLt && static_cast<const MatmulKernel&>(kernel).is_cublaslt();
 }
 
 /// cuBLASLt's fp8 is TensorRT-LLM's alone.
-RowHeader priced_as(const GemmRow& row) {
+RowHeader priced_as(const GemmRow& row, const GpuSpec& gpu) {
   RowHeader header = row.header;
-  if (header.maker == Maker::kCublasLt && !runs(KernelFamily::kVllm, row) && runs(KernelFamily::kTrtllm, row))
+  if (header.maker == Maker::kCublasLt && !runs(KernelFamily::kVllm, row, gpu) && runs(KernelFamily::kTrtllm, row, gpu))
     header.maker = Maker::kTrtllm;
   return header;
 }
@@ -63,74 +74,117 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const GemmRow& row : read_gemm_rows(table)) {
     require_unit(table, row, gpu.spec);
-    const Machine machine = gpu.machine(priced_as(row));
-    times.push_back({gemm(row.shape, machine).time, discrepancy_of(*machine.efficiency, gemm_kernel(), row.block)});
+    const Machine machine = gpu.machine(priced_as(row, gpu.spec));
+    const Efficiency& e = *machine.efficiency;
+    const double discrepancy = gemm_evidence(row.shape, gpu.spec, e).discrepancy(false);
+    if (machine.fidelity == Fidelity::kIdeal) {
+      times.push_back({gemm(row.shape, machine).time, discrepancy});
+      continue;
+    }
+    const MatmulKernel& kernel = gemm_kernel(row.shape, gpu.spec, e.rules());
+    times.push_back({gemm_row_time(row, kernel, gemm_constants(kernel, row.block, gpu.spec, e),
+                                   gemm_loop_constants(row.block, e), gpu.spec, e.family()),
+                     discrepancy});
   }
   return times;
 }
 
-/// What a loop adds that finds its weights in L2, waits for its host or quantizes beside the product.
-constexpr std::array<std::string_view, 10> kBenchmarkFields{"l2_usable",
-                                                            "benchmark_us",
-                                                            "quantization_row_us",
-                                                            "quantization_step_us",
-                                                            "quantization_memory_ratio",
-                                                            "quantization_l2_ratio",
-                                                            "host_floor_us",
-                                                            "host_floor_deep_gemm_us",
-                                                            "host_odd_rows_us",
-                                                            "host_floor_flash_infer_us"};
-
 /// The constants in force, where the rows are to move those.
-GemmParameters prior_of(Dtype block, const GpuSpec& gpu, KernelFamily family, const std::optional<GemmParameters>& wide,
-                        const FitOptions& options) {
-  const auto* before = options.before ? options.before->find(gemm_kernel(), block) : nullptr;
-  return before ? before->value : gemm_prior(block, gpu, family, wide ? &*wide : nullptr);
+GemmParameters prior_of(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
+                        const std::optional<GemmParameters>& wide, const FitOptions& options) {
+  if (options.before) {
+    if (const ConstantsBlock& before = options.before->block(kernel, block)) return kernel.parameters(before);
+  }
+  return kernel.prior_beside(gpu, wide ? &*wide : nullptr);
+}
+GemmLoopParameters loop_prior_of(const GemmLoop& loop, Dtype block, KernelFamily family, const FitOptions& options) {
+  if (options.before) {
+    if (const ConstantsBlock& before = options.before->block(loop, block)) return loop.parameters(before);
+  }
+  return gemm_loop_prior(block, family);
 }
 
-/// Fits one format and appends its block. `wide` are the constants of bf16, where they are known. Null: too few rows.
-std::optional<GemmParameters> fit_block(const std::vector<GemmRow>& rows, Dtype block, const GpuSpec& gpu,
-                                        KernelFamily family, const FitOptions& options,
-                                        const std::optional<GemmParameters>& wide,
+/// Rows of one kernel in one format.
+struct GemmBlock {
+  const MatmulKernel& kernel;
+  Dtype format;
+  std::vector<GemmRow> rows;
+  std::string name() const { return std::string(kernel.name()) + "." + std::string(name_of(format)); }
+};
+
+FittedConstants fit_alone(const GemmBlock& block, const GemmParameters& prior, const FitOptions& options,
+                          const GpuSpec& gpu, KernelFamily family) {
+  const auto time = [&](const GemmRow& row, const ConstantsBlock& constants) {
+    return gemm_row_time(row, block.kernel, block.kernel.parameters(constants), {}, gpu, family);
+  };
+  return fit_kernel(block.kernel, block.format, block.kernel.with_parameters(prior),
+                    std::span<const GemmRow>(block.rows), time, options, site);
+}
+
+std::pair<FittedConstants, FittedConstants> fit_with_loop(const GemmBlock& block, const GemmLoop& loop,
+                                                          const GemmParameters& prior, const FitOptions& options,
+                                                          const GpuSpec& gpu, KernelFamily family) {
+  const LoopedKernel looped(block.kernel, loop);
+  const auto time = [&](const GemmRow& row, const ConstantsBlock& constants) {
+    return gemm_row_time(row, block.kernel, block.kernel.parameters(LoopedKernel::kernel_in(constants)),
+                         loop.parameters(LoopedKernel::loop_in(constants)), gpu, family);
+  };
+  const ConstantsBlock start = looped.block_of(
+      block.kernel.with_parameters(prior), loop.with_parameters(loop_prior_of(loop, block.format, family, options)));
+  return looped.fit(block.format, start, std::span<const GemmRow>(block.rows), time, options, site);
+}
+
+/// Fits one block and appends it. `wide` are the constants of 16-bit products, where they are known. Null: too few
+/// rows.
+std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& gpu, KernelFamily family,
+                                        const FitOptions& options, const std::optional<GemmParameters>& wide,
                                         std::vector<FittedConstants>& blocks) {
-  const std::string name = "gemm." + std::string(name_of(block));
+  const std::vector<GemmRow>& rows = block.rows;
   FitOptions mine = options;
-  mine.what = fmt::format("{} of {} under {}", name, gpu.name, name_of(family));
-  for (const std::string_view field : unused_gemm_fields(block, gpu, family)) mine.fixed.emplace_back(field);
+  mine.what = fmt::format("{} of {} under {}", block.name(), gpu.name, name_of(family));
   const bool served =
       std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kBenchmark; });
-  if (served) mine.fixed.insert(mine.fixed.end(), kBenchmarkFields.begin(), kBenchmarkFields.end());
+  // Weights that are never found in L2 again tell nothing of it.
+  if (served) mine.fixed.emplace_back("l2_usable");
   // Cool rows tell nothing of the clock under load.
   const bool loaded =
       std::any_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kCool; });
   if (!loaded) mine.fixed.emplace_back("sustained_clock");
   mine.huber_width = 0.06;  // kernels that a library switches between leave heavy tails
-  const GemmParameters prior = prior_of(block, gpu, family, wide, options);
   // A narrow format's launch and the quantization beside it always come together.
-  if (block != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
+  if (block.format != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
-  const auto predict_row = [&](const GemmRow& row, const GemmParameters& constants) {
-    return gemm_with(row.shape, constants, gpu, family, row.header.timing).time;
-  };
-  blocks.push_back(fit_block_of(name, std::span<const GemmRow>(rows), predict_row, mine, site, prior));
-  return held_by<GemmParameters>(blocks.back());
+  const GemmParameters prior = prior_of(block.kernel, block.format, gpu, wide, options);
+  const GemmLoop* loop = served ? nullptr : gemm_loop_of(block.format, family);
+  if (loop != nullptr) {
+    auto [product, beside] = fit_with_loop(block, *loop, prior, mine, gpu, family);
+    blocks.push_back(std::move(product));
+    blocks.push_back(std::move(beside));
+    return std::nullopt;
+  }
+  blocks.push_back(fit_alone(block, prior, mine, gpu, family));
+  return block.kernel.parameters(held_by(block.kernel, blocks.back()));
 }
 
 std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
                                         const FitOptions& options) {
-  std::array<std::vector<GemmRow>, kDtypeCount> rows;
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
+  std::map<std::pair<Dtype, std::size_t>, GemmBlock> grouped;
   for (GemmRow& row : read_gemm_rows(table)) {
-    if (!runs(family, row)) continue;
+    if (!runs(family, row, gpu)) continue;
     require_unit(table, row, gpu);
-    rows[static_cast<std::size_t>(row.block)].push_back(std::move(row));
+    const MatmulKernel& kernel = gemm_kernel(row.shape, gpu, *rules);
+    grouped.try_emplace({row.block, kernel.id()}, GemmBlock{kernel, row.block, {}})
+        .first->second.rows.push_back(std::move(row));
   }
   // bf16 first: the launch of a bare kernel and the bandwidth are the GPU's, and its other formats start from them.
   std::vector<FittedConstants> blocks;
   std::optional<GemmParameters> wide;
-  const auto bf16 = static_cast<std::size_t>(Dtype::kBf16);
-  if (!rows[bf16].empty()) wide = fit_block(rows[bf16], Dtype::kBf16, gpu, family, options, std::nullopt, blocks);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i != bf16 && !rows[i].empty()) fit_block(rows[i], static_cast<Dtype>(i), gpu, family, options, wide, blocks);
+  for (const auto& [key, block] : grouped) {
+    if (block.format == Dtype::kBf16) wide = fit_block(block, gpu, family, options, std::nullopt, blocks);
+  }
+  for (const auto& [key, block] : grouped) {
+    if (block.format != Dtype::kBf16) fit_block(block, gpu, family, options, wide, blocks);
   }
   return blocks;
 }
@@ -149,9 +203,10 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
                  .n = checked.number(i, "n", 1),
                  .k = checked.number(i, "k", 1),
                  .weights = formats.weights,
-                 .activations = formats.activations,
-                 .kernel = kernel_of(row.header.kernel)};
+                 .activations = formats.activations};
     row.block = gemm_block(formats.weights, formats.activations);
+    row.pace = pace_of(row.header.kernel);
+    row.shape.asked = asked_of(row);
     rows.push_back(std::move(row));
   }
   return rows;

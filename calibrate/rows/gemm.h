@@ -9,9 +9,13 @@
 
 namespace roofcast {
 
+/// Whose calls set the pace of the host, where a loop is timed without a graph.
+enum class HostPace { kOther, kDeepGemm, kFlashInfer };
+
 struct GemmRow {
   RowHeader header;
   GemmShape shape;
+  HostPace pace = HostPace::kOther;
   Dtype block = Dtype::kBf16;  ///< whose constants it takes
 };
 

@@ -96,8 +96,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
     require_unit(table, row, gpu.spec);
     const Machine machine = gpu.machine(row.header);
     const Evidence evidence = experts_evidence(row.shape, machine);
-    times.push_back(
-        {moe_experts(row.shape, machine).time, evidence.discrepancy(row.header.timing == Timing::kBenchmark)});
+    times.push_back({experts_row_time(row, machine), evidence.discrepancy(row.header.timing == Timing::kBenchmark)});
   }
   return times;
 }
@@ -112,7 +111,7 @@ struct InTableOrder {
 using Blocks = std::map<InTableOrder::Key, std::vector<MoeRow>, InTableOrder>;
 
 Seconds predict_row(const MoeRow& row, const ExpertsKernel& kernel, const MoeParameters& p, const GpuSpec& gpu) {
-  return moe_experts_with(row.shape, kernel.traits(), p, gpu, row.header.timing).time;
+  return experts_row_time(row, kernel, p, {}, gpu);
 }
 
 /// One measured cell, a run of the benchmark: a model's experts under one split and distribution, over all token
@@ -253,6 +252,33 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
 }
 
 }  // namespace
+
+const KernelOf<ExpertsLoopParameters>* experts_loop_of(const ExpertsKernel& kernel) {
+  return kernel.traits().rows == ExpertRows::kPadded ? &eager_experts_loop() : nullptr;
+}
+
+ExpertsLoopParameters experts_loop_prior() { return {.host_lead_us = 150.0, .host_floor_us = 350.0}; }
+
+Seconds experts_row_time(const MoeRow& row, const ExpertsKernel& kernel, const MoeParameters& p,
+                         const ExpertsLoopParameters& loop, const GpuSpec& gpu) {
+  const bool repeated = row.header.timing == Timing::kBenchmark;
+  const Seconds time = moe_experts_with(row.shape, kernel.traits(), p, gpu, repeated).time;
+  if (!repeated) return time;
+  return std::max(time + loop.host_lead_us * kMicrosecond, loop.host_floor_us * kMicrosecond);
+}
+
+Seconds experts_row_time(const MoeRow& row, const Machine& machine) {
+  if (machine.fidelity == Fidelity::kIdeal) return moe_experts(row.shape, machine).time;
+  const ExpertsChoice choice = choose_experts(row.shape, machine);
+  const MoeParameters p =
+      choice.fitted != nullptr ? choice.fitted->value : choice.kernel->prior(*machine.gpu, row.shape.weights);
+  ExpertsLoopParameters loop;
+  if (const auto* times = experts_loop_of(*choice.kernel)) {
+    const auto* measured = machine.efficiency->find(*times, row.shape.weights);
+    loop = measured != nullptr ? measured->value : experts_loop_prior();
+  }
+  return experts_row_time(row, *choice.kernel, p, loop, *machine.gpu);
+}
 
 Routing power_law_named(const KernelTable& table, std::size_t row, std::string_view name) {
   constexpr std::string_view kPrefix = "power_law_";

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/looped_kernel.h"
 #include "hw/kernel_rules.h"
 
 namespace roofcast {
@@ -54,7 +55,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
       continue;
     }
     const Machine machine = gpu.machine(row.header);
-    times.push_back({moe_experts(row.shape, machine).time, experts_evidence(row.shape, machine).discrepancy(true)});
+    times.push_back({experts_row_time(row, machine), experts_evidence(row.shape, machine).discrepancy(true)});
   }
   return times;
 }
@@ -101,12 +102,25 @@ std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& g
     mine.what = fmt::format("{}.{} of {} under {}", kernel.name(), name_of(key.second), gpu.name, name_of(family));
     mine.fixed.insert(mine.fixed.end(), {"router_us_per_choice", "expert_map_us"});
     if (!enough_rows(rows.size(), mine)) continue;
+    const ConstantsBlock prior = kernel.assumed(gpu, key.second);
+    const KernelOf<ExpertsLoopParameters>* loop = experts_loop_of(kernel);
+    if (loop == nullptr) {
+      const auto time = [&](const MoeRow& row, const ConstantsBlock& constants) {
+        return experts_row_time(row, kernel, ExpertsKernel::in(constants)->value, {}, gpu);
+      };
+      out.push_back(fit_kernel(kernel, key.second, prior, std::span<const MoeRow>(rows), time, mine, group_of));
+      continue;
+    }
+    const LoopedKernel looped(kernel, *loop);
     const auto time = [&](const MoeRow& row, const ConstantsBlock& constants) {
-      return moe_experts_with(row.shape, kernel.traits(), ExpertsKernel::in(constants)->value, gpu, row.header.timing)
-          .time;
+      return experts_row_time(row, kernel, ExpertsKernel::in(LoopedKernel::kernel_in(constants))->value,
+                              KernelOf<ExpertsLoopParameters>::in(LoopedKernel::loop_in(constants))->value, gpu);
     };
-    out.push_back(fit_kernel(kernel, key.second, kernel.assumed(gpu, key.second), std::span<const MoeRow>(rows), time,
-                             mine, group_of));
+    const ConstantsBlock start =
+        looped.block_of(prior, KernelOf<ExpertsLoopParameters>::block_of({experts_loop_prior(), {}}));
+    auto [experts, beside] = looped.fit(key.second, start, std::span<const MoeRow>(rows), time, mine, group_of);
+    out.push_back(std::move(experts));
+    out.push_back(std::move(beside));
   }
   return out;
 }

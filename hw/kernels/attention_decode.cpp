@@ -90,7 +90,7 @@ Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec
 const DecodeKernel& decode_kernel(const DecodeShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                   const KernelRules& rules) {
   const double units = shape.batch * heads.kv_heads, longest = std::max(shape.max_context, shape.mean_context);
-  Traits traits(gpu);
+  CallTraits traits(gpu);
   traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
   traits[Trait::kCacheBits] = element_bits(heads.kv);
   traits[Trait::kHeadDim] = heads.head_dim;

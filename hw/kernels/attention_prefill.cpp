@@ -71,7 +71,7 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
 
 const PrefillKernel& prefill_kernel(const PrefillShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                     const KernelRules& rules) {
-  Traits traits(gpu);
+  CallTraits traits(gpu);
   traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
   traits[Trait::kCacheBits] = element_bits(heads.kv);
   traits[Trait::kHeadDim] = heads.head_dim;

@@ -67,8 +67,8 @@ attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads&
   return t;
 }
 
-Traits traits_of(const LatentHeads& heads, const GpuSpec& gpu) {
-  Traits traits(gpu);
+CallTraits traits_of(const LatentHeads& heads, const GpuSpec& gpu) {
+  CallTraits traits(gpu);
   traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
   traits[Trait::kCacheBits] = element_bits(heads.kv);
   return traits;

@@ -297,9 +297,9 @@ FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
 
 /// Weights found in L2 come as fast as it gives them, with its latency; from memory, rows of 64 bytes come slower.
 ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
-                           const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, Timing timing) {
+                           const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, bool repeated) {
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
-  const double cached = timing == Timing::kBenchmark ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth) : bandwidth;
+  const double cached = repeated ? rate_with_l2(gpu, Bytes{part.weights()}, bandwidth) : bandwidth;
   const bool short_rows = tiles.step == kLargeTileStep;
   return {.flops_per_sm = peak_of(shape, gpu).base() / gpu.sm_count * p.compute_fraction,
           .sms = static_cast<double>(gpu.sm_count),
@@ -319,8 +319,8 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
   return cost;
 }
 
-Traits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
-  Traits traits(gpu);
+CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
+  CallTraits traits(gpu);
   traits[Trait::kWeights] = static_cast<double>(shape.weights);
   traits[Trait::kActivationBits] = element_bits(shape.activations);
   traits[Trait::kGated] = shape.gated;
@@ -335,7 +335,7 @@ bool is_asked(const KernelRule& rule) {
   return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.trait == Trait::kAsked; });
 }
 
-ExpertsChoice first_measured(const Traits& traits, Dtype weights, const Efficiency& efficiency) {
+ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
     const auto& kernel = static_cast<const ExpertsKernel&>(*rule.kernel);
@@ -354,7 +354,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-  Traits traits = traits_of(shape, *machine.gpu);
+  CallTraits traits = traits_of(shape, *machine.gpu);
   const bool asked = shape.asked != AskedExperts::kDefault && shape.asked != AskedExperts::kUntuned;
   if (ExpertsChoice own = first_measured(traits, shape.weights, efficiency); own.kernel != nullptr) {
     own.lent = own.lent && asked;
@@ -421,7 +421,7 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
     const ExpertsChoice choice = choose_experts(shape, machine);
     const MoeParameters p =
         choice.fitted != nullptr ? choice.fitted->value : choice.kernel->prior(*machine.gpu, shape.weights);
-    Cost cost = moe_experts_with(shape, choice.kernel->traits(), p, *machine.gpu, machine.timing);
+    Cost cost = moe_experts_with(shape, choice.kernel->traits(), p, *machine.gpu);
     if (expands_choices(shape, *machine.gpu)) {
       const Cost copies = expansion(shape, machine);
       cost.time += copies.time;
@@ -434,17 +434,17 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
 
 /// time = gate+up product + down product + shuffling + fixed costs; see grouped_product.
 ///   fixed = launch + per expert x local experts + per assignment x T k + expert map (ep > 1) + per choice x k
-/// A benchmark that repeats one layer finds weights in L2 when they fit (hw/kernels/l2.h); a served layer does not,
-/// for the other layers' weights pass in between. What the layer has just written is in L2 in either case.
+/// One layer that is repeated finds its weights in L2 when they fit (hw/kernels/l2.h); a served layer does not, for the
+/// other layers' weights pass in between. What the layer has just written is in L2 in either case.
 /// Source: docs/equations-moe.md. Wrong by up to 2x where a library took a bad tactic for some (tp, ep).
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& p, const GpuSpec& gpu,
-                      Timing timing) {
+                      bool repeated) {
   if (shape.tokens <= 0.0) return {};
   const LocalExperts part = local_part(shape);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
   const double shuffled = shuffle_bytes(part, traits);
   const TileChoice tiles = tiles_allowed(shape, part, traits, gpu);
-  const ProductRates rates = product_rates(shape, part, tiles, traits, p, gpu, timing);
+  const ProductRates rates = product_rates(shape, part, tiles, traits, p, gpu, repeated);
   const ProductTime products = fastest_tile(tiles, first_product(part, traits, p, gpu), part, rates, p);
   const double shuffle = shuffled / rate_with_l2(gpu, Bytes{shuffled}, bandwidth / p.activation_passes);
   const double fixed = fixed_seconds(shape, part, p);
@@ -452,9 +452,7 @@ Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const M
   const Bound bound = fixed > std::max(memory, products.compute) ? Bound::kLatency
                       : products.compute > memory                ? Bound::kCompute
                                                                  : Bound::kMemory;
-  double time = products.total + shuffle + fixed;
-  if (timing == Timing::kBenchmark) time = std::max(time + 1e-6 * p.host_lead_us, 1e-6 * p.host_floor_us);
-  return {.time = Seconds{time},
+  return {.time = Seconds{products.total + shuffle + fixed},
           .flops = Flops{part.flops()},
           .bytes = Bytes{part.weights() + part.operands()},
           .bound = bound};

@@ -5,10 +5,11 @@
 #include "hw/collectives.h"
 #include "hw/exchange.h"
 #include "hw/kernel.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/experts/experts_kernel.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 #include "hw/kernels/state.h"
@@ -18,8 +19,22 @@ namespace roofcast {
 std::span<const Kernel* const> kernels() {
   static const std::vector<const Kernel*> table = [] {
     std::vector<const Kernel*> all{
-        &gemm_kernel(),
-        &gemm_tuned_kernel(),
+        &cublaslt(),
+        &cublaslt_mma_sync(),
+        &cublaslt_fp8(),
+        &cublaslt_mma_sync_fp8(),
+        &cutlass_fp8(),
+        &cutlass_mma_sync_fp8(),
+        &deep_gemm(),
+        &deep_gemm_trtllm(),
+        &blockwise_fp8(),
+        &trtllm_gen_gemm(),
+        &cutlass_nvfp4_untuned(),
+        &cutlass_nvfp4(),
+        &cutlass_int8(),
+        &weight_only(),
+        &hipblaslt(),
+        &hipblaslt_fp8(),
         &attention::trtllm_gen_prefill(),
         &attention::flashinfer_prefill(),
         &attention::trtllm_gen_vllm_prefill(),
@@ -70,6 +85,10 @@ std::span<const Kernel* const> kernels() {
         &exchange_kernel(ExchangeKernel::kNormal),
         &exchange_kernel(ExchangeKernel::kLowLatency),
         &exchange_kernel(ExchangeKernel::kOneSided),
+        &plain_gemm_loop(),
+        &quantizing_gemm_loop(),
+        &eager_gemm_loop(),
+        &eager_experts_loop(),
     };
     for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;

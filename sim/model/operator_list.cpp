@@ -102,7 +102,7 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   }
   GemmShape shape{.m = rows, .n = n, .k = k, .weights = weights, .activations = activations};
   shape.row_scales = !p.static_activations;
-  if (weights == Dtype::kFp8Block) shape.kernel = context_.block_products;
+  if (weights == Dtype::kFp8Block) shape.asked = context_.block_products;
   if (quantized) shape.weight_scales = role == WeightRole::kHead ? p.head_scales : p.weight_scales;
   if (quantized && p.outlier_fraction > 0) {
     const double outliers = std::max(1.0, k * p.outlier_fraction);

@@ -85,9 +85,9 @@ struct OperatorContext {
   Sharding sharding;
   Routing routing;
   AskedExperts moe_kernel = AskedExperts::kDefault;
-  GemmKernel block_products = GemmKernel::kDefault;  ///< EngineSpec's
-  int rows_quantized_at_once = 0;                    ///< of block fp8's inputs: EngineSpec's on Blackwell, else 0
-  bool expanded_experts = false;                     ///< EngineSpec's
+  const MatmulKernel* block_products = nullptr;  ///< EngineSpec's
+  int rows_quantized_at_once = 0;                ///< of block fp8's inputs: EngineSpec's on Blackwell, else 0
+  bool expanded_experts = false;                 ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
   ExpertExchange exchange = ExpertExchange::kAllGather;
   bool exchange_by_mode = true;         ///< an all-to-all by DeepEP: normal where a step has prompts, else low latency

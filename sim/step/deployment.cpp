@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/flash_generations.h"
 #include "sim/model/encoder.h"
@@ -44,7 +45,7 @@ constexpr double kPlacesOfASequence = 3;
 /// Blackwell, where that has scales by blocks, the keys' and the values' again in 16 bit (_torch/modules/attention.py,
 /// k_b_proj_trans, k_b_proj_trans_dequant).
 Bytes copied_weights(const Deployment& d) {
-  if (d.engine.kernels != KernelFamily::kTrtllm || d.engine.compiled) return Bytes(0);
+  if (!d.efficiency.rules().engine().copies_absorbed_weights || d.engine.compiled) return Bytes(0);
   const bool dequantized =
       d.gpu.architecture == Architecture::kBlackwell && d.precision.attention_weights == Dtype::kFp8Block;
   double bytes = 0;
@@ -88,7 +89,7 @@ Bytes largest_fused(const Deployment& d) {
       !fuses_all_reduce(group, d.gpu)) {
     return Bytes(0);
   }
-  if (e.kernels != KernelFamily::kTrtllm) {
+  if (!d.efficiency.rules().engine().fuses_by_own_all_reduce) {
     if (d.sharding.pp > 1) return Bytes(0);
     const double four = d.gpu.architecture == Architecture::kHopper ? 2.0 : 32.0;
     return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
@@ -120,6 +121,7 @@ AttentionKernel Deployment::attention_kernel() const {
 OperatorContext Deployment::operator_context() const {
   const double decoded =
       fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, efficiency.rules());
+  const EngineKernels& kernels = efficiency.rules().engine();
   return {.model = &model,
           .precision = precision,
           .sharding = sharding,
@@ -130,17 +132,17 @@ OperatorContext Deployment::operator_context() const {
           .expanded_experts = engine.expanded_experts,
           .attention_kernel = attention_kernel(),
           .exchange = engine.expert_exchange,
-          .exchange_by_mode = engine.kernels != KernelFamily::kTrtllm,
-          .rotary_in_attention = engine.kernels == KernelFamily::kTrtllm,
-          .attention_writes_nvfp4 = engine.kernels == KernelFamily::kTrtllm &&
-                                    gpu.architecture == Architecture::kBlackwell && precision.kv_cache == Dtype::kFp8,
+          .exchange_by_mode = kernels.exchange_by_mode,
+          .rotary_in_attention = kernels.rotary_in_attention,
+          .attention_writes_nvfp4 = kernels.attention_writes_nvfp4 && gpu.architecture == Architecture::kBlackwell &&
+                                    precision.kv_cache == Dtype::kFp8,
           .compiled_quantization = engine.compiled_quantization,
           .shared_query_heads = engine.shared_query_heads,
           .own_all_reduce = engine.own_all_reduce,
           .fused_all_reduce = largest_fused(*this),
           .sorts_logits = engine.samples_top_p && engine.sorts_for_top_p,
           .fp8_prompts = engine.fp8_latent_prompts,
-          .flash_mla = engine.kernels != KernelFamily::kTrtllm && engine.sparse_attention == "flashmla",
+          .flash_mla = kernels.flash_mla && engine.sparse_attention == "flashmla",
           .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
           .staged = engine.expert_overlap != ExpertOverlap::kNone,
           .decoded_tokens = decoded};

@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -172,12 +173,11 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 2> kSampling{"greedy", "top_p"}, kTopP{"select", "sort"};
   static constexpr std::array<std::string_view, 2> kSparse{"flashmla", "trtllm"};
   static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};
-  static constexpr std::array<GemmKernel, 2> kProducts{GemmKernel::kDeepGemm, GemmKernel::kFlashInfer};
   e.samples_top_p = in.choice("sampling", kSampling, 0) == 1;
   e.sorts_for_top_p = in.choice("top_p_by", kTopP, 0) == 1;
   e.moe_kernel = static_cast<AskedExperts>(in.choice("moe_kernel", asked_experts_names(), 0));
   e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
-  e.block_products = kProducts[in.choice("block_products", kProductNames, 0)];
+  e.block_products = in.choice("block_products", kProductNames, 0) == 0 ? nullptr : &trtllm_gen_gemm();
   e.rows_quantized_at_once = small_integer(in, "rows_quantized_at_once", e.rows_quantized_at_once, 0);
   e.attention_kernel = kAttention[in.choice("attention_kernel", kAttention, 0)];
   e.sparse_attention = kSparse[in.choice("sparse_attention", kSparse, 0)];

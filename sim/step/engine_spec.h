@@ -115,7 +115,8 @@ struct EngineSpec {
   bool sorts_for_top_p = false;  ///< which the engine does by sorting all logits
   AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
-  GemmKernel block_products = GemmKernel::kDeepGemm;  ///< of dense products in block fp8 on Blackwell
+  /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
+  const MatmulKernel* block_products = nullptr;
   int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
   std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own

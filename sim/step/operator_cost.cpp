@@ -5,12 +5,15 @@
 #include "base/overloaded.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/experts/experts_kernel.h"
 #include "hw/rooflines.h"
 
 namespace roofcast {
 namespace {
+
+bool from_cpp(const Machine& m) { return m.efficiency != nullptr && m.efficiency->rules().engine().launched_from_cpp; }
 
 /// Calls from the host. Fused operators (CUTLASS and trtllm-gen; on Blackwell also what vLLM and SGLang take by
 /// themselves) start their kernels from C++; otherwise routing, counts, sort, padding, permutation, two quantizations,
@@ -24,10 +27,9 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   if (shape.layout == ExpertLayout::kMasked) return 4.0;
   if (shape.layout == ExpertLayout::kContiguous) return 10.0;
   const bool named = shape.asked == AskedExperts::kLowLatency || shape.asked == AskedExperts::kCutlass;
-  const bool trtllm = m.efficiency != nullptr && m.efficiency->family() == KernelFamily::kTrtllm;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
   const bool apart = shape.weights == Dtype::kFp8Block && shape.asked != AskedExperts::kLowLatency;
-  if (trtllm) return named && !apart ? 4.0 : 30.0;
+  if (from_cpp(m)) return named && !apart ? 4.0 : 30.0;
   const bool own = (shape.asked == AskedExperts::kDefault || shape.asked == AskedExperts::kTrtllmGen) &&
                    m.gpu->architecture == Architecture::kBlackwell &&
                    !choose_experts(shape, m).kernel->traits().gathers;
@@ -44,10 +46,7 @@ double state_prefill_launches(const StateMixer& mixer) {
 }
 
 /// Shrink and expand are kernels of Triton; TensorRT-LLM's grouped products start from C++.
-double adapter_launches(const Machine& m) {
-  const bool trtllm = m.efficiency != nullptr && m.efficiency->family() == KernelFamily::kTrtllm;
-  return trtllm ? 2.0 : 12.0;
-}
+double adapter_launches(const Machine& m) { return from_cpp(m) ? 2.0 : 12.0; }
 
 /// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
 double latent_prefill_launches(const LatentPrefillWork& w, const Machine& m) {

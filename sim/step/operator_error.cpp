@@ -20,9 +20,7 @@ Dtype cache(const Heads& heads) {
 struct EvidenceOf {
   const Efficiency& e;
   const GpuSpec& gpu;
-  Evidence operator()(const GemmShape& w) const {
-    return evidence_of(e, gemm_kernel(), gemm_block(w.weights, w.activations));
-  }
+  Evidence operator()(const GemmShape& w) const { return gemm_evidence(w, gpu, e); }
   Evidence operator()(const MoeShape& w) const { return experts_evidence(w, {.gpu = &gpu, .efficiency = &e}); }
   Evidence operator()(const ElementwiseWork&) const { return evidence_of(e, elementwise_kernel(), Dtype::kBf16); }
   Evidence operator()(const PrefillWork& w) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hw/kernel_rules.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/step/step_state.h"
@@ -32,7 +33,7 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
 /// decodes in a launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
-         d.engine.kernels != KernelFamily::kTrtllm &&
+         d.efficiency.rules().engine().flash_attention_2 &&
          (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
 }
 

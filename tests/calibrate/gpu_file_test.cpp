@@ -8,7 +8,7 @@
 #include "base/config_library.h"
 
 #include "hw/kernels/decode/decode_kernel.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
 using namespace roofcast;
@@ -35,17 +35,17 @@ std::string scratch(const char* name) { return (std::filesystem::temp_directory_
 TEST_CASE("gpu file: a new block leaves the others as they are") {
   const std::string path = scratch("roofcast_efficiency_test.yaml");
   std::filesystem::remove(path);
-  write_efficiency_file(path, "x100 under vllm", {block("gemm.bf16", 2.5), block("gemm.fp8", 3.5)});
-  write_efficiency_file(path, "x100 under vllm", {block("nccl_all_reduce.bf16", 9.0), block("gemm.fp8", 4.5)});
+  write_efficiency_file(path, "x100 under vllm", {block("cublaslt.bf16", 2.5), block("cublaslt.fp8", 3.5)});
+  write_efficiency_file(path, "x100 under vllm", {block("nccl_all_reduce.bf16", 9.0), block("cublaslt.fp8", 4.5)});
   const ConfigTree tree = parse_config_file(path);
-  REQUIRE(tree->find("gemm") != nullptr);
+  REQUIRE(tree->find("cublaslt") != nullptr);
   const auto value = [&](const char* family, const char* format) {
     return ConfigReader(ConfigReader(*tree->find(family)).tree(format)).tree("launch_us")->scalar;
   };
-  CHECK(value("gemm", "bf16") == "2.5");
-  CHECK(value("gemm", "fp8") == "4.5");
+  CHECK(value("cublaslt", "bf16") == "2.5");
+  CHECK(value("cublaslt", "fp8") == "4.5");
   CHECK(tree->find("nccl_all_reduce") != nullptr);
-  ConfigReader constants(ConfigReader(*tree->find("gemm")).tree("bf16"));
+  ConfigReader constants(ConfigReader(*tree->find("cublaslt")).tree("bf16"));
   const std::vector<std::string_view> names{"launch_us", "bandwidth_efficiency"};
   const FitRecord record = read_fit_record(constants, names);
   CHECK(record.standing == Standing::kMeasured);
@@ -58,15 +58,15 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
 
 TEST_CASE("gpu file: fitted constants go inline, beside what the file had, above carried-over ones") {
   const std::string path = scratch("roofcast_gpu_test.yaml");
-  const ConfigTree gpu = parse_config_text("name: x100\nefficiency: {trtllm: {gemm: {}}}\n", "x100.yaml");
-  write_gpu_file(path, with_gpu_constants(gpu, KernelFamily::kVllm, {block("gemm.bf16", 2.5)}));
+  const ConfigTree gpu = parse_config_text("name: x100\nefficiency: {trtllm: {cublaslt: {}}}\n", "x100.yaml");
+  write_gpu_file(path, with_gpu_constants(gpu, KernelFamily::kVllm, {block("cublaslt.bf16", 2.5)}));
   ConfigTree written = parse_config_file(path);
   REQUIRE(written->find("efficiency") != nullptr);
   CHECK((*written->find("efficiency"))->find("trtllm") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
 
   const ConfigTree carried = parse_config_text("name: x100\nefficiency: {carried_over_from: x90}\n", "x100.yaml");
-  write_gpu_file(path, with_gpu_constants(carried, KernelFamily::kVllm, {block("gemm.bf16", 2.5)}));
+  write_gpu_file(path, with_gpu_constants(carried, KernelFamily::kVllm, {block("cublaslt.bf16", 2.5)}));
   written = parse_config_file(path);
   CHECK((*written->find("efficiency"))->find("carried_over_from") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
@@ -79,15 +79,17 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
     CAPTURE(name);
     const ConfigTree gpu = load_named("hardware", name, Mark{"--gpu", 0, 0});
     const Efficiency before = load_gpu(gpu, KernelFamily::kVllm).efficiency;
-    GemmParameters anew = before.find(gemm_kernel(), Dtype::kBf16)->value;
-    anew.launch_us = 2.5;
-    FittedConstants fitted{"gemm.bf16", {}, before.find(gemm_kernel(), Dtype::kBf16)->record, {}, {}, {}};
-    for (const Parameter<GemmParameters>& field : GemmParameters::fields())
-      fitted.values.emplace_back(field.name, anew.*field.member);
+    const ConstantsBlock known = before.block(cublaslt(), Dtype::kBf16);
+    FittedConstants fitted{"cublaslt.bf16", {}, *known.record, {}, {}, {}};
+    const std::vector<double> values = cublaslt().numbers(known);
+    for (const FieldFacts& field : cublaslt().fields()) {
+      const double value = field.name == "launch_us" ? 2.5 : values[fitted.values.size()];
+      fitted.values.emplace_back(field.name, value);
+    }
     write_gpu_file(path, with_gpu_constants(gpu, KernelFamily::kVllm, {fitted}));
     const ConfigTree written = parse_config_file(path);
     const Efficiency after = load_gpu(written, KernelFamily::kVllm).efficiency;
-    CHECK(after.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 2.5);
+    CHECK(cublaslt().parameters(after.block(cublaslt(), Dtype::kBf16)).launch_us == 2.5);
     const Kernel& xqa = attention::xqa_decode();
     CHECK(after.has(xqa) == before.has(xqa));
     const Kernel& prompts = attention::flash_attention_3_prefill();

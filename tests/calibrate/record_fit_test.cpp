@@ -8,7 +8,7 @@
 #include "calibrate/harness.h"
 #include "calibrate/operators.h"
 #include "calibrate/record_tables.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "tests/calibrate/made_up_backend.h"
 
 #include "hw/kernels/elementwise.h"
@@ -58,7 +58,7 @@ double value_of(const FittedConstants& block, std::string_view name) {
 
 TEST_CASE("measure to fit: the constants of made-up products come back") {
   const GpuSpec gpu = made_up_gpu();
-  GemmParameters truth = gemm_prior(Dtype::kBf16, gpu, KernelFamily::kVllm);
+  GemmParameters truth = cublaslt().prior_beside(gpu, nullptr);
   truth.compute_efficiency = 0.72;
   truth.bandwidth_efficiency = 0.91;
   truth.launch_us = 3.4;
@@ -71,7 +71,7 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
                           .n = static_cast<double>(p.number("n")),
                           .k = static_cast<double>(p.number("k"))};
     if (p.dtype == "int4_wo") return 20.0 * kMicrosecond;
-    return gemm_with(shape, truth, gpu, KernelFamily::kVllm, p.find("load_ms") ? Timing::kServed : Timing::kCool).time;
+    return gemm_with(shape, cublaslt(), truth, gpu, {.cool = !p.find("load_ms")}).time;
   };
   const CsvTable table = measured(device, "gemm");
   std::vector<std::string> too_few;
@@ -81,14 +81,14 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
   options.too_few = &too_few;
   const auto blocks = find_operator("gemm", Mark{}).fit(table, gpu, KernelFamily::kVllm, options);
   REQUIRE(!blocks.empty());
-  CHECK(blocks[0].block == "gemm.bf16");
+  CHECK(blocks[0].block == "cublaslt.bf16");
   CHECK(value_of(blocks[0], "compute_efficiency") == doctest::Approx(0.72).epsilon(0.04));
   CHECK(value_of(blocks[0], "bandwidth_efficiency") == doctest::Approx(0.91).epsilon(0.03));
   CHECK(value_of(blocks[0], "launch_us") == doctest::Approx(3.4).epsilon(0.1));
   CHECK(blocks[0].on_rows.mape < 0.02);
   // what a benchmark's loop adds is not fitted to a loop that adds nothing
   for (const FieldReport& field : blocks[0].fields) {
-    if (field.name == "l2_usable" || field.name == "host_floor_us") CHECK(field.state == FieldState::kFixed);
+    if (field.name == "l2_usable") CHECK(field.state == FieldState::kFixed);
   }
   // the points under load tell the clock that the power limit leaves
   CHECK(value_of(blocks[0], "sustained_clock") == doctest::Approx(0.85).epsilon(0.03));
@@ -128,8 +128,8 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
       names += block.block + " ";
     return names;
   };
-  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kVllm) == "gemm.bf16 ");  // its fp8 is CUTLASS's
-  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kTrtllm) == "gemm.bf16 gemm.fp8 ");
+  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kVllm) == "cublaslt.bf16 ");  // its fp8 is CUTLASS's
+  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kTrtllm) == "cublaslt.bf16 cublaslt_fp8.fp8 ");
   CHECK(blocks_of("roofcast-0.1.0", KernelFamily::kVllm) == "");
   // and priced as that engine's
   const BenchedGpu benched{gpu, Efficiency(KernelFamily::kTrtllm), Efficiency(KernelFamily::kVllm)};
@@ -140,7 +140,7 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
   };
   CHECK(priced("cublaslt-13.1.0") == priced("trtllm-1.0"));
   CHECK(priced("cublaslt-13.1.0") != priced("vllm-1.0"));
-  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kVllm) == "gemm.bf16 gemm.fp8 gemm.int4 ");
+  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kVllm) == "cublaslt.bf16 cutlass_fp8.fp8 weight_only.int4 ");
   CHECK(blocks_of("vllm-0.24.0", KernelFamily::kTrtllm) == "");
 }
 

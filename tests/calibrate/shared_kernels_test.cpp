@@ -17,7 +17,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
       {KernelFamily::kTrtllm,
        {block("trtllm_gen_mla_prefill.bf16", 1), block("trtllm_gen_mla_decode.fp8", 2),
         block("custom_all_reduce.bf16", 5)}},
-      {KernelFamily::kVllm, {block("trtllm_gen_mla_vllm_decode.fp8", 3), block("gemm.nvfp4", 4)}}};
+      {KernelFamily::kVllm, {block("trtllm_gen_mla_vllm_decode.fp8", 3), block("cutlass_nvfp4.nvfp4", 4)}}};
   GpuSpec gpu;
   gpu.architecture = Architecture::kBlackwell;
   const std::vector<FamilyConstants> shared = shared_constants(fitted, gpu);
@@ -33,7 +33,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   CHECK(shared[1].blocks[0].values[0].second == 5.0);
   CHECK(shared[1].blocks[0].values[2].second > 64 * 1.048576);  // what vLLM fuses up to, that size included
   CHECK(shared[2].family == KernelFamily::kTrtllm);
-  CHECK(shared[2].blocks[0].block == "gemm_tuned.nvfp4");
+  CHECK(shared[2].blocks[0].block == "cutlass_nvfp4.nvfp4");
   CHECK(shared[2].blocks[0].values == fitted[1].blocks[1].values);
   gpu.architecture = Architecture::kHopper;
   CHECK(shared_constants(fitted, gpu).empty());

@@ -93,11 +93,11 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
   const auto fitted =
       run_roofcast("calibrate fit " + quoted(path) + " --gpu h100-sxm --starts 1 --folds 0 --out " + quoted(out));
   REQUIRE(fitted.status == 0);
-  CHECK(fitted.out.find("gemm.bf16") != std::string::npos);
+  CHECK(fitted.out.find("cublaslt.bf16") != std::string::npos);
   CHECK(fitted.out.find("memory_bandwidth") != std::string::npos);
   const auto shown = run_roofcast("calibrate show " + quoted(out));
   CHECK(shown.status == 0);
-  CHECK(shown.out.find("vllm gemm.bf16: memory") != std::string::npos);
+  CHECK(shown.out.find("vllm cublaslt.bf16: memory") != std::string::npos);
   CHECK(slurp(out).find("calibrate measure on NVIDIA H100 80GB HBM3") != std::string::npos);
   CHECK(run_roofcast("estimate --model llama-3.1-8b --gpu " + quoted(out)).status == 0);
   const auto checked = run_roofcast("calibrate show " + quoted(path) + " --gpu " + quoted(out));

@@ -35,7 +35,7 @@ TEST_CASE("collect_engines: its lines set the constants of the engine whose kern
   REQUIRE(written.status == 0);
   const auto fitted = run_roofcast("calibrate fit '" + path + "' --starts 1 --folds 0");
   REQUIRE(fitted.status == 0);
-  for (const char* block : {"gemm.fp8", "flash_attention_3_decode.bf16", "flash_attention_3_prefill.bf16"})
+  for (const char* block : {"cutlass_fp8.fp8", "flash_attention_3_decode.bf16", "flash_attention_3_prefill.bf16"})
     CHECK(fitted.out.find(block) != std::string::npos);
   CHECK(fitted.out.find("trtllm") == std::string::npos);
   CHECK(fitted.out.find("this machine gives") == std::string::npos);  // an engine's kernels tell nothing of the machine

@@ -12,9 +12,10 @@
 #include "hw/carry_over.h"
 #include "hw/collectives.h"
 #include "hw/kernels/attention.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/experts/experts_kernel.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 #include "tests/kernel_constants.h"
@@ -35,7 +36,7 @@ const std::string kSpec =
     "dense: {bf16: 100 TFLOP/s}\n";
 
 std::string constants(const std::string& source) {
-  return "{gemm: {bf16: {fit: {standing: measured, source: " + source + ", rows: 10, discrepancy: 0.1}}}}";
+  return "{cublaslt_mma_sync: {bf16: {fit: {standing: measured, source: " + source + ", rows: 10, discrepancy: 0.1}}}}";
 }
 
 /// A folder of GPU files that is gone after the test.
@@ -64,8 +65,16 @@ CalibratedGpu load_text(const std::string& efficiency, KernelFamily family) {
 }
 
 std::string source_of(const CalibratedGpu& gpu) {
-  const auto* gemm = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
-  return gemm ? gemm->record.source : "";
+  const ConstantsBlock& products = gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16);
+  return products ? products.record->source : "";
+}
+
+/// The constants of 16-bit products, of an Ampere GPU unless said otherwise.
+GemmParameters products_of(const Efficiency& e, const MatmulKernel& kernel = cublaslt_mma_sync(),
+                           Dtype dtype = Dtype::kBf16) {
+  const ConstantsBlock& block = e.block(kernel, dtype);
+  REQUIRE(block);
+  return kernel.parameters(block);
 }
 
 std::string error_of(const std::string& efficiency, KernelFamily family = KernelFamily::kVllm) {
@@ -81,14 +90,15 @@ std::string error_of(const std::string& efficiency, KernelFamily family = Kernel
 
 TEST_CASE("efficiency: a set holds constants by kernel and format, and copies do not share what changes") {
   Efficiency set;
-  CHECK_FALSE(set.has(gemm_kernel()));
-  set.put(gemm_kernel(), Dtype::kBf16, {.value = {.launch_us = 7.0}, .record = {}});
+  const MatmulKernel& kernel = cublaslt();
+  CHECK_FALSE(set.has(kernel));
+  set.put_block(kernel, Dtype::kBf16, kernel.with_parameters({.launch_us = 7.0}));
   Efficiency copy = set;
-  copy.put(gemm_kernel(), Dtype::kBf16, {.value = {.launch_us = 8.0}, .record = {}});
-  CHECK(set.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 7.0);
-  CHECK(copy.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 8.0);
-  CHECK(set.find(gemm_kernel(), Dtype::kFp8) == nullptr);
-  CHECK_FALSE(set.has(gemm_tuned_kernel()));
+  copy.put_block(kernel, Dtype::kBf16, kernel.with_parameters({.launch_us = 8.0}));
+  CHECK(products_of(set, kernel).launch_us == 7.0);
+  CHECK(products_of(copy, kernel).launch_us == 8.0);
+  CHECK_FALSE(set.block(kernel, Dtype::kFp8));
+  CHECK_FALSE(set.has(cublaslt_fp8()));
   for (std::size_t i = 0; i < kernels().size(); ++i) CHECK(kernels()[i]->id() == i);
 }
 
@@ -96,7 +106,7 @@ TEST_CASE("efficiency: a GPU without constants has none, so kernels use their pr
   for (const std::string text : {"", "efficiency:\n", "efficiency: {}\n"}) {
     const CalibratedGpu gpu = load_text(text, KernelFamily::kTrtllm);
     CHECK(gpu.spec.name == "x");
-    CHECK(!gpu.efficiency.has(gemm_kernel()));
+    CHECK(!gpu.efficiency.has(cublaslt_mma_sync()));
     CHECK(gpu.efficiency.family() == KernelFamily::kTrtllm);
     CHECK(gpu.efficiency.carried_over_from.empty());
   }
@@ -131,11 +141,11 @@ TEST_CASE("efficiency: constants carried over say so and leave more unexplained"
   const CalibratedGpu gpu = load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm);
   CHECK(gpu.spec.name == "x");
   CHECK(gpu.efficiency.carried_over_from == "a");
-  const auto* gemm = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
-  REQUIRE(gemm != nullptr);
-  CHECK(gemm->record.source == "v");
-  CHECK(gemm->record.standing == Standing::kCarriedOver);
-  CHECK(gemm->record.discrepancy == doctest::Approx(std::hypot(0.1, 0.05)).epsilon(1e-12));
+  const ConstantsBlock& products = gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16);
+  REQUIRE(products);
+  CHECK(products.record->source == "v");
+  CHECK(products.record->standing == Standing::kCarriedOver);
+  CHECK(products.record->discrepancy == doctest::Approx(std::hypot(0.1, 0.05)).epsilon(1e-12));
 }
 
 TEST_CASE("efficiency: another machine of the same kind keeps the fits, and times of the SMs go with its clock") {
@@ -147,12 +157,12 @@ TEST_CASE("efficiency: another machine of the same kind keeps the fits, and time
   const CalibratedGpu before = load_gpu(parse_config_file(measured), KernelFamily::kVllm),
                       gpu = load_text(here, KernelFamily::kVllm);
   CHECK(gpu.efficiency.carried_over_from.empty());
-  const auto* was = before.efficiency.find(gemm_kernel(), Dtype::kBf16);
-  const auto* is = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16);
-  CHECK(is->record.standing == Standing::kMeasured);
-  CHECK(is->record.discrepancy == was->record.discrepancy);
-  CHECK(is->value.wave_us == doctest::Approx(was->value.wave_us / 0.8));
-  CHECK(is->value.compute_efficiency == was->value.compute_efficiency);
+  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->standing == Standing::kMeasured);
+  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
+        before.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy);
+  const GemmParameters was = products_of(before.efficiency), is = products_of(gpu.efficiency);
+  CHECK(is.wave_us == doctest::Approx(was.wave_us / 0.8));
+  CHECK(is.compute_efficiency == was.compute_efficiency);
 }
 
 TEST_CASE("efficiency: constants of another generation leave far more unexplained") {
@@ -161,7 +171,7 @@ TEST_CASE("efficiency: constants of another generation leave far more unexplaine
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const CalibratedGpu gpu =
       load_text("efficiency: {carried_over_from: " + measured + ", another_generation: true}\n", KernelFamily::kVllm);
-  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy ==
+  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.2)).epsilon(1e-12));
   CHECK(error_of("efficiency: {another_generation: true}\n").find("needs 'carried_over_from'") != std::string::npos);
 }
@@ -187,18 +197,20 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
 TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with SMs and clock, fractions stay") {
   const Folder folder;
   const std::string constants =
-      "efficiency: {vllm: {gemm: {bf16: {launch_us: 4, l2_bandwidth_ratio: 1.2, tile_intensity: 40, host_floor_us: 90, "
-      "compute_efficiency: 0.9, sustained_clock: 0.9}}, nccl_all_gather: {bf16: {step_us: 1, network_us: 8}}}}\n";
+      "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {launch_us: 4, l2_bandwidth_ratio: 1.2, tile_intensity: 40, "
+      "compute_efficiency: 0.9, sustained_clock: 0.9}}, eager_gemm_loop: {bf16: {host_floor_us: 90}}, nccl_all_gather: "
+      "{bf16: {step_us: 1, network_us: 8}}}}\n";
   const std::string measured = folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + constants);
   // twice the clock, SMs and peak as before: cycles half as long, L2 twice as fast, half the operations a cycle
   const std::string text =
       "boost_clock: 2000 MHz\nefficiency: {carried_over_from: " + measured + ", matrix_limit: 0.63}\n";
   const Efficiency e = load_text(text, KernelFamily::kVllm).efficiency;
-  const GemmParameters& p = e.find(gemm_kernel(), Dtype::kBf16)->value;
+  const GemmParameters p = products_of(e);
   CHECK(p.launch_us == doctest::Approx(1.0 + 3.0 / 2.0));  // all but the gap of a graph
   CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
   CHECK(p.tile_intensity == doctest::Approx(20.0 * 0.63 / 0.9));  // units held to 0.63 of 0.9 want operands later
-  CHECK(p.host_floor_us == doctest::Approx(90.0));
+  CHECK(value_of(eager_gemm_loop(), e.block(eager_gemm_loop(), Dtype::kBf16), "host_floor_us") ==
+        doctest::Approx(90.0));
   // what is lost beyond the memory's own share is lost on the SMs, twice as fast together
   const double lost = 1 / GemmParameters{}.bandwidth_efficiency - 1 / 0.93;
   CHECK(p.bandwidth_efficiency == doctest::Approx(1 / (1 / 0.93 + lost / 2)));
@@ -206,26 +218,25 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   CHECK(p.sustained_clock == doctest::Approx(1.0));  // 0.9 x 0.9 is more than the board sustains, 0.63 is not
   const std::string higher = text.substr(0, text.find(", matrix_limit")) + ", matrix_limit: 0.85}\n";
   const Efficiency cool = load_text(higher, KernelFamily::kVllm).efficiency;
-  CHECK(cool.find(gemm_kernel(), Dtype::kBf16)->value.compute_efficiency == doctest::Approx(0.85));
-  CHECK(cool.find(gemm_kernel(), Dtype::kBf16)->value.sustained_clock == doctest::Approx(0.81 / 0.85));
+  CHECK(products_of(cool).compute_efficiency == doctest::Approx(0.85));
+  CHECK(products_of(cool).sustained_clock == doctest::Approx(0.81 / 0.85));
   const NcclParameters& n = e.find(nccl_kernel(Collective::kAllGather), Dtype::kBf16)->value;
   CHECK(n.step_us == doctest::Approx(0.5));
   CHECK(n.network_us == doctest::Approx(8.0));
   // without a clock nothing is known of cycles
   const Efficiency same =
       load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
-  CHECK(same.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == doctest::Approx(4.0));
+  CHECK(products_of(same).launch_us == doctest::Approx(4.0));
 }
 
 TEST_CASE("efficiency: another generation's memory gives no larger share than before, unless it runs without ECC") {
   const Folder folder;
-  const std::string measured = folder.write(
-      "a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec + "efficiency: {vllm: {gemm: {bf16: {launch_us: 4}}}}\n");
+  const std::string measured =
+      folder.write("a.yaml", "name: a\nboost_clock: 1 GHz\n" + kSpec +
+                                 "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {launch_us: 4}}}}\n");
   const auto share = [&](const std::string& more) {
     const std::string text = "boost_clock: 2 GHz\nefficiency: {carried_over_from: " + measured + more + "}\n";
-    return load_text(text, KernelFamily::kVllm)
-        .efficiency.find(gemm_kernel(), Dtype::kBf16)
-        ->value.bandwidth_efficiency;
+    return products_of(load_text(text, KernelFamily::kVllm).efficiency).bandwidth_efficiency;
   };
   CHECK(share(", another_generation: true") == doctest::Approx(GemmParameters{}.bandwidth_efficiency));
   CHECK(share(", another_generation: true, memory_ecc: false") == doctest::Approx(share("")));
@@ -235,7 +246,8 @@ TEST_CASE("efficiency: another generation's memory gives no larger share than be
 TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one that has more its throttling") {
   const Folder folder;
   const std::string constants =
-      "efficiency: {vllm: {gemm: {bf16: {compute_efficiency: 0.9, sustained_clock: 0.9, bandwidth_efficiency: "
+      "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {compute_efficiency: 0.9, sustained_clock: 0.9, "
+      "bandwidth_efficiency: "
       "0.8}}}}\n";
   const std::string clock = "boost_clock: 1 GHz\n";
   const std::string measured =
@@ -245,9 +257,7 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
     spec.replace(spec.find("500 GB/s"), 8, bandwidth);
     const std::string text = "name: x\nidle_power: 40 W\nboard_power: " + watts + "\n" + clock + spec +
                              "efficiency: {carried_over_from: " + measured + other + "}\n";
-    return load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm)
-        .efficiency.find(gemm_kernel(), Dtype::kBf16)
-        ->value;
+    return products_of(load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency);
   };
   CHECK(with("400 W", "500 GB/s").sustained_clock == doctest::Approx(0.9));
   const GemmParameters less = with("324 W", "500 GB/s");  // sqrt(0.81) = 0.9
@@ -289,9 +299,8 @@ TEST_CASE("efficiency: grouped products of another architecture have its tiles")
 
 TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller tiles, within an architecture") {
   const auto intensity = [](const char* gpu) {
-    return load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), KernelFamily::kVllm)
-        .efficiency.find(gemm_kernel(), Dtype::kBf16)
-        ->value.tile_intensity;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), KernelFamily::kVllm).efficiency;
+    return products_of(e, cublaslt()).tile_intensity;
   };
   const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock
   CHECK(intensity("h20") == doctest::Approx(std::max(10.0, rate * intensity("h200-sxm"))));
@@ -324,35 +333,52 @@ TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials fol
 
 TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it lacks from the first") {
   const Folder folder;
-  const auto file = [&](const std::string& name, const std::string& launch, const std::string& dtype) {
-    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec +
-                                            "efficiency: {vllm: {gemm: {bf16: {launch_us: " + launch + "}, " + dtype +
-                                            ": {launch_us: " + launch + "}}}}\n");
+  const auto file = [&](const std::string& name, const std::string& blocks) {
+    return folder.write(name + ".yaml", "name: " + name + "\n" + kSpec + "efficiency: {vllm: {" + blocks + "}}\n");
   };
-  const std::string newer = file("newer", "3", "fp8"), older = file("older", "5", "int8");
+  const std::string newer = file("newer",
+                                 "cublaslt: {bf16: {launch_us: 3}}, cutlass_fp8: {fp8: {launch_us: 3, gemv_us: 0.5}}, "
+                                 "deep_gemm: {fp8_block: {launch_us: 3}}");
+  const std::string older =
+      file("older", "cublaslt_mma_sync: {bf16: {launch_us: 5, gemv_us: 1}}, cutlass_int8: {int8: {launch_us: 5}}");
   const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
                                  KernelFamily::kVllm)
                            .efficiency;
   CHECK(e.carried_over_from == "newer, older");
-  CHECK(e.find(gemm_kernel(), Dtype::kBf16)->value.launch_us == 5.0);
-  CHECK(e.find(gemm_kernel(), Dtype::kInt8)->value.launch_us == 5.0);
-  CHECK(e.find(gemm_kernel(), Dtype::kFp8)->value.launch_us == 5.0);  // its pipeline is that of 16 bit
+  CHECK(products_of(e).launch_us == 5.0);
+  CHECK(products_of(e, cutlass_int8(), Dtype::kInt8).launch_us == 5.0);
+  const GemmParameters narrow = products_of(e, cutlass_mma_sync_fp8(), Dtype::kFp8);
+  CHECK(narrow.launch_us == 5.0);  // its pipeline is that of 16 bit
+  CHECK(narrow.gemv_us == 0.5);    // what one row saves is fp8's own
+  CHECK(products_of(e, blockwise_fp8(), Dtype::kFp8Block).launch_us == 3.0);
+}
+
+TEST_CASE("efficiency: 16-bit products of a GPU with other matrix units stand in where none were measured") {
+  const Folder folder;
+  const std::string newer =
+      folder.write("newer.yaml", "name: newer\n" + kSpec + "efficiency: {vllm: {cublaslt: {bf16: {launch_us: 3}}}}\n");
+  const std::string older = folder.write(
+      "older.yaml", "name: older\n" + kSpec + "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {launch_us: 5}}}}\n");
+  const auto from = [](const std::string& gpu) {
+    return load_text("efficiency: {carried_over_from: " + gpu + "}\n", KernelFamily::kVllm).efficiency;
+  };
+  CHECK(products_of(from(newer), cublaslt_mma_sync()).launch_us == 3.0);
+  CHECK(products_of(from(older), cublaslt()).launch_us == 5.0);
 }
 
 TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their own rate, with their own quantization") {
-  const auto gemm = [](const char* gpu, Dtype dtype) {
-    return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm)
-        .efficiency.find(gemm_kernel(), dtype)
-        ->value;
-  };
-  const GemmParameters wide = gemm("l40s", Dtype::kBf16), narrow = gemm("l40s", Dtype::kFp8);
+  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kTrtllm).efficiency;
+  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm).efficiency;
+  const GemmParameters wide = products_of(l40s), narrow = products_of(l40s, cublaslt_mma_sync_fp8(), Dtype::kFp8);
   CHECK(narrow.k_step_us == wide.k_step_us);
   CHECK(narrow.bandwidth_efficiency == wide.bandwidth_efficiency);
   CHECK(narrow.tile_intensity == doctest::Approx(wide.tile_intensity * 733 / 362.05));
   // what the benchmark adds was measured on an H100, all but the gap of a graph in cycles: 1980 of them there, 2520
   // here
-  const double cycles = gemm("h100-sxm", Dtype::kFp8).benchmark_us - 1.0;
-  CHECK(narrow.benchmark_us == doctest::Approx(1.0 + cycles * 1980 / 2520));
+  const auto added = [](const Efficiency& e) {
+    return value_of(quantizing_gemm_loop(), e.block(quantizing_gemm_loop(), Dtype::kFp8), "benchmark_us");
+  };
+  CHECK(added(l40s) == doctest::Approx(1.0 + (added(h100) - 1.0) * 1980 / 2520));
 }
 
 TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 bit, and by MMHA's own") {
@@ -486,7 +512,7 @@ TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const CalibratedGpu gpu =
       load_text("efficiency: {carried_over_from: " + folder.at("b.yaml") + "}\n", KernelFamily::kVllm);
   CHECK(gpu.efficiency.carried_over_from == "a");
-  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy ==
+  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.05, 0.05)).epsilon(1e-12));
 }
 
@@ -501,9 +527,9 @@ TEST_CASE("efficiency: mistakes are named with path, line and column") {
   CHECK(error_of("efficiency: {carried_over_from: h100-smx}\n").find("h100-sxm") != std::string::npos);
   CHECK(error_of("efficiency: {vllm: missing.yaml}\n").starts_with("gpu.yaml:10:20: "));
   CHECK(error_of("efficiency: {vlm: missing.yaml}\n").starts_with("gpu.yaml:10:14: "));
-  CHECK(error_of("efficiency: {vllm: {gem: {}}}\n").starts_with("gpu.yaml:10:21: "));
-  CHECK(error_of("efficiency: {vllm: {gemm: {bf15: {}}}}\n").starts_with("gpu.yaml:10:28: "));
-  CHECK(error_of("efficiency: {vllm: {gemm: {bf16: {}, bfloat16: {}}}}\n").starts_with("gpu.yaml:10:38: "));
+  CHECK(error_of("efficiency: {vllm: {cublasl: {}}}\n").starts_with("gpu.yaml:10:21: "));
+  CHECK(error_of("efficiency: {vllm: {cublaslt: {bf15: {}}}}\n").starts_with("gpu.yaml:10:32: "));
+  CHECK(error_of("efficiency: {vllm: {cublaslt: {bf16: {}, bfloat16: {}}}}\n").starts_with("gpu.yaml:10:42: "));
   CHECK(error_of("efficiency: {vllm: {nccl_all_reduced: {}}}\n").find("all_reduce") != std::string::npos);
 }
 

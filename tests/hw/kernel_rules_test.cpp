@@ -13,10 +13,11 @@ namespace {
 /// Rules of all operators, those of experts as given.
 std::string rules(const std::string& experts) {
   std::string text = "name: mine\n";
-  for (const char* line : {"attention_prefill: [{kernel: flash_attention_2_prefill, source: s}]",
-                           "attention_decode: [{kernel: flash_attention_2_decode, source: s}]",
-                           "latent_prefill: [{kernel: flash_attention_2_mla_prefill, source: s}]",
-                           "latent_decode: [{kernel: triton_mla_decode, source: s}]"})
+  for (const char* line :
+       {"gemm: [{kernel: cublaslt, source: s}]", "attention_prefill: [{kernel: flash_attention_2_prefill, source: s}]",
+        "attention_decode: [{kernel: flash_attention_2_decode, source: s}]",
+        "latent_prefill: [{kernel: flash_attention_2_mla_prefill, source: s}]",
+        "latent_decode: [{kernel: triton_mla_decode, source: s}]"})
     text += std::string(line) + "\n";
   return text + "experts:\n" + experts;
 }
@@ -24,13 +25,13 @@ KernelRules read(const std::string& experts, const std::string& release = "") {
   return KernelRules(parse_config_text(rules(experts), "r.yaml"), release);
 }
 std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
-  return rules.pick(KernelKind::kExperts, Traits(gpu)).name();
+  return rules.pick(KernelKind::kExperts, CallTraits(gpu)).name();
 }
 GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("hardware", name, {}), "a GPU")); }
 /// Which kernel a shipped engine runs.
 std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
                          AskedExperts asked = AskedExperts::kDefault) {
-  Traits call(gpu);
+  CallTraits call(gpu);
   call[Trait::kWeights] = static_cast<double>(weights);
   call[Trait::kActivationBits] = element_bits(weights);
   call[Trait::kGated] = 1, call[Trait::kExpertRanks] = 1;
@@ -39,6 +40,35 @@ std::string_view shipped(const char* engine, const char* release, const GpuSpec&
 }
 
 }  // namespace
+
+TEST_CASE("kernel rules: the kernel of a product by architecture and format") {
+  const auto product = [](const char* engine, Architecture architecture, Dtype block) {
+    return kernel_rules(engine)->pick_product(architecture, block).name();
+  };
+  using enum Architecture;
+  CHECK(product("vllm", kHopper, Dtype::kBf16) == "cublaslt");
+  CHECK(product("vllm", kAmpere, Dtype::kBf16) == "cublaslt_mma_sync");
+  CHECK(product("vllm", kCdna3, Dtype::kBf16) == "hipblaslt");
+  CHECK(product("vllm", kHopper, Dtype::kFp8) == "cutlass_fp8");
+  CHECK(product("trtllm", kHopper, Dtype::kFp8) == "cublaslt_fp8");
+  CHECK(product("sglang", kBlackwell, Dtype::kFp8Block) == "deep_gemm");
+  CHECK(product("trtllm", kBlackwell, Dtype::kFp8Block) == "deep_gemm_trtllm");
+  CHECK(product("vllm", kAda, Dtype::kFp8Block) == "blockwise_fp8");
+  CHECK(product("trtllm", kBlackwell, Dtype::kNvfp4) == "cutlass_nvfp4");
+  CHECK(product("vllm", kHopper, Dtype::kInt4) == "weight_only");
+}
+
+TEST_CASE("kernel rules: what an engine's kernels do is data, and an engine that extends another has its") {
+  CHECK(kernel_rules("trtllm")->engine().rotary_in_attention);
+  CHECK_FALSE(kernel_rules("vllm")->engine().rotary_in_attention);
+  CHECK(kernel_rules("vllm")->engine().flash_attention_2);
+  const std::string mine = "name: mine\nextends: trtllm\nengine: {exchange_by_mode: true}\n";
+  const KernelRules extended(parse_config_text(mine, "r.yaml"));
+  CHECK(extended.engine().exchange_by_mode);
+  CHECK(extended.engine().launched_from_cpp);
+  CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\nengine: {rotry: true}\n", "r.yaml")),
+                       doctest::Contains("rotry"), ConfigError);
+}
 
 TEST_CASE("kernel rules: a rule holds from `since` until before `until`") {
   const std::string two =

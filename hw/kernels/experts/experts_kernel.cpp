@@ -8,7 +8,7 @@ namespace roofcast {
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
   using enum Transfer;
-  static constexpr std::array<Parameter<P>, 17> kFields{{
+  static constexpr std::array<Parameter<P>, 15> kFields{{
       {"launch_us", &P::launch_us, 0.0, 120.0, kCycles, "launches, routing and sorting of one layer"},
       {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, kCycles,
        "pointers and offsets of each local expert"},
@@ -34,9 +34,6 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
        "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
       {"memory_step_us", &P::memory_step_us, 0.0, 4.0, kKept,
        "latency of one step of the inner dimension (the same tiles)"},
-      {"host_lead_us", &P::host_lead_us, 0.0, 2000.0, kHost,
-       "host's time before the first product, as a benchmark without a graph times it; none in an engine"},
-      {"host_floor_us", &P::host_floor_us, 0.0, 4000.0, kHost, "host's time for the whole layer there"},
   }};
   return kFields;
 }
@@ -47,8 +44,7 @@ std::vector<FieldFacts> ExpertsKernel::fields() const {
     const std::string_view name = field.name;
     if (name == "gather_loss" || name == "unaligned_slowdown") field.held = !traits_.gathers;
     if (name == "empty_row_loss") field.held = traits_.gathers || traits_.rows_high < 256.0;
-    // Launches of a padded layer run ahead of the GPU, or the host is what is timed.
-    if (name == "host_lead_us" || name == "host_floor_us") field.held = traits_.rows != ExpertRows::kPadded;
+    // Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times.
     if (name == "launch_us" && traits_.rows == ExpertRows::kPadded) field.held = true;
     if (name == "short_row_bandwidth" || name == "memory_step_us") field.held = traits_.rule != TileRule::kShipped;
   }
@@ -65,7 +61,6 @@ MoeParameters ExpertsKernel::prior(const GpuSpec& gpu, Dtype) const {
     const double per_sm = gpu.peak(Dtype::kBf16).base() / gpu.sm_count;
     p.unaligned_slowdown = std::clamp(per_sm / kUnalignedFlopsPerSm, 1.0, 10.0);
   }
-  if (traits_.rows == ExpertRows::kPadded) p.host_lead_us = 150.0, p.host_floor_us = 350.0;  // a benchmark's alone
   if (traits_.rule == TileRule::kShipped) p.short_row_bandwidth = 0.7, p.memory_step_us = 0.5;
   if (name() == "cutlass_untuned_experts") p.bandwidth_fraction = p.compute_fraction = 0.18, p.tile_us = 7.0;
   return p;

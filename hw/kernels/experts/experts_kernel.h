@@ -57,8 +57,6 @@ struct MoeParameters {
   double unaligned_slowdown = 1.0;
   double short_row_bandwidth = 1.0;
   double memory_step_us = 0.0;
-  double host_lead_us = 0.0;
-  double host_floor_us = 0.0;
   static std::span<const Parameter<MoeParameters>> fields();
 };
 
@@ -93,8 +91,9 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
 /// The kernel that the rules name, measured or not.
 const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules);
 
-/// With constants of the caller's choice: what the fit calls.
+/// With constants of the caller's choice: what the fit calls. `repeated`: nothing runs between two calls, so that
+/// weights are found in L2 where they fit.
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& parameters,
-                      const GpuSpec& gpu, Timing timing);
+                      const GpuSpec& gpu, bool repeated = false);
 
 }  // namespace roofcast

@@ -10,8 +10,8 @@
 #include "base/random.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
-#include "hw/kernels/gemm_search.h"
-#include "hw/kernels/gemm_tiles.h"
+#include "hw/kernel_rules.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 
 using namespace roofcast;
 
@@ -41,9 +41,39 @@ GemmParameters perfect() {
   return p;
 }
 
-Cost served(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu) {
-  return gemm_with(shape, p, gpu, KernelFamily::kTrtllm, Timing::kServed);
+/// The kernel that an engine runs.
+const MatmulKernel& run_by(const char* engine, const GemmShape& shape, const GpuSpec& gpu) {
+  return gemm_kernel(shape, gpu, *kernel_rules(engine));
 }
+
+Cost served(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu, const char* engine = "trtllm",
+            const GemmRun& run = {}) {
+  return gemm_with(shape, run_by(engine, shape, gpu), p, gpu, run);
+}
+
+struct AllConstants : GemmParameters {
+  static std::span<const Parameter<AllConstants>> fields() {
+    static constexpr auto kFields =
+        joined(kTileLoopFields<AllConstants>, kPairedTileFields<AllConstants>, kSplitField<AllConstants>,
+               kOddRowsField<AllConstants>, kOneRowField<AllConstants>);
+    return kFields;
+  }
+};
+/// A kernel whose tiles are tried one by one, without bounds that leave some out.
+class EveryTile final : public MatmulKernelOf<AllConstants> {
+ public:
+  explicit EveryTile(const MatmulKernel& kernel) : MatmulKernelOf(kernel.facts()), kernel_(kernel) {}
+  GemmTiling tiling(const GpuSpec& gpu, double m, double n, double k) const override {
+    GemmTiling all = kernel_.tiling(gpu, m, n, k);
+    all.bounds = nullptr;
+    return all;
+  }
+  double rows_without_tiles() const override { return kernel_.rows_without_tiles(); }
+  double gemv_rows() const override { return kernel_.gemv_rows(); }
+
+ private:
+  const MatmulKernel& kernel_;
+};
 
 double both(double a, double b) { return std::cbrt(a * a * a + b * b * b); }
 
@@ -147,11 +177,11 @@ TEST_CASE("gemm: a power limit lengthens the work alone, by the busy share") {
   CHECK(served({.m = 2048, .n = 2048, .k = 8192}, p, gpu).time.in(kMicrosecond) ==
         doctest::Approx(both(hot, 37.748736)).epsilon(1e-9));
   // before the limit has acted: the cool clock
-  CHECK(gemm_with({.m = 2048, .n = 2048, .k = 8192}, p, gpu, KernelFamily::kTrtllm, Timing::kCool)
-            .time.in(kMicrosecond) == doctest::Approx(both(67.108864, 37.748736)).epsilon(1e-9));
+  CHECK(served({.m = 2048, .n = 2048, .k = 8192}, p, gpu, "trtllm", {.cool = true}).time.in(kMicrosecond) ==
+        doctest::Approx(both(67.108864, 37.748736)).epsilon(1e-9));
 }
 
-TEST_CASE("gemm: a benchmark's loop finds small weights in L2, a served model never does") {
+TEST_CASE("gemm: a loop over few sets of weights finds them in L2, a served model never does") {
   const GpuSpec gpu = round_gpu();
   GemmParameters p = perfect();
   p.l2_bandwidth_ratio = 4.0;
@@ -159,45 +189,9 @@ TEST_CASE("gemm: a benchmark's loop finds small weights in L2, a served model ne
   // 1024 x 1024 bf16 = 2 MiB; five copies fill 10 of 32 MiB
   const GemmShape shape{.m = 1, .n = 1024, .k = 1024};
   const double cold = served(shape, p, gpu).time.in(kMicrosecond);
-  const double warm = gemm_with(shape, p, gpu, KernelFamily::kTrtllm, Timing::kBenchmark).time.in(kMicrosecond);
+  const double warm = served(shape, p, gpu, "trtllm", {.weight_copies = 5}).time.in(kMicrosecond);
   CHECK(cold > 2097152 / 2e6);  // the weights at 2 TB/s: 1.05 us
   CHECK(warm < 0.5 * cold);
-}
-
-TEST_CASE("gemm: quantization and host floors are timed by benchmarks, not served") {
-  const GpuSpec gpu = round_gpu();
-  GemmParameters p = perfect();
-  p.benchmark_us = 10.0;
-  p.quantization_row_us = 0.5;
-  p.quantization_step_us = 0.25;
-  const GemmShape shape{.m = 129, .n = 128, .k = 4096, .weights = Dtype::kFp8, .activations = Dtype::kFp8};
-  GemmParameters bare = perfect();
-  const auto timed = [&](const GemmParameters& q, Timing timing) {
-    return gemm_with(shape, q, gpu, KernelFamily::kTrtllm, timing).time.in(kMicrosecond);
-  };
-  CHECK(timed(p, Timing::kServed) == timed(bare, Timing::kServed));
-  // 129 rows on 128 SMs: two rounds of 0.5 + 0.25 * 4096/2048 = 1 us each; launch 10 us
-  CHECK(timed(p, Timing::kBenchmark) - timed(p, Timing::kServed) == doctest::Approx(12.0).epsilon(0.05));
-
-  // activations beyond L2: read twice in 16 bit and once in 8, at the quantization's own 1 TB/s
-  GemmParameters half = perfect();
-  half.quantization_memory_ratio = 0.5;
-  const GemmShape tall{.m = 65536, .n = 128, .k = 8192, .weights = Dtype::kFp8, .activations = Dtype::kFp8};
-  const auto tall_us = [&](Timing timing) {
-    return gemm_with(tall, half, gpu, KernelFamily::kTrtllm, timing).time.in(kMicrosecond);
-  };
-  CHECK(tall_us(Timing::kBenchmark) - tall_us(Timing::kServed) ==
-        doctest::Approx(65536.0 * 8192 * 5 / 1e6).epsilon(0.01));
-
-  GemmParameters slow_host = perfect();
-  slow_host.host_floor_deep_gemm_us = 90.0;
-  slow_host.host_odd_rows_us = 9.0;
-  GemmShape block = shape;
-  block.weights = block.activations = Dtype::kFp8Block;
-  block.kernel = GemmKernel::kDeepGemm;
-  CHECK(gemm_with(block, slow_host, gpu, KernelFamily::kVllm, Timing::kBenchmark).time.in(kMicrosecond) ==
-        doctest::Approx(99.0));  // 129 is no multiple of 4
-  CHECK(gemm_with(block, slow_host, gpu, KernelFamily::kVllm, Timing::kServed).time.in(kMicrosecond) < 10.0);
 }
 
 TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row") {
@@ -205,21 +199,18 @@ TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row"
   gpu.architecture = Architecture::kBlackwell;
   Efficiency efficiency;
   efficiency.become(KernelFamily::kVllm);
-  const auto time = [&](double rows, GemmKernel kernel, Timing timing = Timing::kServed) {
-    const GemmShape shape{.m = rows,
-                          .n = 4096,
-                          .k = 4096,
-                          .weights = Dtype::kFp8Block,
-                          .activations = Dtype::kFp8Block,
-                          .kernel = kernel};
-    return gemm(shape, {.gpu = &gpu, .efficiency = &efficiency, .timing = timing}).time;
+  const auto time = [&](double rows, const MatmulKernel* asked) {
+    const GemmShape shape{
+        .m = rows, .n = 4096, .k = 4096, .weights = Dtype::kFp8Block, .activations = Dtype::kFp8Block, .asked = asked};
+    return gemm(shape, {.gpu = &gpu, .efficiency = &efficiency}).time;
   };
   // 2 x 8192 x 4096 x 4096 FLOP at a tenth of the peak
   const Seconds tiles = Flops(2.0 * 8192 * 4096 * 4096) / (gpu.peak(Dtype::kFp8Block) * 0.1);
-  CHECK(time(8192, GemmKernel::kFlashInfer).base() == doctest::Approx(tiles.base()));
-  CHECK(time(8192, GemmKernel::kFlashInfer) > 3 * time(8192, GemmKernel::kDeepGemm));
-  CHECK(time(8, GemmKernel::kFlashInfer) == time(8, GemmKernel::kDeepGemm));  // weights take longer
-  CHECK(time(8192, GemmKernel::kFlashInfer, Timing::kBenchmark) < tiles);     // which are of vLLM's other kernel
+  CHECK(time(8192, &trtllm_gen_gemm()).base() == doctest::Approx(tiles.base()));
+  CHECK(time(8192, &trtllm_gen_gemm()) > 3 * time(8192, nullptr));
+  CHECK(time(8, &trtllm_gen_gemm()) == time(8, nullptr));  // weights take longer
+  gpu.architecture = Architecture::kHopper;                // where it does not run
+  CHECK(time(8192, &trtllm_gen_gemm()) == time(8192, nullptr));
 }
 
 TEST_CASE("gemm: a long k over few tiles is cut among the SMs, where the library does so") {
@@ -275,29 +266,33 @@ TEST_CASE("gemm: constants by format; one that was not measured borrows those of
   const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
   GemmParameters slow;
   slow.launch_us = 15.0;
-  efficiency.put(gemm_kernel(), Dtype::kBf16, {slow, {}});
+  efficiency.put_block(cublaslt(), Dtype::kBf16, cublaslt().with_parameters(slow));
   const GemmShape shape{.m = 1, .n = 128, .k = 128, .weights = Dtype::kInt4};
   CHECK(gemm(shape, machine).time.in(kMicrosecond) > 15.0);
   GemmParameters quick;
   quick.launch_us = 1.0;
-  efficiency.put(gemm_kernel(), Dtype::kInt4, {quick, {}});
+  efficiency.put_block(weight_only(), Dtype::kInt4, weight_only().with_parameters(quick));
   CHECK(gemm(shape, machine).time.in(kMicrosecond) < 5.0);
 }
 
-TEST_CASE("gemm: what an engine tunes at start-up counts for served steps, not for benchmarks that ran untuned") {
-  const GpuSpec gpu = round_gpu();
+TEST_CASE("gemm: an engine tunes nvfp4 at start-up; the untuned kernel runs only where it is asked for") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = Architecture::kBlackwell;
+  gpu.dense[static_cast<std::size_t>(Dtype::kNvfp4)] = FlopsPerSecond(4096e12);
   GemmParameters untuned = perfect(), tuned = perfect();
   untuned.bandwidth_efficiency = 0.25;
   tuned.bandwidth_efficiency = 0.5;
-  Efficiency efficiency;
-  efficiency.put(gemm_kernel(), Dtype::kBf16, {.value = untuned, .record = {}});
-  efficiency.put(gemm_tuned_kernel(), Dtype::kBf16, {.value = tuned, .record = {}});
-  Machine machine{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
-  // 2 (8192 + 8192^2 + 8192) = 134 250 496 B at half of 2 TB/s = 134.25 us, and at a quarter twice as long
-  const GemmShape shape{.m = 1, .n = 8192, .k = 8192};
-  CHECK(gemm(shape, machine).time.in(kMicrosecond) == doctest::Approx(134.25).epsilon(1e-4));
-  machine.timing = Timing::kBenchmark;
-  CHECK(gemm(shape, machine).time.in(kMicrosecond) > 200);
+  Efficiency efficiency(KernelFamily::kTrtllm);
+  const MatmulKernel &own = cutlass_nvfp4(), &other = cutlass_nvfp4_untuned();
+  efficiency.put_block(own, Dtype::kNvfp4, own.with_parameters(tuned));
+  efficiency.put_block(other, Dtype::kNvfp4, other.with_parameters(untuned));
+  const Machine machine{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
+  GemmShape shape{.m = 1, .n = 8192, .k = 8192, .weights = Dtype::kNvfp4, .activations = Dtype::kNvfp4};
+  // weights of 8192^2 (4 + 8/16) / 8 bytes at half of 2 TB/s
+  const double weights = 8192.0 * 8192 * 4.5 / 8 / 1e6;
+  CHECK(gemm(shape, machine).time.in(kMicrosecond) == doctest::Approx(weights).epsilon(1e-3));
+  shape.asked = &other;  // and at a quarter twice as long
+  CHECK(gemm(shape, machine).time.in(kMicrosecond) == doctest::Approx(2 * weights).epsilon(1e-3));
 }
 
 TEST_CASE("gemm: refuses shapes below one") {
@@ -306,25 +301,46 @@ TEST_CASE("gemm: refuses shapes below one") {
 }
 
 TEST_CASE("gemm: every constant's prior lies within its bounds") {
-  const GemmParameters prior;
-  for (const auto& field : GemmParameters::fields()) {
-    CAPTURE(field.name);
-    CHECK(prior.*field.member >= field.low);
-    CHECK(prior.*field.member <= field.high);
+  GpuSpec gpu = round_gpu();
+  for (const Architecture architecture : {Architecture::kHopper, Architecture::kBlackwell, Architecture::kAmpere}) {
+    gpu.architecture = architecture;
+    for (const Kernel* kernel : kernels()) {
+      if (kernel->kind() != KernelKind::kGemm) continue;
+      const std::vector<double> prior = kernel->numbers(kernel->assumed(gpu, Dtype::kBf16));
+      for (std::size_t i = 0; i < prior.size(); ++i) {
+        const FieldFacts field = kernel->fields()[i];
+        CAPTURE(kernel->name());
+        CAPTURE(field.name);
+        CHECK(prior[i] >= field.low);
+        CHECK(prior[i] <= field.high);
+      }
+    }
   }
 }
 
+TEST_CASE("gemm: a kernel holds the constants that it has, and no others") {
+  GemmParameters p;
+  p.launch_us = 3.0, p.gemv_us = 2.0, p.split_k_us = 7.0;
+  const GemmParameters split = cublaslt().parameters(cublaslt().with_parameters(p));
+  CHECK(split.launch_us == 3.0);
+  CHECK(split.split_k_us == 7.0);
+  CHECK(split.gemv_us == 0.0);  // Hopper's cuBLASLt has no kernel of its own for one row
+  const GemmParameters whole = deep_gemm().parameters(deep_gemm().with_parameters(p));
+  CHECK(whole.split_k_us == GemmParameters{}.split_k_us);
+}
+
 TEST_CASE("gemm: libraries that take one tile for a shape take it by their rule") {
-  const auto tile = [](Dtype block, KernelFamily family, Architecture architecture, double m, double n, double k) {
+  const auto tile = [](Dtype block, const char* engine, Architecture architecture, double m, double n, double k) {
     GpuSpec gpu = round_gpu();
     gpu.architecture = architecture;
     gpu.sm_count = 132;
-    const GemmTiling tiling = gemm_tiling(block, gpu, family, m, n, k);
+    const GemmShape shape{.m = m, .n = n, .k = k, .weights = block, .activations = block};
+    const GemmTiling tiling = run_by(engine, shape, gpu).tiling(gpu, m, n, k);
     REQUIRE(tiling.tiles.size() == 1);
     return std::array{tiling.tiles[0].rows, tiling.tiles[0].columns, tiling.tiles[0].halves};
   };
   using Tile = std::array<double, 3>;
-  const auto vllm = KernelFamily::kVllm, trtllm = KernelFamily::kTrtllm;
+  constexpr const char *vllm = "vllm", *trtllm = "trtllm";
   CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 16, 4096, 4096) == Tile{16, 64, 1});
   CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 64, 4096, 4096) == Tile{64, 64, 1});
   CHECK(tile(Dtype::kFp8, vllm, Architecture::kHopper, 128, 4096, 4096) == Tile{64, 128, 1});
@@ -344,8 +360,8 @@ TEST_CASE("gemm: walked in lines, what does not fit L2 is swept from DRAM for ev
   const GemmShape shape{.m = 32768, .n = 65536, .k = 12288, .weights = Dtype::kFp8, .activations = Dtype::kFp8};
   // 128 rows of tiles of 256 are one line of 128 SMs: 512 lines, each sweeps 402.65 MB, of which 16.78 MB stay in L2
   const double swept = 511.0 * (402.653184 - 16.777216) / 2e6;
-  const double cublas = gemm_with(shape, perfect(), gpu, KernelFamily::kTrtllm, Timing::kServed).time.base();
-  const double cutlass = gemm_with(shape, perfect(), gpu, KernelFamily::kVllm, Timing::kServed).time.base();
+  const double cublas = served(shape, perfect(), gpu).time.base();
+  const double cutlass = served(shape, perfect(), gpu, "vllm").time.base();
   CHECK(cublas < 0.03);
   CHECK(cutlass > swept);
   CHECK(cutlass < 1.05 * swept);
@@ -356,7 +372,7 @@ TEST_CASE("gemm: DeepGEMM on Hopper waits for rows of a tile that are not there"
   GemmShape shape{.m = 256, .n = 4096, .k = 7168, .weights = Dtype::kFp8Block, .activations = Dtype::kFp8};
   const auto time = [&](double m) {
     shape.m = m;
-    return gemm_with(shape, perfect(), gpu, KernelFamily::kTrtllm, Timing::kServed).time.base();
+    return served(shape, perfect(), gpu).time.base();
   };
   CHECK(time(132) > 1.5 * time(256));
   CHECK(time(252) < 1.1 * time(256));
@@ -372,19 +388,19 @@ TEST_CASE("gemm: the search that bounds tiles finds what trying every tile does,
     GpuSpec gpu = round_gpu();
     gpu.architecture = architecture;
     for (int i = 0; i < 4000; ++i) {
-      GemmParameters p;
+      AllConstants p;
       if (i % 4 == 0) {  // constants of any machine that a fit may find
-        for (const Parameter<GemmParameters>& field : GemmParameters::fields())
+        for (const Parameter<AllConstants>& field : AllConstants::fields())
           p.*field.member = field.low + random.uniform() * (field.high - field.low);
       }
       const std::array formats{Dtype::kBf16, Dtype::kFp8, Dtype::kFp8Block, Dtype::kInt8};
       GemmShape shape{.m = std::floor(between(1, 40000)), .n = between(16, 60000), .k = between(16, 60000)};
       shape.n = std::ceil(shape.n / 8) * 8, shape.k = std::ceil(shape.k / 8) * 8;
       shape.weights = shape.activations = formats[static_cast<std::size_t>(i) % formats.size()];
-      const KernelFamily family = i % 3 == 0 ? KernelFamily::kTrtllm : KernelFamily::kVllm;
-      const Timing timing = i % 5 == 0 ? Timing::kBenchmark : i % 5 == 1 ? Timing::kCool : Timing::kServed;
-      const Cost fast = gemm_with(shape, p, gpu, family, timing);
-      const Cost sure = gemm_by_every_tile(shape, p, gpu, family, timing);
+      const MatmulKernel& kernel = run_by(i % 3 == 0 ? "trtllm" : "vllm", shape, gpu);
+      const GemmRun run{.weight_copies = i % 5 == 0 ? 5.0 : kColdWeights, .cool = i % 5 == 1};
+      const Cost fast = gemm_with(shape, kernel, p, gpu, run);
+      const Cost sure = gemm_with(shape, EveryTile(kernel), p, gpu, run);
       INFO(name_of(architecture), " ", shape.m, " x ", shape.n, " x ", shape.k, " ", name_of(shape.weights));
       CHECK((fast.time == sure.time && fast.bound == sure.bound));
     }

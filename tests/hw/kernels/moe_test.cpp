@@ -157,7 +157,7 @@ TEST_CASE("moe: worked time with plain constants") {
        .tile_us = 0,
        .expert_map_us = 0,
        .router_us_per_choice = 1};
-  const Cost cost = moe_experts_with(mixtral(4), {TileRule::kLocalMean, 64, 64}, p, gpu, Timing::kServed);
+  const Cost cost = moe_experts_with(mixtral(4), {TileRule::kLocalMean, 64, 64}, p, gpu);
   // fixed   = 10 + 8 experts x 1 + 8 assignments x 1 + 2 choices x 1                            = 28 us
   // shuffle = 8 x (4096 x 4 + 14336 x 6 + 2 x 4096) + 4 x 4 x 4096 B = 950 272 B in L2 at 100 x 48 GB/s = 0.19797 us
   // gate,up : 8 tiles x 224 columns = 1792 blocks, 18 waves of 2 x 128 x 4096 x 64 FLOP / 10 TFLOP/s  = 120.796 us
@@ -258,19 +258,19 @@ TEST_CASE("moe: shapes with a shipped table run tuned tiles, others the default'
   const ExpertTraits shipped{.rule = TileRule::kShipped};
   MoeShape shape = mixtral(8192);
   shape.tp = 4;  // 8 experts of 3584: vLLM ships a table
-  const double tuned = moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base();
+  const double tuned = moe_experts_with(shape, shipped, p, gpu).time.base();
   shape.inter += 4 * 128;  // 3712: none
-  const double untuned = moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base();
+  const double untuned = moe_experts_with(shape, shipped, p, gpu).time.base();
   CHECK(untuned > 1.1 * 3712.0 / 3584.0 * tuned);
   gpu.architecture = Architecture::kBlackwellGeforce;  // later defaults, wide enough for either shape
-  CHECK(moe_experts_with(shape, shipped, p, gpu, Timing::kServed).time.base() < untuned);
+  CHECK(moe_experts_with(shape, shipped, p, gpu).time.base() < untuned);
 }
 
 TEST_CASE("moe: rows gathered where the tokens lie are read once while the L2 holds them") {
   const GpuSpec gpu = round_gpu();
   MoeParameters p;
   const auto time = [&](const MoeShape& shape, bool gathers) {
-    return moe_experts_with(shape, {.gathers = gathers}, p, gpu, Timing::kServed).time;
+    return moe_experts_with(shape, {.gathers = gathers}, p, gpu).time;
   };
   MoeShape shape = mixtral(4096);  // 32 MB of 35 MB
   shape.inter = 128;
@@ -292,8 +292,7 @@ TEST_CASE("moe: empty rows of a tile take as much longer than full ones as empty
   const auto slower = [&](double tokens) {
     MoeShape shape = mixtral(tokens);
     shape.ep = 8.0;  // one expert a GPU, whose tiles are sized by the tokens of all
-    return moe_experts_with(shape, large, losing, gpu, Timing::kServed).time /
-           moe_experts_with(shape, large, p, gpu, Timing::kServed).time;
+    return moe_experts_with(shape, large, losing, gpu).time / moe_experts_with(shape, large, p, gpu).time;
   };
   CHECK(slower(128) > 1.2);                     // 32 of 256 rows are full
   CHECK(slower(1024) == doctest::Approx(1.0));  // all of them
@@ -304,8 +303,7 @@ TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles
   const MoeParameters p;
   const ExpertTraits one_by_one{TileRule::kLocalMean, 64, 64}, together{TileRule::kGlobalMean, 64, 64};
   const auto slower = [&](const MoeShape& shape) {
-    return moe_experts_with(shape, one_by_one, p, gpu, Timing::kServed).time /
-           moe_experts_with(shape, together, p, gpu, Timing::kServed).time;
+    return moe_experts_with(shape, one_by_one, p, gpu).time / moe_experts_with(shape, together, p, gpu).time;
   };
   // 512 tokens x 2 over 8 experts: two tiles of 64 rows each; 235 and 117 MB against the 35 MB that the L2 keeps.
   CHECK(slower(mixtral(512)) > 1.3);
@@ -322,7 +320,7 @@ TEST_CASE("moe: Triton's second product is slow where its inner dimension is no 
   const auto time = [&](double inter) {
     MoeShape shape = mixtral(64);
     shape.inter = inter;
-    return moe_experts_with(shape, {}, p, gpu, Timing::kServed).time.base();
+    return moe_experts_with(shape, {}, p, gpu).time.base();
   };
   // Of three matrices one is multiplied four times as slowly: (2 + 4) / 3 of the products' time.
   const double aligned = time(14336), unaligned = time(14344);
@@ -338,7 +336,7 @@ TEST_CASE("moe: default tiles on Ampere read short rows and wait for each step")
   MoeParameters p;
   p.bandwidth_fraction = 1.0;
   const auto micros = [&](const MoeShape& shape) {
-    return moe_experts_with(shape, {.rule = TileRule::kShipped}, p, gpu, Timing::kServed).time.in(kMicrosecond);
+    return moe_experts_with(shape, {.rule = TileRule::kShipped}, p, gpu).time.in(kMicrosecond);
   };
   MoeShape shape = mixtral(8);  // as many tokens as experts: tiles of 16 rows, whole rows of weights
   const double whole = micros(shape);
@@ -368,15 +366,15 @@ TEST_CASE("moe: zeros are written for the rows of other ranks") {
   MoeShape shape = mixtral(65536);
   shape.ep = 8;
   shape.routing = kEven;
-  const double summed = moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base();
+  const double summed = moe_experts_with(shape, traits, p, gpu).time.base();
   traits.rows = ExpertRows::kZeroed;
   // 7/8 of 131072 rows, 2 B of 28672 and of 4096 columns each, at 2 TB/s.
   const double zeros = 131072.0 * 7 / 8 * 2 * (28672 + 4096) / 2e12;
-  CHECK(moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base() - summed == doctest::Approx(zeros));
+  CHECK(moe_experts_with(shape, traits, p, gpu).time.base() - summed == doctest::Approx(zeros));
   shape.ep = 1;
-  const double alone = moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base();
+  const double alone = moe_experts_with(shape, traits, p, gpu).time.base();
   traits.rows = ExpertRows::kAll;
-  CHECK(moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.base() == doctest::Approx(alone));
+  CHECK(moe_experts_with(shape, traits, p, gpu).time.base() == doctest::Approx(alone));
 }
 
 TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer to each other") {
@@ -428,7 +426,7 @@ TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {
   shape.weights = shape.activations = Dtype::kFp8;
   shape.layout = ExpertLayout::kMasked;
   const auto us = [&](const ExpertTraits& traits) {
-    return moe_experts_with(shape, traits, p, gpu, Timing::kServed).time.in(kMicrosecond);
+    return moe_experts_with(shape, traits, p, gpu).time.in(kMicrosecond);
   };
   const ExpertTraits masked{TileRule::kTuned, 128, 128, 1.0, ExpertRows::kPlaced};
   // First product: 8 columns of blocks x 4 experts, one wave of 2 x 128 x 1024 x 128 at 20 TFLOP/s an SM: 1.678 us;

@@ -5,6 +5,7 @@
 #include "base/config_library.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/experts/experts_kernel.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 #include "hw/rooflines.h"
@@ -59,7 +60,7 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   const Efficiency& e = h100.efficiency;
   const auto sd = [&](const Work& work) { return discrepancy_of(work, e, h100.spec); };
   GemmShape product{.m = 1, .n = 64, .k = 64};
-  CHECK(sd(product) == e.find(gemm_kernel(), Dtype::kBf16)->record.discrepancy);
+  CHECK(sd(product) == e.block(cublaslt(), Dtype::kBf16).record->discrepancy);
   product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
   CHECK(sd(product) > 0.2);
   MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8, .routing = {}};

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "sim/plan/measured/serving_accuracy.h"
 #include "sim/plan/parallel.h"
 #include "sim/step/step_model.h"
@@ -231,11 +232,11 @@ TEST_CASE("measured runs: InferenceX's launch scripts by engine, model and GPU")
                         {"tp", "8"}}))
         .block_products;
   };
-  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "inferencex") == GemmKernel::kFlashInfer);
-  CHECK(products("glm-5", "0.5.9", "inferencex") == GemmKernel::kDeepGemm);  // its indexer's scores are DeepGEMM's
-  CHECK(products("qwen3.5-397b-a17b", "0.5.10", "inferencex") == GemmKernel::kDeepGemm);
-  CHECK(products("deepseek-v3", "0.5.10", "inferencex") == GemmKernel::kFlashInfer);
-  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == GemmKernel::kDeepGemm);
+  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "inferencex") == &trtllm_gen_gemm());
+  CHECK(products("glm-5", "0.5.9", "inferencex") == nullptr);  // its indexer's scores are DeepGEMM's
+  CHECK(products("qwen3.5-397b-a17b", "0.5.10", "inferencex") == nullptr);
+  CHECK(products("deepseek-v3", "0.5.10", "inferencex") == &trtllm_gen_gemm());
+  CHECK(products("qwen3.5-397b-a17b", "0.5.9", "nvidia") == nullptr);
 
   const auto trtllm = [](const Cells& changes) {
     return loop(

@@ -10,8 +10,6 @@
 
 namespace roofcast {
 
-enum class KernelFamily;
-
 /// What a kernel does with its tile, beside its size.
 struct TileKind {
   double halves = 1;           ///< 2 for a Blackwell pair of thread blocks that share a tile, each doing half of it
@@ -54,13 +52,39 @@ struct GemmTiling {
 /// Ampere, Ada and Blackwell's graphics chips (compute capability 12.0), which have neither wgmma nor tcgen05.
 bool has_mma_sync_only(const GpuSpec& gpu);
 
-/// Does this engine run its products of `block` through cuBLASLt? bf16 goes there through PyTorch's linear layers under
-/// both (aten/src/ATen/cuda/CUDABlas.cpp), fp8 under TensorRT-LLM (cpp/tensorrt_llm/thop/cublasScaledMM.cpp), while
-/// vLLM has CUTLASS kernels of its own (csrc/quantization/w8a8/cutlass). Only cuBLASLt's kernels split k.
-bool runs_cublaslt(Dtype block, KernelFamily family);
+/// A list of at most N tiles made at compile time.
+template <std::size_t N>
+struct TileList {
+  std::array<GemmTile, N> tiles{};
+  std::size_t count = 0;
+  constexpr void add(double rows, double columns, double halves = 1) {
+    tiles[count++] = GemmTile(rows, columns, {.halves = halves});
+  }
+  constexpr bool has(double rows, double columns) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (tiles[i].rows == rows && tiles[i].columns == columns) return true;
+    }
+    return false;
+  }
+  constexpr void add_once(double rows, double columns) {
+    if (!has(rows, columns)) add(rows, columns);
+  }
+  constexpr std::span<const GemmTile> span() const { return {tiles.data(), count}; }
+};
 
-/// The kernels that compute `block` on this GPU under this engine. Sources: docs/equations-gemm.md#tiles.
-/// C[m,n] over k matters where a library does not look for the fastest.
-GemmTiling gemm_tiling(Dtype block, const GpuSpec& gpu, KernelFamily family, double m, double n, double k);
+constexpr TileBounds bounds_of(std::span<const GemmTile> tiles) {
+  TileBounds out;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const GemmTile& tile = tiles[i];
+    out.per_row[i] = 1.0 / tile.rows, out.per_column[i] = 1.0 / tile.columns;
+    out.halves[i] = tile.halves, out.area[i] = tile.area;
+    out.work[i] = tile.area / tile.rate, out.per_intensity[i] = 1.0 / tile.intensity;
+  }
+  return out;
+}
+
+/// The tiles of a library that has all of an architecture's, and looks for the fastest. Sources:
+/// docs/equations-gemm.md#tiles.
+GemmTiling all_tiles(const GpuSpec& gpu, bool split_k, double m);
 
 }  // namespace roofcast

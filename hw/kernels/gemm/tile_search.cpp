@@ -1,18 +1,20 @@
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/tile_search.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 
-#include "base/error.h"
-#include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
-#include "hw/kernels/gemm_search.h"
-#include "hw/kernels/gemm_tiles.h"
+#include "hw/kernels/gemm/gemm_math.h"
 
 namespace roofcast {
 namespace {
+
+using product::ceiling;
+using product::cube;
+using product::hit_rate;
+using product::overlap;
+using product::Traffic;
 
 /// An SM draws at most this from L2 and DRAM together, so few thread blocks cannot pull the full bandwidth.
 constexpr BytesPerSecond kDrawOfOneSm{400e9};
@@ -20,60 +22,11 @@ constexpr BytesPerSecond kDrawOfOneSm{400e9};
 constexpr Seconds kThrottleTime{5e-3};
 /// Bytes of the operand along k that one step of the main loop takes.
 constexpr double kStepBytes = 128;
-/// Elements of a row that a thread block of the quantization takes at once: 256 threads, 8 each.
-constexpr double kQuantizedAtOnce = 2048;
 constexpr double kHeldWhileSweeping = 0.5;  ///< part of L2 that holds operands while tiles stream through
 constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile whose rows lie beyond the matrix
 constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 - 1/e of that
-constexpr double kGemvRows = 8;             ///< of a weight-only GEMV
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr double kForEver = 1e30;      ///< seconds
-constexpr double kServedCopies = 1e9;  ///< a served model's weights are cold: other layers' came between
-
-/// std::ceil for 0 <= x < 2^63; without SSE4.1 that one is a call.
-double ceiling(double x) {
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
-  return whole < x ? whole + 1.0 : whole;
-}
-
-/// x^3 by hand: pow is slow.
-double cube(double x) { return x * x * x; }
-
-/// Overlap of work and traffic, (a^3 + b^3)^(1/3): between max (perfect) and sum (none), and smooth where they meet.
-/// The root of 1..2 by two of Halley's steps, exact to the last bits and several times faster than cbrt.
-Seconds overlap(Seconds a, Seconds b) {
-  const double high = std::max(a.base(), b.base());
-  if (high <= 0.0) return Seconds{};
-  const double target = 1.0 + cube(std::min(a.base(), b.base()) / high);
-  double root = 0.74 + 0.26 * target;
-  for (int step = 0; step < 2; ++step) root *= (cube(root) + 2.0 * target) / (2.0 * cube(root) + target);
-  return Seconds(high * root);
-}
-
-/// Part of a working set that a cache still holds when it comes round again, linear between full and double
-/// the capacity, as random replacement does.
-double hit_rate(Bytes working_set, Bytes capacity) { return std::clamp(2.0 - working_set / capacity, 0.0, 1.0); }
-
-struct Traffic {
-  Bytes weights, activations, output;
-  Bytes total() const { return weights + activations + output; }
-};
-
-Traffic traffic_of(const GemmShape& s) {
-  const double weight =
-      s.weight_scales.group_size > 0 ? bytes_per_element(s.weights, s.weight_scales) : bytes_per_element(s.weights);
-  return {Bytes(s.n * s.k * weight), Bytes(s.m * s.k * bytes_per_element(s.activations)),
-          Bytes(s.m * s.n * s.output_bytes)};
-}
-
-/// Sets of weights that the benchmark's loop goes round, from the collectors of the data: vLLM's take 6 (1 for
-/// fp8_block and nvfp4); TensorRT-LLM 1.3's as many as fill the L2, at most 5; its older one for Ampere 5.
-double benchmark_copies(const GemmShape& s, Dtype block, const GpuSpec& gpu, KernelFamily family) {
-  if (family != KernelFamily::kTrtllm) return block == Dtype::kFp8Block || block == Dtype::kNvfp4 ? 1 : 6;
-  if (gpu.architecture == Architecture::kAmpere) return 5;
-  const Bytes weights(s.n * s.k * element_bits(s.weights) / 8.0);
-  return std::clamp(ceiling(gpu.l2_cache / weights), 1.0, 5.0);
-}
+constexpr double kForEver = 1e30;  ///< seconds
 
 /// What stays the same whatever the tile.
 struct Problem {
@@ -89,7 +42,7 @@ struct Problem {
   Seconds square_step;   ///< one k-step of a 128 x 128 tile on one SM
   Seconds step_latency;  ///< the least any k-step takes
   BytesPerSecond l2_rate;
-  double wave_us;   ///< weight-only kernels of few rows are GEMVs without the pipeline that has a prologue
+  double wave_us;   ///< 0 in a GEMV, which has no pipeline
   double copies;    ///< sets of weights between two uses of the same
   bool cool;        ///< the clock is not pulled down yet
   bool shares_sms;  ///< two thread blocks of smaller tiles run on an SM at once
@@ -110,7 +63,7 @@ struct Plan {
 Plan throttled(Plan plan, const Problem& x) {
   if (x.cool) return plan;
   const Seconds time = plan.time();
-  const double heated = x.copies >= kServedCopies ? 1.0 : 1.0 - std::exp(-(time * x.copies / kThrottleTime));
+  const double heated = x.copies >= kColdWeights ? 1.0 : 1.0 - std::exp(-(time * x.copies / kThrottleTime));
   const double busy = std::min(1.0, plan.compute / time);
   plan.compute *= 1.0 + heated * busy * (1.0 / x.p.sustained_clock - 1.0);
   return plan;
@@ -255,7 +208,7 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
   const double epilogue = (x.p.epilogue_us * kMicrosecond).base();
   const double reduced = most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver;
   const double partial_turn = x.shares_sms ? 0.0 : 1.0;
-  const bool heated = !x.cool && x.copies >= kServedCopies;
+  const bool heated = !x.cool && x.copies >= kColdWeights;
   const double slower_clock = heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0;
   for (std::size_t i = 0; i < least.size(); ++i) {
     const double rounds =
@@ -306,42 +259,10 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   return best.plan;
 }
 
-/// A separate kernel that reads the activations, `passes` times, and writes them narrow; in benchmarks only.
-///   bytes = m k (2 passes + b);  time = bytes at DRAM or L2 rate + ceil(m / SMs) quantization_row_us
-Seconds quantization(const Problem& x, double passes) {
-  const Bytes moved = Bytes(x.shape.m * x.shape.k * 2.0 * passes) + x.traffic.activations;
-  const double hit = hit_rate(x.traffic.total() + Bytes(2.0 * x.shape.m * x.shape.k), x.cached_bytes);
-  const BytesPerSecond dram = x.gpu.memory_bandwidth * x.p.quantization_memory_ratio;
-  const BytesPerSecond l2 = x.gpu.memory_bandwidth * x.p.quantization_l2_ratio;
-  const double row = x.p.quantization_row_us + x.p.quantization_step_us * ceiling(x.shape.k / kQuantizedAtOnce);
-  return std::max(moved * (1.0 - hit) / dram + moved * hit / l2, ceiling(x.shape.m / x.sms) * row * kMicrosecond);
-}
-
-Seconds host_floor(const GemmShape& s, const GemmParameters& p) {
-  switch (s.kernel) {
-    case GemmKernel::kDeepGemm:
-      return (p.host_floor_deep_gemm_us + (std::fmod(s.m, 4.0) != 0.0 ? p.host_odd_rows_us : 0.0)) * kMicrosecond;
-    case GemmKernel::kFlashInfer:
-      return p.host_floor_flash_infer_us * kMicrosecond;
-    case GemmKernel::kDefault:
-      return p.host_floor_us * kMicrosecond;
-  }
-  return Seconds{};
-}
-
-/// What a benchmark's row holds beside the GEMM itself.
-Seconds as_benchmarked(Seconds time, const Problem& x, Dtype block) {
-  Seconds out = time + x.p.benchmark_us * kMicrosecond;
-  const bool quantized = block == Dtype::kFp8 || block == Dtype::kFp8Block || block == Dtype::kNvfp4;
-  // TensorRT-LLM's dynamic fp8 and vLLM's per-token fp8 read the activations for their maximum, then again.
-  if (quantized) out += quantization(x, block == Dtype::kFp8 ? 2.0 : 1.0);
-  return overlap(out, host_floor(x.shape, x.p));  // the host runs ahead or waits, unevenly
-}
-
 /// Bytes of the operand that feeds the matrix units: the weights unpacked where they are.
 double operand_bytes(Dtype compute) { return std::max(0.5, element_bits(compute) / 8.0); }
 
-/// Weights are found again in L2 by a benchmark's loop; activations and outputs also when served.
+/// A loop over few sets of weights finds them in L2 again; activations and outputs are found there also when served.
 Seconds streaming_time(const Problem& x) {
   const double again =
       hit_rate(x.traffic.weights * x.copies + x.traffic.activations + x.traffic.output, x.cached_bytes);
@@ -351,21 +272,6 @@ Seconds streaming_time(const Problem& x) {
   return dram / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency) + cached / x.l2_rate;
 }
 
-Bound bound_of(const Plan& plan, Seconds total) {
-  const Seconds longer = std::max(plan.compute, plan.memory);
-  if (longer * 2.0 < total) return Bound::kLatency;
-  return plan.compute > plan.memory ? Bound::kCompute : Bound::kMemory;
-}
-
-/// The datasheet roofline: 2 m n k operations at the peak of the format they run in, each matrix moved once.
-Cost ideal_gemm(const GemmShape& shape, const GpuSpec& gpu) {
-  SIM_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "a GEMM needs at least one row, column and term");
-  const auto compute = gpu.compute_dtype(shape.weights, shape.activations);
-  SIM_CHECK(compute.has_value(), "the GPU cannot compute with this format");
-  return roofline(Flops(2.0 * shape.m * shape.n * shape.k), traffic_of(shape).total(), gpu.peak(*compute),
-                  gpu.memory_bandwidth);
-}
-
 /// Scales by blocks are applied to partial sums in registers. By mma.sync that costs as much as the products save over
 /// 16 bit: an L40S reaches 228-280 of its 733 TFLOP/s in the 95th percentile of such products (aiconfigurator tables).
 FlopsPerSecond matrix_rate(const GpuSpec& gpu, Dtype compute) {
@@ -373,16 +279,15 @@ FlopsPerSecond matrix_rate(const GpuSpec& gpu, Dtype compute) {
   return scaled_in_registers ? std::min(gpu.peak(compute), gpu.peak(Dtype::kBf16)) : gpu.peak(compute);
 }
 
-Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpec& gpu, Dtype compute, double copies,
-                   bool cool) {
+Problem problem_of(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& p, const GpuSpec& gpu,
+                   Dtype compute, const GemmRun& run) {
   const bool odd = shape.row_scales && shape.m > 16 && std::fmod(shape.m, 4.0) != 0.0;
   const double sms = gpu.sm_count, k_step = kStepBytes / operand_bytes(compute);
   const FlopsPerSecond sm_rate = matrix_rate(gpu, compute) / sms * p.compute_efficiency * (odd ? p.odd_rows : 1.0);
-  const bool unpacks = gemm_block(shape.weights, shape.activations) == Dtype::kInt4;
   Problem x{.shape = shape,
             .p = p,
             .gpu = gpu,
-            .traffic = traffic_of(shape),
+            .traffic = product::traffic_of(shape),
             .stream = {},
             .cached_bytes = gpu.l2_cache * p.l2_usable,
             .sms = sms,
@@ -391,80 +296,22 @@ Problem problem_of(const GemmShape& shape, const GemmParameters& p, const GpuSpe
             .square_step = Flops(2.0 * 128.0 * 128.0 * k_step) / sm_rate,
             .step_latency = p.k_step_us * kMicrosecond,
             .l2_rate = gpu.memory_bandwidth * p.l2_bandwidth_ratio,
-            .wave_us = unpacks && shape.m <= kGemvRows ? 0.0 : p.wave_us,
-            .copies = copies,
-            .cool = cool,
+            .wave_us = shape.m <= kernel.gemv_rows() ? 0.0 : p.wave_us,
+            .copies = run.weight_copies,
+            .cool = run.cool,
             .shares_sms = has_mma_sync_only(gpu)};
   x.stream = streaming_time(x);
   return x;
 }
 
-/// The constants measured for this block; where there are none, its prior beside what bf16 shows of the machine.
-GemmParameters constants_of(Dtype block, const Machine& machine) {
-  const Fitted<GemmParameters>* tuned = machine.efficiency->find(gemm_tuned_kernel(), block);
-  if (tuned != nullptr && machine.timing != Timing::kBenchmark) return tuned->value;
-  if (const auto* fitted = machine.efficiency->find(gemm_kernel(), block)) return fitted->value;
-  const auto* wide = machine.efficiency->find(gemm_kernel(), Dtype::kBf16);
-  return gemm_prior(block, *machine.gpu, machine.efficiency->family(), wide ? &wide->value : nullptr);
-}
-
-/// FlashInfer's product in block fp8 on Blackwell walks the rows in short tiles, each of which takes the same: of
-/// 24576 x 7168 on a B200 0.79 us a row (github.com/sgl-project/sglang/pull/13528), a tenth of the peak.
-constexpr double kLowLatencyShare = 0.1;
-bool runs_low_latency(const GemmShape& shape, const Machine& machine) {
-  return shape.kernel == GemmKernel::kFlashInfer && shape.weights == Dtype::kFp8Block &&
-         machine.gpu->architecture == Architecture::kBlackwell && machine.timing != Timing::kBenchmark;
-}
-
-Cost gemm_by(const GemmTiling& tiling, const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu,
-             KernelFamily family, Timing timing) {
-  const Cost ideal = ideal_gemm(shape, gpu);
-  const Dtype compute = *gpu.compute_dtype(shape.weights, shape.activations);
-  const Dtype block = gemm_block(shape.weights, shape.activations);
-  const bool served = timing != Timing::kBenchmark;
-  const double copies = served ? kServedCopies : benchmark_copies(shape, block, gpu, family);
-  const Problem x = problem_of(shape, constants, gpu, compute, copies, timing == Timing::kCool);
-  // SmoothQuant's kernel for up to four rows works without tiles.
-  const bool without_tiles = block == Dtype::kInt8 && shape.m <= 4;
-  const Plan plan = without_tiles ? Plan{.memory = x.stream} : fastest(x, tiling);
-  Seconds time = plan.time() + constants.launch_us * kMicrosecond;
-  // What one row loses, it loses to the quantization beside it, which is not part of a served GEMM.
-  if (shape.m <= 1) time -= (served ? std::max(0.0, constants.gemv_us) : constants.gemv_us) * kMicrosecond;
-  time = served ? std::max(time, ideal.time) : as_benchmarked(time, x, block);
-  return {.time = time, .flops = ideal.flops, .bytes = ideal.bytes, .bound = bound_of(plan, time)};
-}
-
-GemmTiling tiling_of(const GemmShape& shape, const GpuSpec& gpu, KernelFamily family) {
-  return gemm_tiling(gemm_block(shape.weights, shape.activations), gpu, family, shape.m, shape.n, shape.k);
-}
-
 }  // namespace
 
-Cost gemm_with(const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu, KernelFamily family,
-               Timing timing) {
-  return gemm_by(tiling_of(shape, gpu, family), shape, constants, gpu, family, timing);
-}
-
-Cost gemm_by_every_tile(const GemmShape& shape, const GemmParameters& constants, const GpuSpec& gpu,
-                        KernelFamily family, Timing timing) {
-  GemmTiling tiling = tiling_of(shape, gpu, family);
-  tiling.bounds = nullptr;
-  return gemm_by(tiling, shape, constants, gpu, family, timing);
-}
-
-Cost gemm(const GemmShape& shape, const Machine& machine) {
-  SIM_CHECK(machine.gpu != nullptr, "a GEMM runs on a GPU");
-  if (machine.fidelity == Fidelity::kIdeal) return ideal_gemm(shape, *machine.gpu);
-  SIM_CHECK(machine.efficiency != nullptr, "a calibrated time needs constants");
-  const Dtype block = gemm_block(shape.weights, shape.activations);
-  Cost cost =
-      gemm_with(shape, constants_of(block, machine), *machine.gpu, machine.efficiency->family(), machine.timing);
-  if (runs_low_latency(shape, machine)) {
-    const Seconds tiles = cost.flops / (machine.gpu->peak(Dtype::kFp8Block) * kLowLatencyShare);
-    if (tiles > cost.time) cost.bound = Bound::kCompute;
-    cost.time = std::max(cost.time, tiles);
-  }
-  return cost;
+TiledProduct fastest_tiles(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants,
+                           const GpuSpec& gpu, Dtype compute, const GemmRun& run) {
+  const Problem x = problem_of(shape, kernel, constants, gpu, compute, run);
+  const bool tiled = shape.m > kernel.rows_without_tiles();
+  const Plan plan = tiled ? fastest(x, kernel.tiling(gpu, shape.m, shape.n, shape.k)) : Plan{.memory = x.stream};
+  return {plan.time(), plan.compute, plan.memory};
 }
 
 }  // namespace roofcast

@@ -1,0 +1,46 @@
+#pragma once
+// A kernel and the loop of a benchmark that times it: their constants are fitted together and written apart.
+
+#include <utility>
+
+#include "calibrate/gpu_file.h"
+#include "hw/kernel.h"
+
+namespace roofcast {
+
+class LoopedKernel final : public Kernel {
+ public:
+  LoopedKernel(const Kernel& kernel, const Kernel& loop)
+      : Kernel(kernel.kind(), kernel.facts()), kernel_(kernel), loop_(loop) {}
+
+  std::vector<FieldFacts> fields() const override;
+  std::vector<double> numbers(const ConstantsBlock& block) const override;
+  ConstantsBlock from_numbers(std::span<const double> values, FitRecord record) const override;
+  /// {kernel: {...}, loop: {...}}
+  ConstantsBlock read(ConfigReader in) const override;
+  ConstantsBlock assumed(const GpuSpec& gpu, Dtype dtype) const override;
+  ConstantsBlock defaults() const override;
+  ConstantsBlock carried_over(const ConstantsBlock& measured, const CarryOverCase& to) const override;
+
+  ConstantsBlock block_of(ConstantsBlock kernel, ConstantsBlock loop, FitRecord record = {}) const;
+  static const ConstantsBlock& kernel_in(const ConstantsBlock& block);
+  static const ConstantsBlock& loop_in(const ConstantsBlock& block);
+
+  /// fit_kernel() of both, parted into the block of the kernel and that of the loop.
+  template <class Row, class Predict, class Group>
+  std::pair<FittedConstants, FittedConstants> fit(Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
+                                                  Predict predict, FitOptions options, Group group) const {
+    if (options.kept) options.kept = with_both_kept(options, dtype);
+    return parted(fit_kernel(*this, dtype, prior, rows, predict, options, group), dtype);
+  }
+
+  std::pair<FittedConstants, FittedConstants> parted(const FittedConstants& both, Dtype dtype) const;
+
+ private:
+  ConfigTree with_both_kept(const FitOptions& options, Dtype dtype) const;
+
+  const Kernel& kernel_;
+  const Kernel& loop_;
+};
+
+}  // namespace roofcast

@@ -1,0 +1,23 @@
+#pragma once
+// What the collectors' loops time beside a product: their own quantization, calls and host, and weights found in L2.
+// Source of the forms: docs/equations-gemm.md#served-and-benchmarked.
+
+#include "calibrate/rows/gemm.h"
+#include "hw/efficiency.h"
+#include "hw/kernels/benchmark_loops.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
+
+namespace roofcast {
+
+/// The loop that times a format under an engine; null: the product alone.
+const GemmLoop* gemm_loop_of(Dtype block, KernelFamily family);
+/// What is assumed of it on a GPU that was not measured.
+GemmLoopParameters gemm_loop_prior(Dtype block, KernelFamily family);
+/// The constants of that loop, measured or not.
+GemmLoopParameters gemm_loop_constants(Dtype block, const Efficiency& efficiency);
+
+/// A row as its header says that it was timed. `loop` counts for Timing::kBenchmark alone.
+Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const GemmParameters& constants,
+                      const GemmLoopParameters& loop, const GpuSpec& gpu, KernelFamily family);
+
+}  // namespace roofcast

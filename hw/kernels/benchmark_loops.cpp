@@ -1,0 +1,121 @@
+#include "hw/kernels/benchmark_loops.h"
+
+#include <algorithm>
+#include <array>
+
+namespace roofcast {
+namespace {
+
+template <class P>
+constexpr std::array<Parameter<P>, 1> kPlainFields{{
+    {"benchmark_us", &P::benchmark_us, 0.0, 40.0, Transfer::kCycles,
+     "timed beside the product: launch of a dynamic quantization, plug-in call"},
+}};
+template <class P>
+constexpr std::array<Parameter<P>, 4> kQuantizationFields{{
+    {"quantization_row_us", &P::quantization_row_us, 0.0, 2.0, Transfer::kCycles,
+     "one row of the quantization, one row per SM at a time"},
+    {"quantization_step_us", &P::quantization_step_us, 0.0, 2.0, Transfer::kCycles,
+     "every 2048 elements of such a row"},
+    {"quantization_memory_ratio", &P::quantization_memory_ratio, 0.05, 1.0, Transfer::kMemoryShare,
+     "its DRAM rate over the datasheet's"},
+    {"quantization_l2_ratio", &P::quantization_l2_ratio, 0.2, 4.0, Transfer::kL2OverMemory,
+     "its L2 rate over the DRAM datasheet's"},
+}};
+template <class P>
+constexpr std::array<Parameter<P>, 4> kHostFields{{
+    {"host_floor_us", &P::host_floor_us, 0.0, 400.0, Transfer::kHost, "the host's pace, other kernels"},
+    {"host_floor_deep_gemm_us", &P::host_floor_deep_gemm_us, 0.0, 400.0, Transfer::kHost, "the host's pace, DeepGEMM"},
+    {"host_odd_rows_us", &P::host_odd_rows_us, 0.0, 100.0, Transfer::kHost,
+     "more for DeepGEMM where m is not a multiple of 4, and scales are copied to align them"},
+    {"host_floor_flash_infer_us", &P::host_floor_flash_infer_us, 0.0, 400.0, Transfer::kHost,
+     "the host's pace, FlashInfer"},
+}};
+
+struct Plain : GemmLoopParameters {
+  static std::span<const Parameter<Plain>> fields() { return kPlainFields<Plain>; }
+};
+struct Quantizing : GemmLoopParameters {
+  static std::span<const Parameter<Quantizing>> fields() {
+    static constexpr auto kFields = joined(kPlainFields<Quantizing>, kQuantizationFields<Quantizing>);
+    return kFields;
+  }
+};
+struct Eager : GemmLoopParameters {
+  static std::span<const Parameter<Eager>> fields() {
+    static constexpr auto kFields = joined(kPlainFields<Eager>, kQuantizationFields<Eager>, kHostFields<Eager>);
+    return kFields;
+  }
+};
+
+/// Blackwell's DeepGEMM wants scales packed to their exponents. Of fp32 ones the host launches five kernels more a call
+/// (the weights': arange, divide, select, pack; the activations': pack), and where rows are not a multiple of four,
+/// five of PyTorch's for the activations' one, where Hopper's copies once: the unit of what a launch takes the host.
+/// Source: deepseek-ai/DeepGEMM, csrc/apis/layout.hpp and csrc/jit_kernels/impls/smxx_layout.hpp.
+constexpr double kPackingLaunches = 5.0, kOddLaunches = 4.0;
+void follow_scales(GemmLoopParameters& p, const GpuSpec& from, const GpuSpec& to) {
+  if (from.architecture == Architecture::kHopper && to.architecture == Architecture::kBlackwell) {
+    p.host_floor_deep_gemm_us += kPackingLaunches * p.host_odd_rows_us;
+    p.host_odd_rows_us *= kOddLaunches;
+  } else if (from.architecture == Architecture::kBlackwell && to.architecture == Architecture::kHopper) {
+    p.host_odd_rows_us /= kOddLaunches;
+    p.host_floor_deep_gemm_us = std::max(0.0, p.host_floor_deep_gemm_us - kPackingLaunches * p.host_odd_rows_us);
+  }
+}
+
+template <class P>
+class LoopOf final : public KernelOf<P, GemmLoop> {
+ public:
+  using KernelOf<P, GemmLoop>::KernelOf;
+  const GemmLoopParameters& parameters(const ConstantsBlock& constants) const override {
+    return this->in(constants)->value;
+  }
+  ConstantsBlock with_parameters(const GemmLoopParameters& values) const override {
+    return this->block_of({P{values}, {}});
+  }
+
+ private:
+  void follow(P& p, const CarryOverCase& to) const override {
+    if (p.benchmark_us > 0.0) keep_gap(p.benchmark_us, to.ratios.time);
+    follow_scales(p, to.from, to.to);
+  }
+};
+
+constexpr std::string_view kForm = "equations-gemm.md#served-and-benchmarked";
+constexpr Unexplained kUnexplained{0.05, 0.2, 0.2};
+
+}  // namespace
+
+const GemmLoop& plain_gemm_loop() {
+  static const LoopOf<Plain> loop(
+      {"plain_gemm_loop", "what a benchmark times beside a product: a call", kForm, kUnexplained});
+  return loop;
+}
+const GemmLoop& quantizing_gemm_loop() {
+  static const LoopOf<Quantizing> loop(
+      {"quantizing_gemm_loop", "the same: the quantization of the activations", kForm, kUnexplained});
+  return loop;
+}
+const GemmLoop& eager_gemm_loop() {
+  static const LoopOf<Eager> loop(
+      {"eager_gemm_loop", "the same: quantization, and the host's pace without a graph", kForm, kUnexplained});
+  return loop;
+}
+
+std::span<const Parameter<ExpertsLoopParameters>> ExpertsLoopParameters::fields() {
+  using P = ExpertsLoopParameters;
+  static constexpr std::array<Parameter<P>, 2> kFields{{
+      {"host_lead_us", &P::host_lead_us, 0.0, 2000.0, Transfer::kHost, "host's time before the first product"},
+      {"host_floor_us", &P::host_floor_us, 0.0, 4000.0, Transfer::kHost, "host's time for the whole layer"},
+  }};
+  return kFields;
+}
+const KernelOf<ExpertsLoopParameters>& eager_experts_loop() {
+  static const KernelOf<ExpertsLoopParameters> loop({"eager_experts_loop",
+                                                     "what a benchmark times beside experts: the host's pace",
+                                                     "equations-moe.md",
+                                                     {0.05, 0.35, 0.5}});
+  return loop;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,90 @@
+// cuBLASLt: 16-bit products of every engine, by way of PyTorch's linear layers (aten/src/ATen/cuda/CUDABlas.cpp), and
+// TensorRT-LLM's in fp8 (cpp/tensorrt_llm/thop/cublasScaledMM.cpp). It has all tiles, looks for the fastest and may
+// split k.
+
+#include "hw/kernels/gemm/gemm_kernel.h"
+
+namespace roofcast {
+namespace {
+
+template <class P>
+class CublasLt : public MatmulKernelOf<P> {
+ public:
+  using MatmulKernelOf<P>::MatmulKernelOf;
+  GemmTiling tiling(const GpuSpec& gpu, double m, double, double) const override { return all_tiles(gpu, true, m); }
+  bool is_cublaslt() const override { return true; }
+};
+
+struct Wide : GemmParameters {
+  static std::span<const Parameter<Wide>> fields() {
+    static constexpr auto kFields = joined(kTileLoopFields<Wide>, kSplitField<Wide>);
+    return kFields;
+  }
+};
+/// By mma.sync, with a kernel of its own for one row.
+struct WideByMmaSync : GemmParameters {
+  static std::span<const Parameter<WideByMmaSync>> fields() {
+    static constexpr auto kFields = joined(kTileLoopFields<WideByMmaSync>, kPairedTileFields<WideByMmaSync>,
+                                           kSplitField<WideByMmaSync>, kOneRowField<WideByMmaSync>);
+    return kFields;
+  }
+};
+/// One scale per token or tensor.
+struct Narrow : GemmParameters {
+  static std::span<const Parameter<Narrow>> fields() {
+    static constexpr auto kFields = joined(kTileLoopFields<Narrow>, kSplitField<Narrow>, kOddRowsField<Narrow>);
+    return kFields;
+  }
+};
+/// The pipeline is that of 16 bit at another rate.
+struct NarrowByMmaSync : GemmParameters {
+  static std::span<const Parameter<NarrowByMmaSync>> fields() {
+    static constexpr auto kFields =
+        joined(kTileLoopFields<NarrowByMmaSync>, kPairedTileFields<NarrowByMmaSync>, kSplitField<NarrowByMmaSync>);
+    return kFields;
+  }
+};
+
+template <class P>
+class Products16Bit final : public CublasLt<P> {
+ public:
+  using CublasLt<P>::CublasLt;
+
+ private:
+  void adjust(GemmParameters&, const GpuSpec&) const override {}
+};
+
+/// Each stands in for the other where a GPU of the other kind was measured.
+extern const Products16Bit<WideByMmaSync> kByMmaSync;
+const Products16Bit<Wide> kByWarpgroup({.name = "cublaslt",
+                                        .help = "cuBLASLt, 16 bit, Hopper and Blackwell",
+                                        .form = kGemmForm,
+                                        .unexplained = kGemmUnexplained,
+                                        .lenders = {&kByMmaSync}});
+const Products16Bit<WideByMmaSync> kByMmaSync({.name = "cublaslt_mma_sync",
+                                               .help = "cuBLASLt, 16 bit, by mma.sync",
+                                               .form = kGemmForm,
+                                               .unexplained = kGemmUnexplained,
+                                               .lenders = {&kByWarpgroup}});
+
+}  // namespace
+
+const MatmulKernel& cublaslt() { return kByWarpgroup; }
+const MatmulKernel& cublaslt_mma_sync() { return kByMmaSync; }
+const MatmulKernel& cublaslt_fp8() {
+  static const CublasLt<Narrow> kernel({.name = "cublaslt_fp8",
+                                        .help = "cuBLASLt, fp8 under TensorRT-LLM",
+                                        .form = kGemmForm,
+                                        .unexplained = kGemmUnexplained});
+  return kernel;
+}
+const MatmulKernel& cublaslt_mma_sync_fp8() {
+  static const CublasLt<NarrowByMmaSync> kernel({.name = "cublaslt_mma_sync_fp8",
+                                                 .help = "the same by mma.sync",
+                                                 .form = kGemmForm,
+                                                 .unexplained = kGemmUnexplained,
+                                                 .lenders = {&cublaslt_fp8()}});
+  return kernel;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,81 @@
+// What all kernels of products share: the priors of the tile loop, and what its constants do on another GPU.
+
+#include "hw/kernels/gemm/gemm_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hw/kernels/l2.h"
+
+namespace roofcast {
+namespace {
+
+constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
+
+/// Matrix units so much slower than their peak want operands from L2 so much later, which feeds them as before.
+void slow_matrix_units(GemmParameters& p, double factor) {
+  p.compute_efficiency *= factor;
+  p.tile_intensity *= factor;
+}
+
+/// A chip at the limit of its power gives up half of what it lacks in watts per operation in rate (clock and voltage
+/// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
+void follow_power(GemmParameters& p, double watts) {
+  const double root = std::sqrt(watts);
+  if (root > 1.0) {
+    p.sustained_clock = std::min(1.0, p.sustained_clock * root);
+    return;
+  }
+  const double sustained = std::max(kLeastClock, p.sustained_clock * root);
+  slow_matrix_units(p, p.sustained_clock * root / sustained);
+  p.sustained_clock = sustained;
+}
+
+/// Matrix units at the limit of the board's power run no faster, cool or under load, whatever a kernel reached
+/// elsewhere.
+void limit(GemmParameters& p, double most) {
+  const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
+  slow_matrix_units(p, std::min(1.0, most / p.compute_efficiency));
+  p.sustained_clock = under_load / p.compute_efficiency;
+}
+
+/// Of two partitions of L2 each keeps what the SMs beside it read, so that what all SMs read lies there twice (NVIDIA
+/// A100 Tensor Core GPU Architecture white paper, "L2 cache"). Chips for graphics have one.
+void follow_partitions(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
+  const double usable = p.l2_usable * l2_partitions(from) / l2_partitions(to);
+  p.l2_usable = std::min(std::max(kL2Usable, p.l2_usable), usable);
+}
+
+/// Measured by 16-bit products of an A100 and an H100, and fp8 ones of a B200.
+GemmParameters prior_of_16_bit(const GpuSpec& gpu) {
+  GemmParameters prior;
+  if (has_mma_sync_only(gpu)) {
+    prior.compute_efficiency = 0.93;
+    prior.launch_us = 1.9;
+    prior.wave_us = 2.0;
+    prior.epilogue_us = 1.2;
+    prior.k_step_us = 0.21;
+    prior.ramp_k_steps = 1.7;
+    prior.lone_block_rate = 0.67;
+    prior.gemv_us = 0.6;
+  }
+  if (gpu.architecture == Architecture::kBlackwell) prior.compute_efficiency = 0.75;
+  return prior;
+}
+
+}  // namespace
+
+GemmParameters MatmulKernel::prior_beside(const GpuSpec& gpu, const GemmParameters* wide) const {
+  GemmParameters prior = wide != nullptr ? *wide : prior_of_16_bit(gpu);
+  adjust(prior, gpu);
+  return prior;
+}
+
+void follow_chip(GemmParameters& p, const CarryOverCase& to) {
+  keep_gap(p.launch_us, to.ratios.time);
+  follow_power(p, to.ratios.power);
+  follow_partitions(p, to.from, to.to);
+  limit(p, to.how.matrix_limit);
+}
+
+}  // namespace roofcast

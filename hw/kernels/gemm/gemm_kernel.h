@@ -1,0 +1,96 @@
+#pragma once
+// What the kernels of matrix products share. Each is a file of its own beside this one.
+// Source of their form: docs/equations-gemm.md.
+
+#include "hw/kernel_of.h"
+#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_parameters.h"
+#include "hw/kernels/gemm/tiles.h"
+
+namespace roofcast {
+
+class MatmulKernel : public Kernel {
+ public:
+  explicit MatmulKernel(const KernelFacts& facts) : Kernel(KernelKind::kGemm, facts) {}
+  virtual const GemmParameters& parameters(const ConstantsBlock& constants) const = 0;
+  /// These constants as the kernel's; it drops those that it does not have.
+  virtual ConstantsBlock with_parameters(const GemmParameters& values, FitRecord record = {}) const = 0;
+  /// The tiles that the library has for C[m,n] over k.
+  virtual GemmTiling tiling(const GpuSpec& gpu, double m, double n, double k) const = 0;
+  /// Does it have a kernel for this format on this GPU? Asked only of kernels that an engine was told to take.
+  virtual bool runs(const GpuSpec&, Dtype) const { return true; }
+  /// Is it cuBLASLt's, so that rows of the bare library tell its constants?
+  virtual bool is_cublaslt() const { return false; }
+  /// Rows up to which no tiles are used, and memory alone decides.
+  virtual double rows_without_tiles() const { return 0.0; }
+  /// Rows up to which the kernel is a GEMV without the pipeline that has a prologue.
+  virtual double gemv_rows() const { return 0.0; }
+  /// Least time of a product that takes the same for every row, as share of the peak; 0: none.
+  virtual double least_share_of_peak() const { return 0.0; }
+
+  /// What is assumed before it is measured; `wide` are the constants of 16-bit products on the same GPU, where they are
+  /// known: they carry its launch, bandwidth and clocks.
+  GemmParameters prior_beside(const GpuSpec& gpu, const GemmParameters* wide) const;
+
+ protected:
+  /// How the kernel differs from 16-bit products.
+  virtual void adjust(GemmParameters& prior, const GpuSpec&) const { prior.gemv_us = 0.0; }
+};
+
+/// What the constants of a product's kernel do on another GPU beside their single rules.
+void follow_chip(GemmParameters& p, const CarryOverCase& to);
+
+/// A kernel of products whose constants are a P, which is a GemmParameters.
+template <class P>
+class MatmulKernelOf : public KernelOf<P, MatmulKernel> {
+ public:
+  using KernelOf<P, MatmulKernel>::KernelOf;
+  const GemmParameters& parameters(const ConstantsBlock& constants) const final { return this->in(constants)->value; }
+  ConstantsBlock with_parameters(const GemmParameters& values, FitRecord record) const final {
+    P mine{values};
+    Fitted<P> fitted{{}, std::move(record)};
+    for (const Parameter<P>& field : P::fields()) fitted.value.*field.member = mine.*field.member;
+    return this->block_of(std::move(fitted));
+  }
+  P prior(const GpuSpec& gpu, Dtype) const override { return P{this->prior_beside(gpu, nullptr)}; }
+
+ protected:
+  void follow(P& p, const CarryOverCase& to) const override { follow_chip(p, to); }
+};
+
+inline constexpr Unexplained kGemmUnexplained{0.05, 0.2, 0.2};
+inline constexpr std::string_view kGemmForm = "equations-gemm.md";
+
+const MatmulKernel& cublaslt();
+const MatmulKernel& cublaslt_mma_sync();
+const MatmulKernel& cublaslt_fp8();
+const MatmulKernel& cublaslt_mma_sync_fp8();
+const MatmulKernel& cutlass_fp8();
+const MatmulKernel& cutlass_mma_sync_fp8();
+const MatmulKernel& deep_gemm();
+const MatmulKernel& deep_gemm_trtllm();
+const MatmulKernel& blockwise_fp8();
+const MatmulKernel& trtllm_gen_gemm();
+const MatmulKernel& cutlass_nvfp4();
+const MatmulKernel& cutlass_nvfp4_untuned();
+const MatmulKernel& cutlass_int8();
+const MatmulKernel& weight_only();
+const MatmulKernel& hipblaslt();
+const MatmulKernel& hipblaslt_fp8();
+
+/// A served model's weights are cold: other layers' came between.
+inline constexpr double kColdWeights = 1e9;
+/// Under what a product runs.
+struct GemmRun {
+  double weight_copies = kColdWeights;  ///< sets of weights that are read in turn
+  bool cool = false;                    ///< before the power limit has pulled the clock down
+};
+/// The time under given constants. Source: docs/equations-gemm.md.
+Cost gemm_with(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants, const GpuSpec& gpu,
+               const GemmRun& run = {});
+
+/// The constants that a kernel takes on a machine: measured, else its prior beside what 16-bit products show there.
+GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
+                              const Efficiency& efficiency);
+
+}  // namespace roofcast

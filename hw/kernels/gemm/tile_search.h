@@ -1,0 +1,18 @@
+#pragma once
+// The fastest way to cut a product into tiles.
+
+#include "hw/kernels/gemm/gemm_kernel.h"
+
+namespace roofcast {
+
+/// One product on one GPU, under the constants of its kernel.
+struct TiledProduct {
+  Seconds time{};     ///< without the launch
+  Seconds compute{};  ///< of the fastest plan, under the power limit
+  Seconds memory{};
+};
+/// `compute` is the format that the matrix units multiply.
+TiledProduct fastest_tiles(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants,
+                           const GpuSpec& gpu, Dtype compute, const GemmRun& run);
+
+}  // namespace roofcast
