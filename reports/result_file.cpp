@@ -227,8 +227,7 @@ std::string reconstructed_command(const Json& j) {
   add("engine", text_at(j, "engine"));
   add_count("tp", "parallelism.tp", 1);
   add_count("pp", "parallelism.pp", 1);
-  if (const auto dcp = number_at(j, "parallelism.dcp"); dcp && *dcp != 1)
-    add("set", fmt::format("parallelism.dcp={:.0f}", *dcp));
+  add_count("dcp", "parallelism.dcp", 1);
   add_count("ep", "parallelism.ep", 1);
   add_count("attention-dp", "parallelism.attention_dp", 1);
   add("weights", text_at(j, "precision.weights"));

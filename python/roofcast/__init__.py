@@ -5,7 +5,7 @@
 
 Every function answers what the command of the same name does, with the same keys and the same numbers. A scenario is a
 dict, YAML text, the path of a file, or the name of a shipped one. Keywords stand for keys of the scenario, as the flags
-of the command line do: model, gpu, engine, tp, pp, dp, ep, attention_dp, weights, activations, kv_cache_dtype, price,
+of the command line do: model, gpu, engine, tp, pp, dp, dcp, ep, attention_dp, weights, activations, kv_cache_dtype, price,
 seed, fidelity ("calibrated" or "ideal"), force_unsupported; `set` is a dict of dotted keys. A model is a name, a YAML
 file, a Hugging Face config.json or the folder of one.
 

@@ -24,6 +24,7 @@ class Flags(TypedDict, total=False):
     tp: int
     pp: int
     dp: int
+    dcp: int
     ep: int
     attention_dp: int
     weights: str

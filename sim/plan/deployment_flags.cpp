@@ -15,11 +15,15 @@ constexpr std::array kFlags{
     DeploymentFlag{"pp", "parallelism.pp", "pipeline stages (1 unless the scenario says more)"},
     DeploymentFlag{"dp", "parallelism.replicas", "replicas behind a router (1 unless the scenario says more)"},
     DeploymentFlag{"ep", "parallelism.ep", "expert-parallel GPUs (1 unless the scenario says more)"},
+    DeploymentFlag{
+        "dcp", "parallelism.dcp",
+        "tensor-parallel GPUs that share a sequence's cache token by token (1 unless the scenario says more)"},
     DeploymentFlag{"attention-dp", "parallelism.attention_dp",
                    "copies of the attention over one set of experts (1 unless the scenario says more)"},
     DeploymentFlag{"weights", "precision.weights",
                    "DTYPE: format of the weights, or a recipe (default: the checkpoint's)"},
-    DeploymentFlag{"activations", "precision.activations", "DTYPE: format of the activations (default: the checkpoint's)"},
+    DeploymentFlag{"activations", "precision.activations",
+                   "DTYPE: format of the activations (default: the checkpoint's)"},
     DeploymentFlag{"kv-cache-dtype", "precision.kv_cache", "DTYPE: format of the KV cache (default: the checkpoint's)"},
     DeploymentFlag{"price", "price", "TIER: on_demand | reserved_1y | reserved_3y | spot | owned (default on_demand)"},
 };

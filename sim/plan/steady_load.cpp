@@ -146,7 +146,8 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
                           ? e.front_ends(d.sharding) * std::max(1, e.postprocess_workers) / host.token_time.base()
                           : std::numeric_limits<double>::infinity();
   const double free = u.users * o / (cycle + outside), rate = std::min(free, most);
-  const double tpot = alone ? (cycle - first) / (o - 1) : cycle / steps;
+  // A user's own prompt is no gap between its tokens: those of the others are.
+  const double tpot = (cycle - first) / (alone ? o - 1 : steps - u.chunks);
   return SteadyLoad{
       .tpot = Seconds(tpot * free / rate), .output_tokens_per_s = r.replicas * rate, .front_end_share = rate / most};
 }

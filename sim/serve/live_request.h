@@ -49,11 +49,12 @@ struct LiveRequest {
   bool held : 1 = false;     ///< its cache is there, waiting or under way
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
-  bool cancelled : 1 = false;  ///< its client has given up; it leaves when the step under way ends
-  bool encoded : 1 = false;    ///< its pictures and sounds have passed the encoder since its prefill began
-  bool forks : 1 = false;      ///< other sequences begin when its prompt is prefilled
-  bool arrived : 1 = false;    ///< waiting: in the replica's queue, no longer on its way there
-  std::int32_t family = -1;    ///< of sequences that answer one prompt, in the simulation; -1: it is alone
+  bool cancelled : 1 = false;        ///< its client has given up; it leaves when the step under way ends
+  bool encoded : 1 = false;          ///< its pictures and sounds have passed the encoder since its prefill began
+  bool forks : 1 = false;            ///< other sequences begin when its prompt is prefilled
+  bool arrived : 1 = false;          ///< waiting: in the replica's queue, no longer on its way there
+  bool waits_for_cache : 1 = false;  ///< in a replica's queue, counted there as one that comes back
+  std::int32_t family = -1;          ///< of sequences that answer one prompt, in the simulation; -1: it is alone
 };
 
 /// Runs as soon as its cache, which is under way, is here.

@@ -42,7 +42,7 @@ class RequestQueue {
     begin_to_wait(slot);
   }
   void pop() {
-    waiting_tokens_ -= requests_[waiting_.front()].target;
+    admitted(waiting_.front());
     waiting_.pop();
   }
   /// WaitingQueue::offer_all. `offer` calls admitted() of what it takes.
@@ -50,13 +50,13 @@ class RequestQueue {
   void offer_all(F offer) {
     waiting_.offer_all(offer);
   }
-  void admitted(Slot slot) { waiting_tokens_ -= requests_[slot].target; }
+  void admitted(Slot slot) { no_longer_waits(requests_[slot]); }
   /// Takes out one request, wherever it is.
   void remove(Slot slot) {
     LiveRequest& r = requests_[slot];
     ++r.epoch;
     if (r.arrived) {
-      waiting_tokens_ -= r.target;
+      no_longer_waits(r);
       return waiting_.removed();
     }
     --on_their_way_;
@@ -79,9 +79,11 @@ class RequestQueue {
     inbox_.clear();
     on_their_way_ = 0;
     waiting_tokens_ = prompt_tokens_ = 0;
+    come_back_ = 0;
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
+  bool some_come_back() const { return come_back_ > 0; }           ///< one that waits has a cache elsewhere: no prompt
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< to prefill, of those that wait
   /// Of the prompts of all requests here, running ones included; left() tells that one is gone.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
@@ -101,13 +103,21 @@ class RequestQueue {
     LiveRequest& r = requests_[slot];
     r.arrived = true;
     waiting_tokens_ += r.target;
+    r.waits_for_cache = comes_back(r);
+    come_back_ += r.waits_for_cache ? 1 : 0;
+  }
+
+  void no_longer_waits(LiveRequest& r) {
+    waiting_tokens_ -= r.target;
+    come_back_ -= r.waits_for_cache ? 1 : 0;
+    r.waits_for_cache = false;
   }
 
   RequestTable& requests_;
   std::deque<Arrival> inbox_;  ///< those that were removed among them, but not first
   std::size_t on_their_way_ = 0;
   WaitingQueue waiting_;
-  std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0;
+  std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0, come_back_ = 0;
 };
 
 }  // namespace roofcast

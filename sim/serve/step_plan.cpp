@@ -153,6 +153,7 @@ void StepPlan::admit_around(std::int64_t budget, bool all) {
 /// Caches come back whether or not prompts are held.
 void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
+  if (!parts_.queue.some_come_back()) return;
   parts_.queue.offer_all([&](Slot slot) {
     if (running() >= parts_.places) return Offer::kStop;
     const LiveRequest& r = parts_.requests[slot];

@@ -43,11 +43,14 @@ int replicas_of(const ConfigTree& parallelism, int gpus, const Mark& mark) {
   return gpus / each;
 }
 
-/// Samples of the one query of an Offline run: at least the benchmark's own, and as many as its expected rate makes
-/// in 1.1 times ten minutes (mlcommons/inference, loadgen/test_settings_internal.cc; mlperf.conf, min_duration).
-long offline_samples(const ConfigTree& requests, double expected_rate) {
-  const double own = requests->find("requests") != nullptr ? std::stod(word(*requests, "requests")) : 0;
-  return std::lround(std::max(own, 1.1 * 600 * expected_rate));
+/// Samples that are sent at least: what the submitter asked for, else the benchmark's own number (min_query_count), and
+/// of an Offline run's one query as many as its expected rate makes in 1.1 times ten minutes (mlcommons/inference,
+/// loadgen/test_settings_internal.cc; mlperf.conf, min_duration).
+double samples(const ConfigTree& launch, const ConfigTree& requests, double expected_rate) {
+  const bool told = launch->find("requests") != nullptr;
+  const ConfigTree& from = told ? launch : requests;
+  const double own = from->find("requests") != nullptr ? std::stod(word(*from, "requests")) : 0;
+  return std::max(own, 1.1 * 600 * expected_rate);
 }
 
 /// What all launches that fit say.
@@ -90,11 +93,16 @@ ConfigTree submission_scenario(const std::optional<LaunchRecipe>& recipe, const 
   const ConfigTree replicas = make_scalar(std::to_string(replicas_of(parallelism, gpus, mark)), mark);
 
   Entries workload{{"client", mark, make_scalar(offline ? "mlperf-offline" : "mlperf-server", mark)}};
+  const double rate = columns.number(row, "target_qps", 0);
   if (offline) {
-    const long samples = offline_samples(requests, columns.number(row, "target_qps", 0));
-    workload.push_back({"requests", mark, make_scalar(std::to_string(samples), mark)});
+    const long all = std::lround(samples(launch, requests, rate));
+    workload.push_back({"requests", mark, make_scalar(std::to_string(all), mark)});
   } else {
     workload.push_back({"rate", mark, make_scalar(columns.text(row, "target_qps") + " /s", mark)});
+    if (launch->find("requests") != nullptr && rate > 0) {
+      const double all = std::max(600.0, samples(launch, requests, 0) / rate);
+      workload.push_back({"duration", mark, make_scalar(fmt::format("{:.0f} s", all), mark)});
+    }
   }
   for (const char* key : {"prompt_tokens", "output_tokens"}) {
     if (const ConfigTree* lengths = requests->find(key)) workload.push_back({key, mark, *lengths});

@@ -13,8 +13,9 @@ namespace roofcast {
 ///   submissions:
 ///     systems:  [{name: PATTERN, gpu, gpus}]                    of the column `system`, the first that fits
 ///     models:   [{name: PATTERN, model, server, interactive}]   of the column `model`; the workloads of both loads
-///     launches: [{model, gpu, scenario: PATTERN, engine: {...}, precision: {...}, parallelism: {...}, source}]
-///               all that fit, later ones over earlier ones
+///     launches: [{model, gpu, scenario: PATTERN, engine: {...}, precision: {...}, parallelism: {...},
+///                 requests, source}]
+///               all that fit, later ones over earlier ones; `requests`: samples sent at least, of one run
 /// The load `Offline` sends the requests of the server's workload all at once. Replicas fill the system. Throws
 /// ConfigError where the recipe does not know the system, the model or how they were launched.
 ConfigTree submission_scenario(const std::optional<LaunchRecipe>& recipe, const RunColumns& columns, std::size_t row);

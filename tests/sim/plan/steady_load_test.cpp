@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <span>
+
 #include "base/random.h"
 #include "sim/plan/scenario.h"
 
@@ -20,17 +22,24 @@ struct Drawn {
   int users, prompt, output;
 };
 
+constexpr const char* kServers[] = {"model: llama-3.1-8b\ngpu: h100-sxm\n",
+                                    "model: llama-3.1-70b\ngpu: h200-sxm\nparallelism: {tp: 4}\n",
+                                    "model: gpt-oss-120b\ngpu: b200-sxm\n",
+                                    "model: deepseek-v3\ngpu: b200-sxm\nparallelism: {attention_dp: 8, ep: 8}\n"};
+constexpr int kUsers[] = {4, 16, 64, 256};
+
 /// Users whose outputs differ, so that their requests do not stay in lockstep.
-Drawn draw(const std::string& engine, std::uint64_t seed) {
+Drawn draw(const std::string& engine, std::uint64_t seed, std::span<const char* const> machines = kServers,
+           std::span<const int> users = kUsers) {
   Random random(seed);
+  const auto any = [&](const auto& values) {
+    return values[static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(values.size()) - 1))];
+  };
   Drawn drawn{.text = "",
-              .users = one_of(random, {4, 16, 64, 256}),
+              .users = any(users),
               .prompt = one_of(random, {100, 500, 1000, 3000, 6000}),
               .output = one_of(random, {50, 150, 400, 1000, 2000})};
-  const std::string machine = one_of<std::string>(
-      random, {"model: llama-3.1-8b\ngpu: h100-sxm\n", "model: llama-3.1-70b\ngpu: h200-sxm\nparallelism: {tp: 4}\n",
-               "model: gpt-oss-120b\ngpu: b200-sxm\n",
-               "model: deepseek-v3\ngpu: b200-sxm\nparallelism: {attention_dp: 8, ep: 8}\n"});
+  const std::string machine = any(machines);
   drawn.text = fmt::format(
       "{}engine: {}\nworkload:\n  arrivals: {{process: closed_loop, concurrency: {}}}\n  prompt_tokens: {}\n"
       "  output_tokens: {{distribution: uniform, min: {}, max: {}}}\n  requests: {}\n  warmup_requests: {}\n",
@@ -63,25 +72,59 @@ std::optional<Difference> difference(const Drawn& drawn) {
 
 }  // namespace
 
+/// How many deployments were compared, and how many of them are more than 15 % apart.
+struct Tally {
+  int compared = 0, apart = 0;
+  void add(const Drawn& drawn) {
+    CAPTURE(drawn.text);
+    const std::optional<Difference> d = difference(drawn);
+    if (!d) return;
+    const double larger = std::max(std::abs(d->tpot), std::abs(d->throughput));
+    ++compared;
+    apart += larger > 0.15 ? 1 : 0;
+    CHECK(larger < 0.3);
+  }
+};
+
 /// Few and short outputs of many users, and prompts about as long as the largest graph, are what the mean of
 /// independent prompts does not describe.
 TEST_CASE(
     "a steady load: the closed form and the simulation agree within 15 %, of one deployment in twenty within 30 %") {
-  int compared = 0, apart = 0;
-  for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy"}) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      const Drawn drawn = draw(engine, seed);
-      CAPTURE(drawn.text);
-      const std::optional<Difference> d = difference(drawn);
-      if (!d) continue;
-      const double larger = std::max(std::abs(d->tpot), std::abs(d->throughput));
-      ++compared;
-      apart += larger > 0.15 ? 1 : 0;
-      CHECK(larger < 0.3);
-    }
+  Tally tally;
+  for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy", "tgi"}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(engine, seed));
   }
-  CHECK(compared >= 100);
-  CHECK(20 * apart <= compared);
+  CHECK(tally.compared >= 100);
+  CHECK(20 * tally.apart <= tally.compared);
+}
+
+TEST_CASE("a steady load: the two agree for one to sixteen users of a GPU at home") {
+  struct Local {
+    const char *engine, *machine;
+  };
+  constexpr int users[] = {1, 4, 16};
+  Tally tally;
+  for (const Local& local : {Local{"llama-cpp", "model: llama-3.1-8b\ngpu: rtx-4090\nprecision: gguf_q4_k_m\n"},
+                             Local{"ollama", "model: llama-3.1-8b\ngpu: rtx-4090\nprecision: gguf_q4_k_m\n"},
+                             Local{"exllamav2", "model: llama-3.1-8b\ngpu: rtx-4090\nprecision: exl_4bpw\n"},
+                             Local{"exllamav3", "model: llama-3.1-8b\ngpu: rtx-4090\nprecision: exl_4bpw\n"}}) {
+    const char* const machines[] = {local.machine};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(local.engine, seed, machines, users));
+  }
+  CHECK(tally.compared >= 40);
+  CHECK(20 * tally.apart <= tally.compared);
+}
+
+TEST_CASE("a steady load: engines that run static batches have none") {
+  for (const char* engine : {"mlx", "hf-transformers"}) {
+    const Scenario s = read_scenario(
+        parse_config_text(fmt::format("model: llama-3.1-8b\ngpu: {}\nengine: {}\n",
+                                      std::string(engine) == "mlx" ? "apple-m2-ultra" : "h100-sxm", engine),
+                          "static.yaml"),
+        Fidelity::kCalibrated);
+    StepModel model(s.deployment);
+    CHECK(!steady_load(model, request_of(4, 500, 100)));
+  }
 }
 
 TEST_CASE("a steady load: a front end that sends fewer tokens than the GPUs compute binds") {
