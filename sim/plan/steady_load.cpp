@@ -79,7 +79,7 @@ Rhythm independent(const Users& u, double here, bool alone) {
     chance = prompts / r.steps;
   } else {
     r.steps = std::max(u.output - 1 + u.chunks, here * u.prompt / u.budget);
-    chance = 1 - std::exp(-here * u.chunks / r.steps);
+    chance = std::max(1 - std::exp(-here * u.chunks / r.steps), u.chunks / r.steps);  // its own are apart
   }
   r.mixed = 1 - std::pow(1 - chance, u.ranks);
   r.ranks = u.ranks * chance / r.mixed;
@@ -133,7 +133,8 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
   for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
-    const Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
+    Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
+    r.mixed = std::max(r.mixed, std::min(1.0, u.chunks / r.steps));
     steps = r.steps;
     const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
     const Seconds mixed = mixed_step(model, u, decodes, r.ranks, r.tokens, alone),

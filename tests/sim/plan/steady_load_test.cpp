@@ -139,17 +139,21 @@ TEST_CASE("a steady load: a front end that sends fewer tokens than the GPUs comp
 }
 
 TEST_CASE("a steady load: TPOT is never below a decode step, however long the prompts") {
-  const Scenario s = read_scenario(
-      parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nengine: sglang\n", "steady.yaml"), Fidelity::kCalibrated);
-  StepModel model(s.deployment);
-  for (const int prompt : {100, 2000, 30000, 100000}) {
-    for (const int output : {2, 16, 64}) {
-      CAPTURE(prompt);
-      CAPTURE(output);
-      const std::optional<SteadyLoad> steady = steady_load(model, request_of(1, prompt, output));
-      REQUIRE(steady);
-      const Seconds step = model.time({.decodes = 1, .decode_context = prompt + output / 2.0});
-      CHECK(steady->tpot.base() == doctest::Approx(step.base()));  // one user: nothing else runs in between
+  for (const char* engine : {"sglang", "vllm", "trtllm"}) {
+    const Scenario s = read_scenario(
+        parse_config_text(fmt::format("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {}\n", engine), "steady.yaml"),
+        Fidelity::kCalibrated);
+    StepModel model(s.deployment);
+    for (const int prompt : {100, 2000, 30000, 100000}) {
+      for (const int output : {2, 16, 64}) {
+        CAPTURE(engine);
+        CAPTURE(prompt);
+        CAPTURE(output);
+        const std::optional<SteadyLoad> steady = steady_load(model, request_of(1, prompt, output));
+        REQUIRE(steady);
+        const Seconds step = model.time({.decodes = 1, .decode_context = prompt + output / 2.0});
+        CHECK(steady->tpot.base() == doctest::Approx(step.base()));  // one user: nothing else runs in between
+      }
     }
   }
 }
