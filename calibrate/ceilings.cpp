@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
-#include "base/number_text.h"
+#include "hw/constants_file.h"
 #include "hw/dtype.h"
 #include "hw/efficiency.h"
 
@@ -70,41 +69,27 @@ std::optional<Reading> reading_of(const Record& r, const GpuSpec* gpu) {
   return std::nullopt;
 }
 
-double number_of(const ConfigTree* tree) {
-  double value = 0;
-  if (!tree || parse_number((*tree)->scalar, value) != NumberFault::kNone) return 0.0;
-  return value;
-}
-
-std::string text_of(const ConfigNode& node, const char* key) {
-  const ConfigTree* found = node.find(key);
-  return found ? (*found)->scalar : "";
-}
-
-/// A map with a `fit` is a block; else its entries may hold some.
-void add_blocks(const ConfigNode& node, const std::string& family, const std::string& place,
-                std::vector<ShownBlock>& out) {
-  if (node.kind != ConfigNode::Kind::kMap) return;
-  const ConfigTree* fit = node.find("fit");
-  if (!fit) {
-    for (const auto& entry : node.entries)
-      add_blocks(*entry.value, family, place.empty() ? entry.key : place + "." + entry.key, out);
-    return;
+ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block, KernelFamily family,
+                 const std::array<ConfigTree, 2>& blocks) {
+  const FitRecord& record = *block.record;
+  ShownBlock out{.family = std::string(name_of(family)),
+                 .block = place_of(kernel, dtype),
+                 .constants = {},
+                 .standing = std::string(name_of(record.standing)),
+                 .source = record.source,
+                 .rows = record.rows,
+                 .mape = record.mape,
+                 .discrepancy = record.discrepancy};
+  const std::vector<double> values = kernel.numbers(block);
+  for (const FieldFacts& field : kernel.fields()) {
+    const std::size_t i = out.constants.size();
+    const double error = i < record.standard_errors.size() ? record.standard_errors[i] : 0.0;
+    const bool stated =
+        std::ranges::any_of(blocks, [&](const ConfigTree& own) { return own && own->find(field.name) != nullptr; });
+    out.constants.push_back(
+        {std::string(field.name), values[i], stated && error > 0.0 ? std::optional(error) : std::nullopt, stated});
   }
-  ShownBlock block{.family = family, .block = place, .constants = {}};
-  const ConfigTree* errors = (*fit)->find("standard_errors");
-  for (const auto& entry : node.entries) {
-    if (entry.key == "fit") continue;
-    const ConfigTree* error = errors ? (*errors)->find(entry.key) : nullptr;
-    block.constants.push_back(
-        {entry.key, number_of(&entry.value), error ? std::optional(number_of(error)) : std::nullopt});
-  }
-  block.standing = text_of(**fit, "standing");
-  block.source = text_of(**fit, "source");
-  block.rows = text_of(**fit, "rows");
-  block.mape = text_of(**fit, "mape");
-  block.discrepancy = text_of(**fit, "discrepancy");
-  out.push_back(std::move(block));
+  return out;
 }
 
 }  // namespace
@@ -128,19 +113,22 @@ std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
 
 std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
   std::vector<ShownBlock> out;
-  const ConfigTree* efficiency = gpu->find("efficiency");
-  if (!efficiency) return out;
-  for (const auto& entry : (*efficiency)->entries) {
-    if (!family_named(entry.key)) continue;
-    ConfigTree constants = entry.value;
-    if (constants->kind == ConfigNode::Kind::kScalar) {
-      const std::filesystem::path beside =
-          std::filesystem::path(constants->mark.path).parent_path() / constants->scalar;
-      if (!std::filesystem::exists(beside))
-        throw ConfigError(constants->mark, "no such file '" + beside.string() + "'");
-      constants = parse_config_file(beside.string());
+  for (const KernelFamily family : kKernelFamilies) {
+    const std::array<ConfigTree, 2> maps{constants_in(*gpu, "shared"), constants_in(*gpu, name_of(family))};
+    const BlocksBeneath beneath = blocks_beneath(gpu, family);
+    if (family == KernelFamily::kSglang && !maps[1]) continue;  // vLLM's
+    const Efficiency in_force = load_gpu(gpu, family).efficiency;
+    if (in_force.family() != family) continue;
+    for (const Kernel* kernel : kernels()) {
+      for (std::size_t i = 0; i < kDtypeCount; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        const ConstantsBlock& block = in_force.block(*kernel, dtype);
+        if (!block) continue;
+        const std::string place = place_of(*kernel, dtype);
+        const std::array<ConfigTree, 2> own{block_in(maps[0], place), block_in(maps[1], place)};
+        if (own[0] || own[1] || beneath.contains(place)) out.push_back(shown(*kernel, dtype, block, family, own));
+      }
     }
-    add_blocks(*constants, entry.key, "", out);
   }
   return out;
 }

@@ -30,14 +30,16 @@ struct ShownBlock {
   struct Constant {
     std::string name;
     double value = 0;
-    std::optional<double> standard_error;  ///< none: held fixed
+    std::optional<double> standard_error;  ///< none: held fixed, or not stated
+    bool stated = true;                    ///< else it is as in the block beneath
   };
   std::vector<Constant> constants;
   std::string standing{}, source{};
-  std::string rows{}, mape{}, discrepancy{};  ///< as written
+  int rows = 0;
+  double mape = 0.0, discrepancy = 0.0;
 };
 
-/// All blocks that a GPU file has, inline or in the files it names. Those carried over are another GPU's: none.
+/// All blocks in force on a GPU: its own, inline or in the files it names, and those that it takes from another.
 std::vector<ShownBlock> blocks_of(const ConfigTree& gpu);
 /// Fractions of a peak among them, times the peak.
 std::vector<Ceiling> ceilings_of(const std::vector<ShownBlock>& blocks, const GpuSpec& gpu);

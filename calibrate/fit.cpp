@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "calibrate/pooling.h"
+#include "hw/efficiency.h"
 
 namespace roofcast {
 
@@ -26,6 +28,8 @@ std::string_view name_of(FieldState state) {
       return "at its bound";
     case FieldState::kNotIdentified:
       return "not identified, prior kept";
+    case FieldState::kPooled:
+      return "as in the block beneath";
   }
   return "";
 }
@@ -78,6 +82,12 @@ class Objective {
   std::vector<double> prior_units() const {
     std::vector<double> units;
     for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], fields_[i].prior));
+    return units;
+  }
+  /// Of a value for each field, the fixed ones too.
+  std::vector<double> units_of(std::span<const double> all) const {
+    std::vector<double> units;
+    for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], all[i]));
     return units;
   }
   const std::vector<double>& values(std::span<const double> units) {
@@ -155,6 +165,9 @@ std::vector<double> best_of_starts(Objective& objective, const FitOptions& optio
   if (prior.empty()) return prior;
   Random random(options.seed + 0x9e3779b97f4a7c15ULL);
   std::pair<std::vector<double>, double> best{prior, std::numeric_limits<double>::infinity()};
+  if (!options.other_start.empty()) {
+    best = search(objective, objective.units_of(options.other_start), 0.1, options.max_evaluations);
+  }
   for (int start = 0; start < std::max(options.starts, 1); ++start) {
     if (options.begins)
       options.begins(fmt::format("{}, search {} of {}", options.what, start + 1, std::max(options.starts, 1)));
@@ -184,6 +197,16 @@ Eigen::MatrixXd jacobian(Objective& objective, const std::vector<double>& units,
   return columns;
 }
 
+/// Huber's weights.
+Eigen::VectorXd weights_of(const std::vector<double>& ratios, double width) {
+  Eigen::VectorXd weights(static_cast<Eigen::Index>(ratios.size()));
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    const double size = std::abs(ratios[i]);
+    weights(static_cast<Eigen::Index>(i)) = size <= width ? 1.0 : width / size;
+  }
+  return weights;
+}
+
 /// Standard errors in units of the bounds: s^2 (J' W J)^-1 with Huber's weights; a direction that the data do not
 /// see gets a large one.
 std::vector<double> standard_errors(Objective& objective, const std::vector<double>& units, std::size_t rows,
@@ -191,13 +214,9 @@ std::vector<double> standard_errors(Objective& objective, const std::vector<doub
   if (units.empty()) return {};
   const std::vector<double> ratios = objective.log_ratios(units);
   const Eigen::MatrixXd columns = jacobian(objective, units, rows);
-  Eigen::VectorXd weight(static_cast<Eigen::Index>(rows));
+  const Eigen::VectorXd weight = weights_of(ratios, width);
   double squares = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const double size = std::abs(ratios[i]);
-    weight(static_cast<Eigen::Index>(i)) = size <= width ? 1.0 : width / size;
-    squares += weight(static_cast<Eigen::Index>(i)) * size * size;
-  }
+  for (std::size_t i = 0; i < rows; ++i) squares += weight(static_cast<Eigen::Index>(i)) * ratios[i] * ratios[i];
   Eigen::MatrixXd normal = columns.transpose() * weight.asDiagonal() * columns;
   normal.diagonal().array() += 1e-9;
   const double variance = squares / std::max(1.0, static_cast<double>(rows) - static_cast<double>(units.size()));
@@ -251,6 +270,93 @@ std::optional<std::size_t> least_identified(Objective& objective, const std::vec
   }
   return worst;
 }
+
+/// The free fields of a fit, put back to what lies beneath as far as the rows do not need them.
+class Pooling {
+ public:
+  Pooling(std::vector<Field>& fields, std::span<const std::size_t> rows, const Residuals& residuals,
+          const FitOptions& options, std::vector<double> units)
+      : fields_(fields), rows_(rows), residuals_(residuals), options_(options), units_(std::move(units)) {
+    Objective objective(fields_, rows_, residuals_, options_);
+    loss_ = objective.loss(units_);
+  }
+
+  /// What is left free, in units.
+  std::vector<double> run(std::vector<bool>& pooled) {
+    while (!units_.empty() && many(pooled)) {
+    }
+    while (!units_.empty() && one(pooled)) {
+    }
+    return units_;
+  }
+
+ private:
+  /// A constant costs data: all that are put back may raise the loss by this share, and each of them by what chance
+  /// would lower it (Akaike: a factor of e^(2 / rows)).
+  static constexpr double kWorth = 0.03;
+  double allowed(double now) const {
+    return std::max(loss_ * (1.0 + kWorth), now * std::exp(2.0 / static_cast<double>(rows_.size())));
+  }
+
+  PoolingOrder order(Objective& objective) const {
+    const Eigen::VectorXd weight = weights_of(objective.log_ratios(units_), options_.huber_width);
+    const Eigen::MatrixXd columns = jacobian(objective, units_, rows_.size());
+    Eigen::MatrixXd curvature = columns.transpose() * weight.asDiagonal() * columns / static_cast<double>(rows_.size());
+    curvature.diagonal().array() += 1e-7;
+    return pooling_order(curvature, units_, objective.prior_units());
+  }
+
+  /// As many as the curvature promises to be cheap, or half of them, or a quarter ...
+  bool many(std::vector<bool>& pooled) {
+    Objective objective(fields_, rows_, residuals_, options_);
+    const double now = objective.loss(units_);
+    const PoolingOrder found = order(objective);
+    const auto after = [&](std::size_t count) { return now + (count > 0 ? found.cost[count - 1] : 0.0); };
+    std::size_t count = 0;
+    while (count < found.which.size() && after(count + 1) <= allowed(after(count))) ++count;
+    for (; count > 0; count /= 2) {
+      const std::vector<std::size_t> which(found.which.begin(),
+                                           found.which.begin() + static_cast<std::ptrdiff_t>(count));
+      if (put_back(which, found.minimum[count - 1], objective.free(), allowed(after(count - 1)), pooled)) return true;
+    }
+    return false;
+  }
+
+  /// One that costs little all the same: far from its minimum the loss is no parabola.
+  bool one(std::vector<bool>& pooled) {
+    Objective objective(fields_, rows_, residuals_, options_);
+    const double now = objective.loss(units_);
+    for (const std::size_t j : order(objective).which) {
+      if (put_back({j}, units_, objective.free(), allowed(now), pooled)) return true;
+    }
+    return false;
+  }
+
+  bool put_back(const std::vector<std::size_t>& which, const std::vector<double>& from,
+                const std::vector<std::size_t>& free, double most, std::vector<bool>& pooled) {
+    std::vector<Field> fields = fields_;
+    std::vector<double> units;
+    for (const std::size_t j : which) fields[free[j]].fixed = true;
+    for (std::size_t j = 0; j < free.size(); ++j) {
+      if (!fields[free[j]].fixed) units.push_back(std::clamp(from[j], 0.0, 1.0));
+    }
+    Objective rest(fields, rows_, residuals_, options_);
+    double loss = rest.loss(units);
+    if (!units.empty()) std::tie(units, loss) = search(rest, units, 0.02, options_.max_evaluations / 2);
+    if (loss > most) return false;
+    for (const std::size_t j : which) pooled[free[j]] = true;
+    fields_ = fields;
+    units_ = units;
+    return true;
+  }
+
+  std::vector<Field>& fields_;
+  std::span<const std::size_t> rows_;
+  const Residuals& residuals_;
+  const FitOptions& options_;
+  std::vector<double> units_;
+  double loss_ = 0.0;  ///< of the fit with all its freedom
+};
 
 }  // namespace
 
@@ -307,8 +413,9 @@ std::string few_rows(std::size_t rows, const FitOptions& options) {
 }
 
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields) {
-  const auto fitted = std::count_if(fields.begin(), fields.end(),
-                                    [](const FieldReport& field) { return field.state != FieldState::kFixed; });
+  const auto fitted = std::count_if(fields.begin(), fields.end(), [](const FieldReport& field) {
+    return field.state != FieldState::kFixed && field.state != FieldState::kPooled;
+  });
   return rows < std::max<std::size_t>(20, 3 * static_cast<std::size_t>(fitted));
 }
 
@@ -324,9 +431,13 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
     solution.values = objective.values(units);
   }
   if (!statistics) return solution;
+  std::vector<bool> unknown(mine.size(), false);
+  if (options.pools && !units.empty()) {
+    units = Pooling(mine, seen, residuals, options, units).run(unknown);
+    solution.values = Objective(mine, seen, residuals, options).values(units);
+  }
   // The prior stands in for what the rows do not tell, one constant at a time: of two that only act together the
   // other one is told then. The rest moves to suit it.
-  std::vector<bool> unknown(mine.size(), false);
   while (true) {
     Objective objective(mine, seen, residuals, options);
     const std::vector<double> errors = standard_errors(objective, units, seen.size(), options.huber_width);
@@ -343,24 +454,24 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
   }
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (!unknown[i]) continue;
-    solution.reports[i].state = FieldState::kNotIdentified;
+    solution.reports[i].state = options.pools ? FieldState::kPooled : FieldState::kNotIdentified;
+    if (options.pools) continue;
     // as unknown as anything within the bounds
     solution.reports[i].standard_error = (mine[i].high - mine[i].low) / std::sqrt(12.0);
   }
   return solution;
 }
 
-ConfigTree kept_block(const FitOptions& options, std::string_view block) {
-  ConfigTree at = options.kept;
-  for (std::size_t from = 0; at && from <= block.size();) {
-    const std::size_t dot = std::min(block.find('.', from), block.size());
-    const ConfigTree* below =
-        at->kind == ConfigNode::Kind::kMap ? at->find(std::string(block.substr(from, dot - from))) : nullptr;
-    at = below ? *below : nullptr;
-    from = dot + 1;
-  }
-  if (!at) throw ConfigError(options.what + ": it has no constants to keep");
-  return at;
+ConstantsBlock kept_block(const FitOptions& options, const std::string& block) {
+  const ConstantsBlock found = block_at(*options.kept, block);
+  if (!found) throw ConfigError(options.what + ": it has no constants to keep");
+  return found;
+}
+
+ConstantsBlock block_beneath(const FitOptions& options, const std::string& block) {
+  if (options.beneath == nullptr) return {};
+  const auto found = options.beneath->find(block);
+  return found != options.beneath->end() ? found->second : ConstantsBlock{};
 }
 
 Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record) {
@@ -388,7 +499,8 @@ FitRecord make_record(const FitOptions& options, const Solution& solution, const
   record.rows = static_cast<int>(own.rows);
   record.mape = own.mape;
   record.discrepancy = scatter;
-  for (const FieldReport& field : solution.reports) record.standard_errors.push_back(field.standard_error);
+  for (const FieldReport& field : solution.reports)
+    record.standard_errors.push_back(field.told() ? field.standard_error : 0.0);
   return record;
 }
 

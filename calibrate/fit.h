@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/config_node.h"
 #include "base/error.h"
 #include "base/error_summary.h"
 #include "base/units.h"
+#include "calibrate/field_report.h"
+#include "hw/constants_file.h"
 #include "hw/kernel.h"
 #include "hw/parameters.h"
 
@@ -34,9 +35,13 @@ struct FitOptions {
   std::vector<std::string> fixed;  ///< fields that keep their priors
   std::vector<std::string>* too_few = nullptr;  ///< set: a block with too few rows is named there, and not refused
   const class Efficiency* before = nullptr;     ///< constants in force, from which fits start; null: from priors
-  /// The efficiency map of a family: its constants, standard errors, standing and source stay; rows, mape and
-  /// discrepancy are those of the rows given, the last as of a fit, from folds that did not see them. Null: none stay.
-  ConfigTree kept;
+  /// Constants that stay, with their standard errors, standing and source; rows, mape and discrepancy are those of the
+  /// rows given, the last as of a fit, from folds that did not see them. Null: none stay.
+  const class Efficiency* kept = nullptr;
+  /// What blocks are without constants of their own (hw/constants_file.h). Fits start there. Null: from priors.
+  const BlocksBeneath* beneath = nullptr;
+  bool pools = false;                                ///< the prior is such a block
+  std::vector<double> other_start;                   ///< a search begins there, too; empty: none
   std::function<void(const std::string&)> begins{};  ///< hears "gemm bf16, h100-sxm, trtllm, search 2 of 3"
 };
 
@@ -44,15 +49,6 @@ struct FitOptions {
 struct KernelConstants {
   const Kernel* kernel = nullptr;
   ConstantsBlock block;
-};
-
-enum class FieldState { kFitted, kFixed, kAtBound, kNotIdentified };
-std::string_view name_of(FieldState state);
-
-struct FieldReport {
-  std::string_view name;
-  double value = 0, standard_error = 0;
-  FieldState state = FieldState::kFitted;
 };
 
 template <class P>
@@ -120,8 +116,9 @@ std::vector<double> values_of(const P& constants) {
 /// Fewer rows than three a free constant, or 20, hold the constants near their priors more than they tell them.
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
 
-/// The block at a dotted place of `options.kept`. Throws ConfigError when it is not there.
-ConfigTree kept_block(const FitOptions& options, std::string_view block);
+/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError when it is not there), or of `options.beneath`.
+ConstantsBlock kept_block(const FitOptions& options, const std::string& block);
+ConstantsBlock block_beneath(const FitOptions& options, const std::string& block);
 /// Its constants as the answer of a fit. Those without a standard error were held fixed.
 Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record);
 /// `record` with rows, mape and discrepancy anew, and the source where one is given.
@@ -146,7 +143,7 @@ template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
                  const Fitted<P>* kept = nullptr) {
   using namespace fit_detail;
-  const std::vector<Field> fields = fields_of(prior, options);
+  std::vector<Field> fields = fields_of(prior, options);
   if (const std::string few = few_rows(rows.size(), options); !few.empty()) throw ConfigError(few);
   const Residuals residuals = [&](std::span<const double> values, std::span<const std::size_t> which,
                                   std::span<double> out) {
@@ -171,6 +168,9 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
       kept ? kept_solution(fields, values_of(kept->value), kept->record) : solve(fields, all, residuals, options, true);
   result.value = from_values(solution.values, prior);
   result.fields = solution.reports;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (result.fields[i].state == FieldState::kPooled) fields[i].fixed = true;
+  }
   std::vector<double> predicted, measured;
   score(solution.values, all, predicted, measured);
   result.on_rows = summarize(predicted, measured);

@@ -10,6 +10,7 @@
 
 #include "base/config_node.h"
 #include "calibrate/fit.h"
+#include "hw/constants_file.h"
 #include "hw/efficiency.h"
 #include "hw/parameters.h"
 
@@ -39,39 +40,56 @@ P held_by(const FittedConstants& block, P value = {}) {
   return value;
 }
 
-/// What a block is when it is kept.
-template <class P>
-Fitted<P> kept_constants(const FitOptions& options, const std::string& block) {
-  return read_fitted<P>(ConfigReader(fit_detail::kept_block(options, block), block));
-}
-
-/// The block fitted to `rows` or, where `options.kept` is set, kept and scored on them.
+/// The block fitted to `rows`, from what lies beneath it else from `prior`; where `options.kept` is set, kept and
+/// scored on them. P are the constants of the block's kernel.
 template <class P, class Row, class Predict, class Group>
 FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predict predict, const FitOptions& options,
                              Group group, const P& prior = {}) {
-  if (!options.kept) return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior));
-  const Fitted<P> kept = kept_constants<P>(options, block);
-  return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior, &kept));
+  const auto in = [](const ConstantsBlock& constants) { return static_cast<const Fitted<P>*>(constants.values.get()); };
+  if (options.kept) {
+    const ConstantsBlock kept = fit_detail::kept_block(options, block);
+    return constants_of(std::move(block), fit<P>(rows, predict, options, group, prior, in(kept)));
+  }
+  FitOptions mine = options;
+  const ConstantsBlock beneath = fit_detail::block_beneath(options, block);
+  mine.pools = bool(beneath);
+  if (beneath) mine.other_start = fit_detail::values_of(prior);
+  return constants_of(std::move(block), fit<P>(rows, predict, mine, group, beneath ? in(beneath)->value : prior));
 }
 
-/// The same for a kernel that is known at run time only; `predict` takes (row, ConstantsBlock).
+/// The same for a kernel that is known at run time only; `predict` takes (row, ConstantsBlock). `kept_block` and
+/// `beneath`: what `options` have of its block, null for nothing.
 template <class Row, class Predict, class Group>
 FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
-                           Predict predict, const FitOptions& options, Group group) {
-  const std::string name = std::string(kernel.name()) + "." + std::string(name_of(dtype));
+                           Predict predict, const FitOptions& options, Group group, const ConstantsBlock& kept_block,
+                           const ConstantsBlock& beneath) {
+  const std::string name = place_of(kernel, dtype);
   const auto time = [&](const Row& row, const KernelConstants& p) { return predict(row, p.block); };
-  const KernelConstants start{&kernel, prior};
+  FitOptions mine = options;
+  KernelConstants start{&kernel, prior};
   std::optional<Fitted<KernelConstants>> kept;
-  if (options.kept) {
-    const ConstantsBlock block = kernel.read(ConfigReader(fit_detail::kept_block(options, name), name));
-    kept = Fitted<KernelConstants>{{&kernel, block}, *block.record};
+  if (kept_block) {
+    kept = Fitted<KernelConstants>{{&kernel, kept_block}, *kept_block.record};
+  } else if (beneath) {
+    mine.other_start = kernel.numbers(prior);
+    start.block = beneath;
+    mine.pools = true;
   }
   const FitResult<KernelConstants> result =
-      fit<KernelConstants>(rows, time, options, group, start, kept ? &*kept : nullptr);
+      fit<KernelConstants>(rows, time, mine, group, start, kept ? &*kept : nullptr);
   FittedConstants out{name, {}, result.record, result.fields, result.on_rows, result.left_out};
   const std::vector<double> values = kernel.numbers(result.value.block);
   for (const FieldFacts& field : kernel.fields()) out.values.emplace_back(field.name, values[out.values.size()]);
   return out;
+}
+
+template <class Row, class Predict, class Group>
+FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
+                           Predict predict, const FitOptions& options, Group group) {
+  const std::string name = place_of(kernel, dtype);
+  return fit_kernel(kernel, dtype, prior, rows, predict, options, group,
+                    options.kept ? fit_detail::kept_block(options, name) : ConstantsBlock{},
+                    fit_detail::block_beneath(options, name));
 }
 
 /// The constants of a block as its kernel holds them.
@@ -99,18 +117,19 @@ void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedCons
       others, [&](const Row& row) { return predict(row, constants); }, block);
 }
 
-/// The constants of one family that a GPU file holds inline, or names as a file beside it; null when it has neither.
-ConfigTree constants_in(const ConfigNode& gpu, KernelFamily family);
+/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}. A constant that is the same beneath, to the
+/// digits that are written, is left out; `beneath` may be null.
+ConfigTree constants_tree(const FittedConstants& constants, const ConstantsBlock& beneath = {});
 
-/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}, as read_fitted reads it.
-ConfigTree constants_tree(const FittedConstants& constants);
+/// `efficiency` with these blocks put in; the other blocks stay as they are, and so does what a block extends.
+/// `efficiency` may be null.
+ConfigTree with_constants(ConfigTree efficiency, const std::vector<FittedConstants>& constants,
+                          const BlocksBeneath& beneath = {});
 
-/// `efficiency` with these blocks put in; the other blocks stay as they are. `efficiency` may be null.
-ConfigTree with_constants(ConfigTree efficiency, const std::vector<FittedConstants>& constants);
-
-/// Puts the blocks into an efficiency file (made when absent, with `heading` as its comment).
-void write_efficiency_file(const std::string& path, const std::string& heading,
-                           const std::vector<FittedConstants>& constants);
+/// Puts the blocks into the efficiency files of `folder` (made when absent): GPU-FAMILY.yaml or, where that lacks a
+/// block and GPU-shared.yaml has it, there. `gpu` says what lies beneath.
+void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, KernelFamily family,
+                            const std::vector<FittedConstants>& blocks);
 
 /// `gpu` with the blocks inline under efficiency.<family>. The constants that it had for other operators and the other
 /// family stay, inline too, above those it carries over from another GPU: a file named beside it is not beside a copy.

@@ -14,10 +14,6 @@ struct Both {
 };
 const Both& in(const ConstantsBlock& block) { return *static_cast<const Both*>(block.values.get()); }
 
-std::string block_name(const Kernel& kernel, Dtype dtype) {
-  return std::string(kernel.name()) + "." + std::string(name_of(dtype));
-}
-
 template <class T>
 std::vector<T> joined_lists(std::vector<T> first, const std::vector<T>& second) {
   first.insert(first.end(), second.begin(), second.end());
@@ -43,6 +39,10 @@ ConstantsBlock LoopedKernel::from_numbers(std::span<const double> values, FitRec
 ConstantsBlock LoopedKernel::read(ConfigReader in) const {
   const ConstantsBlock kernel = kernel_.read(in.child("kernel")), loop = loop_.read(in.child("loop"));
   in.finish();
+  return joined(kernel, loop);
+}
+
+ConstantsBlock LoopedKernel::joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const {
   FitRecord record = *kernel.record;
   record.standard_errors.resize(kernel_.fields().size());
   std::vector<double> more = loop.record->standard_errors;
@@ -72,7 +72,7 @@ std::pair<FittedConstants, FittedConstants> LoopedKernel::parted(const FittedCon
   const auto own = static_cast<std::ptrdiff_t>(kernel_.fields().size());
   const auto part = [&](const Kernel& kernel, auto cut) {
     FittedConstants out = both;
-    out.block = block_name(kernel, dtype);
+    out.block = place_of(kernel, dtype);
     cut(out.values), cut(out.fields), cut(out.record.standard_errors);
     return out;
   };
@@ -85,10 +85,16 @@ std::pair<FittedConstants, FittedConstants> LoopedKernel::parted(const FittedCon
   return {part(kernel_, head), part(loop_, tail)};
 }
 
-ConfigTree LoopedKernel::with_both_kept(const FitOptions& options, Dtype dtype) const {
-  const ConfigTree both = make_map({{"kernel", {}, fit_detail::kept_block(options, block_name(kernel_, dtype))},
-                                    {"loop", {}, fit_detail::kept_block(options, block_name(loop_, dtype))}});
-  return with_value(options.kept, block_name(kernel_, dtype), both, "calibrate");
+ConstantsBlock LoopedKernel::kept(const FitOptions& options, Dtype dtype) const {
+  if (!options.kept) return {};
+  return joined(fit_detail::kept_block(options, place_of(kernel_, dtype)),
+                fit_detail::kept_block(options, place_of(loop_, dtype)));
+}
+
+ConstantsBlock LoopedKernel::beneath(const FitOptions& options, Dtype dtype) const {
+  const ConstantsBlock kernel = fit_detail::block_beneath(options, place_of(kernel_, dtype)),
+                       loop = fit_detail::block_beneath(options, place_of(loop_, dtype));
+  return kernel && loop ? joined(kernel, loop) : ConstantsBlock{};
 }
 
 }  // namespace roofcast

@@ -29,15 +29,20 @@ class LoopedKernel final : public Kernel {
   /// fit_kernel() of both, parted into the block of the kernel and that of the loop.
   template <class Row, class Predict, class Group>
   std::pair<FittedConstants, FittedConstants> fit(Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
-                                                  Predict predict, FitOptions options, Group group) const {
-    if (options.kept) options.kept = with_both_kept(options, dtype);
-    return parted(fit_kernel(*this, dtype, prior, rows, predict, options, group), dtype);
+                                                  Predict predict, const FitOptions& options, Group group) const {
+    return parted(fit_kernel(*this, dtype, prior, rows, predict, options, group, kept(options, dtype),
+                             beneath(options, dtype)),
+                  dtype);
   }
 
   std::pair<FittedConstants, FittedConstants> parted(const FittedConstants& both, Dtype dtype) const;
 
  private:
-  ConfigTree with_both_kept(const FitOptions& options, Dtype dtype) const;
+  ConstantsBlock joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const;
+  /// Of both; null where `options` keep none.
+  ConstantsBlock kept(const FitOptions& options, Dtype dtype) const;
+  /// Null unless both have something beneath.
+  ConstantsBlock beneath(const FitOptions& options, Dtype dtype) const;
 
   const Kernel& kernel_;
   const Kernel& loop_;

@@ -47,10 +47,14 @@ std::string errors_of(const ErrorSummary& errors) {
 }
 
 std::string summary(const std::vector<FamilyConstants>& all) {
-  Table table({"constants", "engine", "rows", "MAPE, median, p90, bias, by time", "left out", "discrepancy"});
+  Table table(
+      {"constants", "engine", "rows", "told", "pooled", "MAPE, median, p90, bias, by time", "left out", "discrepancy"});
   for (const FamilyConstants& of : all) {
     for (const FittedConstants& block : of.blocks) {
+      const auto count = [&](auto&& is) { return std::to_string(std::ranges::count_if(block.fields, is)); };
       table.row({block.block, std::string(name_of(of.family)), std::to_string(block.record.rows),
+                 count([](const FieldReport& field) { return field.told(); }),
+                 count([](const FieldReport& field) { return field.state == FieldState::kPooled; }),
                  errors_of(block.on_rows), errors_of(block.left_out),
                  fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
     }
@@ -68,7 +72,7 @@ std::string doubts(const std::vector<FamilyConstants>& all) {
                             name_of(of.family), block.block, block.record.rows);
       }
       for (const FieldReport& field : block.fields) {
-        if (field.state == FieldState::kFitted || field.state == FieldState::kFixed) continue;
+        if (field.state != FieldState::kAtBound && field.state != FieldState::kNotIdentified) continue;
         text += fmt::format("{} {}: {} = {:.4g} {}\n", name_of(of.family), block.block, field.name, field.value,
                             name_of(field.state));
       }
@@ -199,28 +203,42 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
   return machine;
 }
 
-std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigNode& tree,
+/// What is kept must be there: constants of another GPU or kernel are not this one's.
+void require_stated(const FamilyConstants& kept, const ConfigTree& gpu) {
+  for (const FittedConstants& block : kept.blocks) {
+    const bool stated = block_in(constants_in(*gpu, "shared"), block.block) ||
+                        block_in(constants_in(*gpu, name_of(kept.family)), block.block);
+    if (!stated) throw ConfigError(fmt::format("--keep: {} has no constants of its own", block.block));
+  }
+}
+
+std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigTree& tree,
                                        const ThisMachine& machine, std::vector<std::string>* too_few) {
   const CsvTable& table = input.table;
   const GpuSpec& gpu = machine.spec;
   FitOptions fit = fit_options(options);
   fit.too_few = too_few;
   std::vector<FamilyConstants> out;
+  const ConfigTree file = machine.on_file(tree, input.source);
   for (const KernelFamily family : families_of(table)) {
     if (options.has("engine") && options.text("engine") != name_of(family)) continue;
     fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name_of(family),
                table.rows());
     fit.source = input.source;
     if (input.measured_here) fit.before = machine.constants(family);
+    const Efficiency in_force = load_gpu(tree, family).efficiency;
+    const BlocksBeneath beneath = blocks_beneath(file, family);
+    fit.beneath = &beneath;
     if (options.has("keep")) {
-      fit.kept = constants_in(tree, family);
-      if (!fit.kept)
+      if (!constants_in(*tree, name_of(family)))
         throw ConfigError(fmt::format("--keep: {} has no constants of its own under {}", gpu.name, name_of(family)));
+      fit.kept = &in_force;
     }
     if (!fit.source.empty()) fit.source += ", ";
     // Constants that stay keep their source, too, unless another is named.
     if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, family);
     out.push_back({family, input.op->fit(table, gpu, family, fit)});
+    if (fit.kept) require_stated(out.back(), tree);
     if (fit.begins) fmt::print(stderr, "\r\033[K");
     if (out.back().blocks.empty()) {
       fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
@@ -245,13 +263,10 @@ std::vector<FamilyConstants> by_family(const std::vector<FamilyConstants>& all) 
 }
 
 /// Writes each file once: it is as it was before, or holds all blocks.
-void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree gpu,
-                     const std::string& gpu_name) {
+void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree gpu) {
   for (const FamilyConstants& of : by_family(all)) {
-    const std::string_view family = name_of(of.family);
     if (options.has("efficiency-dir"))
-      write_efficiency_file(fmt::format("{}/{}-{}.yaml", options.text("efficiency-dir"), gpu_name, family),
-                            fmt::format("Constants of the {} under {}.", gpu_name, family), of.blocks);
+      write_efficiency_files(options.text("efficiency-dir"), gpu, of.family, of.blocks);
     gpu = with_gpu_constants(gpu, of.family, of.blocks);
   }
   if (options.has("out")) write_gpu_file(options.text("out"), gpu);
@@ -269,7 +284,7 @@ std::vector<FamilyConstants> fit_all(const Inputs& inputs, const Options& option
                                      const ThisMachine& machine, std::vector<std::string>& too_few) {
   std::vector<FamilyConstants> all;
   for (const Input& input : inputs.tables) {
-    for (FamilyConstants& found : fit_table(input, options, *tree, machine, &too_few)) all.push_back(std::move(found));
+    for (FamilyConstants& found : fit_table(input, options, tree, machine, &too_few)) all.push_back(std::move(found));
   }
   report_too_few(too_few, all);
   for (FamilyConstants& shared : shared_constants(all, machine.spec)) {
@@ -283,9 +298,9 @@ std::string shares_of(const FitResult<MachineShares>& fit) {
   Table table({"this machine gives", "of its kind", "standard error", ""});
   for (std::size_t i = 0; i < fit.fields.size(); ++i) {
     const FieldReport& field = fit.fields[i];
-    const bool told = field.state == FieldState::kFitted || field.state == FieldState::kAtBound;
     const std::string meaning(MachineShares::fields()[i].name);
-    table.row({meaning, fmt::format("{:.3f}", field.value), told ? fmt::format("{:.3f}", field.standard_error) : "-",
+    table.row({meaning, fmt::format("{:.3f}", field.value),
+               field.told() ? fmt::format("{:.3f}", field.standard_error) : "-",
                field.state == FieldState::kFitted ? "" : std::string(name_of(field.state))});
   }
   return table.text() + fmt::format("by {} rows of libraries, which are {:.1f} % off then\n\n", fit.on_rows.rows,
@@ -340,7 +355,8 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
-      "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, keep the others")(
+      "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, or DIR/<gpu>-shared.yaml\n"
+      "where they stand; keep the others")(
       "keep", "leave the GPU's constants as they are; renew the rows, mape and discrepancy beside them")(
       "source", po::value<std::string>(), "where the measurements come from, for the record")(
       "starts", po::value<std::string>()->default_value("3"), "searches, the first from the priors")(
@@ -364,7 +380,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   std::vector<std::string> too_few;
   const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
   const std::vector<FamilyConstants> all = fit_all(inputs, options, tree, machine, too_few);
-  write_constants(all, options, machine.on_file(tree, inputs.source), gpu.name);
+  write_constants(all, options, machine.on_file(tree, inputs.source));
   if (machine.fit && !machine.fit->fields.empty())
     fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));
   fmt::print("{}", options.formatted([&](const std::string& format) {

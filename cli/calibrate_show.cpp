@@ -37,10 +37,34 @@ std::string constants_table(const std::vector<ShownBlock>& blocks) {
   Table table({"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "standing"});
   for (const ShownBlock& block : blocks) {
     for (const ShownBlock::Constant& c : block.constants) {
-      table.row({block.family + " " + block.block, c.name, significant(c.value, 5),
-                 c.standard_error ? significant(*c.standard_error, 2) : "held", block.rows, block.mape,
-                 block.discrepancy, block.standing});
+      const std::string error = c.standard_error ? significant(*c.standard_error, 2) : c.stated ? "held" : "as beneath";
+      table.row({block.family + " " + block.block, c.name, significant(c.value, 5), error, std::to_string(block.rows),
+                 significant(block.mape, 3), significant(block.discrepancy, 3), block.standing});
     }
+  }
+  return table.text();
+}
+
+/// How many constants the rows had to tell.
+std::string constants_count(const std::vector<ShownBlock>& blocks) {
+  constexpr int kFew = 10;
+  Table table({"engine", "blocks", "told", "as beneath", "held", "rows", "rows a constant", "blocks under ten"});
+  for (const KernelFamily family : kKernelFamilies) {
+    int count = 0, told = 0, beneath = 0, held = 0, few = 0;
+    long rows = 0;
+    for (const ShownBlock& block : blocks) {
+      if (block.family != name_of(family)) continue;
+      const auto of = [&](auto&& is) { return static_cast<int>(std::ranges::count_if(block.constants, is)); };
+      const int here = of([](const ShownBlock::Constant& c) { return c.standard_error.has_value(); });
+      const int taken = of([](const ShownBlock::Constant& c) { return !c.stated; });
+      ++count, told += here, beneath += taken, held += static_cast<int>(block.constants.size()) - here - taken;
+      if (here > 0) rows += block.rows;
+      if (here > 0 && block.rows < kFew * here) ++few;
+    }
+    if (count == 0) continue;
+    table.row({std::string(name_of(family)), std::to_string(count), std::to_string(told), std::to_string(beneath),
+               std::to_string(held), std::to_string(rows),
+               told > 0 ? fmt::format("{:.0f}", static_cast<double>(rows) / told) : "-", std::to_string(few)});
   }
   return table.text();
 }
@@ -157,7 +181,8 @@ int show_constants(const Options& options, const std::string& path) {
   const std::vector<Ceiling> ceilings = ceilings_of(blocks, gpu);
   fmt::print("{}", options.formatted([&](const std::string& format) {
     if (format == "table")
-      return fmt::format("{}, as fitted\n\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks));
+      return fmt::format("{}, as fitted\n\n{}\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks),
+                         constants_count(blocks));
     Json out = calibration_head("constants");
     out["gpu"] = gpu.name;
     out["ceilings"] = ceilings_json(ceilings);

@@ -40,6 +40,7 @@ Json constants_json(const std::vector<ShownBlock>& blocks) {
                      {"constant", c.name},
                      {"value", c.value},
                      {"standard_error", or_null(c.standard_error)},
+                     {"stated", c.stated},
                      {"rows", block.rows},
                      {"mape", block.mape},
                      {"discrepancy", block.discrepancy},

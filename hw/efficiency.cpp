@@ -9,6 +9,7 @@
 #include "base/config_library.h"
 #include "base/text.h"
 #include "hw/carry_over.h"
+#include "hw/constants_file.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"
@@ -21,25 +22,12 @@ namespace {
 
 constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
 
-/// {bf16: {...}, fp8: {...}}, over what is there
-void read_formats(ConfigReader in, const Kernel& kernel, Efficiency& efficiency) {
-  std::array<bool, kDtypeCount> read{};
-  for (const ConfigNode::Entry& entry : in.whole()->entries) {
-    const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
-    bool& again = read[static_cast<std::size_t>(dtype)];
-    if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
-    again = true;
-    efficiency.put_block(kernel, dtype, kernel.read(in.child(entry.key)));
-  }
-  in.finish();
-}
-
-CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain);
+CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain, BlocksBeneath* record);
 
 /// Another GPU, of whose constants some apply here.
 CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamily family, int chain) {
   if (chain >= kLongestChain) throw ConfigError(mark, "GPUs carry over from each other in a circle");
-  return load(load_named("hardware", name, mark), family, chain + 1);
+  return load(load_named("hardware", name, mark), family, chain + 1, nullptr);
 }
 
 /// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
@@ -129,81 +117,120 @@ void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   take_wide_reads(mine);
 }
 
-/// A map as it is, or the file beside the document that names it.
-ConfigTree constants_tree(const ConfigTree& value) {
-  if (value->kind == ConfigNode::Kind::kMap) return value;
-  if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
-    throw ConfigError(value->mark, "must name a file of constants, or hold them");
-  }
-  const std::filesystem::path folder = std::filesystem::path(value->mark.path).parent_path();
-  const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;
-  if (!std::filesystem::is_regular_file(path)) {
-    throw ConfigError(value->mark, "no file '" + path.string() + "' with the constants");
-  }
-  return load_document("constants", path.string(), value->mark);
+Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBeneath* record) {
+  return read_blocks(ConfigReader(constants_map(value), "the constants of a GPU"), std::move(beneath), record);
 }
 
-Efficiency read_constants(const ConfigTree& value, Efficiency beneath) {
-  return parse_efficiency(ConfigReader(constants_tree(value), "the constants of a GPU"), std::move(beneath));
-}
+/// What a GPU file says of its constants.
+struct Stated {
+  std::array<ConfigTree, 3> of_families;  ///< by KernelFamily
+  ConfigTree shared;                      ///< by all of them
+  std::string source, ampere;
+  Mark source_mark, ampere_mark;
+  CarryOver how;
+  bool pooled = false;  ///< measured too: what the source has holds as far as this GPU's own constants do not differ
+  double without_aiter = 1.0;
+};
 
-/// The family asked for, SGLang's over vLLM's; else another GPU's; else this GPU's other family; else priors. A file of
-/// the other family is not opened: start-up time counts.
-Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain) {
+Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   ConfigReader in(tree, "an efficiency block");
-  const std::array<ConfigTree, 3> measured_here{in.tree("trtllm"), in.tree("vllm"), in.tree("sglang")};
-  const bool sglang = family == KernelFamily::kSglang;
-  const ConfigTree& vllm = measured_here[static_cast<std::size_t>(KernelFamily::kVllm)];
-  const ConfigTree& own = measured_here[static_cast<std::size_t>(family)];
-  const ConfigTree beneath = sglang ? vllm : nullptr;  // the same libraries, as vLLM runs them
-  const KernelFamily other = family == KernelFamily::kTrtllm ? KernelFamily::kVllm : KernelFamily::kTrtllm;
-  const ConfigTree& others = measured_here[static_cast<std::size_t>(other)];
-  const auto read_own = [&](Efficiency mine) {
-    if (beneath) mine = read_constants(beneath, std::move(mine));
-    return own ? read_constants(own, std::move(mine)) : mine;
-  };
-  const std::string source = in.text("carried_over_from", "");
-  const std::string ampere = in.text("ampere_kernels_from", "");
-  CarryOver how{.another_generation = in.boolean("another_generation", false),
-                .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
-                .memory_ecc = in.boolean("memory_ecc", true)};
-  const double without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
+  Stated out;
+  out.of_families = {in.tree("trtllm"), in.tree("vllm"), in.tree("sglang")};
+  out.shared = in.tree("shared");
+  out.pooled = in.has("pooled_with");
+  if (out.pooled && in.has("carried_over_from"))
+    in.fail("pooled_with", "cannot stand beside 'carried_over_from': the GPU is measured, or it is not");
+  const char* key = out.pooled ? "pooled_with" : "carried_over_from";
+  out.source = in.text(key, "");
+  out.source_mark = in.mark_of(key);
+  out.ampere = in.text("ampere_kernels_from", "");
+  out.ampere_mark = in.mark_of("ampere_kernels_from");
+  out.how = {.another_generation = in.boolean("another_generation", false),
+             .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
+             .memory_ecc = in.boolean("memory_ecc", true)};
+  out.without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
   if (in.has("without_aiter") && traits_of(gpu.architecture).matrix_units != MatrixUnits::kMfma)
     in.fail("without_aiter", "needs a GPU of AMD's: 'architecture: cdna3' or 'cdna4'");
   in.finish();
-  if (by_roofline(gpu.architecture) && (own || beneath || others || !source.empty()))
+  for (const char* beside :
+       {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
+    if (in.has(beside) && (out.pooled || out.source.empty())) in.fail(beside, "needs 'carried_over_from' beside it");
+  }
+  return out;
+}
+
+/// Another GPU's constants, on this one.
+Efficiency carried(const Stated& stated, const GpuSpec& gpu, KernelFamily family, int chain) {
+  const CalibratedGpu measured = load_source(stated.source, stated.source_mark, family, chain);
+  CarryOver how = stated.how;
+  how.same_kind = measured.spec.name == gpu.name;
+  Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
+  if (stated.pooled) mine.carried_over_from.clear();
+  if (stated.ampere.empty()) return mine;
+  CalibratedGpu second = load_source(stated.ampere, stated.ampere_mark, family, chain);
+  lend_to_fp8(second.efficiency);
+  if (second.efficiency.family() == mine.family()) {
+    take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
+    mine.carried_over_from += ", " + second.spec.name;
+  }
+  return mine;
+}
+
+/// What others have is left beneath blocks that this GPU does not state.
+void record_rest(const Efficiency& efficiency, BlocksBeneath* record) {
+  if (record == nullptr) return;
+  for (const Kernel* kernel : kernels()) {
+    for (std::size_t i = 0; i < kDtypeCount; ++i) {
+      const auto dtype = static_cast<Dtype>(i);
+      const ConstantsBlock& block = efficiency.block(*kernel, dtype);
+      if (block) record->try_emplace(place_of(*kernel, dtype), block);
+    }
+  }
+}
+
+/// The family asked for, SGLang's over vLLM's, over what all families share, over another GPU's; else this GPU's other
+/// family; else priors. A file of the other family is not opened: start-up time counts.
+Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain,
+                           BlocksBeneath* record) {
+  const Stated stated = read_stated(tree, gpu);
+  const auto of = [&](KernelFamily which) { return stated.of_families[static_cast<std::size_t>(which)]; };
+  const ConfigTree own = of(family);
+  const ConfigTree beneath =
+      family == KernelFamily::kSglang ? of(KernelFamily::kVllm) : nullptr;  // the same libraries, as vLLM runs them
+  const KernelFamily other = family == KernelFamily::kTrtllm ? KernelFamily::kVllm : KernelFamily::kTrtllm;
+  const ConfigTree others = of(other);
+  if (by_roofline(gpu.architecture) && (own || beneath || others || stated.shared || !stated.source.empty()))
     throw ConfigError(tree->mark,
                       "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
-  if (!source.empty()) {
-    const CalibratedGpu measured = load_source(source, in.mark_of("carried_over_from"), family, chain);
-    how.same_kind = measured.spec.name == gpu.name;
-    Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
-    if (!ampere.empty()) {
-      CalibratedGpu second = load_source(ampere, in.mark_of("ampere_kernels_from"), family, chain);
-      lend_to_fp8(second.efficiency);
-      if (second.efficiency.family() == mine.family()) {
-        take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
-        mine.carried_over_from += ", " + second.spec.name;
-      }
+  const auto read_over = [&](Efficiency mine, std::initializer_list<ConfigTree> maps) {
+    for (const ConfigTree& map : maps) {
+      if (map) mine = read_constants(map, std::move(mine), record);
     }
-    mine.without_aiter = without_aiter;
+    return mine;
+  };
+  if (!stated.source.empty()) {
+    Efficiency mine = carried(stated, gpu, family, chain);
+    mine.without_aiter = stated.without_aiter;
     if (own || beneath) mine.become(family);  // whose kernels its own constants are of
-    return read_own(std::move(mine));
+    mine = read_over(std::move(mine), {stated.shared, beneath, own});
+    record_rest(mine, record);
+    return mine;
   }
-  for (const char* key : {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
-    if (in.has(key)) in.fail(key, "needs 'carried_over_from' beside it");
+  if (own || beneath) {
+    Efficiency mine = read_over(Efficiency(family), {stated.shared, beneath, own});
+    return mine;
   }
-  if (own || beneath) return read_own(Efficiency(family));
-  return others ? read_constants(others, Efficiency(other)) : Efficiency(family);
+  record = nullptr;  // fits to a family without constants start from priors
+  return read_over(Efficiency(others ? other : family), {stated.shared, others});
 }
 
-CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain) {
+CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain, BlocksBeneath* record) {
   const ConfigTree tree = with_sibling(document);
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(family)};
   const ConfigTree* efficiency = tree->find("efficiency");
   if (efficiency && (*efficiency)->kind != ConfigNode::Kind::kNull) {
-    gpu.efficiency = read_efficiency(*efficiency, gpu.spec, family, chain);
+    gpu.efficiency = read_efficiency(*efficiency, gpu.spec, family, chain, record);
   }
   return gpu;
 }
@@ -283,23 +310,17 @@ Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype d
   return wide ? Evidence{wide.record, kernel.facts().unexplained.lent} : Evidence{};
 }
 
-Efficiency parse_efficiency(ConfigReader in, KernelFamily family) {
-  return parse_efficiency(std::move(in), Efficiency(family));
-}
-
-Efficiency parse_efficiency(ConfigReader in, Efficiency efficiency) {
-  for (const Kernel* kernel : kernels()) {
-    if (std::optional<ConfigReader> formats = in.optional_child(kernel->name()))
-      read_formats(std::move(*formats), *kernel, efficiency);
-  }
-  in.finish();
-  return efficiency;
-}
-
 CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family) {
-  CalibratedGpu gpu = load(tree, family, 0);
+  CalibratedGpu gpu = load(tree, family, 0, nullptr);
   gpu.efficiency.borrow();
   return gpu;
+}
+
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family) {
+  BlocksBeneath beneath;
+  load(gpu, family, 0, &beneath);
+  std::erase_if(beneath, [](const auto& block) { return !block.second; });
+  return beneath;
 }
 
 }  // namespace roofcast

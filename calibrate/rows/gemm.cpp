@@ -109,7 +109,7 @@ struct GemmBlock {
   const MatmulKernel& kernel;
   Dtype format;
   std::vector<GemmRow> rows;
-  std::string name() const { return std::string(kernel.name()) + "." + std::string(name_of(format)); }
+  std::string name() const { return place_of(kernel, format); }
 };
 
 FittedConstants fit_alone(const GemmBlock& block, const GemmParameters& prior, const FitOptions& options,

@@ -24,10 +24,11 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
 }
 
 /// Keys whose value names a document, wherever they stand.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kNamed{{{"model", "models"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNamed{{{"model", "models"},
                                                                                 {"base", "models"},
                                                                                 {"gpu", "hardware"},
                                                                                 {"carried_over_from", "hardware"},
+                                                                                {"pooled_with", "hardware"},
                                                                                 {"ampere_kernels_from", "hardware"},
                                                                                 {"like", "hardware"},
                                                                                 {"engine", "engines"},

@@ -11,6 +11,7 @@
 #include "base/config_library.h"
 #include "hw/carry_over.h"
 #include "hw/collectives.h"
+#include "hw/constants_file.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"
@@ -304,7 +305,8 @@ TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller 
   };
   const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock
   CHECK(intensity("h20") == doctest::Approx(std::max(10.0, rate * intensity("h200-sxm"))));
-  CHECK(intensity("h100-pcie") == doctest::Approx(intensity("h100-sxm")).epsilon(0.01));
+  // but for what half of the watts take of it, where the clock is at its least
+  CHECK(intensity("h100-pcie") == doctest::Approx(intensity("h100-sxm")).epsilon(0.05));
 }
 
 TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials follow their units, the host its speed") {
@@ -551,4 +553,64 @@ TEST_CASE("efficiency: every shipped GPU loads for both families; those not meas
       CHECK(gpu.efficiency.carried_over_from.empty() == (measured || by_roofline(gpu.spec.architecture)));
     }
   }
+}
+
+// --- constants over others ----------------------------------------------------------------------------
+
+namespace {
+
+const GemmParameters& gemm_of(const CalibratedGpu& gpu, Dtype dtype) {
+  return gpu.efficiency.find(gemm_kernel(), dtype)->value;
+}
+
+}  // namespace
+
+TEST_CASE("constants file: what a block leaves out holds as in the block that it extends") {
+  const std::string text =
+      "efficiency: {vllm: {gemm: {fp8: {extends: bf16, wave_us: 3, fit: {rows: 7}}, bf16: {launch_us: 4, wave_us: 2}}, "
+      "gemm_tuned: {fp8: {extends: gemm.fp8}}}}\n";
+  const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
+  CHECK(gemm_of(gpu, Dtype::kFp8).launch_us == 4.0);  // read before, wherever it stands
+  CHECK(gemm_of(gpu, Dtype::kFp8).wave_us == 3.0);
+  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kFp8)->record.rows == 7);
+  CHECK(gpu.efficiency.find(gemm_tuned_kernel(), Dtype::kFp8)->value.wave_us == 3.0);
+  CHECK(gpu.efficiency.find(gemm_tuned_kernel(), Dtype::kFp8)->record.rows == 7);
+
+  const auto bad = [](const std::string& blocks) { return error_of("efficiency: {vllm: {gemm: {" + blocks + "}}}\n"); };
+  CHECK(bad("fp8: {extends: bf16}").find("no constants of gemm.bf16") != std::string::npos);
+  CHECK(bad("fp8: {extends: gem.bf16}").find("gemm") != std::string::npos);
+  CHECK(bad("fp8: {extends: [bf16]}").find("must name a format") != std::string::npos);
+  CHECK(bad("fp8: {extends: bf16}, bf16: {extends: fp8}").find("circle") != std::string::npos);
+}
+
+TEST_CASE("constants file: own constants lie over shared ones, and those over another GPU's") {
+  const Folder folder;
+  const std::string other =
+      folder.write("a.yaml", "name: a\n" + kSpec +
+                                 "efficiency: {vllm: {gemm: {bf16: {launch_us: 4, wave_us: 2, epilogue_us: 1}}}}\n");
+  const std::string text = "efficiency: {pooled_with: " + other +
+                           ", shared: {gemm: {bf16: {wave_us: 3}}}, vllm: {gemm: {bf16: {epilogue_us: 0.5, fit: "
+                           "{standing: measured, discrepancy: 0.04}}}}}\n";
+  const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
+  CHECK(gemm_of(gpu, Dtype::kBf16).launch_us == 4.0);
+  CHECK(gemm_of(gpu, Dtype::kBf16).wave_us == 3.0);
+  CHECK(gemm_of(gpu, Dtype::kBf16).epilogue_us == 0.5);
+  CHECK(gpu.efficiency.carried_over_from.empty());
+  const FitRecord& record = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record;
+  CHECK(record.standing == Standing::kMeasured);
+  CHECK(record.discrepancy == 0.04);  // by its own rows: no wider
+
+  // Fits start from what lies beneath the last of them.
+  const BlocksBeneath beneath =
+      blocks_beneath(parse_config_text("name: x\n" + kSpec + text, "gpu.yaml"), KernelFamily::kVllm);
+  REQUIRE(beneath.contains("gemm.bf16"));
+  const GemmParameters below = static_cast<const Fitted<GemmParameters>*>(beneath.at("gemm.bf16").values.get())->value;
+  CHECK(below.wave_us == 3.0);
+  CHECK(below.epilogue_us == 1.0);
+  CHECK(blocks_beneath(parse_config_file(other), KernelFamily::kVllm).empty());
+  CHECK(blocks_beneath(parse_config_file(other), KernelFamily::kTrtllm)
+            .empty());  // vLLM's stand in, fits do not start there
+
+  CHECK(error_of("efficiency: {pooled_with: " + other + ", carried_over_from: " + other + "}\n")
+            .find("cannot stand beside") != std::string::npos);
 }

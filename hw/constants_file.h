@@ -1,0 +1,41 @@
+#pragma once
+// The constants of a GPU as they stand in files: blocks by kernel and format, each with what lies beneath it.
+//   {KERNEL: {FORMAT: {extends: KERNEL.FORMAT, constant: value, ..., fit: {...}}}}
+// A block states what its own rows tell. What it leaves out holds as in the block that it `extends` (FORMAT alone: of
+// the same kernel), else as in the block beneath (a file read before, or another GPU's by carry-over), else its
+// default.
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/config_node.h"
+#include "base/config_reader.h"
+#include "hw/efficiency.h"
+
+namespace roofcast {
+
+/// "KERNEL.FORMAT"
+std::string place_of(const Kernel& kernel, Dtype dtype);
+/// The kernel of a place; null where there is no such kernel.
+const Kernel* kernel_at(std::string_view place);
+/// The block at a place; null where there is none.
+ConstantsBlock block_at(const Efficiency& efficiency, std::string_view place);
+
+/// By place: what the block would be without constants of its own; none for a block that has nothing beneath.
+using BlocksBeneath = std::map<std::string, ConstantsBlock>;
+
+/// The blocks of a map over `beneath`. `record`, if given, gets what lies beneath each. Throws ConfigError for an
+/// unknown kernel, format or constant, and for a block that extends none, or itself.
+Efficiency read_blocks(ConfigReader in, Efficiency beneath, BlocksBeneath* record = nullptr);
+
+/// A map as it is, or the file beside the document that names it.
+ConfigTree constants_map(const ConfigTree& value);
+/// The map under efficiency.<whose> of a GPU file, inline or in the file it names; null when there is none.
+ConfigTree constants_in(const ConfigNode& gpu, std::string_view whose);
+/// The block at a place of a map of blocks; null where it has none, or is null.
+ConfigTree block_in(const ConfigTree& map, std::string_view place);
+/// What lies beneath every block that the GPU has, or could have, under a family: fits start there.
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family);
+
+}  // namespace roofcast
