@@ -42,7 +42,8 @@ TEST_CASE("TensorRT-LLM holds latent attention's up-projections again and the em
   d.precision = d.model.precision;
   d.sharding.tp = 4;
   const auto copied = [&](const std::string& gpu) {
-    d.gpu = load_gpu(load_named("hardware", gpu, {}), d.engine.kernels).spec;
+    const CalibratedGpu loaded = load_gpu(load_named("hardware", gpu, {}), d.engine.kernels);
+    d.gpu = loaded.spec, d.efficiency = loaded.efficiency;
     return (plan_memory(d).weights - weight_bytes(d.model, d.precision, d.sharding)).base();
   };
   // Embedding: 129 280 x 7 168 x 2 B, of which a rank's share is a quarter: 1 390 018 560 B.
