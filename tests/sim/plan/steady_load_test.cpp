@@ -58,7 +58,8 @@ struct Difference {
   double tpot, throughput;
 };
 
-/// Of the closed form to the simulation; nothing where the engine cannot run so many at a time.
+/// Of the closed form to the simulation; nothing where the engine cannot run so many at a time, or refuses such
+/// prompts.
 std::optional<Difference> difference(const Drawn& drawn) {
   const Scenario s = read_scenario(parse_config_text(drawn.text, "steady.yaml"), Fidelity::kCalibrated);
   StepModel model(s.deployment);
@@ -66,6 +67,7 @@ std::optional<Difference> difference(const Drawn& drawn) {
   const std::optional<SteadyLoad> steady = steady_load(model, request);
   if (!steady) return std::nullopt;
   const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
+  if (m.completed == 0) return std::nullopt;
   return Difference{steady->tpot.in(kMillisecond) / m.tpot_ms.mean() - 1,
                     steady->output_tokens_per_s / (m.output_tokens / m.duration.base()) - 1};
 }
@@ -91,10 +93,12 @@ struct Tally {
 TEST_CASE(
     "a steady load: the closed form and the simulation agree within 15 %, of one deployment in twenty within 30 %") {
   Tally tally;
-  for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy", "tgi"}) {
+  for (const char* engine : {"vllm", "vllm@0.12", "sglang", "trtllm", "trtllm@1.1", "lmdeploy"}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(engine, seed));
   }
-  CHECK(tally.compared >= 100);
+  // The last two are none of TGI's models.
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw("tgi", seed, std::span(kServers).first(2)));
+  CHECK(tally.compared >= 110);
   CHECK(20 * tally.apart <= tally.compared);
 }
 
