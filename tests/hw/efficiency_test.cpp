@@ -559,52 +559,56 @@ TEST_CASE("efficiency: every shipped GPU loads for both families; those not meas
 
 namespace {
 
-const GemmParameters& gemm_of(const CalibratedGpu& gpu, Dtype dtype) {
-  return gpu.efficiency.find(gemm_kernel(), dtype)->value;
+GemmParameters gemm_of(const CalibratedGpu& gpu, Dtype dtype) {
+  return cublaslt().parameters(gpu.efficiency.block(cublaslt(), dtype));
 }
 
 }  // namespace
 
 TEST_CASE("constants file: what a block leaves out holds as in the block that it extends") {
   const std::string text =
-      "efficiency: {vllm: {gemm: {fp8: {extends: bf16, wave_us: 3, fit: {rows: 7}}, bf16: {launch_us: 4, wave_us: 2}}, "
-      "gemm_tuned: {fp8: {extends: gemm.fp8}}}}\n";
+      "efficiency: {vllm: {cublaslt: {fp8: {extends: bf16, wave_us: 3, fit: {rows: 7}}, bf16: {launch_us: 4, wave_us: "
+      "2}}, "
+      "cutlass_fp8: {fp8: {extends: cublaslt.fp8}}}}\n";
   const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
   CHECK(gemm_of(gpu, Dtype::kFp8).launch_us == 4.0);  // read before, wherever it stands
   CHECK(gemm_of(gpu, Dtype::kFp8).wave_us == 3.0);
-  CHECK(gpu.efficiency.find(gemm_kernel(), Dtype::kFp8)->record.rows == 7);
-  CHECK(gpu.efficiency.find(gemm_tuned_kernel(), Dtype::kFp8)->value.wave_us == 3.0);
-  CHECK(gpu.efficiency.find(gemm_tuned_kernel(), Dtype::kFp8)->record.rows == 7);
+  CHECK(gpu.efficiency.block(cublaslt(), Dtype::kFp8).record->rows == 7);
+  CHECK(cutlass_fp8().parameters(gpu.efficiency.block(cutlass_fp8(), Dtype::kFp8)).wave_us == 3.0);
+  CHECK(gpu.efficiency.block(cutlass_fp8(), Dtype::kFp8).record->rows == 7);
 
-  const auto bad = [](const std::string& blocks) { return error_of("efficiency: {vllm: {gemm: {" + blocks + "}}}\n"); };
-  CHECK(bad("fp8: {extends: bf16}").find("no constants of gemm.bf16") != std::string::npos);
-  CHECK(bad("fp8: {extends: gem.bf16}").find("gemm") != std::string::npos);
+  const auto bad = [](const std::string& blocks) {
+    return error_of("efficiency: {vllm: {cublaslt: {" + blocks + "}}}\n");
+  };
+  CHECK(bad("fp8: {extends: bf16}").find("no constants of cublaslt.bf16") != std::string::npos);
+  CHECK(bad("fp8: {extends: cublasl.bf16}").find("cublaslt") != std::string::npos);
   CHECK(bad("fp8: {extends: [bf16]}").find("must name a format") != std::string::npos);
   CHECK(bad("fp8: {extends: bf16}, bf16: {extends: fp8}").find("circle") != std::string::npos);
 }
 
 TEST_CASE("constants file: own constants lie over shared ones, and those over another GPU's") {
   const Folder folder;
-  const std::string other =
-      folder.write("a.yaml", "name: a\n" + kSpec +
-                                 "efficiency: {vllm: {gemm: {bf16: {launch_us: 4, wave_us: 2, epilogue_us: 1}}}}\n");
-  const std::string text = "efficiency: {pooled_with: " + other +
-                           ", shared: {gemm: {bf16: {wave_us: 3}}}, vllm: {gemm: {bf16: {epilogue_us: 0.5, fit: "
-                           "{standing: measured, discrepancy: 0.04}}}}}\n";
+  const std::string other = folder.write(
+      "a.yaml",
+      "name: a\n" + kSpec + "efficiency: {vllm: {cublaslt: {bf16: {launch_us: 4, wave_us: 2, epilogue_us: 1}}}}\n");
+  const std::string text =
+      "efficiency: {pooled_with: " + other +
+      ", shared: {cublaslt: {bf16: {wave_us: 3}}}, vllm: {cublaslt: {bf16: {epilogue_us: 0.5, fit: "
+      "{standing: measured, discrepancy: 0.04}}}}}\n";
   const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
   CHECK(gemm_of(gpu, Dtype::kBf16).launch_us == 4.0);
   CHECK(gemm_of(gpu, Dtype::kBf16).wave_us == 3.0);
   CHECK(gemm_of(gpu, Dtype::kBf16).epilogue_us == 0.5);
   CHECK(gpu.efficiency.carried_over_from.empty());
-  const FitRecord& record = gpu.efficiency.find(gemm_kernel(), Dtype::kBf16)->record;
+  const FitRecord& record = *gpu.efficiency.block(cublaslt(), Dtype::kBf16).record;
   CHECK(record.standing == Standing::kMeasured);
   CHECK(record.discrepancy == 0.04);  // by its own rows: no wider
 
   // Fits start from what lies beneath the last of them.
   const BlocksBeneath beneath =
       blocks_beneath(parse_config_text("name: x\n" + kSpec + text, "gpu.yaml"), KernelFamily::kVllm);
-  REQUIRE(beneath.contains("gemm.bf16"));
-  const GemmParameters below = static_cast<const Fitted<GemmParameters>*>(beneath.at("gemm.bf16").values.get())->value;
+  REQUIRE(beneath.contains("cublaslt.bf16"));
+  const GemmParameters below = cublaslt().parameters(beneath.at("cublaslt.bf16"));
   CHECK(below.wave_us == 3.0);
   CHECK(below.epilogue_us == 1.0);
   CHECK(blocks_beneath(parse_config_file(other), KernelFamily::kVllm).empty());
