@@ -36,7 +36,7 @@ inline constexpr auto kIntegers = all<Type::kInteger>(
     "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
     "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs", "max_num_batched_tokens",
     "requests_simulated", "concurrency", "rows", "redundant_experts");
-inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "relax", "not_tried", "findings");
+inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
                              "ceilings[].share", "standard_error");

@@ -10,7 +10,8 @@ namespace {
 int micro_batches(const Sharding& sharding, int parts) { return std::max(1, std::min(sharding.pp, parts)); }
 
 struct Chunks {
-  double tokens = 0, longest = 0, rows = 0, ahead = 0;
+  double tokens = 0, longest = 0, rows = 0;
+  PrefillChunk front{};  ///< the longest that the last chunk of a prompt follows
 };
 
 Chunks sum_of(std::span<const PrefillChunk> chunks) {
@@ -19,23 +20,29 @@ Chunks sum_of(std::span<const PrefillChunk> chunks) {
     sum.tokens += chunk.tokens;
     sum.longest = std::max<double>(sum.longest, chunk.tokens);
     sum.rows += chunk.last ? 1 : 0;
-    if (chunk.last) sum.ahead = std::max<double>(sum.ahead, chunk.ahead);
+    if (chunk.last && chunk.ahead > sum.front.tokens)
+      sum.front = {.tokens = chunk.ahead, .context_before = chunk.context_before - chunk.ahead, .last = false};
   }
   return sum;
 }
 
-/// Prompt tokens of one micro-batch, of `tokens` in the step. Stages that no other micro-batch fills wait for the chunk
-/// in front.
+/// How a step with so many prompt tokens passes the stages: `own` of its time, and `front` of that of the chunk in
+/// front, for which stages wait that no other micro-batch fills.
+struct Passage {
+  double own = 0, front = 0;
+};
+Passage passage(double tokens, const Chunks& chunks, const Sharding& sharding, double micro) {
+  if (chunks.front.tokens <= tokens) return {.own = 1.0 / micro};
+  return {.own = 1.0 / sharding.pp, .front = 1.0 / micro - 1.0 / sharding.pp};
+}
 double micro_tokens(double tokens, const Chunks& chunks, const Sharding& sharding, double micro) {
-  if (chunks.ahead <= tokens) return tokens / micro;
-  return tokens / sharding.pp + (1.0 / micro - 1.0 / sharding.pp) * chunks.ahead;
+  const Passage share = passage(tokens, chunks, sharding, micro);
+  return tokens * share.own + chunks.front.tokens * share.front;
 }
 
-/// The same of a rank where nobody says which rank has which prompt: a prompt stays on one rank, and a pipeline can cut
-/// it into chunks.
-double even_prefill(const Chunks& all, const Sharding& sharding, double micro) {
-  const double tokens = std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp);
-  return micro_tokens(tokens, all, sharding, micro);
+/// Prompt tokens of a rank where nobody says which rank has which prompt: a prompt stays on one rank.
+double even_tokens(const Chunks& all, const Sharding& sharding) {
+  return std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp);
 }
 
 }  // namespace
@@ -55,7 +62,7 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
       static_cast<double>(batch.decodes) * batch.query_len / micro + micro_tokens(all.tokens, all, sharding, micro);
   if (batch.ranks.empty()) {
     most.decodes = std::ceil(std::ceil(batch.decodes / ranks) / micro);
-    most.tokens = most.decodes * batch.query_len + even_prefill(all, sharding, micro);
+    most.tokens = most.decodes * batch.query_len + micro_tokens(even_tokens(all, sharding), all, sharding, micro);
     most.prompts = std::ceil(static_cast<double>(batch.prefills.size()) / ranks);
     most.logit_rows = most.decodes * batch.query_len + std::ceil(all.rows / ranks / micro);
     return most;
@@ -77,11 +84,15 @@ RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {
 RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding) {
   const double micro = micro_batches(batch, sharding);
   const Chunks all = sum_of(batch.prefills);
-  const double mine = even_prefill(all, sharding, micro);
+  const double mine = even_tokens(all, sharding);
+  const Passage share = passage(mine, all, sharding, micro);
   return {.decodes = rank.decodes,
           .mean_context = batch.decodes > 0 ? batch.decode_context / batch.decodes : 0.0,
           .prefills = batch.prefills,
-          .prefill_share = all.tokens > 0 ? mine / all.tokens / static_cast<double>(batch.prefills.size()) : 0.0};
+          .prefill_share =
+              all.tokens > 0 ? mine * share.own / all.tokens / static_cast<double>(batch.prefills.size()) : 0.0,
+          .front = all.front,
+          .front_share = share.front};
 }
 
 RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding) {
@@ -89,11 +100,13 @@ RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t fir
   const double micro = micro_batches(batch, sharding);
   const auto prefills = batch.prefills.subspan(first_chunk, static_cast<std::size_t>(load.prefills));
   const Chunks own = sum_of(prefills);
-  const double share = own.tokens > 0 ? micro_tokens(own.tokens, own, sharding, micro) / own.tokens : 1.0 / micro;
+  const Passage share = passage(own.tokens, own, sharding, micro);
   return {.decodes = std::ceil(load.decodes / micro),
           .mean_context = load.decodes > 0 ? load.decode_context / load.decodes : 0.0,
           .prefills = prefills,
-          .prefill_share = load.prefills > 0 ? share / load.prefills : 0.0};
+          .prefill_share = load.prefills > 0 ? share.own / load.prefills : 0.0,
+          .front = own.front,
+          .front_share = share.front};
 }
 
 std::size_t fullest_cache(std::span<const RankLoad> ranks) {

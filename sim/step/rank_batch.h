@@ -28,6 +28,8 @@ struct RankMixers {
   std::span<const PrefillChunk> prefills{};
   double prefill_share = 0;  ///< the part of the launch over all `prefills` that one of them takes
   double batches = 1;        ///< into which the decodes are cut once more
+  PrefillChunk front{};      ///< the chunk in front, for which stages wait that nothing else fills
+  double front_share = 0;    ///< the part of its time that they wait
 };
 /// Of a rank that shares the work of a step evenly with the others; `rank` is rank_batch() of the same.
 RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding);

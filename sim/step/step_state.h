@@ -55,6 +55,9 @@ struct StepModel::State {
       add(PrefillPart{chunks, static_cast<double>(chunk.tokens), static_cast<double>(chunk.context_before)},
           of.prefill_share, of.batches / static_cast<double>(chunks));
     }
+    if (of.front_share > 0)
+      add(PrefillPart{1, static_cast<double>(of.front.tokens), static_cast<double>(of.front.context_before)},
+          of.front_share, 0.0);
   }
 
   /// Nothing without adapters.

@@ -256,7 +256,8 @@ TEST_CASE("silent settings: each key of each model acts, is refused, or is said 
                       model, tokens, output),
           "s.yaml");
     };
-    const ModelSpec& spec = read_scenario(with_prompts(100), Fidelity::kCalibrated, specs).deployment->model;
+    const Scenario scenario = read_scenario(with_prompts(100), Fidelity::kCalibrated, specs);
+    const ModelSpec& spec = scenario.deployment->model;
     const double context = spec.max_context;
     const ConfigTree plain =
         with_prompts(context > 0 ? std::clamp(context - 64, 100.0, 12000.0) : 12000.0, spec.encoder_only ? 1 : 12);
