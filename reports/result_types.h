@@ -26,10 +26,9 @@ inline constexpr auto kTexts = all<Type::kText>(
     "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
     "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
-    "from", "family", "block", "constant", "constants[].rows", "constants[].mape", "constants[].discrepancy",
-    "standing", "host[].cost", "run", "launch_command", "left_out");
-inline constexpr auto kFlags =
-    all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated");
+    "from", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command", "left_out");
+inline constexpr auto kFlags = all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met",
+                                                "rungs[].simulated", "constants[].stated");
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
