@@ -78,6 +78,8 @@ void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::
   } else if (drafter(s, from) == "$DRAFTER") {
     plan.comments.push_back(fmt::format("DRAFTER: {} weights trained for this model", roofcast::name_of(s.method)));
     plan.weights.push_back(engine == "trtllm" ? "DRAFTER" : "$DRAFTER");
+  } else if (const std::string weights = drafter(s, from); is_local_folder(weights)) {
+    plan.weights.push_back(weights);
   }
 }
 

@@ -1,6 +1,7 @@
 // A launch plan as shell commands, for Docker Compose and for Kubernetes.
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -44,7 +45,7 @@ bool is_routed(const LaunchPlan& plan) { return plan.processes.size() > 1; }
 
 std::string mounted_at(const std::string& weights) {
   const std::string name = name_of_weights(weights);
-  return name.starts_with("/") ? name : fmt::format("{}/{}", kFolder, name);
+  return (std::filesystem::path(kFolder) / name).lexically_normal().string();
 }
 
 /// What the other nodes of a process run.
@@ -136,10 +137,10 @@ namespace {
 std::string compose_volumes(const LaunchPlan& plan) {
   std::string out = "    volumes:\n      - ${HOME}/.cache/huggingface:/root/.cache/huggingface\n";
   for (const std::string& weights : plan.weights) {
-    const std::string name = name_of_weights(weights), from = weights != name
-                                                                  ? fmt::format("${{{}:?a folder of weights}}", name)
-                                                              : name.starts_with("/") ? name
-                                                                                      : "./" + name;
+    const std::string name = name_of_weights(weights),
+                      from = weights != name ? fmt::format("${{{}:?a folder of weights}}", name)
+                             : name.starts_with("/") || name.starts_with(".") ? name
+                                                                              : "./" + name;
     out += fmt::format("      - {}:{}:ro\n", from, mounted_at(weights));
   }
   return out;

@@ -1,6 +1,7 @@
 #include "reports/launch_plan.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -92,6 +93,20 @@ int count_of(const std::string& text, const std::string& part) {
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
 }
+
+/// A working directory of its own, with a folder of weights in it.
+struct WorkingDirectory {
+  std::filesystem::path before = std::filesystem::current_path(),
+                        here = std::filesystem::temp_directory_path() / "roofcast-launch-plan-test";
+  WorkingDirectory() {
+    std::filesystem::create_directories(here / "my-model");
+    std::filesystem::current_path(here);
+  }
+  ~WorkingDirectory() {
+    std::filesystem::current_path(before);
+    std::filesystem::remove_all(here);
+  }
+};
 
 const LaunchProcess& first(const LaunchPlan& plan) { return plan.processes.front(); }
 
@@ -384,7 +399,6 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
   const Checkpoints named = of("{model: meta-llama/Llama-3.1-70B}");  // what the reader names is served
   CHECK(named.model == "meta-llama/Llama-3.1-70B");
   CHECK(named.note.empty());
-  CHECK(of("{model: {name: qwen3-32b, num_hidden_layers: 32}}").model == "Qwen/Qwen3-32B");
   CHECK(of("{model: hunyuan-large}").model.empty());                            // a paper's
   const std::string folder = std::string(ROOFCAST_SOURCE_DIR) + "/tests/data";  // of the reader's own
   CHECK(of("{model: " + folder + "/}").model == folder);
@@ -397,6 +411,40 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
                                            "llama-3.2-1b}"));
   CHECK(has(first(launch_plan(p, "vllm", chat)).words, "meta-llama/Llama-3.2-1B-Instruct"));
   CHECK_FALSE(has(first(launch_plan(p, "vllm", chat)).words, "llama-3.2-1b"));
+}
+
+TEST_CASE("launch plan: a folder beside the scenario stays a folder, of weights and of drafts") {
+  const PlannedDeployment p = planned(
+      deployment("vllm", "llama-3.1-8b", "h200-sxm", "speculation: {method: draft_model, model: llama-3.2-1b}"));
+  const WorkingDirectory there;
+  const Checkpoints from =
+      checkpoints_of(parse_config_text("{model: ./my-model, speculation: {model: my-model/}}", "s.yaml"));
+  CHECK(from.model == "./my-model");
+  CHECK(from.drafter == "./my-model");
+  const LaunchPlan model = launch_plan(p, "vllm", {from.model, "of/drafts"}),
+                   drafts = launch_plan(p, "vllm", {"m", from.drafter});
+  CHECK(command_line(first(model).words).starts_with("vllm serve ./my-model "));
+  CHECK(command_line(first(drafts).words).find("--speculative-config.model ./my-model") != std::string::npos);
+  for (const LaunchPlan* plan : {&model, &drafts}) {
+    CHECK(plan->weights.size() == 1);
+    CHECK(as_compose(*plan).find("- ./my-model:/launch/my-model:ro") != std::string::npos);
+    CHECK(as_kubernetes(*plan).find("mountPath: /launch/my-model, subPath: my-model") != std::string::npos);
+  }
+}
+
+TEST_CASE("launch plan: the checkpoint of a model that the scenario changes is the reader's") {
+  for (const char* change : {"num_hidden_layers: 32", "drop_layers: [3]", "sparsity: 2:4"}) {
+    const std::string text = fmt::format("{{model: {{name: llama-3.1-8b, {}}}}}", change);
+    const Checkpoints from = checkpoints_of(parse_config_text(text, "s.yaml"));
+    CHECK(from.model.empty());
+    const std::string key = std::string(change).substr(0, std::string(change).find(':'));
+    CHECK(from.note == fmt::format("the scenario changes {} of llama-3.1-8b, whose checkpoint is another one", key));
+  }
+  const LaunchPlan plan =
+      launch_plan(planned(deployment("vllm", "{name: llama-3.1-8b, num_hidden_layers: 16}", "h200-sxm", "")), "vllm",
+                  {.note = "16 layers"});
+  CHECK(as_shell(plan).find("# 16 layers\n# CHECKPOINT: llama-3.1-8b with bf16 weights\n") != std::string::npos);
+  CHECK(has(first(plan).words, "$CHECKPOINT"));
 }
 
 TEST_CASE("launch plan: a model's checkpoint for chat is one of its repositories") {
