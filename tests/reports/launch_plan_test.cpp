@@ -192,6 +192,9 @@ TEST_CASE("launch plan: a replica on two nodes has ranks and an address") {
   CHECK(pods.find("selector: {app: server, role: leader}") != std::string::npos);
   CHECK(pods.find("labels: {app: server, role: worker}") != std::string::npos);
   CHECK(count_of(pods, "readinessProbe: {httpGet: {path: /health, port: 8000}") == 1);
+  // the nodes find their leader by a Service that the set's controller makes under the set's name
+  CHECK(pods.find("kind: LeaderWorkerSet\nmetadata: {name: server-nodes}") != std::string::npos);
+  CHECK(pods.find("kind: Service\nmetadata: {name: server}") != std::string::npos);
 }
 
 TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one server") {
@@ -468,6 +471,21 @@ TEST_CASE("launch plan: AMD GPUs take AITER and their own resource") {
   REQUIRE(first(plan).environment.size() == 1);
   CHECK(first(plan).environment[0].first == "VLLM_ROCM_USE_AITER");
   CHECK(as_kubernetes(plan).find("amd.com/gpu: 1") != std::string::npos);
+  // all devices are in each container: the second copy on the host takes the second GPU
+  const std::string compose = as_compose(plan);
+  CHECK(compose.find("  server-1:\n") < compose.find("HIP_VISIBLE_DEVICES: \"0\"\n"));
+  CHECK(compose.find("  server-2:\n") < compose.find("HIP_VISIBLE_DEVICES: \"1\"\n"));
+  CHECK(count_of(compose, "HIP_VISIBLE_DEVICES") == 2);
+}
+
+TEST_CASE("launch plan: copies on one host differ in their port alone") {
+  const std::string compose = as_compose(
+      launch_plan(planned(deployment("{name: vllm, max_num_batched_tokens: 8000}", "llama-3.1-8b", "h100-sxm", "")),
+                  "vllm", {"m"}));
+  CHECK(count_of(compose, "--max-num-batched-tokens 8000 ") == 2);
+  CHECK(count_of(compose, "--port 8000") == 1);
+  CHECK(count_of(compose, "--port 8001") == 1);
+  CHECK(compose.find("device_ids: [\"1\"]") != std::string::npos);
 }
 
 TEST_CASE("launch plan: weights that an engine does not quantize are named") {
