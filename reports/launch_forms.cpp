@@ -48,6 +48,13 @@ std::string mounted_at(const std::string& weights) {
   return (std::filesystem::path(kFolder) / name).lexically_normal().string();
 }
 
+/// What the first node of a process runs.
+std::string first_command(const LaunchProcess& p) {
+  std::vector<std::string> first = p.words;
+  first.insert(first.end(), p.first_words.begin(), p.first_words.end());
+  return command_line(first);
+}
+
 /// What the other nodes of a process run.
 std::string further_command(const LaunchProcess& p) {
   if (!p.others.empty()) return command_line(p.others);
@@ -69,9 +76,10 @@ std::string node_script(const LaunchProcess& p) {
   for (const auto& [key, value] : p.environment) {
     if (worked_out(value)) out += fmt::format("export {}=\"{}\"; ", key, value);
   }
-  if (!nodes_differ(p)) return out + "exec " + command_line(p.words);
+  if (!p.setup.empty()) out += command_line(p.setup) + " && ";
+  if (!nodes_differ(p)) return out + "exec " + first_command(p);
   return out + fmt::format("if [ \"$NODE_RANK\" = 0 ]; then {}exec {}; else exec {}; fi", head_first(p),
-                           command_line(p.words), further_command(p));
+                           first_command(p), further_command(p));
 }
 
 /// mpirun starts the processes of other nodes over ssh, which containers of this kind do not have.
@@ -127,11 +135,12 @@ std::string as_shell(const LaunchPlan& plan) {
     for (const auto& [key, value] : p.environment) out += fmt::format("export {}={}\n", key, value);
     if (p.nodes > 1 && p.prefix.empty())
       out += fmt::format("# on each node, with HEAD_ADDRESS (of the first) and NODE_RANK=0..{} set\n", p.nodes - 1);
+    if (!p.setup.empty()) out += command_line(p.setup) + "\n";
     if (nodes_differ(p))
-      out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}{}\nelse\n  {}\nfi\n", head_first(p),
-                         command_line(p.words), further_command(p));
+      out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}{}\nelse\n  {}\nfi\n", head_first(p), first_command(p),
+                         further_command(p));
     else
-      out += p.prefix + command_line(p.words) + "\n";
+      out += p.prefix + first_command(p) + "\n";
   }
   return out;
 }

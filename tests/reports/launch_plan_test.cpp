@@ -128,7 +128,9 @@ TEST_CASE("launch plan: every command parses by the engine's own arguments") {
         const Schema schema(e.name);
         const LaunchPlan plan = launch_plan(p, e.name, {"meta-llama/Llama-3.1-70B"});
         INFO(release << " " << layout << " " << format << ": " << command_line(first(plan).words));
-        CHECK(schema.refusal(first(plan).words, e.version) == "");
+        std::vector<std::string> leading = first(plan).words;
+        leading.insert(leading.end(), first(plan).first_words.begin(), first(plan).first_words.end());
+        CHECK(schema.refusal(leading, e.version) == "");
         std::vector<std::string> further = first(plan).words;
         further.insert(further.end(), first(plan).further_words.begin(), first(plan).further_words.end());
         CHECK(schema.refusal(further, e.version) == "");
@@ -203,6 +205,30 @@ TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one 
   const std::string words = command_line(first(plan).words);
   CHECK(words.find("--data-parallel-size 16 --data-parallel-size-local 8") != std::string::npos);
   CHECK(has(first(plan).further_words, "--data-parallel-start-rank"));
+  // 16 ranks have 16 front ends by themselves; a node without a server has no count of them
+  const std::string servers = as_kubernetes(launch_plan(
+      planned(deployment("{name: vllm, api_servers: 4}", "deepseek-r1", "h200-sxm", layout)), "vllm", {"m"}));
+  CHECK(servers.find("--api-server-count 4; else exec vllm serve m ") != std::string::npos);
+  CHECK(count_of(servers, "--api-server-count") == count_of(servers, "= 0 ]; then"));
+}
+
+TEST_CASE("launch plan: adapters of experts have SGLang's names of modules") {
+  const PlannedDeployment p = planned(
+      deployment("sglang", "mixtral-8x7b", "h200-sxm",
+                 "parallelism: {tp: 2}\nadapters: {count: 2, rank: 8, slots: 2, targets: [qkv_proj, experts_gate_up, "
+                 "experts_down]}\nforce_unsupported: true"));
+  CHECK(command_line(first(launch_plan(p, "sglang", {"m"})).words)
+            .find("--lora-target-modules q_proj k_proj v_proj gate_proj up_proj down_proj --") != std::string::npos);
+}
+
+TEST_CASE("launch plan: prefill workers that share a cache by tokens are refused, too") {
+  const std::string plain = "parallelism: {tp: 8}", shared = "parallelism: {tp: 8, dcp: 2}";
+  PlannedDeployment p = planned(deployment("vllm", "deepseek-r1", "h200-sxm", plain));
+  const PlannedDeployment prefill = planned(deployment("vllm", "deepseek-r1", "h200-sxm", shared));
+  p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = prefill.candidate.scenario.deployment};
+  p.prefill_replicas = 1;
+  CHECK_NOTHROW(launch_plan(p, "vllm", {"m"}));
+  CHECK_THROWS_WITH(launch_plan(p, "sglang", {"m"}), "--emit: how sglang shares a cache by tokens (dcp) is not known");
 }
 
 TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") {
