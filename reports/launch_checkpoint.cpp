@@ -9,6 +9,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "reports/html_text.h"
 #include "sim/model/memory.h"
 #include "sim/plan/rules.h"
@@ -26,6 +27,17 @@ std::string name_in(const ConfigTree& model) {
   return model->kind == ConfigNode::Kind::kScalar ? model->scalar : text_at(model, "name");
 }
 
+/// What a scenario changes of a model that it names; none where it writes the model out.
+std::vector<std::string> changed_keys(const ConfigTree& model) {
+  std::vector<std::string> out;
+  if (model->kind != ConfigNode::Kind::kMap || text_at(model, "name").empty() || model->find("base") != nullptr)
+    return out;
+  for (const ConfigNode::Entry& entry : model->entries) {
+    if (entry.key != "name") out.push_back(entry.key);
+  }
+  return out;
+}
+
 /// "https://huggingface.co/OWNER/NAME, remarks" as OWNER/NAME; empty for other sources.
 std::string repository_in(const std::string& source) {
   static constexpr std::string_view kHub = "huggingface.co/";
@@ -35,15 +47,19 @@ std::string repository_in(const std::string& source) {
   return rest.substr(0, rest.find_first_of(" ,"));
 }
 
-/// A name without a slash is a shipped model's, whatever lies here.
-bool is_folder(const std::string& name) {
-  std::error_code unknown;
-  return name.find('/') != std::string::npos && std::filesystem::is_directory(name, unknown);
+/// Of one in the working directory `./` stays: without a slash it would be a name.
+std::string folder_path(const std::string& name) {
+  const std::string path = (std::filesystem::path(name) / "").lexically_normal().parent_path().string();
+  return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
 std::string checkpoint_of(const ConfigTree& model, std::string& note) {
   const std::string name = name_in(model);
-  if (is_folder(name)) return (std::filesystem::path(name) / "").lexically_normal().parent_path().string();
+  if (const std::vector<std::string> changed = changed_keys(model); !changed.empty()) {
+    note = fmt::format("the scenario changes {} of {}, whose checkpoint is another one", join(changed, ", "), name);
+    return "";
+  }
+  if (is_local_folder(name)) return folder_path(name);
   const bool file = name.ends_with(".yaml") || name.ends_with(".json");
   if (!file && name.find('/') != std::string::npos && !shipped_name("models", name).empty()) return name;
   const ConfigTree document = resolve_named("models", model);
@@ -115,6 +131,11 @@ ServedWeights readers_own(const char* name, const std::string& comment) {
 
 }  // namespace
 
+bool is_local_folder(const std::string& name) {
+  std::error_code unknown;
+  return name.find('/') != std::string::npos && std::filesystem::is_directory(name, unknown);
+}
+
 bool is_before(const Deployment& d, std::string_view engine, std::string_view version) {
   return d.engine.name == engine && !d.engine.version.empty() && compare_versions(d.engine.version, version) < 0;
 }
@@ -136,7 +157,7 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
   if (from.model.empty()) return readers_own("$CHECKPOINT", fmt::format("CHECKPOINT: {} with {}", model, format));
   const Dtype weights = d.precision.weights, published = d.model.precision.weights;
   const bool scales = engine == "trtllm" && d.precision.kv_cache == Dtype::kNvfp4;  // of the cache, in the checkpoint
-  ServedWeights out{.name = model, .local = is_folder(model)};
+  ServedWeights out{.name = model, .local = is_local_folder(model)};
   if (weights == published && !scales) return out;
   if (weights == Dtype::kFp8 && sixteen_bit(published) && (engine == "vllm" || engine == "sglang")) {
     out.made_while_loading = has_room_to_quantize(d, engine);

@@ -17,8 +17,11 @@ struct Checkpoints {
   std::string note{};     ///< why the model is not the repository that its file has as its source
 };
 /// Of a scenario. A repository or folder that the scenario names is taken as it is; for a shipped model it is the one
-/// that its file serves for chat (`chat`), else its source.
+/// that its file serves for chat (`chat`), else its source. That of a model which the scenario changes is not known.
 Checkpoints checkpoints_of(const ConfigTree& scenario);
+
+/// Whether a checkpoint is a folder here. A name without a slash is a shipped model's, whatever lies here.
+bool is_local_folder(const std::string& name);
 
 /// What a command names as its weights.
 struct ServedWeights {

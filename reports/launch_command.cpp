@@ -71,6 +71,8 @@ void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::
   if (!can_draft(s, engine)) {
     plan.comments.push_back(fmt::format("{} has no launch flag for {}{} drafts: left out", engine,
                                         s.tree_width > 1 ? "trees of " : "", roofcast::name_of(s.method)));
+  } else if (s.method == Method::kSuffix) {
+    plan.comments.emplace_back("suffix drafts need the package arctic-inference, which vLLM's image has not");
   } else if (engine == "llama-cpp") {
     plan.comments.push_back(
         fmt::format("DRAFTER.gguf: {} as GGUF", from.drafter.empty() ? "the draft model" : from.drafter));
@@ -78,6 +80,8 @@ void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::
   } else if (drafter(s, from) == "$DRAFTER") {
     plan.comments.push_back(fmt::format("DRAFTER: {} weights trained for this model", roofcast::name_of(s.method)));
     plan.weights.push_back(engine == "trtllm" ? "DRAFTER" : "$DRAFTER");
+  } else if (const std::string weights = drafter(s, from); is_local_folder(weights)) {
+    plan.weights.push_back(weights);
   }
 }
 
@@ -130,8 +134,6 @@ void add_vllm_settings(const Launch& l, Words& w) {
     add(w, {e.async_scheduling ? "--async-scheduling" : "--no-async-scheduling"});
   if (e.block_size != plain.block_size && e.block_size > 0) add(w, {"--block-size", std::to_string(e.block_size)});
   if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
-  if (const int servers = e.front_ends(l.d.sharding); servers != plain.front_ends(l.d.sharding))
-    add(w, {"--api-server-count", std::to_string(servers)});
   if (e.kv_offload > Bytes(0)) add(w, {"--kv-offloading-size", text_of(e.kv_offload / kGibibyte * l.gpus())});
   if (const auto& a = l.d.adapters) {
     add(w, {"--enable-lora", "--max-loras", std::to_string(a->slots), "--max-lora-rank", std::to_string(a->slot_rank),
@@ -144,10 +146,13 @@ void add_vllm_settings(const Launch& l, Words& w) {
     add(w, {"--compilation-config", R"({"pass_config":{"fuse_allreduce_rms":true}})"});
 }
 
-void add_vllm_speculation(const Launch& l, Words& w) {
+/// Suffix drafts need a package that the image has not (vllm/config/speculative.py and
+/// docs/features/speculative_decoding/suffix.md).
+void add_vllm_speculation(const Launch& l, LaunchProcess& p) {
   const SpeculationSpec& s = l.speculation;
+  Words& w = p.words;
   if (!s.active()) return;
-  if (s.method == Method::kSuffix) return add(w, {"--speculative-config.method", "suffix"});
+  if (s.method == Method::kSuffix) p.setup = {"pip", "install", "arctic-inference==0.1.1"};
   add(w, {"--speculative-config.method", std::string(roofcast::name_of(s.method)),
           "--speculative-config.num_speculative_tokens", std::to_string(s.num_speculative_tokens)});
   if (s.method == Method::kNgram) add(w, {"--speculative-config.prompt_lookup_max", "4"});
@@ -200,7 +205,10 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
-  add_vllm_speculation(l, p.words);
+  // vLLM refuses --api-server-count beside --headless (vllm/entrypoints/cli/serve.py).
+  if (const int servers = l.d.engine.front_ends(s); servers != l.plain.front_ends(s))
+    add(p.first_words, {"--api-server-count", std::to_string(servers)});
+  add_vllm_speculation(l, p);
   add(p.words, {"--port", std::to_string(p.port)});
   if (l.role == Role::kWhole) return;
   add(p.words, {"--kv-transfer-config",
@@ -226,16 +234,23 @@ void add_sglang_speculation(const Launch& l, Words& w) {
   add(w, {"--speculative-num-draft-tokens", std::to_string(s.query_len())});
 }
 
-/// The modules that products are merged of.
+/// The modules that products are merged of. Those of routed experts have the names of a dense feed-forward
+/// (python/sglang/srt/utils/common.py, SUPPORTED_LORA_TARGET_MODULES; lora/utils.py, where FusedMoE has gate_up_proj
+/// and down_proj; pull/14105).
 Words sglang_modules(const AdapterSpec& a) {
   Words modules;
+  const auto add_new = [&](std::initializer_list<std::string> names) {
+    for (const std::string& name : names) {
+      if (std::find(modules.begin(), modules.end(), name) == modules.end()) modules.push_back(name);
+    }
+  };
   for (const std::string& target : a.targets) {
     if (target == "qkv_proj") {
-      add(modules, {"q_proj", "k_proj", "v_proj"});
-    } else if (target == "gate_up_proj") {
-      add(modules, {"gate_proj", "up_proj"});
+      add_new({"q_proj", "k_proj", "v_proj"});
+    } else if (target == "gate_up_proj" || target == "experts_gate_up") {
+      add_new({"gate_proj", "up_proj"});
     } else {
-      add(modules, {target});
+      add_new({target == "experts_down" ? "down_proj" : target});
     }
   }
   return modules;
@@ -333,8 +348,10 @@ std::string trtllm_speculation(const Launch& l) {
   return out;
 }
 
-/// What the command line has no flag for. The release's own defaults are graphs up to 128 sequences without padding
-/// and prompts that are not cut (llm_args.py: CudaGraphConfig, enable_chunked_prefill).
+/// What the command line has no flag for, and the share of memory: this file's kv_cache_config takes the place of all
+/// that the command line says of the cache (llm_args.py, update_llm_args_with_extra_dict). The release's own defaults
+/// are graphs up to 128 sequences without padding and prompts that are not cut (CudaGraphConfig,
+/// enable_chunked_prefill).
 std::string trtllm_options(const Launch& l) {
   const EngineSpec& e = l.d.engine;
   std::string out;
@@ -349,8 +366,9 @@ std::string trtllm_options(const Launch& l) {
                           : "cuda_graph_config: null\n";
   if (e.chunked_prefill) out += "enable_chunked_prefill: true\n";
   const std::string cache = kv_cache_word(l.d, "trtllm");
-  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}}}\n",
-                     cache.empty() ? "" : fmt::format("dtype: {}, ", cache), e.prefix_caching);
+  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}, free_gpu_memory_fraction: {}}}\n",
+                     cache.empty() ? "" : fmt::format("dtype: {}, ", cache), e.prefix_caching,
+                     text_of(share_of_free(l.d)));
   if (e.stream_interval > 1) out += fmt::format("stream_interval: {}\n", e.stream_interval);
   if (const auto& a = l.d.adapters)
     out += fmt::format("lora_config: {{max_loras: {}, max_lora_rank: {}, max_cpu_loras: {}}}\n", a->slots, a->slot_rank,
@@ -379,8 +397,7 @@ void trtllm(const Launch& l, LaunchProcess& p) {
     add(p.words, {"--gpus_per_node", std::to_string(p.gpus_per_node)});
   }
   add(p.words, {"--max_batch_size", std::to_string(l.d.engine.max_num_seqs), "--max_num_tokens",
-                std::to_string(l.d.engine.max_num_batched_tokens), "--kv_cache_free_gpu_memory_fraction",
-                text_of(share_of_free(l.d))});
+                std::to_string(l.d.engine.max_num_batched_tokens)});
   if (l.d.engine.max_model_len > 0) add(p.words, {"--max_seq_len", std::to_string(l.d.engine.max_model_len)});
   add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
   const std::string file = l.role == Role::kWhole ? "extra.yaml" : fmt::format("{}.yaml", name_of(l.role));
@@ -477,7 +494,9 @@ void check_launch_engine(const std::string& engine) {
 
 LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from) {
   check_launch_engine(engine);
-  if (p.candidate.scenario.deployment->sharding.dcp > 1 && engine != "vllm")
+  const bool by_tokens = p.candidate.scenario.deployment->sharding.dcp > 1 ||
+                         (p.candidate.disaggregated() && p.candidate.prefill().sharding.dcp > 1);
+  if (by_tokens && engine != "vllm")
     throw ConfigError(fmt::format("--emit: how {} shares a cache by tokens (dcp) is not known", engine));
   LaunchPlan plan;
   const Deployment& decode = *p.candidate.scenario.deployment;

@@ -1,6 +1,7 @@
 // A launch plan as shell commands, for Docker Compose and for Kubernetes.
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -44,7 +45,14 @@ bool is_routed(const LaunchPlan& plan) { return plan.processes.size() > 1; }
 
 std::string mounted_at(const std::string& weights) {
   const std::string name = name_of_weights(weights);
-  return name.starts_with("/") ? name : fmt::format("{}/{}", kFolder, name);
+  return (std::filesystem::path(kFolder) / name).lexically_normal().string();
+}
+
+/// What the first node of a process runs.
+std::string first_command(const LaunchProcess& p) {
+  std::vector<std::string> first = p.words;
+  first.insert(first.end(), p.first_words.begin(), p.first_words.end());
+  return command_line(first);
 }
 
 /// What the other nodes of a process run.
@@ -68,9 +76,10 @@ std::string node_script(const LaunchProcess& p) {
   for (const auto& [key, value] : p.environment) {
     if (worked_out(value)) out += fmt::format("export {}=\"{}\"; ", key, value);
   }
-  if (!nodes_differ(p)) return out + "exec " + command_line(p.words);
+  if (!p.setup.empty()) out += command_line(p.setup) + " && ";
+  if (!nodes_differ(p)) return out + "exec " + first_command(p);
   return out + fmt::format("if [ \"$NODE_RANK\" = 0 ]; then {}exec {}; else exec {}; fi", head_first(p),
-                           command_line(p.words), further_command(p));
+                           first_command(p), further_command(p));
 }
 
 /// mpirun starts the processes of other nodes over ssh, which containers of this kind do not have.
@@ -82,8 +91,13 @@ void refuse_mpi(const LaunchPlan& plan, const char* form) {
   }
 }
 
+void set_port(std::vector<std::string>& words, int port) {
+  const auto flag = std::find(words.begin(), words.end(), "--port");
+  if (flag != words.end() && flag + 1 != words.end()) *(flag + 1) = std::to_string(port);
+}
+
 /// In double quotes of YAML.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -121,11 +135,12 @@ std::string as_shell(const LaunchPlan& plan) {
     for (const auto& [key, value] : p.environment) out += fmt::format("export {}={}\n", key, value);
     if (p.nodes > 1 && p.prefix.empty())
       out += fmt::format("# on each node, with HEAD_ADDRESS (of the first) and NODE_RANK=0..{} set\n", p.nodes - 1);
+    if (!p.setup.empty()) out += command_line(p.setup) + "\n";
     if (nodes_differ(p))
-      out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}{}\nelse\n  {}\nfi\n", head_first(p),
-                         command_line(p.words), further_command(p));
+      out += fmt::format("if [ \"$NODE_RANK\" = 0 ]; then\n  {}{}\nelse\n  {}\nfi\n", head_first(p), first_command(p),
+                         further_command(p));
     else
-      out += p.prefix + command_line(p.words) + "\n";
+      out += p.prefix + first_command(p) + "\n";
   }
   return out;
 }
@@ -136,10 +151,10 @@ namespace {
 std::string compose_volumes(const LaunchPlan& plan) {
   std::string out = "    volumes:\n      - ${HOME}/.cache/huggingface:/root/.cache/huggingface\n";
   for (const std::string& weights : plan.weights) {
-    const std::string name = name_of_weights(weights), from = weights != name
-                                                                  ? fmt::format("${{{}:?a folder of weights}}", name)
-                                                              : name.starts_with("/") ? name
-                                                                                      : "./" + name;
+    const std::string name = name_of_weights(weights),
+                      from = weights != name ? fmt::format("${{{}:?a folder of weights}}", name)
+                             : name.starts_with("/") || name.starts_with(".") ? name
+                                                                              : "./" + name;
     out += fmt::format("      - {}:{}:ro\n", from, mounted_at(weights));
   }
   return out;
@@ -168,28 +183,28 @@ std::string as_compose(const LaunchPlan& plan) {
           out += fmt::format("      {}: {}\n", name, name);
       }
       for (const auto& [key, value] : p.environment) {
-        if (!worked_out(value)) out += fmt::format("      {}: {}\n", key, quoted(value));
+        if (!worked_out(value)) out += fmt::format("      {}: {}\n", key, in_quotes(value));
       }
       if (p.nodes > 1) out += "      NODE_RANK: ${NODE_RANK}\n      HEAD_ADDRESS: ${HEAD_ADDRESS}\n";
-      LaunchProcess one = p;  // copies on one host answer on ports of their own
-      for (std::string& word : one.words) {
-        if (word == std::to_string(p.port)) word = std::to_string(p.port + i);
-      }
+      const bool nvidia = plan.gpu_resource == "nvidia.com/gpu";
+      std::string gpus;  // of this copy on its host
+      for (int g = 0; g < p.gpus_per_node; ++g) gpus += (g > 0 ? "," : "") + std::to_string(i * p.gpus_per_node + g);
+      if (!nvidia && on_a_host > 1) out += fmt::format("      HIP_VISIBLE_DEVICES: {}\n", in_quotes(gpus));
+      LaunchProcess one = p;
+      set_port(one.words, p.port + i);  // copies on one host answer on ports of their own
       out += fmt::format("    entrypoint: [\"/bin/sh\", \"-c\"]\n    command:\n      - {}\n",
-                         quoted(with_doubled_dollars(node_script(one))));
+                         in_quotes(with_doubled_dollars(node_script(one))));
       if (!p.files.empty()) out += "    configs:\n";
       for (const LaunchFile& file : p.files)
         out += fmt::format("      - {{source: {}, target: {}/{}}}\n", file.name, kFolder, file.name);
       if (p.gpus_per_node == 0) continue;
       out += compose_volumes(plan);
-      std::string devices;
-      for (int g = 0; g < p.gpus_per_node; ++g)
-        devices += fmt::format("{}\"{}\"", g > 0 ? ", " : "", i * p.gpus_per_node + g);
-      const bool nvidia = plan.gpu_resource == "nvidia.com/gpu";
+      std::vector<std::string> devices;
+      for (const std::string& gpu : split(gpus, ',')) devices.push_back(in_quotes(gpu));
       out += nvidia ? fmt::format(
                           "    deploy: {{resources: {{reservations: {{devices: [{{driver: nvidia, device_ids: [{}], "
                           "capabilities: [gpu]}}]}}}}}}\n",
-                          devices)
+                          join(devices, ", "))
                     : "    devices: [/dev/kfd, /dev/dri]\n    group_add: [video]\n";
     }
     for (const LaunchFile& file : p.files)
@@ -207,13 +222,13 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
   std::string out = fmt::format(
       "containers:\n- name: {}\n  image: {}\n  workingDir: {}\n  command: [\"/bin/sh\", \"-c\"]\n  args:\n  - {}\n"
       "  env:\n  - name: HF_TOKEN\n    valueFrom: {{secretKeyRef: {{name: hf-token, key: token, optional: true}}}}\n",
-      p.name, quoted(p.image), kFolder, quoted(node_script(p)));
+      p.name, in_quotes(p.image), kFolder, in_quotes(node_script(p)));
   for (const std::string& weights : plan.weights) {
     if (const std::string variable = name_of_weights(weights); variable != weights)
       out += fmt::format("  - {{name: {0}, value: {0}}}\n", variable);
   }
   for (const auto& [key, value] : p.environment) {
-    if (!worked_out(value)) out += fmt::format("  - {{name: {}, value: {}}}\n", key, quoted(value));
+    if (!worked_out(value)) out += fmt::format("  - {{name: {}, value: {}}}\n", key, in_quotes(value));
   }
   if (p.nodes > 1)
     out +=
@@ -242,7 +257,9 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
 }
 
 /// `copies` of a process under one name, and the address of those that answer; of one copy it is the pod's own, with
-/// all its ports.
+/// all its ports. A LeaderWorkerSet has another name than that Service: its controller makes a headless Service of the
+/// set's name, in which the nodes find their leader before it is ready, and makes none where one of that name exists
+/// (kubernetes-sigs/lws, pkg/utils/controller/controller_utils.go).
 std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, int copies) {
   std::string out;
   if (!p.files.empty()) {
@@ -253,7 +270,7 @@ std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::
   if (p.nodes > 1) {  // the leader alone answers
     selector += ", role: leader";
     out += fmt::format(
-        "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {0}}}\nspec:\n  "
+        "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {0}-nodes}}\nspec:\n  "
         "replicas: {1}\n  leaderWorkerTemplate:\n    size: {2}\n    leaderTemplate:\n      metadata: {{labels: {{app: "
         "{0}, role: leader}}}}\n      spec:\n{3}    workerTemplate:\n      metadata: {{labels: {{app: {0}, role: "
         "worker}}}}\n      spec:\n{4}",

@@ -24,7 +24,9 @@ struct LaunchProcess {
   std::string image = {};
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<LaunchFile> files = {};           ///< beside the process, before it starts
-  std::vector<std::string> words = {};          ///< of the first node
+  std::vector<std::string> setup = {};          ///< a command of each node before its own
+  std::vector<std::string> words = {};          ///< of the first node, without first_words
+  std::vector<std::string> first_words = {};    ///< what the first node's command alone has besides
   std::vector<std::string> further_words = {};  ///< what the other nodes' commands have besides
   std::vector<std::string> head_first = {};     ///< a command of the first node before its own
   std::vector<std::string> others = {};         ///< the other nodes' command, in place of the first one's

@@ -39,7 +39,6 @@ TEST_CASE("launch command: the flags of each engine") {
   CHECK(has(trtllm, "trtllm-serve Llama-3.1-70B-fp8"));
   CHECK(has(trtllm, "--max_batch_size 128 --max_num_tokens 8192"));
   CHECK(has(trtllm, "kv_cache_config: {dtype: fp8, enable_block_reuse: "));
-  CHECK(has(trtllm, "--kv_cache_free_gpu_memory_fraction "));
   CHECK(has(trtllm,
             "hf_ptq.py --pyt_ckpt_path meta-llama/Llama-3.1-70B --qformat fp8 --kv_cache_qformat fp8 --export_path "
             "Llama-3.1-70B-fp8"));
@@ -60,11 +59,11 @@ TEST_CASE("launch command: each engine is told the cache that was planned, in it
   d->engine.reserved_memory = Bytes(2), d->engine.collective_memory = Bytes(3), d->memory.cache = Bytes(56);
   p.candidate.scenario.deployment = d;
   d->engine.memory_rule = MemoryRule::kShareOfFree, d->engine.gpu_memory_utilization = 0.8;  // 56 of 100 - 20 - 5 - 5
-  CHECK(has(launch_command(p, "trtllm", {"x"}), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "trtllm", {"x"}), "free_gpu_memory_fraction: 0.8}"));
   CHECK(has(launch_command(p, "vllm", {"x"}), "--gpu-memory-utilization 0.86"));  // 20 + 5 + 5 + 56
   CHECK(has(launch_command(p, "sglang", {"x"}), "--mem-fraction-static 0.76"));   // 20 + 56
   d->engine.memory_rule = MemoryRule::kShareOfTotal, d->engine.gpu_memory_utilization = 0.86;
-  CHECK(has(launch_command(p, "trtllm", {"x"}), "--kv_cache_free_gpu_memory_fraction 0.8"));
+  CHECK(has(launch_command(p, "trtllm", {"x"}), "free_gpu_memory_fraction: 0.8}"));
   CHECK(has(launch_command(p, "vllm", {"x"}), "--gpu-memory-utilization 0.86"));
 }
 
@@ -109,7 +108,10 @@ TEST_CASE("launch command: drafts in each engine's words") {
   CHECK(has(launch_command(p, "vllm", {"m"}), "no launch flag for self_draft drafts"));
   CHECK_FALSE(has(launch_command(p, "vllm", {"m"}), "--speculative"));
   s.method = SpeculationSpec::Method::kSuffix;
-  CHECK(has(launch_command(p, "vllm", {"m"}), "--speculative-config.method suffix"));
+  const std::string suffix = launch_command(p, "vllm", {"m"}), compose = launch_command(p, "vllm", {"m"}, "compose");
+  CHECK(has(suffix, "--speculative-config.method suffix --speculative-config.num_speculative_tokens 3"));
+  CHECK(has(suffix, "\npip install arctic-inference==0.1.1\nvllm serve m "));
+  CHECK(has(compose, "pip install arctic-inference==0.1.1 && exec vllm serve m "));
   CHECK(has(launch_command(p, "sglang", {"m"}), "no launch flag for suffix drafts"));
   s.method = SpeculationSpec::Method::kLookahead;
   CHECK(has(launch_command(p, "trtllm", {"m"}), "no launch flag for lookahead drafts"));

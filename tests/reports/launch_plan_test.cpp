@@ -1,6 +1,7 @@
 #include "reports/launch_plan.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -93,6 +94,20 @@ int count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+/// A working directory of its own, with a folder of weights in it.
+struct WorkingDirectory {
+  std::filesystem::path before = std::filesystem::current_path(),
+                        here = std::filesystem::temp_directory_path() / "roofcast-launch-plan-test";
+  WorkingDirectory() {
+    std::filesystem::create_directories(here / "my-model");
+    std::filesystem::current_path(here);
+  }
+  ~WorkingDirectory() {
+    std::filesystem::current_path(before);
+    std::filesystem::remove_all(here);
+  }
+};
+
 const LaunchProcess& first(const LaunchPlan& plan) { return plan.processes.front(); }
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
@@ -113,7 +128,9 @@ TEST_CASE("launch plan: every command parses by the engine's own arguments") {
         const Schema schema(e.name);
         const LaunchPlan plan = launch_plan(p, e.name, {"meta-llama/Llama-3.1-70B"});
         INFO(release << " " << layout << " " << format << ": " << command_line(first(plan).words));
-        CHECK(schema.refusal(first(plan).words, e.version) == "");
+        std::vector<std::string> leading = first(plan).words;
+        leading.insert(leading.end(), first(plan).first_words.begin(), first(plan).first_words.end());
+        CHECK(schema.refusal(leading, e.version) == "");
         std::vector<std::string> further = first(plan).words;
         further.insert(further.end(), first(plan).further_words.begin(), first(plan).further_words.end());
         CHECK(schema.refusal(further, e.version) == "");
@@ -177,6 +194,9 @@ TEST_CASE("launch plan: a replica on two nodes has ranks and an address") {
   CHECK(pods.find("selector: {app: server, role: leader}") != std::string::npos);
   CHECK(pods.find("labels: {app: server, role: worker}") != std::string::npos);
   CHECK(count_of(pods, "readinessProbe: {httpGet: {path: /health, port: 8000}") == 1);
+  // the nodes find their leader by a Service that the set's controller makes under the set's name
+  CHECK(pods.find("kind: LeaderWorkerSet\nmetadata: {name: server-nodes}") != std::string::npos);
+  CHECK(pods.find("kind: Service\nmetadata: {name: server}") != std::string::npos);
 }
 
 TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one server") {
@@ -185,6 +205,30 @@ TEST_CASE("launch plan: copies of the attention over two nodes are ranks of one 
   const std::string words = command_line(first(plan).words);
   CHECK(words.find("--data-parallel-size 16 --data-parallel-size-local 8") != std::string::npos);
   CHECK(has(first(plan).further_words, "--data-parallel-start-rank"));
+  // 16 ranks have 16 front ends by themselves; a node without a server has no count of them
+  const std::string servers = as_kubernetes(launch_plan(
+      planned(deployment("{name: vllm, api_servers: 4}", "deepseek-r1", "h200-sxm", layout)), "vllm", {"m"}));
+  CHECK(servers.find("--api-server-count 4; else exec vllm serve m ") != std::string::npos);
+  CHECK(count_of(servers, "--api-server-count") == count_of(servers, "= 0 ]; then"));
+}
+
+TEST_CASE("launch plan: adapters of experts have SGLang's names of modules") {
+  const PlannedDeployment p = planned(
+      deployment("sglang", "mixtral-8x7b", "h200-sxm",
+                 "parallelism: {tp: 2}\nadapters: {count: 2, rank: 8, slots: 2, targets: [qkv_proj, experts_gate_up, "
+                 "experts_down]}\nforce_unsupported: true"));
+  CHECK(command_line(first(launch_plan(p, "sglang", {"m"})).words)
+            .find("--lora-target-modules q_proj k_proj v_proj gate_proj up_proj down_proj --") != std::string::npos);
+}
+
+TEST_CASE("launch plan: prefill workers that share a cache by tokens are refused, too") {
+  const std::string plain = "parallelism: {tp: 8}", shared = "parallelism: {tp: 8, dcp: 2}";
+  PlannedDeployment p = planned(deployment("vllm", "deepseek-r1", "h200-sxm", plain));
+  const PlannedDeployment prefill = planned(deployment("vllm", "deepseek-r1", "h200-sxm", shared));
+  p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = prefill.candidate.scenario.deployment};
+  p.prefill_replicas = 1;
+  CHECK_NOTHROW(launch_plan(p, "vllm", {"m"}));
+  CHECK_THROWS_WITH(launch_plan(p, "sglang", {"m"}), "--emit: how sglang shares a cache by tokens (dcp) is not known");
 }
 
 TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") {
@@ -384,7 +428,6 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
   const Checkpoints named = of("{model: meta-llama/Llama-3.1-70B}");  // what the reader names is served
   CHECK(named.model == "meta-llama/Llama-3.1-70B");
   CHECK(named.note.empty());
-  CHECK(of("{model: {name: qwen3-32b, num_hidden_layers: 32}}").model == "Qwen/Qwen3-32B");
   CHECK(of("{model: hunyuan-large}").model.empty());                            // a paper's
   const std::string folder = std::string(ROOFCAST_SOURCE_DIR) + "/tests/data";  // of the reader's own
   CHECK(of("{model: " + folder + "/}").model == folder);
@@ -397,6 +440,40 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
                                            "llama-3.2-1b}"));
   CHECK(has(first(launch_plan(p, "vllm", chat)).words, "meta-llama/Llama-3.2-1B-Instruct"));
   CHECK_FALSE(has(first(launch_plan(p, "vllm", chat)).words, "llama-3.2-1b"));
+}
+
+TEST_CASE("launch plan: a folder beside the scenario stays a folder, of weights and of drafts") {
+  const PlannedDeployment p = planned(
+      deployment("vllm", "llama-3.1-8b", "h200-sxm", "speculation: {method: draft_model, model: llama-3.2-1b}"));
+  const WorkingDirectory there;
+  const Checkpoints from =
+      checkpoints_of(parse_config_text("{model: ./my-model, speculation: {model: my-model/}}", "s.yaml"));
+  CHECK(from.model == "./my-model");
+  CHECK(from.drafter == "./my-model");
+  const LaunchPlan model = launch_plan(p, "vllm", {from.model, "of/drafts"}),
+                   drafts = launch_plan(p, "vllm", {"m", from.drafter});
+  CHECK(command_line(first(model).words).starts_with("vllm serve ./my-model "));
+  CHECK(command_line(first(drafts).words).find("--speculative-config.model ./my-model") != std::string::npos);
+  for (const LaunchPlan* plan : {&model, &drafts}) {
+    CHECK(plan->weights.size() == 1);
+    CHECK(as_compose(*plan).find("- ./my-model:/launch/my-model:ro") != std::string::npos);
+    CHECK(as_kubernetes(*plan).find("mountPath: /launch/my-model, subPath: my-model") != std::string::npos);
+  }
+}
+
+TEST_CASE("launch plan: the checkpoint of a model that the scenario changes is the reader's") {
+  for (const char* change : {"num_hidden_layers: 32", "drop_layers: [3]", "sparsity: 2:4"}) {
+    const std::string text = fmt::format("{{model: {{name: llama-3.1-8b, {}}}}}", change);
+    const Checkpoints from = checkpoints_of(parse_config_text(text, "s.yaml"));
+    CHECK(from.model.empty());
+    const std::string key = std::string(change).substr(0, std::string(change).find(':'));
+    CHECK(from.note == fmt::format("the scenario changes {} of llama-3.1-8b, whose checkpoint is another one", key));
+  }
+  const LaunchPlan plan =
+      launch_plan(planned(deployment("vllm", "{name: llama-3.1-8b, num_hidden_layers: 16}", "h200-sxm", "")), "vllm",
+                  {.note = "16 layers"});
+  CHECK(as_shell(plan).find("# 16 layers\n# CHECKPOINT: llama-3.1-8b with bf16 weights\n") != std::string::npos);
+  CHECK(has(first(plan).words, "$CHECKPOINT"));
 }
 
 TEST_CASE("launch plan: a model's checkpoint for chat is one of its repositories") {
@@ -420,6 +497,21 @@ TEST_CASE("launch plan: AMD GPUs take AITER and their own resource") {
   REQUIRE(first(plan).environment.size() == 1);
   CHECK(first(plan).environment[0].first == "VLLM_ROCM_USE_AITER");
   CHECK(as_kubernetes(plan).find("amd.com/gpu: 1") != std::string::npos);
+  // all devices are in each container: the second copy on the host takes the second GPU
+  const std::string compose = as_compose(plan);
+  CHECK(compose.find("  server-1:\n") < compose.find("HIP_VISIBLE_DEVICES: \"0\"\n"));
+  CHECK(compose.find("  server-2:\n") < compose.find("HIP_VISIBLE_DEVICES: \"1\"\n"));
+  CHECK(count_of(compose, "HIP_VISIBLE_DEVICES") == 2);
+}
+
+TEST_CASE("launch plan: copies on one host differ in their port alone") {
+  const std::string compose = as_compose(
+      launch_plan(planned(deployment("{name: vllm, max_num_batched_tokens: 8000}", "llama-3.1-8b", "h100-sxm", "")),
+                  "vllm", {"m"}));
+  CHECK(count_of(compose, "--max-num-batched-tokens 8000 ") == 2);
+  CHECK(count_of(compose, "--port 8000") == 1);
+  CHECK(count_of(compose, "--port 8001") == 1);
+  CHECK(compose.find("device_ids: [\"1\"]") != std::string::npos);
 }
 
 TEST_CASE("launch plan: weights that an engine does not quantize are named") {
