@@ -47,8 +47,7 @@ void lend_to_fp8(Efficiency& ampere) {
   };
   if (const ConstantsBlock wide = ampere.block(cublaslt_mma_sync(), Dtype::kBf16)) {
     for (const MatmulKernel* narrow : {&cublaslt_mma_sync_fp8(), &cutlass_mma_sync_fp8()})
-      ampere.put_block(*narrow, Dtype::kFp8,
-                       narrow->with_parameters(cublaslt_mma_sync().parameters(wide), *wide.record));
+      ampere.put_block(*narrow, Dtype::kFp8, narrow->borrowed(cublaslt_mma_sync(), wide));
   }
   lend(attention::fmha_v2_prefill(), Dtype::kFp8);
   for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
@@ -112,12 +111,17 @@ void take_release(Efficiency& mine) {
 }
 
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
-/// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
-/// source.
+/// mma.sync, FlashAttention-2, latent attention, experts. Products by int8 and by 4-bit weights are Ampere's wherever
+/// it was measured; other formats that only the other source has stay with that.
 void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
-  if (!mine.has(plain_gemm_loop())) mine.take(plain_gemm_loop(), ampere);
+  for (const Kernel* kernel : {static_cast<const Kernel*>(&weight_only()), static_cast<const Kernel*>(&cutlass_int8()),
+                               static_cast<const Kernel*>(&plain_gemm_loop())}) {
+    for (const Dtype dtype : {Dtype::kInt8, Dtype::kInt4}) {
+      if (const ConstantsBlock own = ampere.block(*kernel, dtype)) mine.put_block(*kernel, dtype, own);
+    }
+  }
   take_one_row(mine);
   take_release(mine);
   take_wide_reads(mine);
@@ -160,7 +164,9 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   in.finish();
   for (const char* beside :
        {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
-    if (in.has(beside) && (out.pooled || out.source.empty())) in.fail(beside, "needs 'carried_over_from' beside it");
+    if (!in.has(beside)) continue;
+    if (out.pooled) in.fail(beside, "cannot stand beside 'pooled_with': the GPU is measured");
+    if (out.source.empty()) in.fail(beside, "needs 'carried_over_from' beside it");
   }
   return out;
 }
