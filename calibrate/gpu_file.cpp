@@ -129,16 +129,17 @@ bool same_numbers(std::span<const double> a, std::span<const double> b) {
   return std::ranges::equal(a, b, [](double x, double y) { return number_text(x) == number_text(y); });
 }
 
-/// The blocks in force before and after that differ, and were not fitted.
+/// The stated blocks that differ before and after, and were not fitted. Kernels that borrow constants go unnamed.
 void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FamilyConstants>& fitted,
                 std::set<std::string>& moved) {
   for (const KernelFamily family : kKernelFamilies) {
+    const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name_of(family));
+    if (!own && family == KernelFamily::kSglang) continue;  // vLLM's
     const Efficiency old = load_gpu(before, family).efficiency, anew = load_gpu(after, family).efficiency;
     if (old.family() != family || anew.family() != family) continue;
     const auto was_fitted = [&](const std::string& place) {
       return std::ranges::any_of(fitted, [&](const FamilyConstants& of) {
-        const bool read = of.family == family || (family == KernelFamily::kSglang && of.family == KernelFamily::kVllm);
-        return read && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
+        return of.family == family && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
       });
     };
     for (const Kernel* kernel : kernels()) {
@@ -147,7 +148,8 @@ void find_moved(const ConfigTree& before, const ConfigTree& after, const std::ve
         const ConstantsBlock &one = old.block(*kernel, dtype), &other = anew.block(*kernel, dtype);
         if (!one || !other || same_numbers(kernel->numbers(one), kernel->numbers(other))) continue;
         const std::string place = place_of(*kernel, dtype);
-        if (!was_fitted(place)) moved.insert(fmt::format("{} {}", name_of(family), place));
+        if ((block_in(shared, place) || block_in(own, place)) && !was_fitted(place))
+          moved.insert(fmt::format("{} {}", name_of(family), place));
       }
     }
   }
