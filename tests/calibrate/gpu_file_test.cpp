@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/config_library.h"
+#include "calibrate/ceilings.h"
 
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
@@ -258,4 +259,17 @@ TEST_CASE("gpu file: blocks that change with one that was fitted are named") {
   with_gpu_constants(gpu, {{KernelFamily::kVllm, {whole_gemm("cublaslt.bf16", 3.0, 0.7)}}}, &moved);
   CHECK(moved.contains("vllm cublaslt.fp8"));
   CHECK(!moved.contains("vllm cublaslt.bf16"));
+}
+
+TEST_CASE("gpu file: a shared block is shown once, and for each family where one overrides it") {
+  const std::string shared = "efficiency: {shared: {cublaslt: {bf16: {launch_us: 4}}}, trtllm: {}, vllm: ";
+  const auto shown = [&](const std::string& vllm) {
+    std::string text;
+    for (const ShownBlock& block : blocks_of(bare_gpu(shared + vllm + "}\n")))
+      text += block.family + " " + block.block + "\n";
+    return text;
+  };
+  CHECK(shown("{}") == "shared cublaslt.bf16\n");
+  CHECK(shown("{cublaslt: {fp8: {launch_us: 5}}}") == "shared cublaslt.bf16\nvllm cublaslt.fp8\n");
+  CHECK(shown("{cublaslt: {bf16: {launch_us: 5}}}") == "trtllm cublaslt.bf16\nvllm cublaslt.bf16\n");
 }
