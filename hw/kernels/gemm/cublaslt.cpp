@@ -80,7 +80,7 @@ const MatmulKernel& cublaslt_fp8() {
 }
 const MatmulKernel& cublaslt_mma_sync_fp8() {
   static const CublasLt<NarrowByMmaSync> kernel({.name = "cublaslt_mma_sync_fp8",
-                                                 .help = "the same by mma.sync",
+                                                 .help = "cuBLASLt, fp8 under TensorRT-LLM, by mma.sync",
                                                  .form = kGemmForm,
                                                  .unexplained = kGemmUnexplained,
                                                  .lenders = {&cublaslt_fp8()}});
