@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "hw/constants_file.h"
 #include "hw/dtype.h"
@@ -92,6 +93,25 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
   return out;
 }
 
+/// A block of the shared map that is the same under every family of `all` is listed once, as shared, before the others.
+void share_once(const ConfigTree& map, std::vector<ShownBlock>& all) {
+  const auto key = [](const ShownBlock::Constant& c) { return std::tie(c.name, c.value, c.stated); };
+  const auto same = [&](const ShownBlock& a, const ShownBlock& b) {
+    return a.rows == b.rows && a.source == b.source && std::ranges::equal(a.constants, b.constants, {}, key, key);
+  };
+  std::vector<ShownBlock> shared;
+  for (const ShownBlock& first : all) {
+    const auto of_place = [&](const ShownBlock& other) { return other.block == first.block; };
+    if (!block_in(map, first.block) || std::ranges::any_of(shared, of_place)) continue;
+    if (!std::ranges::all_of(all, [&](const ShownBlock& b) { return !of_place(b) || same(first, b); })) continue;
+    shared.push_back(first);
+    shared.back().family = kSharedMap;
+  }
+  for (const ShownBlock& once : shared)
+    std::erase_if(all, [&](const ShownBlock& block) { return block.block == once.block; });
+  all.insert(all.begin(), shared.begin(), shared.end());
+}
+
 }  // namespace
 
 std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
@@ -113,8 +133,9 @@ std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
 
 std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
   std::vector<ShownBlock> out;
+  const ConfigTree shared = constants_in(*gpu, kSharedMap);
   for (const KernelFamily family : kKernelFamilies) {
-    const std::array<ConfigTree, 2> maps{constants_in(*gpu, "shared"), constants_in(*gpu, name_of(family))};
+    const std::array<ConfigTree, 2> maps{shared, constants_in(*gpu, name_of(family))};
     const BlocksBeneath beneath = blocks_beneath(gpu, family);
     if (family == KernelFamily::kSglang && !maps[1]) continue;  // vLLM's
     const Efficiency in_force = load_gpu(gpu, family).efficiency;
@@ -130,6 +151,7 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
       }
     }
   }
+  share_once(shared, out);
   return out;
 }
 

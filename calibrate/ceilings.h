@@ -26,7 +26,7 @@ std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu);
 
 /// One block of constants in a GPU file.
 struct ShownBlock {
-  std::string family, block;  ///< "vllm", "gemm.bf16"
+  std::string family, block;  ///< "vllm", or "shared" by all families; "cublaslt.bf16"
   struct Constant {
     std::string name;
     double value = 0;

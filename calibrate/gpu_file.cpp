@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <span>
 
 #include "base/output_file.h"
 
@@ -29,15 +32,27 @@ void write_text(const std::string& path, const std::string& text) {
   write_file("calibrate", path, text);
 }
 
-}  // namespace
+/// Is it so in every one of these? Of none, no constant is.
+bool same_beneath(const std::string& block, const std::string& field, double value,
+                  std::span<const BlocksBeneath> beneath) {
+  const Kernel* kernel = kernel_at(block);
+  if (kernel == nullptr || beneath.empty()) return false;
+  const std::vector<FieldFacts> fields = kernel->fields();
+  const auto at = std::ranges::find(fields, field, [](const FieldFacts& each) { return std::string(each.name); });
+  if (at == fields.end()) return false;
+  return std::ranges::all_of(beneath, [&](const BlocksBeneath& each) {
+    const auto found = each.find(block);
+    return found != each.end() &&
+           number_text(kernel->numbers(found->second)[static_cast<std::size_t>(at - fields.begin())]) ==
+               number_text(value);
+  });
+}
 
-ConfigTree constants_tree(const FittedConstants& constants, const ConstantsBlock& beneath) {
+/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}
+ConfigTree constants_tree(const FittedConstants& constants, std::span<const BlocksBeneath> beneath) {
   std::vector<ConfigNode::Entry> entries;
-  const Kernel* kernel = kernel_at(constants.block);
-  const std::vector<double> below = beneath && kernel ? kernel->numbers(beneath) : std::vector<double>{};
-  for (std::size_t i = 0; i < constants.values.size(); ++i) {
-    const auto& [name, value] = constants.values[i];
-    if (i >= below.size() || number_text(value) != number_text(below[i]))
+  for (const auto& [name, value] : constants.values) {
+    if (!same_beneath(constants.block, name, value, beneath))
       entries.push_back(entry(name, make_scalar(number_text(value))));
   }
   const FitRecord& record = constants.record;
@@ -61,57 +76,134 @@ ConfigTree constants_tree(const FittedConstants& constants, const ConstantsBlock
   return make_map(std::move(entries));
 }
 
-ConfigTree with_constants(ConfigTree efficiency, const std::vector<FittedConstants>& constants,
-                          const BlocksBeneath& beneath) {
-  if (!efficiency || efficiency->kind == ConfigNode::Kind::kNull) efficiency = make_map();
-  for (const FittedConstants& block : constants) {
-    const auto found = beneath.find(block.block);
-    ConfigTree anew = constants_tree(block, found != beneath.end() ? found->second : ConstantsBlock{});
+/// A map with these blocks put in; `map` may be null.
+ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& blocks,
+                          std::span<const BlocksBeneath> beneath) {
+  if (!map || map->kind == ConfigNode::Kind::kNull) map = make_map();
+  for (const FittedConstants& block : blocks) {
+    ConfigTree anew = constants_tree(block, beneath);
     // An older block may hold keys that the fields no longer have: it goes, whole but for what it extends.
-    const ConfigTree old = block_in(efficiency, block.block);
+    const ConfigTree old = block_in(map, block.block);
     const ConfigTree* extends = old ? old->find("extends") : nullptr;
     if (extends != nullptr) anew = overlay(make_map({entry("extends", *extends)}), anew);
-    efficiency = with_value(efficiency, block.block, anew, "calibrate");
+    map = with_value(map, block.block, anew, "calibrate");
   }
-  return efficiency;
+  return map;
 }
 
-void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, KernelFamily family,
-                            const std::vector<FittedConstants>& blocks) {
+constexpr std::array<std::string_view, 4> kMaps{kSharedMap, "trtllm", "vllm", "sglang"};
+using BlocksByMap = std::map<std::string, std::vector<FittedConstants>>;
+
+ConfigTree with_map(const ConfigTree& gpu, std::string_view whose, const ConfigTree& map) {
+  return with_value(gpu, fmt::format("efficiency.{}", whose), map, "calibrate");
+}
+
+ConfigTree with_efficiency(const ConfigTree& gpu) {
+  const ConfigTree* stated = gpu->find("efficiency");
+  const bool there = stated != nullptr && (*stated)->kind == ConfigNode::Kind::kMap;
+  return there ? gpu : with_value(gpu, "efficiency", make_map(), "calibrate");
+}
+
+/// What lies beneath the blocks of a map, for each family that reads it.
+std::vector<BlocksBeneath> beneath_of(const ConfigTree& gpu, std::string_view whose) {
+  std::vector<BlocksBeneath> out;
+  for (const KernelFamily family : kKernelFamilies) {
+    const bool over = family == KernelFamily::kSglang && whose == name_of(KernelFamily::kVllm);
+    if (whose == kSharedMap || whose == name_of(family) || over) out.push_back(blocks_beneath(gpu, family, whose));
+  }
+  return out;
+}
+
+/// A block may lie beneath another that was fitted, too: all are put in whole before any is trimmed.
+ConfigTree with_blocks(const ConfigTree& gpu, const BlocksByMap& fitted) {
+  ConfigTree whole = gpu;
+  for (const auto& [whose, blocks] : fitted)
+    whole = with_map(whole, whose, with_constants(constants_in(*gpu, whose), blocks, {}));
+  ConfigTree trimmed = whole;
+  for (const auto& [whose, blocks] : fitted)
+    trimmed = with_map(trimmed, whose, with_constants(constants_in(*whole, whose), blocks, beneath_of(whole, whose)));
+  return trimmed;
+}
+
+bool same_numbers(std::span<const double> a, std::span<const double> b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return number_text(x) == number_text(y); });
+}
+
+/// The stated blocks that differ before and after, and were not fitted. Kernels that borrow constants go unnamed.
+void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FamilyConstants>& fitted,
+                std::set<std::string>& moved) {
+  for (const KernelFamily family : kKernelFamilies) {
+    const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name_of(family));
+    if (!own && family == KernelFamily::kSglang) continue;  // vLLM's
+    const Efficiency old = load_gpu(before, family).efficiency, anew = load_gpu(after, family).efficiency;
+    if (old.family() != family || anew.family() != family) continue;
+    const auto was_fitted = [&](const std::string& place) {
+      return std::ranges::any_of(fitted, [&](const FamilyConstants& of) {
+        return of.family == family && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
+      });
+    };
+    for (const Kernel* kernel : kernels()) {
+      for (std::size_t i = 0; i < kDtypeCount; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        const ConstantsBlock &one = old.block(*kernel, dtype), &other = anew.block(*kernel, dtype);
+        if (!one || !other || same_numbers(kernel->numbers(one), kernel->numbers(other))) continue;
+        const std::string place = place_of(*kernel, dtype);
+        if ((block_in(shared, place) || block_in(own, place)) && !was_fitted(place))
+          moved.insert(fmt::format("{} {}", name_of(family), place));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void write_efficiency_files(const std::string& folder, const ConfigTree& gpu,
+                            const std::vector<FamilyConstants>& fitted, std::set<std::string>* moved) {
   const std::string name = parse_gpu_spec(ConfigReader(gpu, "a GPU")).name;
   const auto path_of = [&](std::string_view whose) { return fmt::format("{}/{}-{}.yaml", folder, name, whose); };
-  const auto read = [&](std::string_view whose) {
-    return std::filesystem::exists(path_of(whose)) ? parse_config_file(path_of(whose)) : nullptr;
-  };
-  const ConfigTree own = read(name_of(family)), shared = read("shared");
-  std::vector<FittedConstants> mine, common;
-  for (const FittedConstants& block : blocks)
-    (block_in(shared, block.block) && !block_in(own, block.block) ? common : mine).push_back(block);
-  ConfigTree whole = gpu->find("efficiency") ? gpu : with_value(gpu, "efficiency", make_map(), "calibrate");
-  const auto put = [&](std::string_view whose, const ConfigTree& old, const std::vector<FittedConstants>& anew,
-                       const std::string& heading) {
-    if (old) whole = with_value(whole, fmt::format("efficiency.{}", whose), old, "calibrate");
-    if (anew.empty()) return;
-    const ConfigTree written = with_constants(old, anew, blocks_beneath(whole, family));
-    whole = with_value(whole, fmt::format("efficiency.{}", whose), written, "calibrate");
-    write_text(path_of(whose), fmt::format("# Constants of the {} {}.\n{}", name, heading, to_yaml(*written)));
-  };
-  put("shared", shared, common, "under every engine");
-  put(name_of(family), own, mine, fmt::format("under {}", name_of(family)));
+  std::map<std::string, ConfigTree, std::less<>> files;
+  ConfigTree whole = with_efficiency(gpu);
+  for (const std::string_view whose : kMaps) {
+    ConfigTree& file = files[std::string(whose)];
+    if (std::filesystem::exists(path_of(whose))) file = parse_config_file(path_of(whose));
+    if (file) whole = with_map(whole, whose, file);
+  }
+  const auto file_of = [&](std::string_view whose) { return files.find(whose)->second; };
+  BlocksByMap by_map;
+  for (const FamilyConstants& of : fitted) {
+    for (const FittedConstants& block : of.blocks) {
+      const bool shared = goes_to_shared(block.block, of.family, file_of);
+      by_map[std::string(shared ? kSharedMap : name_of(of.family))].push_back(block);
+    }
+  }
+  // What the file does not have is not in it.
+  for (const auto& [whose, blocks] : by_map) {
+    if (!file_of(whose)) whole = with_map(whole, whose, make_map());
+  }
+  const ConfigTree written = with_blocks(whole, by_map);
+  for (const auto& [whose, blocks] : by_map) {
+    const std::string engine = whose == kSharedMap ? "every engine" : whose;
+    write_text(path_of(whose), fmt::format("# Constants of the {} under {}.\n{}", name, engine,
+                                           to_yaml(*constants_in(*written, whose))));
+  }
+  if (moved != nullptr) find_moved(whole, written, fitted, *moved);
 }
 
-ConfigTree with_gpu_constants(const ConfigTree& gpu, KernelFamily family, const std::vector<FittedConstants>& blocks) {
-  const ConfigTree* stated = gpu->find("efficiency");
-  ConfigTree whole = stated && (*stated)->kind == ConfigNode::Kind::kMap
-                         ? gpu
-                         : with_value(gpu, "efficiency", make_map(), "calibrate");
+ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FamilyConstants>& fitted,
+                              std::set<std::string>* moved) {
+  ConfigTree whole = with_efficiency(gpu);
   // A file that was named beside `gpu` is not beside what is written.
-  for (const std::string_view whose : {"shared", "trtllm", "vllm", "sglang"}) {
-    if (const ConfigTree constants = constants_in(*gpu, whose))
-      whole = with_value(whole, fmt::format("efficiency.{}", whose), constants, "calibrate");
+  for (const std::string_view whose : kMaps) {
+    if (const ConfigTree constants = constants_in(*gpu, whose)) whole = with_map(whole, whose, constants);
   }
-  const ConfigTree anew = with_constants(constants_in(*gpu, name_of(family)), blocks, blocks_beneath(whole, family));
-  return with_value(whole, fmt::format("efficiency.{}", name_of(family)), anew, "calibrate");
+  BlocksByMap by_map;
+  for (const FamilyConstants& of : fitted) {
+    std::vector<FittedConstants>& blocks = by_map[std::string(name_of(of.family))];
+    blocks.insert(blocks.end(), of.blocks.begin(), of.blocks.end());
+  }
+  ConfigTree written = with_blocks(whole, by_map);
+  if (moved != nullptr) find_moved(whole, written, fitted, *moved);
+  return written;
 }
 
 void write_gpu_file(const std::string& path, const ConfigTree& gpu) { write_text(path, to_yaml(*gpu)); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,7 @@ namespace roofcast {
 
 /// The constants of one kernel family in one format, on their way to a file.
 struct FittedConstants {
-  std::string block;  ///< dotted place in the efficiency map: "gemm.bf16", "nccl.all_reduce"
+  std::string block;  ///< dotted place in the efficiency map: "cublaslt.bf16", "nccl_all_reduce.bf16"
   std::vector<std::pair<std::string, double>> values;  ///< in the order of the fields
   FitRecord record;
   std::vector<FieldReport> fields;  ///< what the fit says of each, for printing
@@ -117,23 +118,25 @@ void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedCons
       others, [&](const Row& row) { return predict(row, constants); }, block);
 }
 
-/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}. A constant that is the same beneath, to the
-/// digits that are written, is left out; `beneath` may be null.
-ConfigTree constants_tree(const FittedConstants& constants, const ConstantsBlock& beneath = {});
-
-/// `efficiency` with these blocks put in; the other blocks stay as they are, and so does what a block extends.
-/// `efficiency` may be null.
-ConfigTree with_constants(ConfigTree efficiency, const std::vector<FittedConstants>& constants,
-                          const BlocksBeneath& beneath = {});
+/// The constants of one engine family, as a fit found them.
+struct FamilyConstants {
+  KernelFamily family;
+  std::vector<FittedConstants> blocks;
+};
 
 /// Puts the blocks into the efficiency files of `folder` (made when absent): GPU-FAMILY.yaml or, where that lacks a
-/// block and GPU-shared.yaml has it, there. `gpu` says what lies beneath.
-void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, KernelFamily family,
-                            const std::vector<FittedConstants>& blocks);
+/// block and GPU-shared.yaml has it, there. The other blocks stay as they are, and so does what a block extends. A
+/// constant that is the same beneath, to the digits that are written, is left out: beneath as all blocks are then.
+/// `gpu` has the maps that the folder lacks. `moved`, if given, gets the blocks ("vllm cublaslt.fp8") that were not
+/// fitted and yet have other constants, since they stand over one that was.
+void write_efficiency_files(const std::string& folder, const ConfigTree& gpu,
+                            const std::vector<FamilyConstants>& fitted, std::set<std::string>* moved = nullptr);
 
-/// `gpu` with the blocks inline under efficiency.<family>. The constants that it had for other operators and the other
-/// family stay, inline too, above those it carries over from another GPU: a file named beside it is not beside a copy.
-ConfigTree with_gpu_constants(const ConfigTree& gpu, KernelFamily family, const std::vector<FittedConstants>& blocks);
+/// `gpu` with the blocks inline under efficiency.<family>, put in as above. The constants that it had for other
+/// operators and families stay, inline too, above those it carries over from another GPU: a file named beside it is not
+/// beside a copy.
+ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FamilyConstants>& fitted,
+                              std::set<std::string>* moved = nullptr);
 
 /// A GPU file that `--gpu FILE` takes.
 void write_gpu_file(const std::string& path, const ConfigTree& gpu);

@@ -41,7 +41,7 @@ class LoopedKernel final : public Kernel {
   ConstantsBlock joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const;
   /// Of both; null where `options` keep none.
   ConstantsBlock kept(const FitOptions& options, Dtype dtype) const;
-  /// Null unless both have something beneath.
+  /// What lies beneath both; null where one of them has nothing: the fit of both then starts from priors.
   ConstantsBlock beneath(const FitOptions& options, Dtype dtype) const;
 
   const Kernel& kernel_;

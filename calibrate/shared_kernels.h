@@ -9,12 +9,6 @@
 
 namespace roofcast {
 
-/// The constants of one engine family, as a fit found them.
-struct FamilyConstants {
-  KernelFamily family;
-  std::vector<FittedConstants> blocks;
-};
-
 /// What other families take from `fitted`, marked as carried over; a block that the other family's rows were fitted to
 /// themselves is left alone. On Blackwell vLLM runs latent attention by TensorRT-LLM's generated kernels, and
 /// TensorRT-LLM the NVFP4 products that vLLM's table has tuned and block-scaled experts for few tokens that only

@@ -248,28 +248,13 @@ std::vector<FamilyConstants> fit_table(const Input& input, const Options& option
   return out;
 }
 
-/// The blocks of each family, in the order fitted.
-std::vector<FamilyConstants> by_family(const std::vector<FamilyConstants>& all) {
-  std::vector<FamilyConstants> families;
-  for (const FamilyConstants& of : all) {
-    const auto same = [&](const FamilyConstants& other) { return other.family == of.family; };
-    const auto found = std::find_if(families.begin(), families.end(), same);
-    if (found == families.end())
-      families.push_back(of);
-    else
-      found->blocks.insert(found->blocks.end(), of.blocks.begin(), of.blocks.end());
-  }
-  return families;
-}
-
 /// Writes each file once: it is as it was before, or holds all blocks.
-void write_constants(const std::vector<FamilyConstants>& all, const Options& options, ConfigTree gpu) {
-  for (const FamilyConstants& of : by_family(all)) {
-    if (options.has("efficiency-dir"))
-      write_efficiency_files(options.text("efficiency-dir"), gpu, of.family, of.blocks);
-    gpu = with_gpu_constants(gpu, of.family, of.blocks);
-  }
-  if (options.has("out")) write_gpu_file(options.text("out"), gpu);
+void write_constants(const std::vector<FamilyConstants>& all, const Options& options, const ConfigTree& gpu) {
+  std::set<std::string> moved;
+  if (options.has("efficiency-dir")) write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
+  if (options.has("out")) write_gpu_file(options.text("out"), with_gpu_constants(gpu, all, &moved));
+  for (const std::string& block : moved)
+    fmt::print(stderr, "{}: not fitted, but its constants change with those of a block that was\n", block);
 }
 
 /// What a block with too few rows is told: nothing new, when others could be fitted.

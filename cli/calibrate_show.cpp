@@ -12,6 +12,7 @@
 #include "cli/calibration_json.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "hw/constants_file.h"
 #include "reports/plot_files.h"
 #include "reports/table.h"
 #include "sim/plan/scenario.h"
@@ -49,11 +50,13 @@ std::string constants_table(const std::vector<ShownBlock>& blocks) {
 std::string constants_count(const std::vector<ShownBlock>& blocks) {
   constexpr int kFew = 10;
   Table table({"engine", "blocks", "told", "as beneath", "held", "rows", "rows a constant", "blocks under ten"});
-  for (const KernelFamily family : kKernelFamilies) {
+  std::vector<std::string_view> families{kSharedMap};
+  for (const KernelFamily family : kKernelFamilies) families.push_back(name_of(family));
+  for (const std::string_view family : families) {
     int count = 0, told = 0, beneath = 0, held = 0, few = 0;
     long rows = 0;
     for (const ShownBlock& block : blocks) {
-      if (block.family != name_of(family)) continue;
+      if (block.family != family) continue;
       const auto of = [&](auto&& is) { return static_cast<int>(std::ranges::count_if(block.constants, is)); };
       const int here = of([](const ShownBlock::Constant& c) { return c.standard_error.has_value(); });
       const int taken = of([](const ShownBlock::Constant& c) { return !c.stated; });
@@ -62,7 +65,7 @@ std::string constants_count(const std::vector<ShownBlock>& blocks) {
       if (here > 0 && block.rows < kFew * here) ++few;
     }
     if (count == 0) continue;
-    table.row({std::string(name_of(family)), std::to_string(count), std::to_string(told), std::to_string(beneath),
+    table.row({std::string(family), std::to_string(count), std::to_string(told), std::to_string(beneath),
                std::to_string(held), std::to_string(rows),
                told > 0 ? fmt::format("{:.0f}", static_cast<double>(rows) / told) : "-", std::to_string(few)});
   }

@@ -181,7 +181,7 @@ const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel() {
 }
 const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel() {
   static const KernelOf<CustomAllReduceParameters> kernel({"fused_all_reduce",
-                                                           "the same of another engine, which also norms",
+                                                           "the engines' own all-reduce that also norms",
                                                            "equations-collectives.md",
                                                            {0.05, 0.33, 0.0}});
   return kernel;

@@ -156,6 +156,33 @@ ConfigTree block_in(const ConfigTree& map, std::string_view place) {
   return block ? *block : nullptr;
 }
 
+bool goes_to_shared(std::string_view place, KernelFamily family,
+                    const std::function<ConfigTree(std::string_view whose)>& map_of) {
+  const auto has = [&](std::string_view whose) { return block_in(map_of(whose), place) != nullptr; };
+  const bool over_vllm = family == KernelFamily::kSglang && has(name_of(KernelFamily::kVllm));
+  return has(kSharedMap) && !over_vllm && !has(name_of(family));
+}
+
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family) {
+  BlocksBeneath beneath = blocks_beneath(gpu, family, name_of(family));
+  if (!constants_in(*gpu, kSharedMap)) return beneath;
+  std::map<std::string, ConfigTree, std::less<>> maps;
+  for (const std::string_view whose : {kSharedMap, name_of(KernelFamily::kVllm), name_of(family)})
+    maps[std::string(whose)] = constants_in(*gpu, whose);
+  const BlocksBeneath beneath_shared = blocks_beneath(gpu, family, kSharedMap);
+  const auto map_of = [&](std::string_view whose) { return maps.find(whose)->second; };
+  for (auto block = beneath.begin(); block != beneath.end();) {
+    if (!goes_to_shared(block->first, family, map_of)) {
+      ++block;
+    } else if (const auto found = beneath_shared.find(block->first); found != beneath_shared.end()) {
+      block++->second = found->second;
+    } else {
+      block = beneath.erase(block);
+    }
+  }
+  return beneath;
+}
+
 ConfigTree constants_in(const ConfigNode& gpu, std::string_view whose) {
   const ConfigTree* efficiency = gpu.find("efficiency");
   const ConfigTree* found = efficiency != nullptr ? (*efficiency)->find(whose) : nullptr;

@@ -5,6 +5,7 @@
 // the same kernel), else as in the block beneath (a file read before, or another GPU's by carry-over), else its
 // default.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ ConstantsBlock block_at(const Efficiency& efficiency, std::string_view place);
 /// By place: what the block would be without constants of its own; none for a block that has nothing beneath.
 using BlocksBeneath = std::map<std::string, ConstantsBlock>;
 
+/// The map that every family reads; the others bear the name of theirs.
+inline constexpr std::string_view kSharedMap = "shared";
+
 /// The blocks of a map over `beneath`. `record`, if given, gets what lies beneath each. Throws ConfigError for an
 /// unknown kernel, format or constant, and for a block that extends none, or itself.
 Efficiency read_blocks(ConfigReader in, Efficiency beneath, BlocksBeneath* record = nullptr);
@@ -35,7 +39,14 @@ ConfigTree constants_map(const ConfigTree& value);
 ConfigTree constants_in(const ConfigNode& gpu, std::string_view whose);
 /// The block at a place of a map of blocks; null where it has none, or is null.
 ConfigTree block_in(const ConfigTree& map, std::string_view place);
-/// What lies beneath every block that the GPU has, or could have, under a family: fits start there.
+/// What lies beneath every block that one map of a GPU has, or could have, where a family reads it. `whose`:
+/// kSharedMap, the family, or vLLM for SGLang, which reads its map, too.
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family, std::string_view whose);
+/// The same of each block in the map that a fit under the family puts it into: fits start there.
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family);
+/// Whether a fit under a family puts a block into the shared map: it stands there, and in no map over it.
+/// `map_of` gives the map of a name, or null.
+bool goes_to_shared(std::string_view place, KernelFamily family,
+                    const std::function<ConfigTree(std::string_view whose)>& map_of);
 
 }  // namespace roofcast

@@ -24,10 +24,10 @@ struct Cost {
 /// kIdeal: the datasheet roofline of the lectures, without launch cost or efficiency.
 enum class Fidelity { kIdeal, kCalibrated };
 
-/// kServed: the kernel inside an engine. kBenchmark: as a benchmark's loop times it, with weights
-/// found in L2, launch floors of eager timing and unfused quantization; only `validate kernels` and
-/// the fit ask for it. kCool: as kServed, before the power limit has pulled the clock down: how `calibrate measure`
-/// times a kernel, but for its points under load.
+/// kServed: the kernel inside an engine. kBenchmark: as a benchmark's loop times it, where `validate kernels` and the
+/// fit ask attention or recurrences. Products and experts take it for kServed: calibrate/rows adds their loops. kCool:
+/// as kServed, before the power limit has pulled the clock down: how `calibrate measure` times a kernel, but for its
+/// points under load. Only products differ.
 enum class Timing { kServed, kBenchmark, kCool };
 
 /// What an operator runs on. `efficiency` may be null when fidelity is kIdeal.

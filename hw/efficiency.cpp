@@ -22,7 +22,13 @@ namespace {
 
 constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
 
-CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain, BlocksBeneath* record);
+/// What lies beneath the blocks of one map, for a caller who asks.
+struct AskedMap {
+  std::string_view whose;  ///< the map
+  BlocksBeneath beneath;
+};
+
+CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain, AskedMap* record);
 
 /// Another GPU, of whose constants some apply here.
 CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamily family, int chain) {
@@ -41,8 +47,7 @@ void lend_to_fp8(Efficiency& ampere) {
   };
   if (const ConstantsBlock wide = ampere.block(cublaslt_mma_sync(), Dtype::kBf16)) {
     for (const MatmulKernel* narrow : {&cublaslt_mma_sync_fp8(), &cutlass_mma_sync_fp8()})
-      ampere.put_block(*narrow, Dtype::kFp8,
-                       narrow->with_parameters(cublaslt_mma_sync().parameters(wide), *wide.record));
+      ampere.put_block(*narrow, Dtype::kFp8, narrow->borrowed(cublaslt_mma_sync(), wide));
   }
   lend(attention::fmha_v2_prefill(), Dtype::kFp8);
   for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
@@ -106,18 +111,23 @@ void take_release(Efficiency& mine) {
 }
 
 /// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
-/// mma.sync, FlashAttention-2, latent attention, experts. Products in narrower formats than fp8 stay with the other
-/// source.
+/// mma.sync, FlashAttention-2, latent attention, experts. Products by int8 and by 4-bit weights are Ampere's wherever
+/// it was measured; other formats that only the other source has stay with that.
 void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
-  if (!mine.has(plain_gemm_loop())) mine.take(plain_gemm_loop(), ampere);
+  for (const Kernel* kernel : {static_cast<const Kernel*>(&weight_only()), static_cast<const Kernel*>(&cutlass_int8()),
+                               static_cast<const Kernel*>(&plain_gemm_loop())}) {
+    for (const Dtype dtype : {Dtype::kInt8, Dtype::kInt4}) {
+      if (const ConstantsBlock own = ampere.block(*kernel, dtype)) mine.put_block(*kernel, dtype, own);
+    }
+  }
   take_one_row(mine);
   take_release(mine);
   take_wide_reads(mine);
 }
 
-Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBeneath* record) {
+Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBeneath* record = nullptr) {
   return read_blocks(ConfigReader(constants_map(value), "the constants of a GPU"), std::move(beneath), record);
 }
 
@@ -154,7 +164,9 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   in.finish();
   for (const char* beside :
        {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
-    if (in.has(beside) && (out.pooled || out.source.empty())) in.fail(beside, "needs 'carried_over_from' beside it");
+    if (!in.has(beside)) continue;
+    if (out.pooled) in.fail(beside, "cannot stand beside 'pooled_with': the GPU is measured");
+    if (out.source.empty()) in.fail(beside, "needs 'carried_over_from' beside it");
   }
   return out;
 }
@@ -176,14 +188,13 @@ Efficiency carried(const Stated& stated, const GpuSpec& gpu, KernelFamily family
   return mine;
 }
 
-/// What others have is left beneath blocks that this GPU does not state.
-void record_rest(const Efficiency& efficiency, BlocksBeneath* record) {
-  if (record == nullptr) return;
+/// What was read so far lies beneath every block of the next map that extends no other.
+void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   for (const Kernel* kernel : kernels()) {
     for (std::size_t i = 0; i < kDtypeCount; ++i) {
       const auto dtype = static_cast<Dtype>(i);
       const ConstantsBlock& block = efficiency.block(*kernel, dtype);
-      if (block) record->try_emplace(place_of(*kernel, dtype), block);
+      if (block) record[place_of(*kernel, dtype)] = block;
     }
   }
 }
@@ -191,7 +202,7 @@ void record_rest(const Efficiency& efficiency, BlocksBeneath* record) {
 /// The family asked for, SGLang's over vLLM's, over what all families share, over another GPU's; else this GPU's other
 /// family; else priors. A file of the other family is not opened: start-up time counts.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain,
-                           BlocksBeneath* record) {
+                           AskedMap* record) {
   const Stated stated = read_stated(tree, gpu);
   const auto of = [&](KernelFamily which) { return stated.of_families[static_cast<std::size_t>(which)]; };
   const ConfigTree own = of(family);
@@ -203,29 +214,31 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
     throw ConfigError(tree->mark,
                       "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
-  const auto read_over = [&](Efficiency mine, std::initializer_list<ConfigTree> maps) {
-    for (const ConfigTree& map : maps) {
-      if (map) mine = read_constants(map, std::move(mine), record);
-    }
+  const auto read_over = [&](Efficiency mine) {
+    const auto read = [&](const ConfigTree& map, std::string_view whose) {
+      BlocksBeneath* asked = record != nullptr && record->whose == whose ? &record->beneath : nullptr;
+      if (asked != nullptr) record_all(mine, *asked);
+      if (map) mine = read_constants(map, std::move(mine), asked);
+    };
+    read(stated.shared, kSharedMap);
+    if (family == KernelFamily::kSglang) read(beneath, name_of(KernelFamily::kVllm));
+    read(own, name_of(family));
     return mine;
   };
   if (!stated.source.empty()) {
     Efficiency mine = carried(stated, gpu, family, chain);
     mine.without_aiter = stated.without_aiter;
     if (own || beneath) mine.become(family);  // whose kernels its own constants are of
-    mine = read_over(std::move(mine), {stated.shared, beneath, own});
-    record_rest(mine, record);
-    return mine;
+    return read_over(std::move(mine));
   }
-  if (own || beneath) {
-    Efficiency mine = read_over(Efficiency(family), {stated.shared, beneath, own});
-    return mine;
-  }
-  record = nullptr;  // fits to a family without constants start from priors
-  return read_over(Efficiency(others ? other : family), {stated.shared, others});
+  // Another family's constants lie beneath none of this one's.
+  if (own || beneath || record != nullptr || !others) return read_over(Efficiency(family));
+  Efficiency theirs(other);
+  if (stated.shared) theirs = read_constants(stated.shared, std::move(theirs));
+  return read_constants(others, std::move(theirs));
 }
 
-CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain, BlocksBeneath* record) {
+CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain, AskedMap* record) {
   const ConfigTree tree = with_sibling(document);
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(family)};
   const ConfigTree* efficiency = tree->find("efficiency");
@@ -316,11 +329,11 @@ CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family) {
   return gpu;
 }
 
-BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family) {
-  BlocksBeneath beneath;
-  load(gpu, family, 0, &beneath);
-  std::erase_if(beneath, [](const auto& block) { return !block.second; });
-  return beneath;
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family, std::string_view whose) {
+  AskedMap record{whose, {}};
+  load(gpu, family, 0, &record);
+  std::erase_if(record.beneath, [](const auto& block) { return !block.second; });
+  return std::move(record.beneath);
 }
 
 }  // namespace roofcast

@@ -28,12 +28,17 @@ ConstantsBlock Kernel::borrowed(const Kernel& lender, const ConstantsBlock& lent
   const std::vector<FieldFacts> mine = fields(), theirs = lender.fields();
   const std::vector<double> values = lender.numbers(lent);
   std::vector<double> out = numbers(defaults());
+  FitRecord record = *lent.record;
+  const std::vector<double> errors = std::move(record.standard_errors);
+  record.standard_errors.assign(errors.empty() ? 0 : mine.size(), 0.0);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     for (std::size_t j = 0; j < theirs.size(); ++j) {
-      if (mine[i].name == theirs[j].name) out[i] = values[j];
+      if (mine[i].name != theirs[j].name) continue;
+      out[i] = values[j];
+      if (j < errors.size()) record.standard_errors[i] = errors[j];
     }
   }
-  return from_numbers(out, *lent.record);
+  return from_numbers(out, std::move(record));
 }
 
 }  // namespace roofcast

@@ -92,13 +92,15 @@ const GemmLoop& plain_gemm_loop() {
   return loop;
 }
 const GemmLoop& quantizing_gemm_loop() {
-  static const LoopOf<Quantizing> loop(
-      {"quantizing_gemm_loop", "the same: the quantization of the activations", kForm, kUnexplained});
+  static const LoopOf<Quantizing> loop({"quantizing_gemm_loop",
+                                        "what a benchmark times beside a product: the quantization of the activations",
+                                        kForm, kUnexplained});
   return loop;
 }
 const GemmLoop& eager_gemm_loop() {
   static const LoopOf<Eager> loop(
-      {"eager_gemm_loop", "the same: quantization, and the host's pace without a graph", kForm, kUnexplained});
+      {"eager_gemm_loop", "what a benchmark times beside a product without a graph: quantization, and the host's pace",
+       kForm, kUnexplained});
   return loop;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Constants of what a benchmark's loop times beside a kernel. They stand in a GPU's files, so that the tables they were
-// measured in can be validated; only calibrate/loops.h computes with them, and no forecast does.
+// measured in can be validated; only calibrate/rows computes with them, and no forecast does.
 
 #include "hw/kernel_of.h"
 

@@ -228,8 +228,10 @@ const KernelOf<ConvolutionParameters>& convolution_kernel() {
   return kernel;
 }
 const KernelOf<ConvolutionParameters>& mamba_convolution_kernel() {
-  static const KernelOf<ConvolutionParameters> kernel(
-      {"mamba_convolution", "the same of Mamba-2", "equations-state.md", {0.1, 0.27, 0.0}});
+  static const KernelOf<ConvolutionParameters> kernel({"mamba_convolution",
+                                                       "the causal convolution before a mixer of Mamba-2",
+                                                       "equations-state.md",
+                                                       {0.1, 0.27, 0.0}});
   return kernel;
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("machine: forecasts of all operators move with a machine that differs 
   const std::string path = (std::filesystem::temp_directory_path() / "roofcast_machine_test.yaml").string();
   const auto file_of = [&](const MachineShares& truth) {
     const FitResult<MachineShares> fit = found_on(truth);
-    write_gpu_file(path, with_gpu_constants(with_machine(h100(), fit.value, "a test"), KernelFamily::kVllm, {}));
+    write_gpu_file(path, with_gpu_constants(with_machine(h100(), fit.value, "a test"), {}));
     return parse_config_file(path);
   };
   struct Case {

@@ -340,15 +340,18 @@ TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it 
   };
   const std::string newer = file("newer",
                                  "cublaslt: {bf16: {launch_us: 3}}, cutlass_fp8: {fp8: {launch_us: 3, gemv_us: 0.5}}, "
-                                 "deep_gemm: {fp8_block: {launch_us: 3}}");
+                                 "deep_gemm: {fp8_block: {launch_us: 3}}, weight_only: {int4: {launch_us: 3}}");
   const std::string older =
-      file("older", "cublaslt_mma_sync: {bf16: {launch_us: 5, gemv_us: 1}}, cutlass_int8: {int8: {launch_us: 5}}");
+      file("older",
+           "cublaslt_mma_sync: {bf16: {launch_us: 5, gemv_us: 1}}, cutlass_int8: {int8: {launch_us: 5}}, "
+           "weight_only: {int4: {launch_us: 5}}");
   const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
                                  KernelFamily::kVllm)
                            .efficiency;
   CHECK(e.carried_over_from == "newer, older");
   CHECK(products_of(e).launch_us == 5.0);
   CHECK(products_of(e, cutlass_int8(), Dtype::kInt8).launch_us == 5.0);
+  CHECK(products_of(e, weight_only(), Dtype::kInt4).launch_us == 5.0);  // both have it
   const GemmParameters narrow = products_of(e, cutlass_mma_sync_fp8(), Dtype::kFp8);
   CHECK(narrow.launch_us == 5.0);  // its pipeline is that of 16 bit
   CHECK(narrow.gemv_us == 0.5);    // what one row saves is fp8's own
@@ -617,4 +620,27 @@ TEST_CASE("constants file: own constants lie over shared ones, and those over an
 
   CHECK(error_of("efficiency: {pooled_with: " + other + ", carried_over_from: " + other + "}\n")
             .find("cannot stand beside") != std::string::npos);
+  CHECK(error_of("efficiency: {pooled_with: " + other + ", matrix_limit: 0.5}\n")
+            .find("cannot stand beside 'pooled_with'") != std::string::npos);
+}
+
+TEST_CASE("constants file: what a kernel borrows keeps each standard error with its constant") {
+  const Kernel &lender = cublaslt_mma_sync(), &borrower = cutlass_mma_sync_fp8();
+  const std::vector<FieldFacts> theirs = lender.fields(), mine = borrower.fields();
+  FitRecord record;
+  for (std::size_t i = 0; i < theirs.size(); ++i) record.standard_errors.push_back(static_cast<double>(i + 1));
+  const std::vector<double> values = lender.numbers(lender.defaults());
+  const ConstantsBlock lent = borrower.borrowed(lender, lender.from_numbers(values, record));
+  REQUIRE(lent.record->standard_errors.size() == mine.size());
+  bool other_place = false;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    double expected = 0.0;
+    for (std::size_t j = 0; j < theirs.size(); ++j) {
+      if (theirs[j].name != mine[i].name) continue;
+      expected = static_cast<double>(j + 1);
+      other_place = other_place || i != j;
+    }
+    CHECK(lent.record->standard_errors[i] == expected);
+  }
+  CHECK(other_place);  // the lists differ, so that the order counts
 }

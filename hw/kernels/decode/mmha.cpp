@@ -107,10 +107,11 @@ const DecodeKernel& mmha_decode() {
 }
 /// The build beside trtllm-gen is measured apart: its times tell nothing of those with mma.sync.
 const DecodeKernel& mmha_blackwell_decode() {
-  static const Mmha kernel({.name = "mmha_blackwell_decode",
-                            .help = "the same on data-center Blackwell",
-                            .form = "equations-attention.md#decode",
-                            .unexplained = kDecodeUnexplained});
+  static const Mmha kernel(
+      {.name = "mmha_blackwell_decode",
+       .help = "TensorRT-LLM's masked attention on CUDA cores, new tokens, on data-center Blackwell",
+       .form = "equations-attention.md#decode",
+       .unexplained = kDecodeUnexplained});
   return kernel;
 }
 

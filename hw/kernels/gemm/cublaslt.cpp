@@ -54,23 +54,31 @@ class Products16Bit final : public CublasLt<P> {
   void adjust(GemmParameters&, const GpuSpec&) const override {}
 };
 
-/// Each stands in for the other where a GPU of the other kind was measured.
-extern const Products16Bit<WideByMmaSync> kByMmaSync;
-const Products16Bit<Wide> kByWarpgroup({.name = "cublaslt",
-                                        .help = "cuBLASLt, 16 bit, Hopper and Blackwell",
-                                        .form = kGemmForm,
-                                        .unexplained = kGemmUnexplained,
-                                        .lenders = {&kByMmaSync}});
-const Products16Bit<WideByMmaSync> kByMmaSync({.name = "cublaslt_mma_sync",
-                                               .help = "cuBLASLt, 16 bit, by mma.sync",
-                                               .form = kGemmForm,
-                                               .unexplained = kGemmUnexplained,
-                                               .lenders = {&kByWarpgroup}});
+/// Each stands in for the other where a GPU of the other kind was measured. The first has its lender once that is made:
+/// a pointer to an object before its construction may not become one to its base.
+struct Pair {
+  Pair() { const_cast<KernelFacts&>(by_warpgroup.facts()).lenders = {&by_mma_sync}; }
+
+  Products16Bit<Wide> by_warpgroup{{.name = "cublaslt",
+                                    .help = "cuBLASLt, 16 bit, Hopper and Blackwell",
+                                    .form = kGemmForm,
+                                    .unexplained = kGemmUnexplained}};
+  Products16Bit<WideByMmaSync> by_mma_sync{{.name = "cublaslt_mma_sync",
+                                            .help = "cuBLASLt, 16 bit, by mma.sync",
+                                            .form = kGemmForm,
+                                            .unexplained = kGemmUnexplained,
+                                            .lenders = {&by_warpgroup}}};
+};
+
+const Pair& pair() {
+  static Pair both;  // not const: its first kernel is completed above
+  return both;
+}
 
 }  // namespace
 
-const MatmulKernel& cublaslt() { return kByWarpgroup; }
-const MatmulKernel& cublaslt_mma_sync() { return kByMmaSync; }
+const MatmulKernel& cublaslt() { return pair().by_warpgroup; }
+const MatmulKernel& cublaslt_mma_sync() { return pair().by_mma_sync; }
 const MatmulKernel& cublaslt_fp8() {
   static const CublasLt<Narrow> kernel({.name = "cublaslt_fp8",
                                         .help = "cuBLASLt, fp8 under TensorRT-LLM",
@@ -80,7 +88,7 @@ const MatmulKernel& cublaslt_fp8() {
 }
 const MatmulKernel& cublaslt_mma_sync_fp8() {
   static const CublasLt<NarrowByMmaSync> kernel({.name = "cublaslt_mma_sync_fp8",
-                                                 .help = "the same by mma.sync",
+                                                 .help = "cuBLASLt, fp8 under TensorRT-LLM, by mma.sync",
                                                  .form = kGemmForm,
                                                  .unexplained = kGemmUnexplained,
                                                  .lenders = {&cublaslt_fp8()}});

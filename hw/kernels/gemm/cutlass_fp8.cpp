@@ -79,7 +79,7 @@ const MatmulKernel& cutlass_fp8() {
 }
 const MatmulKernel& cutlass_mma_sync_fp8() {
   static const CutlassMmaSyncFp8 kernel({.name = "cutlass_mma_sync_fp8",
-                                         .help = "the same by mma.sync",
+                                         .help = "vLLM's CUTLASS, fp8, by mma.sync",
                                          .form = kGemmForm,
                                          .unexplained = kGemmUnexplained,
                                          .lenders = {&cutlass_fp8()}});

@@ -29,10 +29,11 @@ class CutlassNvfp4 final : public MatmulKernelOf<Constants> {
 }  // namespace
 
 const MatmulKernel& cutlass_nvfp4_untuned() {
-  static const CutlassNvfp4 kernel({.name = "cutlass_nvfp4_untuned",
-                                    .help = "the next before it is tuned, as a benchmark times it",
-                                    .form = kGemmForm,
-                                    .unexplained = kGemmUnexplained});
+  static const CutlassNvfp4 kernel(
+      {.name = "cutlass_nvfp4_untuned",
+       .help = "CUTLASS and cuBLASLt, nvfp4, before they are tuned, as a benchmark times them",
+       .form = kGemmForm,
+       .unexplained = kGemmUnexplained});
   return kernel;
 }
 const MatmulKernel& cutlass_nvfp4() {
