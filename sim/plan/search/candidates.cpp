@@ -56,9 +56,19 @@ constexpr std::array<std::string_view, 1> kNoPrefillKey{"engine.max_num_seqs"},
 constexpr std::array<std::string_view, 5> kCommon{"engine", "precision", "precision.weights", "precision.kv_cache",
                                                   "speculation"};
 
+/// Whether one of the axes is the setting, and has the value.
+bool varies_to(const SweepSpec& space, std::string_view key, std::string_view value) {
+  return std::any_of(space.axes.begin(), space.axes.end(), [&](const SweepAxis& axis) {
+    return axis.keys.front() == key && std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& values) {
+             return values.front() && values.front()->scalar == value;
+           });
+  });
+}
+
 class Reader {
  public:
-  Reader(const PlanSpec& plan, Fidelity fidelity) : plan_(plan), fidelity_(fidelity) {}
+  Reader(const PlanSpec& plan, Fidelity fidelity)
+      : plan_(plan), fidelity_(fidelity), has_no_overlap_(varies_to(plan.space, "engine.expert_overlap", "none")) {}
 
   Candidates read() {
     out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
@@ -106,8 +116,8 @@ class Reader {
     if (idle_overlap(*c.scenario.deployment)) {
       ++out_.unsupported;
       return note(
-          "expert_overlap hides an all-to-all exchange between copies of the attention: points without one "
-          "(attention_dp 1, or another engine.expert_exchange) are left out");
+          "expert_overlap does nothing with attention_dp 1 or without an all_to_all exchange: those points are the "
+          "same as with none, and left out");
     }
     ++matching_;
     out_.kind = load_kind(*c.scenario.workload);
@@ -121,9 +131,9 @@ class Reader {
     sort_in(std::move(c));
   }
 
-  /// The point is the same as the one without.
-  static bool idle_overlap(const Deployment& d) {
-    return d.engine.expert_overlap != ExpertOverlap::kNone &&
+  /// The space has the same point with `expert_overlap: none`.
+  bool idle_overlap(const Deployment& d) const {
+    return has_no_overlap_ && d.engine.expert_overlap != ExpertOverlap::kNone &&
            (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
   }
 
@@ -244,6 +254,7 @@ class Reader {
 
   const PlanSpec& plan_;
   Fidelity fidelity_;
+  bool has_no_overlap_;  ///< beside each point with an overlap there is one without
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;

@@ -94,6 +94,25 @@ TEST_CASE("plan: shares of a cache and overlapped exchanges are searched where t
   }
 }
 
+TEST_CASE("plan: an overlap that does nothing is left out only beside the same point without one") {
+  const auto search = [](const std::string& axes) {
+    return read_candidates(
+        plan_of("model: qwen3-30b-a3b\nengine: {name: sglang, expert_exchange: all_to_all, expert_overlap: two_batch}\n"
+                "workload: {arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 512, output_tokens: 64}\n"
+                "objectives: {ttft_p90: 500 ms}\nsearch: {gpus: [h100-sxm], tp: [1, 2]" +
+                axes + "}"),
+        Fidelity::kCalibrated);
+  };
+  CHECK(search("").kept.size() == 2);
+  CHECK(search("").notes.empty());
+  CHECK(search(", expert_overlap: [two_batch]").kept.size() == 2);
+  const Candidates beside = search(", expert_overlap: [none, two_batch]");
+  CHECK(beside.kept.size() == 2);
+  CHECK(beside.unsupported == 2);
+  REQUIRE(beside.notes.size() == 1);
+  CHECK(beside.notes.front().find("expert_overlap does nothing with attention_dp 1") != std::string::npos);
+}
+
 TEST_CASE("plan: the winner holds under another seed with ten times the requests") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 8, tp: [1, 2]}");
   const PlanResult r = search_capacity(plan);
