@@ -367,7 +367,9 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
 std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
   const PlannedDeployment& n = *r.nearest;
-  std::string out = "no deployment meets the objectives; the nearest:";
+  const bool holds = n.result.met && n.probability.value_or(1) >= plan.confidence - 1e-9;
+  std::string out =
+      fmt::format("no deployment meets the objectives{}; the nearest:", holds ? " within the limits" : "");
   for (const Verdict& v : n.result.verdicts)
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));
