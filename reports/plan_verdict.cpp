@@ -308,6 +308,7 @@ std::string search_text(const PlanResult& r) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
   };
   add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
+  add(r.below_availability, "cannot reach the availability", "cannot reach the availability");
   add(r.too_dear, "is beyond max_cost", "are beyond max_cost");
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");

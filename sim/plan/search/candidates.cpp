@@ -173,7 +173,8 @@ class Reader {
       free.most_usd_per_hour = std::numeric_limits<double>::infinity();
       if (most_replicas(plan_, free) >= 1 && plan_.aggregated) return refuse_price(c);
       if (c.most_replicas(0) >= 1 && out_.first_reason.empty()) out_.first_reason = no_room_for_spares(c);
-      ++out_.unsplittable;
+      ++(c.most_replicas(0) >= 1 && highest_availability(c) < plan_.availability ? out_.below_availability
+                                                                                 : out_.unsplittable);
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
     }
@@ -199,13 +200,18 @@ class Reader {
                    : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
   }
 
+  /// With as many replicas as one likes: some zone is up.
+  double highest_availability(const Candidate& c) const {
+    return plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
+  }
   std::string no_room_for_spares(const Candidate& c) const {
-    const double most = plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
-    if (most >= plan_.availability) return "no GPUs are left for a replica beside its spares";
-    return fmt::format(
-        "some zone is up {:.5g} % of the time at the most, asked {:.5g} %: each of {} is up {:.4g} %; spread over more "
-        "'zones'",
-        100 * most, 100 * plan_.availability, plan_.zones->count, 100 * c.zone_up);
+    const double highest = highest_availability(c);
+    if (highest >= plan_.availability) return "no GPUs are left for a replica beside its spares";
+    const int count = plan_.zones->count;
+    const std::string zones =
+        count == 1 ? fmt::format("1 zone up {:.5g} % of the time", 100 * c.zone_up)
+                   : fmt::format("{} zones, one of which is up {:.5g} % of the time,", count, 100 * highest);
+    return fmt::format("{} cannot reach availability {:.5g} %; add zones (count)", zones, 100 * plan_.availability);
   }
 
   /// One replica is beyond `max_cost`.
