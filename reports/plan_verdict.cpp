@@ -308,6 +308,7 @@ std::string search_text(const PlanResult& r) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
   };
   add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
+  add(r.below_availability, "cannot reach the availability", "cannot reach the availability");
   add(r.too_dear, "is beyond max_cost", "are beyond max_cost");
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");
@@ -367,7 +368,9 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
 std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "no deployment: " + (r.reason.empty() ? "nothing could be simulated" : r.reason);
   const PlannedDeployment& n = *r.nearest;
-  std::string out = "no deployment meets the objectives; the nearest:";
+  const bool holds = n.result.met && n.probability.value_or(1) >= plan.confidence - 1e-9;
+  std::string out =
+      fmt::format("no deployment meets the objectives{}; the nearest:", holds ? " within the limits" : "");
   for (const Verdict& v : n.result.verdicts)
     out += fmt::format(" {} {} (asked {}),", v.objective.name(), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()));

@@ -32,9 +32,9 @@ inline constexpr auto kFlags = all<Type::kFlag>("fits", "met", "saturated", "con
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
-    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "disaggregated_pairs",
-    "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs", "max_num_batched_tokens",
-    "requests_simulated", "concurrency", "rows", "redundant_experts");
+    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "below_availability",
+    "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
+    "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",

@@ -28,7 +28,7 @@ class StateModel final : public MixerModel {
       case StateMixer::Kind::kRwkv4:
         return "RWKV-4";
       case StateMixer::Kind::kRwkv6:
-        return "RWKV-6";
+        return "RWKV-5/6";
       case StateMixer::Kind::kRwkv7:
         return "RWKV-7";
     }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/search/fleet_size.h"
 #include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
@@ -27,14 +28,17 @@ bool larger_fleets_help(const PlanResult& r) {
   return (!r.candidates.empty() || r.too_dear > 0) && r.kind != LoadKind::kWhole;
 }
 
+std::string power_line(const PlannedDeployment& p, const PlanSpec& plan) {
+  return fmt::format("max_power ({:.3g} kW; it draws up to {:.3g} kW)", plan.max_power.value / 1e3,
+                     p.power_bound().value / 1e3);
+}
+
 /// Limits of the search that a fleet found without them does not keep.
 std::vector<std::string> limits_beyond(const PlannedDeployment& found, const PlanSpec& plan) {
   std::vector<std::string> out;
   if (plan.max_cost.value > 0 && found.usd_per_hour() > plan.max_cost.value * (1 + 1e-9))
     out.push_back(fmt::format("max_cost ({:.3g} USD/h)", plan.max_cost.value));
-  if (plan.max_power.value > 0 && found.power_bound().value > plan.max_power.value)
-    out.push_back(fmt::format("max_power ({:.3g} kW; it draws up to {:.3g} kW)", plan.max_power.value / 1e3,
-                              found.power_bound().value / 1e3));
+  if (!within_power(found, plan)) out.push_back(power_line(found, plan));
   if (found.gpus() > plan.max_gpus) out.push_back(fmt::format("max_gpus ({})", plan.max_gpus));
   for (const auto& [gpu, count] : plan.available) {
     const int used =
@@ -111,6 +115,8 @@ void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advi
 std::string binding(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "";
   const LoadResult& result = r.nearest->result;
+  const std::string power = within_power(*r.nearest, plan) ? "" : power_line(*r.nearest, plan);
+  if (!power.empty() && result.met && r.nearest->probability.value_or(1) >= plan.confidence - 1e-9) return power;
   const auto ratio = [&](const Verdict& v) {
     const double sampled = v.upper / v.objective.limit;
     if (!r.nearest->probability) return sampled;

@@ -56,9 +56,19 @@ constexpr std::array<std::string_view, 1> kNoPrefillKey{"engine.max_num_seqs"},
 constexpr std::array<std::string_view, 5> kCommon{"engine", "precision", "precision.weights", "precision.kv_cache",
                                                   "speculation"};
 
+/// Whether one of the axes is the setting, and has the value.
+bool varies_to(const SweepSpec& space, std::string_view key, std::string_view value) {
+  return std::any_of(space.axes.begin(), space.axes.end(), [&](const SweepAxis& axis) {
+    return axis.keys.front() == key && std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& values) {
+             return values.front() && values.front()->scalar == value;
+           });
+  });
+}
+
 class Reader {
  public:
-  Reader(const PlanSpec& plan, Fidelity fidelity) : plan_(plan), fidelity_(fidelity) {}
+  Reader(const PlanSpec& plan, Fidelity fidelity)
+      : plan_(plan), fidelity_(fidelity), has_no_overlap_(varies_to(plan.space, "engine.expert_overlap", "none")) {}
 
   Candidates read() {
     out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
@@ -106,8 +116,8 @@ class Reader {
     if (idle_overlap(*c.scenario.deployment)) {
       ++out_.unsupported;
       return note(
-          "expert_overlap hides an all-to-all exchange between copies of the attention: points without one "
-          "(attention_dp 1, or another engine.expert_exchange) are left out");
+          "expert_overlap does nothing with attention_dp 1 or without an all_to_all exchange: those points are the "
+          "same as with none, and left out");
     }
     ++matching_;
     out_.kind = load_kind(*c.scenario.workload);
@@ -121,9 +131,9 @@ class Reader {
     sort_in(std::move(c));
   }
 
-  /// The point is the same as the one without.
-  static bool idle_overlap(const Deployment& d) {
-    return d.engine.expert_overlap != ExpertOverlap::kNone &&
+  /// The space has the same point with `expert_overlap: none`.
+  bool idle_overlap(const Deployment& d) const {
+    return has_no_overlap_ && d.engine.expert_overlap != ExpertOverlap::kNone &&
            (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
   }
 
@@ -163,7 +173,8 @@ class Reader {
       free.most_usd_per_hour = std::numeric_limits<double>::infinity();
       if (most_replicas(plan_, free) >= 1 && plan_.aggregated) return refuse_price(c);
       if (c.most_replicas(0) >= 1 && out_.first_reason.empty()) out_.first_reason = no_room_for_spares(c);
-      ++out_.unsplittable;
+      ++(c.most_replicas(0) >= 1 && highest_availability(c) < plan_.availability ? out_.below_availability
+                                                                                 : out_.unsplittable);
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
     }
@@ -189,13 +200,18 @@ class Reader {
                    : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
   }
 
+  /// With as many replicas as one likes: some zone is up.
+  double highest_availability(const Candidate& c) const {
+    return plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
+  }
   std::string no_room_for_spares(const Candidate& c) const {
-    const double most = plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
-    if (most >= plan_.availability) return "no GPUs are left for a replica beside its spares";
-    return fmt::format(
-        "some zone is up {:.5g} % of the time at the most, asked {:.5g} %: each of {} is up {:.4g} %; spread over more "
-        "'zones'",
-        100 * most, 100 * plan_.availability, plan_.zones->count, 100 * c.zone_up);
+    const double highest = highest_availability(c);
+    if (highest >= plan_.availability) return "no GPUs are left for a replica beside its spares";
+    const int count = plan_.zones->count;
+    const std::string zones =
+        count == 1 ? fmt::format("1 zone up {:.5g} % of the time", 100 * c.zone_up)
+                   : fmt::format("{} zones, one of which is up {:.5g} % of the time,", count, 100 * highest);
+    return fmt::format("{} cannot reach availability {:.5g} %; add zones (count)", zones, 100 * plan_.availability);
   }
 
   /// One replica is beyond `max_cost`.
@@ -244,6 +260,7 @@ class Reader {
 
   const PlanSpec& plan_;
   Fidelity fidelity_;
+  bool has_no_overlap_;  ///< beside each point with an overlap there is one without
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;

@@ -353,7 +353,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
-  out.too_dear = candidates.too_dear;
+  out.too_dear = candidates.too_dear, out.below_availability = candidates.below_availability;
   out.kind = candidates.kind;
   out.notes = std::move(candidates.notes);
   out.candidates = std::move(candidates.kept);
@@ -369,15 +369,16 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   PricerPool pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
   simulate_entries(entries, plan, options.prune, pricers);
-  if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; })) {
+  const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
+  if (none_sure) {
     for (Entry& e : entries) e.may_hold = may_hold(e.bounds, e.candidate->scenario.objectives);
-    simulate_entries(entries, plan, options.prune, pricers);  // none can be sure: the nearest is of the forecast
+    simulate_entries(entries, plan, options.prune, pricers);  // the nearest is of the forecast
   }
   if (options.confirm) simulate_best_of_each(entries, plan, pricers);
   rank(out, entries, plan, options.confirm, pricers);
   if (options.confirm && plan.confidence > 0) {
     judge_ranking(out, plan, pricers);
-    if (out.draws > 0 && options.prune) search_further(out, entries, plan, pricers);
+    if (out.draws > 0 && options.prune && !none_sure) search_further(out, entries, plan, pricers);
     if (!out.ranked.empty()) price_confidence(out, 0, plan, pricers);
   }
   for (const Entry& e : entries) {

@@ -82,7 +82,7 @@ struct PlanResult {
   std::vector<ParetoPoint> cost_frontier;    ///< nor in both USD a token and p99 TTFT
   std::vector<Candidate> candidates;         ///< by what Pareto points refer to
   std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
-  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0;
+  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
   int draws = 0;                   ///< of the truth, behind each probability

@@ -176,8 +176,7 @@ std::optional<ZoneSpec> read_zones(const PlanSpec& plan, ConfigReader& in) {
   std::optional<ConfigReader> zones = in.optional_child("zones");
   if (!zones) return std::nullopt;
   if (plan.availability <= 0)
-    in.fail("zones",
-            "'zones' are interrupted as a whole: 'availability' says how much of the time the load is carried");
+    in.fail("zones", "'zones' needs 'availability': the share of the time that the load is to be carried");
   ZoneSpec out;
   out.count = static_cast<int>(zones->integer("count", Range{1, 100}));
   out.mtbf = zones->time("mtbf");

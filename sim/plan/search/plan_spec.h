@@ -129,8 +129,9 @@ std::string layout_of(const Sharding& sharding);
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated ones, then pairs
   std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
-  std::uint64_t too_dear = 0;  ///< of which one replica and its spares cost more than `max_cost`
-  std::string cost_reason;     ///< what the cheapest of those costs
+  std::uint64_t too_dear = 0;            ///< of which one replica and its spares cost more than `max_cost`
+  std::uint64_t below_availability = 0;  ///< of which no number of replicas in their zones reaches `availability`
+  std::string cost_reason;               ///< what the cheapest of those costs
   LoadKind kind = LoadKind::kRate;
   std::string first_reason;        ///< why one was too large for its memory
   std::vector<std::string> notes;  ///< what cannot run and what has no price, each once

@@ -21,8 +21,8 @@ double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, co
 std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& scenario);
 
 /// False where a request alone, on a deployment with these bounds, misses an objective in more draws than the plan's
-/// confidence allows: then no number of replicas makes it sure. Kernels' own errors, which would only widen the draws,
-/// are left out.
+/// confidence allows: then no number of replicas makes it sure. Kernels' own errors, which only widen the draws, are
+/// left out: of a confidence of a half and more that errs to true; below, nothing is ruled out.
 bool may_be_sure(const Scenario& scenario, const LoadBounds& bounds, double confidence,
                  const std::vector<TruthDraw>& draws);
 

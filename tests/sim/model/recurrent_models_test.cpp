@@ -67,6 +67,7 @@ TEST_CASE("RWKV: parameters to the last one, and states that do not grow") {
   CHECK(count_parameters(usual).total == 1527404544);
   // 1.60 B: arXiv:2404.05892, table 2
   CHECK(count_parameters(shipped("rwkv6-1.6b")).total / 1e9 == doctest::Approx(1.60).epsilon(0.005));
+  CHECK(layers_of(shipped("rwkv6-1.6b"), "RWKV-5/6") == 24);
   // RWKV-4 169M of arXiv:2305.13048, table 1: 12 layers of 768, 50,277 words; 169,342,464 of the Pile's
   const ModelSpec four = from_text(
       "{model_type: rwkv, hidden_size: 768, attention_hidden_size: 768, num_hidden_layers: 12, intermediate_size: "

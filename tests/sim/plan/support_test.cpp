@@ -43,6 +43,13 @@ TEST_CASE("support: what cannot run is refused with its reason") {
             "tensor parallelism only"));
   CHECK(has(refusal("{model: deepseek-v3, gpu: h200-sxm, engine: vllm@0.10.1, parallelism: {tp: 8, dcp: 8}}"),
             "decode context parallelism"));
+  for (const char* engine : {"llama-cpp", "ollama", "hf-transformers"}) {
+    CHECK(has(refusal(fmt::format(
+                  "{{model: llama-3.1-70b, gpu: h100-sxm, engine: {}, parallelism: {{tp: 16, dcp: 2}}}}", engine)),
+              "no decode context parallelism"));
+  }
+  CHECK(has(refusal("{model: llama-3.1-70b, gpu: h100-sxm, engine: tgi, parallelism: {tp: 16, dcp: 2}}"),
+            "tensor parallelism only"));
 }
 
 TEST_CASE("support: number formats by engine, release and GPU") {

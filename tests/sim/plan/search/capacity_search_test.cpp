@@ -94,6 +94,46 @@ TEST_CASE("plan: shares of a cache and overlapped exchanges are searched where t
   }
 }
 
+TEST_CASE("plan: an overlap that does nothing is left out only beside the same point without one") {
+  const auto search = [](const std::string& axes) {
+    return read_candidates(
+        plan_of("model: qwen3-30b-a3b\nengine: {name: sglang, expert_exchange: all_to_all, expert_overlap: two_batch}\n"
+                "workload: {arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 512, output_tokens: 64}\n"
+                "objectives: {ttft_p90: 500 ms}\nsearch: {gpus: [h100-sxm], tp: [1, 2]" +
+                axes + "}"),
+        Fidelity::kCalibrated);
+  };
+  CHECK(search("").kept.size() == 2);
+  CHECK(search("").notes.empty());
+  CHECK(search(", expert_overlap: [two_batch]").kept.size() == 2);
+  const Candidates beside = search(", expert_overlap: [none, two_batch]");
+  CHECK(beside.kept.size() == 2);
+  CHECK(beside.unsupported == 2);
+  REQUIRE(beside.notes.size() == 1);
+  CHECK(beside.notes.front().find("expert_overlap does nothing with attention_dp 1") != std::string::npos);
+}
+
+TEST_CASE("plan: what zones cannot reach is counted apart from what has no GPUs") {
+  // A zone is down for an hour and a cold start in 101 hours and a little: up for less than 99.01 %; one of two for
+  // nearly 99.99 %.
+  const auto search = [](int zones, int gpus) {
+    return read_candidates(
+        plan_of("model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 512, "
+                "output_tokens: 64}\nobjectives: {ttft_p99: 2 s}\nsearch: {gpus: [h100-sxm], "
+                "tp: [1], max_gpus: " +
+                std::to_string(gpus) + ", availability: 0.999, zones: {count: " + std::to_string(zones) +
+                ", mtbf: 100 h, repair: 1 h}}"),
+        Fidelity::kCalibrated);
+  };
+  const Candidates one = search(1, 8);
+  CHECK(one.below_availability == 1);
+  CHECK(one.unsplittable == 0);
+  CHECK(one.first_reason.starts_with("1 zone up 98.99"));
+  CHECK(one.first_reason.ends_with(" % of the time cannot reach availability 99.9 %; add zones (count)"));
+  CHECK(search(2, 8).kept.size() == 1);
+  CHECK(search(2, 1).unsplittable == 1);
+}
+
 TEST_CASE("plan: the winner holds under another seed with ten times the requests") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 8, tp: [1, 2]}");
   const PlanResult r = search_capacity(plan);

@@ -89,6 +89,28 @@ TEST_CASE("risk: what the forecast's best rules out is searched where that canno
   CHECK(search_capacity(forecast).ranked.at(0).candidate.gpus() == 1);
 }
 
+TEST_CASE("risk: bounds rule nothing out of less than an even chance") {
+  const PlanSpec plan = plan_of(chat("1", ""));
+  const Scenario s = read_candidates(plan, Fidelity::kCalibrated).kept.at(0).scenario;
+  const std::vector<TruthDraw> draws = draws_of(plan, s);
+  const LoadBounds hopeless{.requests_per_s = 1, .ttft = Seconds(5), .tpot = Seconds(0.4)};
+  CHECK(!may_be_sure(s, hopeless, 0.9, draws));
+  CHECK(!may_be_sure(s, hopeless, 0.5, draws));
+  CHECK(may_be_sure(s, hopeless, 0.4, draws));
+}
+
+TEST_CASE("advice: of a sure fleet beyond max_power the power binds, not an objective") {
+  const double sure = search_capacity(plan_of(chat("800", ""))).ranked.at(0).power_bound().value,
+               forecast = search_capacity(plan_of(chat("800", ", confidence: 0"))).ranked.at(0).power_bound().value;
+  REQUIRE(sure > 1.02 * forecast);
+  const PlanResult r = search_capacity(
+      plan_of(chat("800", fmt::format(", max_power: {:.0f} W", (sure + forecast) / 2))), {.advise = true});
+  REQUIRE(r.ranked.empty());
+  REQUIRE(r.nearest);
+  CHECK(r.nearest->probability.value_or(0) >= 0.9 - 1e-9);
+  CHECK(r.advice.binds.starts_with("max_power ("));
+}
+
 TEST_CASE("risk: a load that is not known well takes more") {
   const int sure = search_capacity(plan_of(chat("400", ""))).ranked.at(0).gpus(),
             unsure = search_capacity(plan_of(chat("400", ", load_uncertainty: 0.3"))).ranked.at(0).gpus();
