@@ -131,6 +131,7 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const double outside = (host.request_time + host.request_latency + host.prompt_token_time * u.prompt).base();
   double busy = 1, cycle = 0, first = 0, steps = 0;
   const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
+  if (waits && n < 2) return std::nullopt;  // others' chunks do not fall into a user's own prompt steps, as taken here
   for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
     Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);

@@ -9,14 +9,14 @@ namespace roofcast {
 ///
 /// A request of o tokens takes part in o - 1 decode steps and has k = ceil(prompt / budget) steps with a chunk of its
 /// prompt. N users on R ranks, n = N / R each:
-///   g = 1 - exp(-n k / S) is the share of a rank's steps that hold a chunk, or several
+///   g = max(k / S, 1 - exp(-n k / S)) is the share of a rank's steps that hold a chunk, or several
 ///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps
 ///   prompts alone:          S = o - 1 + g S, at least o - 1 + n prompt / budget: a rank that prefills decodes nothing
 ///   ranks that wait for each other's prompts:  I = H_R S / n steps pass until each has one, at most the timeout; then
 ///   all run theirs, in one of I steps.  S = o - 1 + k + (I - 1) / 2
 ///   f = 1 - (1 - g)^R of the steps hold a chunk of some rank and take t_mixed, the others t
 ///   cycle C = S (f t_mixed + (1 - f) t);  tokens/s = N o / (C + what the front end takes)
-/// at most what the front end's servers can send.
+/// at most what the front end's servers can send. None for ranks that wait with fewer than two users each.
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& request);
 
 }  // namespace roofcast
