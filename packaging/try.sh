@@ -27,9 +27,9 @@ try_deb() {
   [ -x "$debian/usr/bin/apt-get" ] || debootstrap --variant=minbase bookworm "$debian" "$mirror" >&2
   mountpoint -q "$debian/proc" || mount -t proc proc "$debian/proc"
   inside "apt-get remove -y -q roofcast >/dev/null 2>&1 || true"
-  cp "$package" "$debian/root/roofcast.deb"
+  cp "$package" "$debian/opt/roofcast.deb"
   started=$(date +%s)
-  inside "apt-get update -q && apt-get install -y -q /root/roofcast.deb" >&2
+  inside "apt-get update -q && apt-get install -y -q /opt/roofcast.deb" >&2
   inside "cd /tmp && roofcast simulate chat-70b-4xh100" | grep -q '^ttft_p99.*met' || fail "the demo of the Debian package"
   echo "Debian package: $(($(date +%s) - started)) s from apt-get update to the answer"
   inside "cd /tmp && roofcast sweep llama-2-13b-batch --store :memory:" | grep -q '^cheapest' || fail "a sweep"
@@ -54,9 +54,9 @@ try_tarball() {
 try_wheel() {
   inside "apt-get install -y -q --no-install-recommends python3-venv" >&2
   inside "apt-get remove -y -q roofcast libtbb12 libyaml-0-2 libfmt9 libnlopt0" >&2
-  cp "$1" "$debian/root/"
-  inside "rm -rf /root/venv && python3 -m venv /root/venv && /root/venv/bin/pip install -q /root/$(basename "$1")" >&2
-  inside "cd /tmp && /root/venv/bin/python -c '
+  cp "$1" "$debian/opt/"
+  inside "rm -rf /opt/venv && python3 -m venv /opt/venv && /opt/venv/bin/pip install -q /opt/$(basename "$1")" >&2
+  inside "cd /tmp && /opt/venv/bin/python -c '
 import roofcast
 print(roofcast.estimate(model=\"llama-3.1-8b\", gpu=\"h100-sxm\").tpot_ms, roofcast.plan(\"chat-70b\").winner.gpu)'" |
     grep -q '^[0-9.]* [a-z]' || fail "the wheel"

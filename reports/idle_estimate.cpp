@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -45,12 +46,16 @@ constexpr std::array<std::string_view, 25> kOfSimulation{
 
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate) {
+  std::vector<std::string_view> written;
+  std::copy_if(kOfSimulation.begin(), kOfSimulation.end(), std::back_inserter(written),
+               [&](std::string_view key) { return writes(scenario, key); });
+  if (written.empty()) return {};
   std::vector<std::string> lines;
   std::string answer;
   const std::vector<std::string> said = idle_settings(scenario, read);
-  for (const std::string_view key : kOfSimulation) {
+  for (const std::string_view key : written) {
     const auto names_it = [&](const std::string& line) { return line.starts_with(fmt::format("{} ", key)); };
-    if (!writes(scenario, key) || std::any_of(said.begin(), said.end(), names_it)) continue;
+    if (std::any_of(said.begin(), said.end(), names_it)) continue;
     try {
       const Scenario without =
           read_scenario(with_assignment(scenario, std::string(key) + "=null", std::string(key)), fidelity);

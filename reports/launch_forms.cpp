@@ -30,6 +30,7 @@ std::string indented(const std::string& text, int spaces) {
 
 /// Where a container finds its files, its weights and what else is named without a path.
 constexpr const char* kFolder = "/launch";
+constexpr const char* kHubCache = "/launch/huggingface";  ///< HF_HOME, whoever the image runs as
 
 std::string name_of_weights(const std::string& weights) {
   return weights.starts_with("$") ? weights.substr(1) : weights;
@@ -149,7 +150,7 @@ namespace {
 
 /// Weights, beside the Compose file or where a variable says, and the cache of what is loaded from the hub.
 std::string compose_volumes(const LaunchPlan& plan) {
-  std::string out = "    volumes:\n      - ${HOME}/.cache/huggingface:/root/.cache/huggingface\n";
+  std::string out = fmt::format("    volumes:\n      - ${{HOME}}/.cache/huggingface:{}\n", kHubCache);
   for (const std::string& weights : plan.weights) {
     const std::string name = name_of_weights(weights),
                       from = weights != name ? fmt::format("${{{}:?a folder of weights}}", name)
@@ -177,7 +178,7 @@ std::string as_compose(const LaunchPlan& plan) {
     for (int i = 0; i < on_a_host; ++i) {
       out += fmt::format("  {}-{}:\n    image: {}\n    network_mode: host\n    ipc: host\n    working_dir: {}\n",
                          p.name, i + 1, p.image, kFolder);
-      out += "    environment:\n      HF_TOKEN: ${HF_TOKEN:-}\n";
+      out += fmt::format("    environment:\n      HF_TOKEN: ${{HF_TOKEN:-}}\n      HF_HOME: {}\n", kHubCache);
       for (const std::string& weights : plan.weights) {
         if (const std::string name = name_of_weights(weights); name != weights)
           out += fmt::format("      {}: {}\n", name, name);

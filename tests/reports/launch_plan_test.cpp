@@ -248,6 +248,8 @@ TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") 
   CHECK(as_compose(plan).find("working_dir: /launch\n") != std::string::npos);
   CHECK(as_compose(plan).find("{source: extra.yaml, target: /launch/extra.yaml}") != std::string::npos);
   CHECK(as_compose(plan).find("HF_TOKEN: ${HF_TOKEN:-}") != std::string::npos);
+  CHECK(as_compose(plan).find("HF_HOME: /launch/huggingface") != std::string::npos);  // where the host's is mounted
+  CHECK(as_compose(plan).find("- ${HOME}/.cache/huggingface:/launch/huggingface\n") != std::string::npos);
   CHECK(kubernetes.find("workingDir: /launch\n") != std::string::npos);
   CHECK(kubernetes.find("mountPath: /launch/extra.yaml") != std::string::npos);
   CHECK(kubernetes.find("secretKeyRef: {name: hf-token, key: token, optional: true}") != std::string::npos);
