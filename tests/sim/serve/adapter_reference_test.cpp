@@ -7,7 +7,7 @@
 
 #include "sim/serve/adapter_slots.h"
 #include "tests/scenarios.h"
-#include "tests/sim/serve/fake.h"
+#include "tests/sim/serve/adapter_model.h"
 
 using namespace roofcast;
 
@@ -32,26 +32,6 @@ struct Shelf {
     oldest_first.push_back(adapter);
   }
 };
-
-std::shared_ptr<Deployment> with_adapters(int count, int slots, int in_host) {
-  const auto d = fake::deployment(10000);
-  d->model.hidden = 500;
-  LayerKind layer;
-  layer.mixer = NoMixer{};
-  layer.feed_forward = DenseFeedForward{.inter = 500, .gated = false};
-  layer.count = 1;
-  d->model.layers = {layer};
-  d->model.order = {0};
-  d->adapters = AdapterSpec{.count = count,
-                            .rank = 1,
-                            .slots = slots,
-                            .slot_rank = 1,
-                            .in_host = in_host,
-                            .disk = BytesPerSecond(1e6),
-                            .skew = 0,
-                            .targets = {"up_proj"}};
-  return d;
-}
 
 }  // namespace
 
