@@ -149,10 +149,10 @@
     return [
       { id: "ttft_ms", name: e.batch > 1 ? "TTFT, " + e.batch + " at once" : "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
       { id: "tpot_ms", name: "Per token (TPOT)", value: e.tpot_ms, show: parts.ms(e.tpot_ms), sub: between(e.tpot_ms_low, e.tpot_ms_high) || "bound by " + e.decode.bound },
-      { id: "output_tokens_per_s", name: "Decode throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
+      { id: "output_tokens_per_s", name: "Throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
       { id: "request_latency_ms", name: "Whole request", value: e.request_latency_ms, show: parts.ms(e.request_latency_ms), sub: e.prefill.bound + "-, then " + e.decode.bound + "-bound" },
       { id: "fits", name: "Memory of a GPU", value: m.fits, show: [m.fits ? "fits" : "does not fit", ""], mood: m.fits ? "good" : "bad", bar: m, sub: "room for " + digits(m.max_batch) + " such sequences" },
-      { id: "usd_per_million_output_tokens", name: "Cost, M out tokens", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: e.machine.gpus * (e.replicas || 1) + (e.machine.gpus > 1 ? " GPUs, " : " GPU, ") + digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
+      { id: "usd_per_million_output_tokens", name: "Cost per M output", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: e.machine.gpus * (e.replicas || 1) + (e.machine.gpus > 1 ? " GPUs, " : " GPU, ") + digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
     ];
   }
   function meter(m) {

@@ -256,6 +256,8 @@ TEST_CASE("a throughput curve goes through the estimate, and its knee has the mo
       found = true;
       CHECK(p["tpot_ms"] == e["tpot_ms"]);
       CHECK(p["output_tokens_per_s"] == e["output_tokens_per_s"]);
+      CHECK(p["tpot_ms_low"] == e["tpot_ms_low"]);
+      CHECK(p["tpot_ms_high"] == e["tpot_ms_high"]);
     }
     const double power = p["output_tokens_per_s"].get<double>() / p["tpot_ms"].get<double>();
     if (p["fits"].get<bool>() && power > best) best = power, knee = p["batch"].get<int>();
@@ -310,6 +312,18 @@ TEST_CASE("speculation's point at the asked k is the estimate's") {
   CHECK(s["acceptances"][2] == 0.7);
   CHECK(s["points"][2]["speedup_by_acceptance"][2] == e["speedup"]);
   CHECK_FALSE(s["assumed"].get<bool>());
+}
+
+TEST_CASE("each way to draft that the page offers can be asked for, with as many drafts as asked") {
+  for (const Json& method : json_of(get("choices"))["speculation"]) {
+    CAPTURE(method);
+    Json asked{{"model", "deepseek-v3"}, {"gpu", "h200-sxm"}, {"tp", 8},
+               {"speculation", method},  {"acceptance", 0.5}, {"num_speculative_tokens", 3}};
+    if (method == "draft_model") asked["draft_model"] = "llama-68m";
+    const Json points = json_of(post("speculation", asked.dump()))["points"];
+    CHECK(points.size() == 8);
+    CHECK(json_of(post("estimate", asked.dump()))["speculation"]["num_speculative_tokens"] == 3);
+  }
 }
 
 TEST_CASE("rounds of speculation are drawn anew with another seed, and alike with the same") {
