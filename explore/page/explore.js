@@ -160,9 +160,29 @@
     for (const bytes of [m.weight_bytes, m.activation_bytes, m.kv_cache_bytes]) { const part = el("i"); part.style.width = (100 * bytes) / m.capacity_bytes + "%"; bar.append(part); }
     return bar;
   }
-  function show_estimate({ data, command }) {
+  /// A deployment to compare with: its figures by name, and what was chosen for it.
+  let pinned = null, shown = null;
+  function against(k) {
+    if (!pinned || typeof k.value !== "number") return "";
+    const share = k.value / pinned.figures[k.id] - 1;
+    return el("div", { class: "sub against" }, Number.isFinite(share) ? share === 0 ? "as A" : digits(100 * Math.abs(share)) + " % " + (share > 0 ? "above A" : "below A") : "A has none");
+  }
+  function show_pin() {
+    $("learn-pin").textContent = pinned ? "Unpin A" : "Pin as A";
+    $("learn-pin").setAttribute("aria-pressed", String(!!pinned));
+    const changes = pinned ? Object.keys(DEFAULTS).filter((key) => pinned.values[key] !== values[key]).map((key) => key + ": " + (pinned.values[key] || "its own") + " → " + (values[key] || "its own")) : [];
+    $("learn-compare").textContent = !pinned ? "" : changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet.";
+  }
+  function pin() {
+    if (!shown) return;
+    pinned = pinned ? null : { values: { ...values }, figures: Object.fromEntries(kpis(shown.data).map((k) => [k.id, k.value])) };
+    show_estimate(shown);
+  }
+  function show_estimate(answer) {
+    const { data, command } = shown = answer;
+    show_pin();
     $("kpis").replaceChildren(...kpis(data).map((k) => el("div", { class: "kpi " + (k.mood || ""), id: "kpi-" + k.id, "data-value": String(k.value) },
-      el("div", { class: "name" }, k.name), el("div", { class: "value" }, k.show[0], k.show[1] ? el("small", {}, k.show[1]) : ""), k.bar ? meter(k.bar) : "", el("div", { class: "sub" }, k.sub))));
+      el("div", { class: "name" }, k.name), el("div", { class: "value" }, k.show[0], k.show[1] ? el("small", {}, k.show[1]) : ""), k.bar ? meter(k.bar) : "", el("div", { class: "sub" }, k.sub), against(k))));
     $("command").textContent = command;
     $("address").textContent = 'requests.get("' + location.origin + "/api/v1/estimate?" + query() + '").json()';
     const p = data.provenance;
@@ -299,6 +319,7 @@
       read_address();
       refresh();
     });
+    $("learn-pin").addEventListener("click", pin);
     $("share").addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(location.href); $("share").textContent = "Copied"; } catch { $("share").textContent = "It is in the address bar"; }
       setTimeout(() => { $("share").textContent = "Copy link"; }, 1500);
