@@ -298,6 +298,8 @@ def planner(browser, url):
     browser.go(url + small)
     first = planned(browser, "a plan")
     check_plan(browser, first)
+    heights = browser.run("return [...document.querySelectorAll('#plan-gpus label')].map((l) => l.getBoundingClientRect().height)")
+    assert len(heights) > 40 and min(heights) > 12, heights  # each can be read and clicked
     browser.run("document.getElementById('plan-pin').click()")
     browser.run("const r = document.getElementById('plan-at-rate'); r.value = 40; r.dispatchEvent(new Event('change'))")
     browser.until("return location.hash.includes('rate=40')")
