@@ -108,6 +108,8 @@ Json throughput_point(const Estimate& e) {
   return {{"batch", e.request.batch},
           {"ttft_ms", e.ttft.in(kMillisecond)},
           {"tpot_ms", e.tpot.in(kMillisecond)},
+          {"tpot_ms_low", e.tpot_interval.low.in(kMillisecond)},
+          {"tpot_ms_high", e.tpot_interval.high.in(kMillisecond)},
           {"tokens_per_s_per_user", 1.0 / e.tpot.base()},
           {"output_tokens_per_s", e.output_tokens_per_s},
           {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},

@@ -9,6 +9,7 @@
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
 #include "explore/canvases.h"
+#include "reports/provenance.h"
 
 namespace roofcast {
 namespace {
@@ -41,9 +42,13 @@ Variation vary(Query query, const std::string& key, const std::string& value) {
 Json variation_json(const Variation& v) {
   if (!v.estimate) return {{"error", v.error}};
   const Estimate& e = *v.estimate;
+  const Json provenance = provenance_json(v.setup->deployment());
   return {{"fits", e.memory.fits},
+          {"constants", provenance.contains("carried_over_from") ? Json("carried_over") : provenance["parameters"]},
           {"ttft_ms", e.ttft.in(kMillisecond)},
           {"tpot_ms", e.tpot.in(kMillisecond)},
+          {"tpot_ms_low", e.tpot_interval.low.in(kMillisecond)},
+          {"tpot_ms_high", e.tpot_interval.high.in(kMillisecond)},
           {"output_tokens_per_s", e.output_tokens_per_s},
           {"weight_bytes", e.memory.weights.base()},
           {"kv_cache_bytes_per_token", e.memory.cache_per_token.base()},

@@ -92,13 +92,10 @@ Json engines_json() {
 }
 
 Json choices_json() {
-  Json methods = Json::array();
-  for (const char* name : {"draft_model", "eagle", "eagle3", "medusa", "mtp", "ngram", "self_draft"})
-    methods.push_back(name);
   return {{"version", ROOFCAST_VERSION},
           {"formats", dtype_names()},
           {"recipes", help_of(recipes())},
-          {"speculation", std::move(methods)},
+          {"speculation", drafting_methods()},
           {"attention", help_of(attention_variants())},
           {"keys", help_of(setup_keys())},
           {"limits", {{"batch", kMostBatch}, {"tokens", kMostTokens}, {"prefill_steps", kMostPrefillSteps}}}};

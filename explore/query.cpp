@@ -14,6 +14,7 @@
 #include "explore/attention_variant.h"
 #include "reports/html_text.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/serve/speculation.h"
 
 namespace roofcast {
 namespace {
@@ -112,14 +113,14 @@ void set_flags(const Query& query, Setup& setup) {
 void set_speculation(const Query& query, Setup& setup) {
   const std::string method = text_of(query, "speculation");
   if (method.empty() || method == "none") return;
-  constexpr std::array<std::string_view, 7> kMethods{"draft_model", "eagle", "eagle3",    "medusa",
-                                                     "mtp",         "ngram", "self_draft"};
-  if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
-    const std::vector<std::string> names(kMethods.begin(), kMethods.end());
+  const std::vector<std::string> names = drafting_methods();
+  if (std::find(names.begin(), names.end(), method) == names.end())
     throw ConfigError("speculation: " + unknown_name("method", clean_utf8(method), names));
-  }
-  std::string map = fmt::format("{{method: {}, num_speculative_tokens: {}", method,
-                                integer_of(query, "num_speculative_tokens", 4, 1, 16));
+  const int drafts = integer_of(query, "num_speculative_tokens", 4, 1, 16);
+  // Lookahead verifies n-grams whose first token is already known.
+  const bool lookahead = method == name_of(SpeculationSpec::Method::kLookahead);
+  std::string map = fmt::format("{{method: {}, {}: {}", method, lookahead ? "ngram" : "num_speculative_tokens",
+                                lookahead ? drafts + 1 : drafts);
   if (const auto acceptance = fraction_of(query, "acceptance")) map += fmt::format(", acceptance: {}", *acceptance);
   if (method == "draft_model") {
     if (!query.contains("draft_model")) throw ConfigError("draft_model: missing; which model drafts?");
@@ -143,6 +144,14 @@ void set_request(const Query& query, Setup& setup) {
 
 }  // namespace
 
+std::vector<std::string> drafting_methods() {
+  using Method = SpeculationSpec::Method;
+  std::vector<std::string> names;
+  for (const Method method : kSpeculationMethods)
+    if (method != Method::kNone && method != Method::kDiffusion) names.emplace_back(name_of(method));
+  return names;
+}
+
 const std::vector<QueryKey>& setup_keys() {
   static const std::vector<QueryKey> kKeys = [] {
     std::vector<QueryKey> keys;
@@ -164,7 +173,7 @@ const std::vector<QueryKey>& setup_keys() {
           QueryKey{"width", "hidden size; the feed-forward part grows with it"},
           QueryKey{"gpu_memory_gb", "memory of a GPU, GB, in place of its own"},
           QueryKey{"kv_heads", "key-value heads of gqa (8)"}, QueryKey{"window", "tokens that window sees (4096)"},
-          QueryKey{"speculation", "none | draft_model | eagle | eagle3 | medusa | mtp | ngram | self_draft (none)"},
+          QueryKey{"speculation", fmt::format("none | {} (none)", fmt::join(drafting_methods(), " | "))},
           QueryKey{"num_speculative_tokens", "drafts a step (4)"},
           QueryKey{"acceptance", "of one draft, 0 to 1 (usual for the method)"},
           QueryKey{"draft_model", "the model that drafts, one of /api/v1/models"}}) {

@@ -22,6 +22,8 @@ struct QueryKey {
 };
 /// The keys of a deployment and of the batch it serves.
 const std::vector<QueryKey>& setup_keys();
+/// Ways to draft tokens for an autoregressive model, in the order of the enumeration.
+std::vector<std::string> drafting_methods();
 
 /// A JSON object of strings, numbers and booleans. Throws ConfigError for anything else, and for a key given twice.
 Query query_of_json(std::string_view body);

@@ -99,7 +99,8 @@ std::vector<Chart> charts_of(std::span<const Result> results, const std::string&
     for (std::size_t i = before; i < charts.size(); ++i) {
       charts[i].source = source_of(result);
       charts[i].command = result.command.empty() ? command : result.command;
-      if (results.size() > 1 || result.kind == ResultKind::kEstimate || result.kind == ResultKind::kSimulation)
+      const bool one_deployment = result.kind == ResultKind::kEstimate || result.kind == ResultKind::kSimulation;
+      if (results.size() > 1 || one_deployment || result.kind == ResultKind::kSweep)
         charts[i].title += ": " + result.label;
     }
   }

@@ -207,7 +207,7 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
   };
   if (const Json* frontier = list("pareto")) {
     out.push_back(frontier_chart("pareto", "Throughput of a GPU against speed for a user", *frontier,
-                                 "output tokens/s and GPU", "output_tokens_per_s_per_gpu"));
+                                 "output tokens/s per GPU", "output_tokens_per_s_per_gpu"));
     add_speed_limit(result, out.back());
   } else if (result.points.size() > 1) {
     out.push_back(pareto_chart("pareto", result.points));

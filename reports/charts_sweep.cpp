@@ -193,34 +193,6 @@ void add_speculation(const std::string& x_key, const std::vector<Group>& groups,
   if (!c.series.empty()) out.push_back(std::move(c));
 }
 
-/// The cheapest point of each GPU, where GPUs differ.
-void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>& out) {
-  std::map<std::string, double> cheapest;
-  for (const ResultPoint& p : points) {
-    const std::string* gpu = value_of(p, "gpu");
-    const auto cost = number_at(p.result, "usd_per_million_output_tokens");
-    if (gpu == nullptr || !cost || *cost <= 0 || !is_usable(p.result)) continue;
-    const auto [it, fresh] = cheapest.emplace(*gpu, *cost);
-    if (!fresh) it->second = std::min(it->second, *cost);
-  }
-  if (cheapest.size() < 2) return;
-  Chart c{.id = "cost",
-          .title = "Cost of a million output tokens by GPU",
-          .x = {.title = "USD per million output tokens"},
-          .horizontal = true};
-  c.caption = "The cheapest point of each GPU that can be run, whatever its latency.";
-  Series s{.name = "cost", .shape = Shape::kBars};
-  std::vector<std::pair<std::string, double>> sorted(cheapest.begin(), cheapest.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (const auto& [gpu, usd] : sorted) {
-    s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
-    s.labels.push_back(fmt::format("{}: {} USD", gpu, tick_text(usd)));
-    c.y.categories.push_back(gpu);
-  }
-  c.series.push_back(std::move(s));
-  out.push_back(std::move(c));
-}
-
 }  // namespace
 
 std::string words_of_key(const std::string& dotted_key) {
@@ -256,6 +228,19 @@ std::string point_label(const ResultPoint& point, std::span<const std::string> k
 
 namespace {
 
+/// Output tokens/s of one user.
+std::optional<double> per_user(const Json& result) {
+  auto user = number_at(result, "output_tokens_per_s_per_user");
+  if (const auto tpot = number_at(result, kTpot); !user && tpot && *tpot > 0) user = 1000.0 / *tpot;
+  return user;
+}
+
+/// Of keys that vary those that say what is asked.
+std::vector<std::string> work_keys(std::vector<std::string> keys) {
+  std::erase_if(keys, [](const std::string& key) { return !is_work_key(key); });
+  return keys;
+}
+
 /// Only the points that none of the same series beats in both, in the order of x.
 void keep_frontier(Series& s) {
   std::vector<std::size_t> order(s.x.size());
@@ -272,13 +257,44 @@ void keep_frontier(Series& s) {
   s.x = std::move(best.x), s.y = std::move(best.y), s.labels = std::move(best.labels);
 }
 
+/// The frontier of each kind of request, where points differ in what is asked.
+Chart pareto_by_work(Chart c, const std::vector<ResultPoint>& points, const std::vector<std::string>& keys,
+                     const std::vector<std::string>& work) {
+  std::vector<std::string> others;
+  for (const std::string& key : keys)
+    if (!is_work_key(key)) others.push_back(key);
+  std::map<std::string, std::size_t> index;
+  for (const ResultPoint& p : points) {
+    if (!is_usable(p.result)) continue;
+    const auto user = per_user(p.result), gpu = number_at(p.result, "output_tokens_per_s_per_gpu");
+    if (!user || !gpu) continue;
+    const std::string name = point_label(p, work);
+    const auto [at, fresh] = index.emplace(name, c.series.size());
+    if (fresh) {
+      c.series.push_back({.name = name,
+                          .shape = Shape::kLinePoints,
+                          .write_labels = true,
+                          .color = static_cast<int>(index.size() - 1) % static_cast<int>(kPalette)});
+    }
+    Series& s = c.series[at->second];
+    s.x.push_back(*user), s.y.push_back(*gpu), s.labels.push_back(shortened(point_label(p, others), 40));
+  }
+  const std::size_t kinds = c.series.size();
+  if (kinds > kMaxGroups) c.series.resize(kMaxGroups);
+  for (Series& s : c.series) keep_frontier(s);
+  c.caption = "One frontier for each kind of request: nothing beats its points in both.";
+  if (kinds > kMaxGroups) c.caption += fmt::format(" The first {} of {} kinds are drawn.", kMaxGroups, kinds);
+  return c;
+}
+
 }  // namespace
 
 Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points) {
   Chart c{.id = id, .title = "Throughput of a GPU against speed for a user"};
   c.x.title = "output tokens/s of one user (1 / TPOT)";
-  c.y.title = "output tokens/s and GPU";
-  const std::vector<std::string> keys = varying_keys(points);
+  c.y.title = "output tokens/s per GPU";
+  const std::vector<std::string> keys = varying_keys(points), work = work_keys(keys);
+  if (!work.empty()) return pareto_by_work(std::move(c), points, keys, work);
   struct Point {
     double x, y;
     std::string label;
@@ -291,8 +307,7 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
       ++unusable;
       continue;
     }
-    auto user = number_at(p.result, "output_tokens_per_s_per_user");
-    if (const auto tpot = number_at(p.result, kTpot); !user && tpot && *tpot > 0) user = 1000.0 / *tpot;
+    const auto user = per_user(p.result);
     const auto gpu = number_at(p.result, "output_tokens_per_s_per_gpu");
     if (!user || !gpu) continue;
     all.push_back({*user, *gpu, point_label(p, keys)});
@@ -328,6 +343,48 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
 
 namespace {
 
+/// The cheapest point of each GPU, where GPUs differ, for each kind of request.
+void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>& out) {
+  constexpr std::size_t kMostBars = 48;
+  const std::vector<std::string> work = work_keys(varying_keys(points));
+  std::vector<std::string> kinds;
+  std::map<std::string, std::map<std::string, double>> cheapest;  // by kind of request, then by GPU
+  std::set<std::string> gpus;
+  for (const ResultPoint& p : points) {
+    const std::string* gpu = value_of(p, "gpu");
+    const auto cost = number_at(p.result, "usd_per_million_output_tokens");
+    if (gpu == nullptr || !cost || *cost <= 0 || !is_usable(p.result)) continue;
+    const std::string kind = point_label(p, work);
+    if (!cheapest.contains(kind)) kinds.push_back(kind);
+    gpus.insert(*gpu);
+    const auto [it, fresh] = cheapest[kind].emplace(*gpu, *cost);
+    if (!fresh) it->second = std::min(it->second, *cost);
+  }
+  if (gpus.size() < 2) return;
+  Chart c{.id = "cost",
+          .title = "Cost of a million output tokens by GPU",
+          .x = {.title = "USD per million output tokens"},
+          .horizontal = true};
+  c.caption = "The cheapest point of each GPU that can be run, whatever its latency.";
+  const std::size_t shown = std::max<std::size_t>(1, std::min(kinds.size(), kMostBars / gpus.size()));
+  if (shown < kinds.size())
+    c.caption += fmt::format(" The first {} of {} kinds of request are drawn.", shown, kinds.size());
+  Series s{.name = "cost", .shape = Shape::kBars};
+  for (std::size_t i = shown; i-- > 0;) {
+    const auto& costs = cheapest[kinds[i]];
+    std::vector<std::pair<std::string, double>> sorted(costs.begin(), costs.end());
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [gpu, usd] : sorted) {
+      const std::string name = kinds[i].empty() ? gpu : gpu + ", " + kinds[i];
+      s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
+      s.labels.push_back(fmt::format("{}: {} USD", name, tick_text(usd)));
+      c.y.categories.push_back(name);
+    }
+  }
+  c.series.push_back(std::move(s));
+  out.push_back(std::move(c));
+}
+
 /// Two numeric keys against one another: what can be run, what misses, what does not fit.
 void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, const std::vector<std::string>& keys,
              std::vector<Chart>& out) {
@@ -360,10 +417,8 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
   out.push_back(std::move(c));
 }
 
-/// Where there are too many lines to draw, one a GPU (or of whatever key has the fewest values): the best of its
-/// settings at every x, and how far the others spread.
-void gather(std::vector<Group>& groups, const Points& points, const std::string& x_key,
-            const std::vector<std::string>& keys) {
+/// The key that splits the points into the fewest groups, a GPU before others; empty where each has too many values.
+std::string splitting_key(const Points& points, const std::string& x_key, const std::vector<std::string>& keys) {
   std::string chosen;
   std::size_t fewest = kMaxGroups + 1;
   for (const std::string& key : keys) {
@@ -375,20 +430,35 @@ void gather(std::vector<Group>& groups, const Points& points, const std::string&
     const std::size_t count = last_part(key) == "gpu" && values.size() <= kMaxGroups ? 2 : values.size();
     if (count >= 2 && count < fewest) chosen = key, fewest = count;
   }
-  std::map<std::string, std::map<double, const Json*>> best;
+  return chosen;
+}
+
+/// Where there are too many lines to draw, one for each kind of request, or, where all requests are alike, one a GPU
+/// (or of whatever key has the fewest values): the best of its settings at every x.
+void gather(std::vector<Group>& groups, const Points& points, const std::string& x_key,
+            const std::vector<std::string>& keys) {
+  std::vector<std::string> split = work_keys(keys);
+  std::erase(split, x_key);
+  if (split.empty()) split = {splitting_key(points, x_key, keys)};
+  std::map<std::string, std::size_t> index;
+  std::vector<std::map<double, const Json*>> best;
+  std::vector<std::string> labels;
   for (const ResultPoint* p : points) {
-    const std::string *x = value_of(*p, x_key), *of = chosen.empty() ? nullptr : value_of(*p, chosen);
+    const std::string* x = value_of(*p, x_key);
     const auto at = x != nullptr ? leading_number(*x) : std::nullopt;
     if (!at) continue;
-    const Json*& kept = best[of != nullptr ? *of : ""][*at];
+    const std::string label = point_label(*p, split);
+    const auto [row, fresh] = index.emplace(label, best.size());
+    if (fresh) best.emplace_back(), labels.push_back(label);
+    const Json*& kept = best[row->second][*at];
     const auto usd = number_at(p->result, "usd_per_million_output_tokens");
     const auto before = kept != nullptr ? number_at(*kept, "usd_per_million_output_tokens") : std::nullopt;
     if (kept == nullptr || (usd && (!before || *usd < *before))) kept = &p->result;
   }
   groups.clear();
-  for (const auto& [label, row] : best) {
-    Group& g = groups.emplace_back(Group{label.empty() ? "cheapest" : label + ", cheapest", {}});
-    g.points.assign(row.begin(), row.end());
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    Group& g = groups.emplace_back(Group{labels[i].empty() ? "cheapest" : labels[i] + ", cheapest", {}});
+    g.points.assign(best[i].begin(), best[i].end());
   }
 }
 

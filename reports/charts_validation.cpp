@@ -143,10 +143,10 @@ void add_error_charts(const Result& result, std::vector<Chart>& out) {
     const auto mape = number_at(g, "mape"), rows = number_at(g, "rows");
     if (!mape) continue;
     const std::string metric = text_at(g, "metric").empty() ? text_at(g, "op") : text_at(g, "metric");
-    s.x.push_back(static_cast<double>(s.x.size())), s.y.push_back(*mape);
+    s.x.push_back(static_cast<double>(s.x.size())), s.y.push_back(100 * *mape);
     c.y.categories.push_back(text_at(g, "group") + (metric.empty() ? "" : ", " + metric));
     s.labels.push_back(
-        fmt::format("{}: {} % over {:.0f} rows", c.y.categories.back(), tick_text(*mape), rows.value_or(0)));
+        fmt::format("{}: {} % over {:.0f} rows", c.y.categories.back(), tick_text(100 * *mape), rows.value_or(0)));
   }
   c.series.push_back(std::move(s));
   if (!c.y.categories.empty()) out.push_back(std::move(c));

@@ -1,5 +1,8 @@
 #include "reports/sweep_verdict.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "reports/charts.h"
@@ -18,7 +21,23 @@ bool fits(const Json& metrics) { return truth_at(metrics, "fits").value_or(true)
 bool saturated(const Json& metrics) { return truth_at(metrics, "saturated").value_or(false); }
 bool meets(const Json& metrics) { return truth_at(metrics, "objectives_met").value_or(true); }
 
+constexpr std::size_t kMostWorks = 4;  // with a best of each in words
+
 }  // namespace
+
+bool is_work_key(std::string_view dotted_key) {
+  constexpr std::array<std::string_view, 6> kWork{"model",        "prompt_tokens", "output_tokens",
+                                                  "input_tokens", "context",       "workload"};
+  while (!dotted_key.empty()) {
+    const std::size_t dot = std::min(dotted_key.find('.'), dotted_key.size());
+    const std::string_view part = dotted_key.substr(0, dot);
+    const bool whole = dot == dotted_key.size();
+    // A whole workload differs in all; of its parts only the lengths are the work, a rate or a concurrency is the load.
+    if (std::find(kWork.begin(), kWork.end(), part) != kWork.end() && (part != "workload" || whole)) return true;
+    dotted_key.remove_prefix(whole ? dot : dot + 1);
+  }
+  return false;
+}
 
 bool is_usable(const Json& metrics) {
   return metrics.is_object() && fits(metrics) && !saturated(metrics) && meets(metrics);
@@ -48,21 +67,26 @@ void SweepVerdict::add(const Keys& keys, const Json& metrics) {
   } else if (!meets(metrics)) {
     ++missed_;
   } else {
+    std::string work;
+    for (const auto& [name, value] : keys)
+      if (is_work_key(name)) work += value + "\n";
+    const auto [at, fresh] = bests_.try_emplace(work);
+    if (fresh) works_.push_back(work);
     const auto usd = number_at(metrics, "usd_per_million_output_tokens"),
                rate = number_at(metrics, "output_tokens_per_s_per_gpu");
-    if (usd && *usd > 0) cheapest_.take(usd, keys);
-    if (rate && *rate > 0) busiest_.take(-*rate, keys);
-    quickest_.take(number_at(metrics, kTpot), keys);
+    if (usd && *usd > 0) at->second.cheapest.take(usd, keys);
+    if (rate && *rate > 0) at->second.busiest.take(-*rate, keys);
+    at->second.quickest.take(number_at(metrics, kTpot), keys);
   }
 }
 
-std::string SweepVerdict::label(const Keys& keys) const {
+std::string SweepVerdict::label(const Keys& keys, bool work) const {
   std::string out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i < varies_.size() && varies_[i])
+    if (i < varies_.size() && varies_[i] && is_work_key(keys[i].first) == work)
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ", words_of_key(keys[i].first), keys[i].second);
   }
-  return out.empty() ? "the one point" : out;
+  return out.empty() && !work ? "the one point" : out;
 }
 
 ResultVerdict SweepVerdict::verdict() const {
@@ -85,14 +109,23 @@ ResultVerdict SweepVerdict::verdict() const {
   count(missed_, "misses the objectives", "miss the objectives");
   count(impossible_, "is not possible", "are not possible");
   text += "\n";
-  if (cheapest_.value)
-    text += fmt::format("cheapest: {}, {} USD per million output tokens\n", label(cheapest_.keys),
-                        significant(*cheapest_.value, 3));
-  if (busiest_.value)
-    text += fmt::format("most of a GPU: {}, {} output tokens/s and GPU\n", label(busiest_.keys),
-                        significant(-*busiest_.value, 4));
-  if (quickest_.value)
-    text += fmt::format("quickest: {}, TPOT {}\n", label(quickest_.keys), human_time(*quickest_.value / 1e3));
+  for (std::size_t i = 0; i < std::min(works_.size(), kMostWorks); ++i) {
+    const Bests& best = bests_.at(works_[i]);
+    const std::string what = label(best.quickest.value ? best.quickest.keys : best.cheapest.keys, true),
+                      of = works_.size() > 1 ? ", " + what : "";
+    if (best.cheapest.value)
+      text += fmt::format("cheapest{}: {}, {} USD per million output tokens\n", of, label(best.cheapest.keys, false),
+                          significant(*best.cheapest.value, 3));
+    if (best.busiest.value)
+      text += fmt::format("highest throughput per GPU{}: {}, {} output tokens/s per GPU\n", of,
+                          label(best.busiest.keys, false), significant(-*best.busiest.value, 4));
+    if (best.quickest.value)
+      text += fmt::format("quickest{}: {}, TPOT {}\n", of, label(best.quickest.keys, false),
+                          human_time(*best.quickest.value / 1e3));
+  }
+  if (works_.size() > kMostWorks)
+    text += fmt::format("{} more kinds of request are not compared: what is cheapest for one is not for another\n",
+                        works_.size() - kMostWorks);
   ResultVerdict out;
   out.add("", text);
   return out;

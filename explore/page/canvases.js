@@ -252,12 +252,16 @@ window.Canvases = (function () {
     const names = fits.map((p) => { const now = asked(p) && p.batch > last * 2.5 ? "batch " + p.batch : ""; if (now) last = p.batch; return now; });
     if (here) sets.push({ label: "this batch", color: "c4", solid: true, data: line([here]), pointRadius: 8, pointStyle: "rectRot" });
     if (knee) sets.push({ label: "knee", color: "c1", solid: true, data: line([knee]), pointRadius: 6, pointStyle: "circle" });
+    // At a batch, tokens/s = tokens of a step / its time: where TPOT takes an end of its interval, throughput takes the other.
+    const edge = (key) => fits.map((p) => point(p.tpot_ms, p.output_tokens_per_s * (p.tpot_ms / p[key]), p));
+    const range = { label: "90 % of deployments like it", color: "c0", alpha: "2e", showLine: true, pointRadius: 0, pointHitRadius: 0, borderWidth: 0, tension: 0.2, pointStyle: "rect", quiet: true };
+    if (fits.some((p) => p.tpot_ms_low < p.tpot_ms_high)) sets.push({ ...range, data: edge("tpot_ms_low"), fill: "+1", pair: true }, { ...range, key: "slow", data: edge("tpot_ms_high"), fill: false, unlisted: true });
     sets.push({ label: "fits", color: "c0", data: line(fits), showLine: true, pointRadius: 3, borderWidth: 2.5, tension: 0.2, names, pointStyle: "circle" });
     if (rest.length) sets.push({ label: "does not fit in memory", color: "c7", data: line([...seam, ...rest]), showLine: true, borderDash: [4, 4], pointRadius: 2, borderWidth: 1.5, pointStyle: "line" });
     return {
       sets, x: { title: "time per output token of each user, ms" }, y: { title: "output tokens a second, all users" },
       guides: knee ? [{ vertical: true, at: knee.tpot_ms, label: "knee: batch " + knee.batch, color: "c1" }] : [],
-      tooltip: ({ raw }) => ["batch " + raw.batch, "TPOT " + text.ms(raw.tpot_ms) + ", TTFT " + text.ms(raw.ttft_ms), digits(raw.output_tokens_per_s) + " tokens/s, " + digits(raw.tokens_per_s_per_user) + " a user", digits(raw.usd_per_million_output_tokens) + " USD/M tokens"],
+      tooltip: ({ raw }) => ["batch " + raw.batch, "TPOT " + text.ms(raw.tpot_ms) + " (" + text.ms(raw.tpot_ms_low) + " to " + text.ms(raw.tpot_ms_high) + "), TTFT " + text.ms(raw.ttft_ms), digits(raw.output_tokens_per_s) + " tokens/s, " + digits(raw.tokens_per_s_per_user) + " a user", digits(raw.usd_per_million_output_tokens) + " USD/M tokens"],
     };
   }
 
@@ -402,8 +406,8 @@ window.Canvases = (function () {
     const rows = shownCosts(data);
     return {
       horizontal: true, legend: false, labels: rows.map((r) => r.gpu), x: { title: "USD per million output tokens" }, y: { categories: true },
-      sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : "c0")), data: rows.map((r) => r.usd_per_million_output_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
-      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms), digits(r.joules_per_output_token) + " J a token"]; },
+      sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : r.constants === "measured" ? "c0" : "c7")), data: rows.map((r) => r.usd_per_million_output_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
+      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms) + " (" + text.ms(r.tpot_ms_low) + " to " + text.ms(r.tpot_ms_high) + ")", digits(r.joules_per_output_token) + " J a token", "constants: " + r.constants.replace("_", " ")]; },
     };
   }
 
@@ -452,7 +456,7 @@ window.Canvases = (function () {
     {
       id: "throughput", title: "Throughput against latency", endpoint: "throughput", make: plot("scatter", throughput, "tall"), lead: "Every point is a batch. Before the knee a larger one gains more throughput than it costs latency; after it, less.",
       say: (d) => { const knee = d.points.find((p) => p.batch === d.knee_batch); return knee ? ["The knee is at batch ", b(String(knee.batch)), ": ", b(digits(knee.output_tokens_per_s) + " tokens/s"), " at ", b(text.ms(knee.tpot_ms)), " a token. Room for ", b(digits(d.max_batch)), " sequences."] : ["No batch fits."]; },
-      rows: (d) => d.points, columns: [["batch", "batch", tick], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["output_tokens_per_s", "tokens/s", digits], ["tokens_per_s_per_user", "a user", digits], ["usd_per_million_output_tokens", "USD/M", digits], ["fits", "fits", String]],
+      rows: (d) => d.points, columns: [["batch", "batch", tick], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["tpot_ms_low", "from (90 %)", text.ms], ["tpot_ms_high", "to", text.ms], ["output_tokens_per_s", "tokens/s", digits], ["tokens_per_s_per_user", "a user", digits], ["usd_per_million_output_tokens", "USD/M", digits], ["fits", "fits", String]],
     },
     {
       id: "batching", title: "Static and continuous batching", endpoint: "batching", keys: ["slots", "requests"], make: batching, lead: "The same requests, simulated: outputs differ in length. Static batches wait for their slowest; a continuous one fills a slot as soon as it is free.",
@@ -484,8 +488,8 @@ window.Canvases = (function () {
     { section: "Money" },
     {
       id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", keys: ["max_tpot_ms"], make: costing, lead: "The same deployment on each GPU at its hourly price, busy all the time, each at the largest batch (a power of two) that fits and keeps a token within the limit.",
-      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " " + bad.length + " others cannot compute these formats." : ""]; },
-      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["fits", "fits", String]],
+      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " " + bad.length + " others cannot compute these formats." : "", shownCosts(d).some((r) => r.constants !== "measured") ? " Grey: nothing was measured on this GPU; its constants are carried over from another, or are shares of the datasheet's." : ""]; },
+      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["constants", "constants", (v) => v.replace("_", " ")], ["fits", "fits", String]],
     },
   ];
 

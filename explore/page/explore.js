@@ -149,10 +149,10 @@
     return [
       { id: "ttft_ms", name: e.batch > 1 ? "TTFT, " + e.batch + " at once" : "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
       { id: "tpot_ms", name: "Per token (TPOT)", value: e.tpot_ms, show: parts.ms(e.tpot_ms), sub: between(e.tpot_ms_low, e.tpot_ms_high) || "bound by " + e.decode.bound },
-      { id: "output_tokens_per_s", name: "Decode throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
+      { id: "output_tokens_per_s", name: "Throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
       { id: "request_latency_ms", name: "Whole request", value: e.request_latency_ms, show: parts.ms(e.request_latency_ms), sub: e.prefill.bound + "-, then " + e.decode.bound + "-bound" },
       { id: "fits", name: "Memory of a GPU", value: m.fits, show: [m.fits ? "fits" : "does not fit", ""], mood: m.fits ? "good" : "bad", bar: m, sub: "room for " + digits(m.max_batch) + " such sequences" },
-      { id: "usd_per_million_output_tokens", name: "Cost, M out tokens", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: e.machine.gpus * (e.replicas || 1) + (e.machine.gpus > 1 ? " GPUs, " : " GPU, ") + digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
+      { id: "usd_per_million_output_tokens", name: "Cost per M output", value: e.cost.usd_per_million_output_tokens, show: [digits(e.cost.usd_per_million_output_tokens), "USD"], sub: e.machine.gpus * (e.replicas || 1) + (e.machine.gpus > 1 ? " GPUs, " : " GPU, ") + digits(e.cost.usd_per_hour) + " USD/h, " + digits(e.cost.joules_per_output_token) + " J a token" },
     ];
   }
   function meter(m) {
@@ -160,9 +160,29 @@
     for (const bytes of [m.weight_bytes, m.activation_bytes, m.kv_cache_bytes]) { const part = el("i"); part.style.width = (100 * bytes) / m.capacity_bytes + "%"; bar.append(part); }
     return bar;
   }
-  function show_estimate({ data, command }) {
+  /// A deployment to compare with: its figures by name, and what was chosen for it.
+  let pinned = null, shown = null;
+  function against(k) {
+    if (!pinned || typeof k.value !== "number") return "";
+    const share = k.value / pinned.figures[k.id] - 1;
+    return el("div", { class: "sub against" }, Number.isFinite(share) ? share === 0 ? "as A" : digits(100 * Math.abs(share)) + " % " + (share > 0 ? "above A" : "below A") : "A has none");
+  }
+  function show_pin() {
+    $("learn-pin").textContent = pinned ? "Unpin A" : "Pin as A";
+    $("learn-pin").setAttribute("aria-pressed", String(!!pinned));
+    const changes = pinned ? Object.keys(DEFAULTS).filter((key) => pinned.values[key] !== values[key]).map((key) => key + ": " + (pinned.values[key] || "its own") + " → " + (values[key] || "its own")) : [];
+    $("learn-compare").textContent = !pinned ? "" : changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet.";
+  }
+  function pin() {
+    if (!shown) return;
+    pinned = pinned ? null : { values: { ...values }, figures: Object.fromEntries(kpis(shown.data).map((k) => [k.id, k.value])) };
+    show_estimate(shown);
+  }
+  function show_estimate(answer) {
+    const { data, command } = shown = answer;
+    show_pin();
     $("kpis").replaceChildren(...kpis(data).map((k) => el("div", { class: "kpi " + (k.mood || ""), id: "kpi-" + k.id, "data-value": String(k.value) },
-      el("div", { class: "name" }, k.name), el("div", { class: "value" }, k.show[0], k.show[1] ? el("small", {}, k.show[1]) : ""), k.bar ? meter(k.bar) : "", el("div", { class: "sub" }, k.sub))));
+      el("div", { class: "name" }, k.name), el("div", { class: "value" }, k.show[0], k.show[1] ? el("small", {}, k.show[1]) : ""), k.bar ? meter(k.bar) : "", el("div", { class: "sub" }, k.sub), against(k))));
     $("command").textContent = command;
     $("address").textContent = 'requests.get("' + location.origin + "/api/v1/estimate?" + query() + '").json()';
     const p = data.provenance;
@@ -299,6 +319,7 @@
       read_address();
       refresh();
     });
+    $("learn-pin").addEventListener("click", pin);
     $("share").addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(location.href); $("share").textContent = "Copied"; } catch { $("share").textContent = "It is in the address bar"; }
       setTimeout(() => { $("share").textContent = "Copy link"; }, 1500);

@@ -77,7 +77,7 @@ window.Planner = (function () {
 
   function gpu_boxes(gpus) {
     const box = el("div", { class: "checks", id: "plan-gpus" });
-    for (const g of gpus) {
+    for (const g of [...gpus].sort((x, y) => (y.usd_per_hour > 0) - (x.usd_per_hour > 0))) {  // those with a price first
       const input = el("input", { type: "checkbox", id: "plan-gpu-" + g.name, value: g.name });
       input.addEventListener("change", () => { const on = [...box.querySelectorAll("input:checked")].map((i) => i.value); if (!on.length) input.checked = true; else set("gpus", on.join(",")); });
       box.append(el("label", { for: input.id }, input, " " + g.name, el("small", { class: "soft" }, g.usd_per_hour > 0 ? " " + digits(g.usd_per_hour) + " $/h" : "")));
@@ -178,9 +178,15 @@ window.Planner = (function () {
     charts(plan);
   }
 
+  /// Columns that are alike in all rows are said below it, so that the others are seen.
   function table(plan) {
     const part = (plan.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h"));
-    $("plan-table").replaceChildren(part ? el("table", {}, el("thead", {}, el("tr", {}, ...part.table.columns.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...part.table.rows.map((row, i) => el("tr", i ? {} : { class: "now" }, ...row.map((cell) => el("td", {}, cell)))))) : el("p", { class: "soft" }, "nothing to rank"));
+    if (!part) { $("plan-table").replaceChildren(el("p", { class: "soft" }, "nothing to rank")); return; }
+    const { columns, rows } = part.table, alike = columns.map((_, c) => rows.length > 2 && columns.length > 8 && rows.every((row) => row[c] === rows[0][c]));
+    const kept = (list) => list.filter((_, c) => !alike[c]), said = columns.filter((_, c) => alike[c]).map((name) => name + " " + rows[0][columns.indexOf(name)]);
+    $("plan-table").replaceChildren(
+      el("table", {}, el("thead", {}, el("tr", {}, ...kept(columns).map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...rows.map((row, i) => el("tr", i ? {} : { class: "now" }, ...kept(row).map((cell) => el("td", {}, cell)))))),
+      said.length ? el("p", { class: "soft" }, "The same in all rows: " + said.join(", ") + ".") : "");
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------

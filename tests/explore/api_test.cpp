@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -256,6 +257,8 @@ TEST_CASE("a throughput curve goes through the estimate, and its knee has the mo
       found = true;
       CHECK(p["tpot_ms"] == e["tpot_ms"]);
       CHECK(p["output_tokens_per_s"] == e["output_tokens_per_s"]);
+      CHECK(p["tpot_ms_low"] == e["tpot_ms_low"]);
+      CHECK(p["tpot_ms_high"] == e["tpot_ms_high"]);
     }
     const double power = p["output_tokens_per_s"].get<double>() / p["tpot_ms"].get<double>();
     if (p["fits"].get<bool>() && power > best) best = power, knee = p["batch"].get<int>();
@@ -310,6 +313,35 @@ TEST_CASE("speculation's point at the asked k is the estimate's") {
   CHECK(s["acceptances"][2] == 0.7);
   CHECK(s["points"][2]["speedup_by_acceptance"][2] == e["speedup"]);
   CHECK_FALSE(s["assumed"].get<bool>());
+}
+
+TEST_CASE("each way to draft that the page offers can be asked for, with as many drafts as asked") {
+  const Json methods = json_of(get("choices"))["speculation"];
+  CHECK(methods.size() == 9);
+  for (const Json& method : methods) {
+    CAPTURE(method);
+    Json asked{{"model", "deepseek-v3"}, {"gpu", "h200-sxm"}, {"tp", 8},
+               {"speculation", method},  {"acceptance", 0.5}, {"num_speculative_tokens", 3}};
+    if (method == "lookahead") asked["model"] = "llama-3.1-70b", asked["engine"] = "trtllm@0.19";  // vLLM has it not
+    if (method == "draft_model") asked["model"] = "llama-3.1-70b", asked["draft_model"] = "llama-3.1-8b";
+    const Json points = json_of(post("speculation", asked.dump()))["points"];
+    CHECK(points.size() == 8);
+    CHECK(json_of(post("estimate", asked.dump()))["speculation"]["num_speculative_tokens"] == 3);
+  }
+}
+
+TEST_CASE("the cost on every GPU says where its constants come from") {
+  const auto constants = [](const char* fidelity) {
+    std::map<std::string, Json> of;
+    const Json costs = json_of(get("costs", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"fidelity", fidelity}}));
+    for (const Json& row : costs["rows"])
+      if (!row.contains("error")) of[row["gpu"]] = row["constants"];
+    return of;
+  };
+  const auto calibrated = constants("calibrated");
+  CHECK(calibrated.at("h100-sxm") == "measured");
+  CHECK(calibrated.at("gh200") == "carried_over");
+  CHECK(constants("ideal").at("h100-sxm") == "datasheet");
 }
 
 TEST_CASE("rounds of speculation are drawn anew with another seed, and alike with the same") {

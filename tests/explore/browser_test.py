@@ -159,6 +159,28 @@ def one_slider_by_keyboard(browser):
                   "document.getElementById('command').textContent.includes('--batch ' + document.getElementById('at-batch').value + ' ')", before)
 
 
+def pins_a_deployment(browser):
+    """Pinned as A, the figures beside it say what a change makes of them, and nothing once it is unpinned."""
+    pin = "document.getElementById('learn-pin').click();"
+    compare = "return document.getElementById('learn-compare').textContent"
+    browser.run("document.getElementById('reset').click()")
+    browser.until("return document.getElementById('command').textContent.includes('--batch 16 ')")
+    before = shown(browser)[0]
+    browser.run(pin)
+    assert browser.run(compare) == "Nothing is changed yet."
+    one_slider_by_keyboard(browser)
+    browser.until(compare + ".startsWith('Changed: batch: 16')")
+    browser.until("return document.querySelectorAll('.against').length === 5")
+    for key, was, now in zip(KPIS, before, shown(browser)[0]):
+        share = 100 * (now / was - 1)
+        words = browser.run("return document.querySelector('#kpi-' + arguments[0] + ' .against').textContent", key)
+        number, rest = words.split(" ", 1)
+        assert rest == ("% above A" if share > 0 else "% below A"), words
+        assert abs(float(number) - abs(share)) <= 0.01 * abs(share), (words, share)
+    browser.run(pin)
+    assert browser.run("return document.querySelectorAll('.against').length") == 0
+
+
 def every_canvas_draws(browser):
     ids = browser.run("return [...document.querySelectorAll('#page-learn article')].map((a) => a.id)")
     assert len(ids) >= 12, ids
@@ -276,6 +298,8 @@ def planner(browser, url):
     browser.go(url + small)
     first = planned(browser, "a plan")
     check_plan(browser, first)
+    heights = browser.run("return [...document.querySelectorAll('#plan-gpus label')].map((l) => l.getBoundingClientRect().height)")
+    assert len(heights) > 40 and min(heights) > 12, heights  # each can be read and clicked
     browser.run("document.getElementById('plan-pin').click()")
     browser.run("const r = document.getElementById('plan-at-rate'); r.value = 40; r.dispatchEvent(new Event('change'))")
     browser.until("return location.hash.includes('rate=40')")
@@ -313,6 +337,7 @@ def explorer(browser):
         plays(browser)
         keyboard_reaches_everything(browser)
         one_slider_by_keyboard(browser)
+        pins_a_deployment(browser)
         browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
         browser.go("about:blank")
         browser.go(learn)  # closes the tables

@@ -156,10 +156,42 @@ TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
   CHECK(verdict_text(v.verdict()) ==
         "toy-7b on big-gpu: 4 points over batch: 1 can be run, 1 does not fit, 1 is saturated, 1 is not possible\n"
         "cheapest: batch 1, 2.00 USD per million output tokens\n"
-        "most of a GPU: batch 1, 10.00 output tokens/s and GPU\n"
+        "highest throughput per GPU: batch 1, 10.00 output tokens/s per GPU\n"
         "quickest: batch 1, TPOT 5.00 ms\n");
   const Chart c = pareto_chart("p", {{{{"batch", "1"}}, fits}, {{{"batch", "2"}}, unfit}});
   CHECK(c.series.back().labels == std::vector<std::string>{"batch 1"});
+}
+
+TEST_CASE("sweep: points that are asked for different work are not compared") {
+  const auto point = [](double usd, double rate, double tpot) {
+    return Json{{"usd_per_million_output_tokens", usd}, {"output_tokens_per_s_per_gpu", rate}, {"tpot_ms", tpot}};
+  };
+  CHECK(is_work_key("model"));
+  CHECK(is_work_key("prompt_tokens"));
+  CHECK(is_work_key("workload.prompt_tokens.mean"));
+  CHECK_FALSE(is_work_key("workload.arrivals.rate"));
+  CHECK_FALSE(is_work_key("batch"));
+  SweepVerdict v("toy-7b", "big-gpu");
+  std::vector<ResultPoint> points;
+  for (const auto& [prompt, batch, result] :
+       {std::tuple{"512", "1", point(2, 10, 5)}, std::tuple{"512", "8", point(1, 50, 9)},
+        std::tuple{"4096", "1", point(7, 3, 6)}, std::tuple{"4096", "8", point(9, 2, 12)}}) {
+    points.push_back({{{"prompt_tokens", prompt}, {"batch", batch}}, result});
+    v.add(points.back().keys, result);
+  }
+  CHECK(verdict_text(v.verdict()) ==
+        "toy-7b on big-gpu: 4 points over prompt tokens, batch: 4 can be run\n"
+        "cheapest, prompt tokens 512: batch 8, 1.00 USD per million output tokens\n"
+        "highest throughput per GPU, prompt tokens 512: batch 8, 50.00 output tokens/s per GPU\n"
+        "quickest, prompt tokens 512: batch 1, TPOT 5.00 ms\n"
+        "cheapest, prompt tokens 4096: batch 1, 7.00 USD per million output tokens\n"
+        "highest throughput per GPU, prompt tokens 4096: batch 1, 3.000 output tokens/s per GPU\n"
+        "quickest, prompt tokens 4096: batch 1, TPOT 6.00 ms\n");
+  const Chart c = pareto_chart("p", points);
+  REQUIRE(c.series.size() == 2);
+  CHECK(c.series[0].name == "prompt tokens 512");
+  CHECK(c.series[0].labels == std::vector<std::string>{"batch 8", "batch 1"});
+  CHECK(c.series[1].labels == std::vector<std::string>{"batch 1"});  // better in both than a batch of 8
 }
 
 TEST_CASE("bars stand side by side only where a category has several") {
