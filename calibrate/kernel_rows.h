@@ -4,7 +4,7 @@
 //               a library's, which sets the constants of the engines that call it; roofcast-0.1.0: a kernel of our own,
 //               which no engine runs
 //   kernel      which variant of it, where an operator has several; any text else
-//   timing      benchmark (where absent), served, cool: see Timing in hw/cost.h
+//   timing      benchmark (where absent), served, cool: see Timing
 //   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted. NVIDIA's tables of
 //               wide expert parallelism have `latency` in milliseconds, or the two directions of an exchange apart
 
@@ -17,7 +17,6 @@
 
 #include "base/csv.h"
 #include "base/units.h"
-#include "hw/cost.h"
 #include "hw/dtype.h"
 #include "hw/efficiency.h"
 
@@ -36,6 +35,11 @@ enum class Maker {
 Maker maker_of(std::string_view engine, const Mark& mark);
 /// The family whose own kernels these are; null for libraries and for kernels of our own.
 std::optional<KernelFamily> family_of(Maker maker);
+
+/// How a kernel was timed. kBenchmark: as a collector's loop times it, with all that the loop has beside the kernel
+/// (calibrate/rows/*_loop.h). kServed: as inside an engine. kCool: as kServed, before the power limit has pulled the
+/// clock down, which only products feel; so `calibrate measure` times, but for its points under load.
+enum class Timing { kServed, kBenchmark, kCool };
 
 /// What every row says beside its shape.
 struct RowHeader {

@@ -65,11 +65,8 @@ class Pricing {
       return gemm_row_time(*row, kernel, gemm_of(kernel, one.family, row->block), {}, here_, one.family);
     }
     const auto& row = std::get<CollectiveRow>(one.row);
-    const Machine machine{
-        .gpu = &here_, .efficiency = &gpu_.vllm, .fidelity = Fidelity::kCalibrated, .timing = row.header.timing};
     const auto* fitted = gpu_.vllm.find(nccl_kernel(row.kind), Dtype::kBf16);
-    return nccl_time(row.kind, row.bytes, row.group, fitted ? fitted->value : nccl_prior(row.kind, here_),
-                     *machine.gpu);
+    return nccl_time(row.kind, row.bytes, row.group, fitted ? fitted->value : nccl_prior(row.kind, here_), here_);
   }
 
  private:

@@ -25,18 +25,15 @@ struct BenchedGpu {
   const Efficiency& of(KernelFamily family) const {
     return family == KernelFamily::kTrtllm ? trtllm : family == KernelFamily::kVllm ? vllm : sglang;
   }
-  /// As the row's loop times it. Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's.
+  /// Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's constants.
   Machine machine(const RowHeader& row) const {
-    return {.gpu = &spec,
-            .efficiency = &of(family_of(row.maker).value_or(KernelFamily::kVllm)),
-            .fidelity = fidelity,
-            .timing = row.timing};
+    return {.gpu = &spec, .efficiency = &of(family_of(row.maker).value_or(KernelFamily::kVllm)), .fidelity = fidelity};
   }
 };
 /// The GPU file read under every family.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
-/// Of one row: its time under Timing::kBenchmark, and the relative standard deviation that its constants leave
+/// Of one row: its time, timed as the row was, and the relative standard deviation that its constants leave
 /// unexplained.
 struct Prediction {
   Seconds time{};

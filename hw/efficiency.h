@@ -61,6 +61,11 @@ class Efficiency {
     const ConstantsBlock& wide = block(kernel, Dtype::kBf16);
     return wide ? &wide : nullptr;
   }
+  /// That block, else what the kernel assumes on a GPU that was not measured.
+  ConstantsBlock constants(const Kernel& kernel, Dtype dtype, const GpuSpec& gpu) const {
+    const ConstantsBlock* measured = block_by_width(kernel, dtype);
+    return measured != nullptr ? *measured : kernel.assumed(gpu, dtype);
+  }
   void put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block);
   /// All formats of a kernel, from another set.
   void take(const Kernel& kernel, const Efficiency& from);

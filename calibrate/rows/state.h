@@ -19,6 +19,9 @@ struct StateRow {
   double batch = 1, query_len = 1;
 };
 
+/// A row of a recurrence as its header says that it was timed.
+Seconds recurrence_row_time(const StateRow& row, const StateParameters& constants, const GpuSpec& gpu);
+
 std::vector<StateRow> read_gated_delta_rows(const CsvTable& table);
 std::vector<StateRow> read_mamba2_rows(const CsvTable& table);
 

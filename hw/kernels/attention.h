@@ -58,12 +58,12 @@ struct DecodeShape {
 Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, const Machine& machine);
 Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, const Machine& machine);
 
-/// The same with given constants, as the fit needs them (calibrated, flash).
+/// The same with given constants (calibrated, flash).
 Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads,
-                            const attention::PrefillKernel& kernel, const ConstantsBlock& constants, const GpuSpec& gpu,
-                            Timing timing);
+                            const attention::PrefillKernel& kernel, const ConstantsBlock& constants,
+                            const GpuSpec& gpu);
 Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads, const attention::DecodeKernel& kernel,
-                           const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing);
+                           const ConstantsBlock& constants, const GpuSpec& gpu);
 /// The kernels that the rules name.
 const attention::DecodeKernel& decode_kernel(const DecodeShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                              const KernelRules& rules);

@@ -48,11 +48,11 @@ const attention::LatentPrefillKernel& latent_prefill_kernel(const LatentHeads& h
                                                             const KernelRules& rules);
 const attention::LatentDecodeKernel& latent_decode_kernel(const LatentHeads& heads, const GpuSpec& gpu,
                                                           const KernelRules& rules);
-/// The same with given constants, as the fit needs them (calibrated).
+/// The same with given constants (calibrated).
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads,
                          const attention::LatentPrefillKernel& kernel, const ConstantsBlock& constants,
-                         const GpuSpec& gpu, Timing timing);
+                         const GpuSpec& gpu);
 Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const attention::LatentDecodeKernel& kernel,
-                        const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing);
+                        const ConstantsBlock& constants, const GpuSpec& gpu);
 
 }  // namespace roofcast

@@ -195,15 +195,16 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, c
   return Seconds{1e-6 * p.prefill_launch_us + serial + smooth_max(fused, (bytes + between) / bandwidth) + parallel};
 }
 
-/// The state is read and written once. In a benchmark's loop part of it may still be in L2; behind other layers' it is
-/// not, and crosses memory whole.
-Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu,
-                               Timing timing) {
-  const double bytes = batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share);
-  double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
-  if (timing == Timing::kBenchmark) rate = rate_with_l2(gpu, Bytes{bytes}, rate);
+Bytes decode_state_traffic(double batch, const StateMixer& m, const StateParameters& p) {
+  return Bytes{batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share)};
+}
+
+/// The state is read and written once, and crosses memory whole: other layers' came between.
+Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu) {
+  const double bytes = decode_state_traffic(batch, m, p).base();
+  const double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
   const Seconds time{1e-6 * p.decode_launch_us + bytes / rate};
-  return timing != Timing::kBenchmark ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
+  return std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth);
 }
 
 ConvolutionParameters convolution_prior(KernelFamily family) {
@@ -283,7 +284,7 @@ Cost state_decode(double batch, const StateMixer& m, const Machine& machine) {
   Cost cost;
   if (m.kind != StateMixer::Kind::kConvolution) {
     const Seconds update =
-        real ? recurrence_decode_time(batch, m, state_parameters(machine.efficiency), gpu, machine.timing) : Seconds{};
+        real ? recurrence_decode_time(batch, m, state_parameters(machine.efficiency), gpu) : Seconds{};
     cost = mixing_cost(batch, 1.0, m, update, gpu);
   }
   if (m.conv_channels <= 0.0) return cost;

@@ -73,8 +73,9 @@ Seconds convolution_prefill_time(double batch, double query_len, double channels
 Seconds convolution_decode_time(double batch, double channels, const ConvolutionParameters& p, const GpuSpec& gpu);
 Seconds scan_prefill_time(double batch, double query_len, const StateMixer& mixer, const StateParameters& p,
                           const GpuSpec& gpu);
-Seconds recurrence_decode_time(double batch, const StateMixer& mixer, const StateParameters& p, const GpuSpec& gpu,
-                               Timing timing);
+Seconds recurrence_decode_time(double batch, const StateMixer& mixer, const StateParameters& p, const GpuSpec& gpu);
+/// What of the states crosses memory, read and written.
+Bytes decode_state_traffic(double batch, const StateMixer& mixer, const StateParameters& p);
 
 const KernelOf<StateParameters>& state_kernel();
 /// The convolution before a mixer; Mamba's, where it was measured apart.

@@ -14,7 +14,7 @@
 #include "hw/collectives.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/elementwise.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/moe.h"
 
 using namespace roofcast;
@@ -34,8 +34,10 @@ std::vector<MeasuredTable> measured_on(const MachineShares& truth) {
   for (const auto& [n, k] : {std::pair{6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}}) {
     for (int m = 1; m <= 8192; m *= 4) {
       const GemmShape shape{.m = 1.0 * m, .n = 1.0 * n, .k = 1.0 * k};
+      const MatmulKernel& kernel = gemm_kernel(shape, here.spec, here.vllm.rules());
+      const GemmParameters constants = gemm_constants(kernel, Dtype::kBf16, here.spec, here.vllm);
       for (const auto& [name, timing] : {std::pair{"cool", Timing::kCool}, {"served", Timing::kServed}}) {
-        const Seconds time = gemm(shape, {.gpu = &here.spec, .efficiency = &here.vllm, .timing = timing}).time;
+        const Seconds time = gemm_with(shape, kernel, constants, here.spec, {.cool = timing == Timing::kCool}).time;
         products += "cublaslt-13.1.0,bf16," + std::to_string(m) + "," + std::to_string(n) + "," + std::to_string(k) +
                     "," + name + "," + noisy(time) + "\n";
       }

@@ -11,7 +11,7 @@ namespace {
 
 struct Constants : CacheReads {
   double launch_us = 7.5, launch_head_dim_us = 0.0, context_us = 2.0, busy_us = 2.0, wave_us = 6.0;
-  double key_ns = 5.8, lone = 0.4, overlap = 3.0, combine_us = 6.0, benchmark_reuse = 0.0;
+  double key_ns = 5.8, lone = 0.4, overlap = 3.0, combine_us = 6.0;
   static std::span<const Parameter<Constants>> fields();
 };
 
@@ -19,7 +19,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
   using enum Transfer;
   static constexpr auto kFields = joined(
-      std::array<Parameter<P>, 10>{{
+      std::array<Parameter<P>, 9>{{
           {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
           {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
            "more of it for each 128 of head dimension"},
@@ -30,10 +30,8 @@ std::span<const Parameter<Constants>> Constants::fields() {
           {"lone", &P::lone, 0.0, 4.0, kKept, "that time of a block alone on its SM, in its units"},
           {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
           {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
-          {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, kKept,
-           "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
       }},
-      kCacheReadFields<P>);
+      kBenchmarkReuseField<P>, kCacheReadFields<P>);
   return kFields;
 }
 
@@ -55,8 +53,7 @@ Grid grid_of(const DecodeCall& c, double sms) {
 }
 
 /// Blocks run in waves; a wave takes as long as its threads' latency or the keys its SMs walk, nearly the longer. Below
-/// a key for each group of d / 8 threads most of the latency is not paid. A benchmark whose keys and values are the
-/// same pages finds the values in the L2 while the resident blocks' keys fit.
+/// a key for each group of d / 8 threads most of the latency is not paid.
 class Mmha final : public DecodeKernelOf<Constants> {
  public:
   using DecodeKernelOf::DecodeKernelOf;
@@ -90,8 +87,8 @@ class Mmha final : public DecodeKernelOf<Constants> {
             .combine = (grid.splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
             .overlap = p.overlap,
             .filled = blocks >= sms,
-            .reused = keys < chip.l2 ? p.benchmark_reuse : 0.0,
-            .fp8_operations = kMmhaConversion};
+            .fp8_operations = kMmhaConversion,
+            .resident = keys};
   }
 };
 

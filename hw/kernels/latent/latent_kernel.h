@@ -4,23 +4,23 @@
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/latent_attention.h"
 
 namespace roofcast::attention {
 
-struct LatentPrefillParameters {
-  double launch_us = 14.0, eager_device_us = 0.0, eager_host_us = 0.0;
+struct LatentPrefillParameters : EagerLoop {
+  double launch_us = 14.0;
   double tile_us = 1.0, compute_fraction = 0.64;
   double imbalance = 1.45, lone_slowdown = 1.0, overlap = 4.0;
   double bandwidth_fraction = 0.9, write_bandwidth_fraction = 0.9, token_ns = 0.5;
   static std::span<const Parameter<LatentPrefillParameters>> fields();
 };
 
-struct LatentDecodeParameters {
-  double launch_us = 12.0, launch_heads_us = 2.5, eager_device_us = 0.0, eager_host_us = 0.0;
+struct LatentDecodeParameters : EagerLoop, LatentCacheLoop {
+  double launch_us = 12.0, launch_heads_us = 2.5;
   double sequence_ns = 5.0, tile_us = 4.0, tile_head_us = 0.15, compute_fraction = 0.9, pairing = 0.4;
-  double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, l2_share = 1.0, l2_bandwidth_tb_per_s = 2.6;
-  double combine_us = 0.5;
+  double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, combine_us = 0.5;
   static std::span<const Parameter<LatentDecodeParameters>> fields();
 };
 
@@ -72,6 +72,33 @@ class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
  protected:
   void follow(LatentDecodeParameters& p, const CarryOverCase& to) const override;
 };
+
+/// A call whose kernel is known, part by part: T = launch + (tiles^p + memory^p)^(1/p) + write.
+struct LatentPrefillParts {
+  Cost work;       ///< FLOPs and bytes; no time
+  Seconds launch;  ///< of a kernel alone in its graph
+  Seconds tiles, memory, write;
+  double overlap = 1;
+  Cost total(Seconds launch_there) const;
+};
+LatentPrefillParts latent_prefill_parts(const PrefillShape& shape, const LatentHeads& heads,
+                                        const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
+                                        const GpuSpec& gpu);
+
+/// The same of new tokens: T = launch + (path^p + memory^p)^(1/p) + combine.
+struct LatentDecodeParts {
+  Cost work;  ///< FLOPs and bytes; no time
+  Chip chip;
+  Seconds launch;  ///< of a kernel alone in its graph
+  LatentPath path;
+  Bytes read;                  ///< from the cache
+  BytesPerSecond memory_rate;  ///< at which it comes from memory
+  double overlap = 1;
+  Cost total(Seconds launch_there, Seconds memory) const;
+};
+LatentDecodeParts latent_decode_parts(const DecodeShape& shape, const LatentHeads& heads,
+                                      const LatentDecodeKernel& kernel, const ConstantsBlock& constants,
+                                      const GpuSpec& gpu);
 
 /// Can an engine multiply this cache in fp8? Ada has the units, but TensorRT-LLM's latent kernels there keep 16 bit
 /// (mFP8ContextMLA of its attention op).
