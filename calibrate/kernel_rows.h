@@ -18,7 +18,7 @@
 #include "base/csv.h"
 #include "base/units.h"
 #include "hw/dtype.h"
-#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 
@@ -33,8 +33,10 @@ enum class Maker {
 };
 /// By the first word of `engine`. Throws ConfigError at `mark` for one that is not known.
 Maker maker_of(std::string_view engine, const Mark& mark);
-/// The family whose own kernels these are; null for libraries and for kernels of our own.
-std::optional<KernelFamily> family_of(Maker maker);
+/// The set of kernels (configs/kernels) whose own they are; empty for libraries and for kernels of our own.
+std::string kernels_of(Maker maker);
+/// Whose collector times what a set runs: that of its name, else vLLM's.
+Maker collector_of(const KernelRules& rules);
 
 /// How a kernel was timed. kBenchmark: as a collector's loop times it, with all that the loop has beside the kernel
 /// (calibrate/rows/*_loop.h). kServed: as inside an engine. kCool: as kServed, before the power limit has pulled the
@@ -49,12 +51,10 @@ struct RowHeader {
   Timing timing = Timing::kBenchmark;
   Seconds latency{};  ///< 0 when the row has no time
 
-  /// Is it the family's own kernel?
-  bool belongs_to(KernelFamily which) const { return family_of(maker) == which; }
-  /// Does a library time it that vLLM calls as SGLang does (DeepEP, DeepGEMM behind it)? Their rows are SGLang's.
-  bool library_of(KernelFamily which) const {
-    return belongs_to(which) || (which == KernelFamily::kVllm && maker == Maker::kSglang);
-  }
+  /// Is it the set's own kernel?
+  bool belongs_to(const KernelRules& rules) const { return kernels_of(maker) == rules.name(); }
+  /// Or of a set that extends it, and calls the same libraries (DeepEP, DeepGEMM behind it)?
+  bool library_of(const KernelRules& rules) const;
 };
 
 /// Checked access to one table. Every fault is a ConfigError with its line and field.

@@ -23,8 +23,18 @@ struct Unexplained {
 };
 
 /// What a kernel computes.
-enum class KernelKind { kOther, kGemm, kAttentionPrefill, kAttentionDecode, kLatentPrefill, kLatentDecode, kExperts };
-inline constexpr std::size_t kKernelKindCount = 7;
+enum class KernelKind {
+  kOther,
+  kGemm,
+  kAttentionPrefill,
+  kAttentionDecode,
+  kLatentPrefill,
+  kLatentDecode,
+  kExperts,
+  kConvolution,
+  kState
+};
+inline constexpr std::size_t kKernelKindCount = 9;
 std::string_view name_of(KernelKind kind);
 
 class Kernel;

@@ -130,13 +130,12 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
 }
 
 /// By the format of the products. Prompts of one token tell nothing of the tiles.
-std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<PrefillRow> by_kernel;
   for (const PrefillRow& row : read_prefill_rows(table)) {
-    if (!row.header.belongs_to(family) || row.shape.query_len <= 1) continue;
-    const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, *rules);
+    if (!row.header.belongs_to(rules) || row.shape.query_len <= 1) continue;
+    const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, rules);
     put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
   }
   return fit_kernels(by_kernel, gpu, options,
@@ -147,13 +146,12 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
 }
 
 /// By the format of the cache.
-std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<DecodeRow> by_kernel;
   for (const DecodeRow& row : read_decode_rows(table)) {
-    if (row.header.belongs_to(family))
-      put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, *rules), row.heads.kv, row);
+    if (row.header.belongs_to(rules))
+      put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, rules), row.heads.kv, row);
   }
   return fit_kernels(by_kernel, gpu, options,
                      [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {

@@ -86,14 +86,13 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
 }
 
 /// Rows that the engine decodes tell nothing of prompts.
-std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<LatentPrefillRow> by_kernel;
   for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
-    const double absorbed = latent_decode_kernel(row.heads, gpu, *rules).absorbed_queries();
-    if (!row.header.belongs_to(family) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
-    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, *rules);
+    const double absorbed = latent_decode_kernel(row.heads, gpu, rules).absorbed_queries();
+    if (!row.header.belongs_to(rules) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
+    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, rules);
     by_kernel[{kernel.id(), kernel.format(row.heads, gpu)}].push_back(row);
   }
   return fit_kernels(by_kernel, gpu, options,
@@ -103,13 +102,12 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
                      });
 }
 
-std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<LatentDecodeRow> by_kernel;
   for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
-    if (!row.header.belongs_to(family)) continue;
-    by_kernel[{latent_decode_kernel(row.heads, gpu, *rules).id(), block_of(row.heads, gpu)}].push_back(row);
+    if (!row.header.belongs_to(rules)) continue;
+    by_kernel[{latent_decode_kernel(row.heads, gpu, rules).id(), block_of(row.heads, gpu)}].push_back(row);
   }
   return fit_kernels(by_kernel, gpu, options,
                      [&](const LatentDecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {

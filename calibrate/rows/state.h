@@ -7,7 +7,7 @@
 
 #include "calibrate/kernel_rows.h"
 #include "calibrate/operators.h"
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 namespace roofcast {
 

@@ -12,7 +12,7 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 namespace roofcast {
 
@@ -71,9 +71,12 @@ std::span<const Kernel* const> kernels() {
         &attention::flash_mla_vllm_decode(),
         &attention::flash_attention_3_mla_decode(),
         &attention::triton_mla_decode(),
-        &state_kernel(),
-        &convolution_kernel(),
-        &mamba_convolution_kernel(),
+        &fused_state(),
+        &chunked_state(),
+        &block_convolution(),
+        &mamba_block_convolution(),
+        &strip_convolution(),
+        &mamba_strip_convolution(),
         &elementwise_kernel(),
         &custom_all_reduce_kernel(),
         &fused_all_reduce_kernel(),

@@ -69,11 +69,11 @@ struct GpuDefaults {
 
 struct EngineSpec {
   std::string name;
-  std::string version;            ///< of the release whose defaults these are
-  std::string released;           ///< its day, yyyy-mm-dd
-  bool beyond_known = false;      ///< a newer release was asked for than is known
-  std::uint64_t settings_id = 0;  ///< equal for equal settings; 0: not known
-  KernelFamily kernels = KernelFamily::kVllm;
+  std::string version;                         ///< of the release whose defaults these are
+  std::string released;                        ///< its day, yyyy-mm-dd
+  bool beyond_known = false;                   ///< a newer release was asked for than is known
+  std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: not known
+  std::string kernels = kDefaultKernels;       ///< a name of configs/kernels
   std::shared_ptr<const Rooflines> rooflines;  ///< of kernels of its own, whose collectives are those of `kernels`
   std::string scheduler = "decode_first";      ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
@@ -117,7 +117,7 @@ struct EngineSpec {
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
   const MatmulKernel* block_products = nullptr;
-  int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
+  int rows_quantized_at_once = 0;  ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
   std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture

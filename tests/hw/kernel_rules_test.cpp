@@ -17,7 +17,8 @@ std::string rules(const std::string& experts) {
        {"gemm: [{kernel: cublaslt, source: s}]", "attention_prefill: [{kernel: flash_attention_2_prefill, source: s}]",
         "attention_decode: [{kernel: flash_attention_2_decode, source: s}]",
         "latent_prefill: [{kernel: flash_attention_2_mla_prefill, source: s}]",
-        "latent_decode: [{kernel: triton_mla_decode, source: s}]"})
+        "latent_decode: [{kernel: triton_mla_decode, source: s}]", "convolution: [{kernel: convolution, source: s}]",
+        "state: [{kernel: state, source: s}]"})
     text += std::string(line) + "\n";
   return text + "experts:\n" + experts;
 }

@@ -211,7 +211,7 @@ TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a gra
 }
 
 TEST_CASE("attention: without a kernel that shares reads, a group's heads are decoded one by one") {
-  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "trtllm");
   const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
   const DecodeShape shape{.batch = 56, .mean_context = 2048, .max_context = 2048};
   AttentionHeads grouped{.heads = 32, .kv_heads = 8}, alone = grouped;
@@ -225,8 +225,8 @@ TEST_CASE("attention: one long sequence among short ones costs less than all of 
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     const GpuSpec gpu = round_gpu(architecture);
     Efficiency efficiency;
-    for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
-      efficiency.become(family);
+    for (const std::string kernels : {"trtllm", "vllm"}) {
+      efficiency.follow(kernel_rules(kernels));
       const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
       const auto time = [&](double mean, double longest) {
         return attention_decode({.batch = 64, .mean_context = mean, .max_context = longest}, kGrouped, machine).time;
@@ -244,9 +244,9 @@ TEST_CASE("attention: more bandwidth or compute is never slower, more work never
                                    {.heads = 64, .kv_heads = 8, .window = 128, .kv = Dtype::kFp8},
                                    {.heads = 16, .kv_heads = 2, .head_dim = 256, .value_dim = 256}};
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
-    for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
+    for (const std::string kernels : {"trtllm", "vllm"}) {
       Efficiency efficiency;
-      efficiency.become(family);
+      efficiency.follow(kernel_rules(kernels));
       const GpuSpec gpu = round_gpu(architecture);
       GpuSpec wide = gpu, strong = gpu;
       wide.memory_bandwidth *= 2;
@@ -344,18 +344,17 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
 TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where there is wgmma or tcgen05") {
   AttentionHeads narrow = kGrouped;
   narrow.kv = Dtype::kFp8;
-  const auto products = [&](const char* gpu, KernelFamily family) {
-    const CalibratedGpu on = load_gpu(load_named("hardware", gpu, {}), family);
+  const auto products = [&](const char* gpu, const std::string& kernels) {
+    const CalibratedGpu on = load_gpu(load_named("hardware", gpu, {}), kernels);
     return prefill_products(narrow, prefill_kernel({.query_len = 100}, narrow, on.spec, on.efficiency.rules()),
                             on.spec);
   };
-  for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kFp8);
-  for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"})
-    CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kBf16);
-  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kBf16);  // 16-bit queries by mma.sync
+  for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, "vllm") == Dtype::kFp8);
+  for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"}) CHECK(products(gpu, "vllm") == Dtype::kBf16);
+  CHECK(products("l40s", "trtllm") == Dtype::kBf16);  // 16-bit queries by mma.sync
   narrow.compute = Dtype::kFp8;
-  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kFp8);
-  CHECK(products("a100-sxm", KernelFamily::kTrtllm) == Dtype::kBf16);
+  CHECK(products("l40s", "trtllm") == Dtype::kFp8);
+  CHECK(products("a100-sxm", "trtllm") == Dtype::kBf16);
 }
 
 TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by hand, for each query head") {

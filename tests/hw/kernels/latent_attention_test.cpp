@@ -108,8 +108,8 @@ TEST_CASE("latent attention: Triton has no tensor cores for a single head") {
 
 TEST_CASE("latent attention: more bandwidth or compute is never slower, more work never faster") {
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
-    for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
-      const Efficiency efficiency(family);
+    for (const std::string kernels : {"trtllm", "vllm"}) {
+      const Efficiency efficiency(kernels);
       const GpuSpec gpu = round_gpu(architecture);
       GpuSpec wide = gpu, strong = gpu;
       wide.memory_bandwidth *= 2;
@@ -158,7 +158,7 @@ TEST_CASE("latent attention: empty shapes are our bug") {
 
 TEST_CASE("latent attention: vLLM takes short prompts on Hopper for decodes") {
   const GpuSpec gpu = round_gpu();
-  const Efficiency efficiency(KernelFamily::kVllm);
+  const Efficiency efficiency("vllm");
   const Machine vllm{.gpu = &gpu, .efficiency = &efficiency, .fidelity = Fidelity::kCalibrated};
   const LatentHeads heads{.heads = 16};
   const auto absorbed = [&](double tokens) {

@@ -1,4 +1,4 @@
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 #include <doctest/doctest.h>
 

@@ -8,6 +8,7 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/kernels/state/state_kernel.h"
 #include "hw/rooflines.h"
 #include "sim/step/operator_cost.h"
 
@@ -15,7 +16,7 @@ using namespace roofcast;
 
 namespace {
 
-CalibratedGpu vllm_on(const char* gpu) { return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm); }
+CalibratedGpu vllm_on(const char* gpu) { return load_gpu(load_named("hardware", gpu, {}), "vllm"); }
 
 }  // namespace
 
@@ -51,8 +52,7 @@ TEST_CASE("operator error: the record is that of the constants which price the o
   const CalibratedGpu h100 = vllm_on("h100-sxm");
   const StateMixer convolution{.kind = StateMixer::Kind::kConvolution, .heads = 1024};
   const StateDecodeWork step{1, convolution};
-  CHECK(record_of(step, h100.efficiency, h100.spec) ==
-        &h100.efficiency.find(convolution_kernel(), Dtype::kBf16)->record);
+  CHECK(record_of(step, h100.efficiency, h100.spec) == h100.efficiency.block(block_convolution(), Dtype::kBf16).record);
 }
 
 TEST_CASE("operator error: constants lent by another format leave more unexplained") {
