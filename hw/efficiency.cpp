@@ -51,7 +51,7 @@ void lend_to_fp8(Efficiency& ampere) {
       ampere.put_block(*narrow, Dtype::kFp8, narrow->borrowed(cublaslt_mma_sync(), wide));
   }
   lend(attention::fmha_v2_prefill(), Dtype::kFp8);
-  for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
+  for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(triton_mma_sync_experts(), narrow);
 }
 
 /// What vLLM's fp8 products save or lose at one row was measured with those of the other source.
@@ -99,7 +99,7 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
 /// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. What stands
 /// beside the products is that of the other source's release.
 void take_release(Efficiency& mine) {
-  const ExpertsKernel &newer = experts_kernel("cutlass_experts"), &ampere = experts_kernel("cutlass_mma_sync_experts");
+  const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
   const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
   const Fitted<MoeParameters>* products = mine.find(ampere, Dtype::kBf16);
   if (beside == nullptr || products == nullptr) return;

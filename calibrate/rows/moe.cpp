@@ -218,8 +218,8 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
 /// What serves is TensorRT-LLM's tuned kernel, where the table has it.
 void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const KernelRules& rules,
                const FitOptions& options, std::vector<FittedConstants>& out) {
-  const std::pair served{&experts_kernel("cutlass_experts"), Dtype::kFp8};
-  const std::pair untuned{&experts_kernel("cutlass_untuned_experts"), Dtype::kFp8};
+  const std::pair served{&cutlass_experts(), Dtype::kFp8};
+  const std::pair untuned{&cutlass_untuned_experts(), Dtype::kFp8};
   if (rules.name() != kernels_of(Maker::kVllm) || !mine.contains(untuned) || !others.contains(served)) return;
   std::optional<FittedConstants> tuned = fit_block(*served.first, served.second, std::move(others[served]), gpu,
                                                    *kernel_rules(kernels_of(Maker::kTrtllm)), options);

@@ -18,7 +18,7 @@ namespace roofcast {
 
 std::span<const Kernel* const> kernels() {
   static const std::vector<const Kernel*> table = [] {
-    std::vector<const Kernel*> all{
+    const std::vector<const Kernel*> all{
         &cublaslt(),
         &cublaslt_mma_sync(),
         &cublaslt_fp8(),
@@ -92,8 +92,40 @@ std::span<const Kernel* const> kernels() {
         &quantizing_gemm_loop(),
         &eager_gemm_loop(),
         &eager_experts_loop(),
+        &triton_experts(),
+        &triton_block_experts(),
+        &triton_mma_sync_experts(),
+        &oai_triton_experts(),
+        &rocm_experts(),
+        &marlin_experts(),
+        &marlin_blackwell_experts(),
+        &cutlass_experts(),
+        &cutlass_untuned_experts(),
+        &cutlass_mma_sync_experts(),
+        &cutlass_block_experts(),
+        &cutlass_nvfp4_experts(),
+        &cutlass_ungated_experts(),
+        &cutlass_ungated_fp8_experts(),
+        &cutlass_ungated_nvfp4_experts(),
+        &flashinfer_cutlass_block_experts(),
+        &flashinfer_cutlass_experts(),
+        &flashinfer_cutlass_nvfp4_experts(),
+        &deep_gemm_experts(),
+        &trtllm_gen_bf16_experts(),
+        &trtllm_gen_fp8_experts(),
+        &trtllm_gen_block_experts(),
+        &trtllm_gen_block_modular_experts(),
+        &trtllm_gen_nvfp4_experts(),
+        &trtllm_gen_mxfp4_experts(),
+        &trtllm_gen_mxfp8_experts(),
+        &trtllm_gen_mxfp4_trtllm_experts(),
+        &trtllm_gen_mxfp8_trtllm_experts(),
+        &deep_gemm_masked_experts(),
+        &deep_gemm_contiguous_experts(),
+        &cutlass_wide_block_experts(),
+        &cutlass_wide_nvfp4_experts(),
+        &trtllm_gen_latency_experts(),
     };
-    for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;
     return all;
   }();

@@ -501,11 +501,11 @@ TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads 
                                                   "gpu.yaml"),
                                 "vllm")
                            .efficiency;
-  const MoeParameters& bf16 = e.find(experts_kernel("triton_experts"), Dtype::kBf16)->value;
+  const MoeParameters& bf16 = e.find(triton_experts(), Dtype::kBf16)->value;
   CHECK(bf16.launch_us == doctest::Approx(5.0));
   CHECK(bf16.memory_step_us == doctest::Approx(0.5));
   CHECK(bf16.unaligned_slowdown == doctest::Approx(5.0));  // four times the rate at twice the clock
-  CHECK(e.find(experts_kernel("triton_experts"), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
+  CHECK(e.find(triton_experts(), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {

@@ -215,8 +215,8 @@ TEST_CASE("moe: of the kernels that the rules name, the first that was measured 
   Efficiency efficiency("trtllm");
   MoeParameters slow;
   slow.launch_us = 100;
-  efficiency.put(experts_kernel("cutlass_experts"), Dtype::kBf16, {});
-  efficiency.put(experts_kernel("cutlass_ungated_experts"), Dtype::kBf16, {.value = slow, .record = {}});
+  efficiency.put(cutlass_experts(), Dtype::kBf16, {});
+  efficiency.put(cutlass_ungated_experts(), Dtype::kBf16, {.value = slow, .record = {}});
   const auto choice = [&](const MoeShape& shape) {
     return choose_experts(shape, {.gpu = &gpu, .efficiency = &efficiency});
   };
