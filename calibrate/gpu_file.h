@@ -111,13 +111,6 @@ void score_others(const std::vector<Row>& others, Predict predict, FittedConstan
   }
   block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
 }
-template <class P, class Row, class Predict>
-void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
-  const P constants = held_by<P>(block);
-  score_others(
-      others, [&](const Row& row) { return predict(row, constants); }, block);
-}
-
 /// The constants of one set of kernels, as a fit found them.
 struct FittedSet {
   std::string kernels;  ///< name of the set

@@ -127,10 +127,6 @@ Efficiency read_blocks(ConfigReader in, Efficiency efficiency, BlocksBeneath* re
   return efficiency;
 }
 
-Efficiency parse_efficiency(ConfigReader in, Efficiency beneath) {
-  return read_blocks(std::move(in), std::move(beneath));
-}
-
 ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind == ConfigNode::Kind::kMap) return value;
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {

@@ -41,13 +41,6 @@ class Efficiency {
   void put(const KernelOf<P, Base>& kernel, Dtype dtype, std::type_identity_t<Fitted<P>> fitted) {
     put_block(kernel, dtype, KernelOf<P, Base>::block_of(std::move(fitted)));
   }
-  /// Formats that 8 bits or fewer store count as fp8, and bf16 stands in for what was not measured.
-  template <class P, class Base>
-  const Fitted<P>* find_by_width(const KernelOf<P, Base>& kernel, Dtype dtype) const {
-    const Fitted<P>* found = element_bits(dtype) <= 8 ? find(kernel, Dtype::kFp8) : nullptr;
-    return found != nullptr ? found : find(kernel, Dtype::kBf16);
-  }
-
   const ConstantsBlock& block(const Kernel& kernel, Dtype dtype) const {
     return (*blocks_)[kernel.id()][static_cast<std::size_t>(dtype)];
   }
@@ -83,9 +76,6 @@ class Efficiency {
   std::shared_ptr<const KernelRules> rules_;
   std::shared_ptr<const Blocks> blocks_;  ///< shared by copies until one changes
 };
-
-/// {KERNEL: {FORMAT: {...}}} over `beneath`: kernels and formats that are absent keep what it has.
-Efficiency parse_efficiency(ConfigReader in, Efficiency beneath);
 
 /// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
 /// it (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or another GPU's

@@ -26,7 +26,6 @@ struct FabricTraits {
   std::string_view help;
 };
 
-std::span<const FabricTraits> fabrics();
 const FabricTraits& traits_of(Fabric fabric);
 /// Of NVIDIA's links.
 inline bool is_nvlink(Fabric f) {

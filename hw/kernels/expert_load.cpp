@@ -487,10 +487,6 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   return load;
 }
 
-double experts_hit(double tokens, double top_k, double experts, const Routing& routing) {
-  return expert_load(tokens, top_k, experts, 1.0, routing).hits;
-}
-
 double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
   if (tokens <= 0.0 || ep <= 1.0) return 1.0;
   const double whole = std::max(1.0, tokens);

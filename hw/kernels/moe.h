@@ -60,9 +60,6 @@ struct MoeShape {
 /// Whether `expanded` means anything for this shape and GPU.
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
 
-/// Distinct experts that `tokens` tokens hit, of all experts: min(E, kT) balanced, E(1-(1-k/E)^T)
-/// drawn uniformly, fewer under a power law.
-double experts_hit(double tokens, double top_k, double experts, const Routing& routing);
 /// Load of the fullest rank of `ep`, relative to the mean (1 = even).
 double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
 

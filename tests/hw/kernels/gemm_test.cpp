@@ -198,7 +198,6 @@ TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row"
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kBlackwell;
   Efficiency efficiency;
-  efficiency.follow(kernel_rules("vllm"));
   const auto time = [&](double rows, const MatmulKernel* asked) {
     const GemmShape shape{
         .m = rows, .n = 4096, .k = 4096, .weights = Dtype::kFp8Block, .activations = Dtype::kFp8Block, .asked = asked};

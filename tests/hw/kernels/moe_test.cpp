@@ -33,6 +33,11 @@ constexpr Routing kUniform{.kind = Routing::Kind::kUniform, .exponent = 0.0};
 constexpr Routing kSkewed{.kind = Routing::Kind::kPowerLaw, .exponent = 1.2};
 constexpr Routing kPopular{.kind = Routing::Kind::kPopularity, .skew = 1.0};
 
+/// Distinct experts that get a token, of all.
+double experts_hit(double tokens, double top_k, double experts, const Routing& routing) {
+  return expert_load(tokens, top_k, experts, 1.0, routing).hits;
+}
+
 MoeShape mixtral(double tokens) {
   return {.tokens = tokens, .hidden = 4096, .inter = 14336, .top_k = 2, .experts = 8, .routing = kEven};
 }
