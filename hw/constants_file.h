@@ -23,7 +23,7 @@ const Kernel* kernel_at(std::string_view place);
 /// The block at a place; null where there is none.
 ConstantsBlock block_at(const Efficiency& efficiency, std::string_view place);
 
-/// By place: what the block would be without constants of its own; none for a block that has nothing beneath.
+/// By place: what a block would be without constants of its own. A block with nothing beneath is not in the map.
 using BlocksBeneath = std::map<std::string, ConstantsBlock>;
 
 /// The map that every set of kernels reads; the others bear the name of theirs.

@@ -29,7 +29,7 @@ struct Machine {
   const GpuSpec* gpu = nullptr;
   const Efficiency* efficiency = nullptr;
   Fidelity fidelity = Fidelity::kCalibrated;
-  /// What the engine's own kernels reach of the roofline here (hw/rooflines.h); null: they are priced one by one.
+  /// The engine's kernels are priced by these shares of the roofline (hw/rooflines.h); null: one by one.
   const RooflineBackend* roofline = nullptr;
   bool aiter = true;  ///< AMD's own kernels run; else Triton's (Efficiency::without_aiter)
 };

@@ -30,7 +30,7 @@ class Efficiency {
 
   std::string carried_over_from;  ///< the GPU that was measured, empty when this one was
   bool ampere_kernels = false;    ///< products and attention are those of an Ampere GPU
-  double without_aiter = 1.0;     ///< of their rate that attention, experts and block fp8 reach without AMD's kernels
+  double without_aiter = 1.0;     ///< share of their rate that attention, experts and block fp8 keep without AITER
 
   /// Null where the kernel was not measured in this format: its prior holds.
   template <class P, class Base>
@@ -88,11 +88,11 @@ struct CalibratedGpu {
 };
 CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels = kDefaultKernels);
 
-/// The fit whose constants price a format's work, and whether they are another format's or kernel's. Null: priors.
+/// The fit whose constants price the work of a format. Null: priors do.
 struct Evidence {
   const FitRecord* fit = nullptr;
-  double lent = 0.0;  ///< Unexplained::lent where they are, else 0
-  /// Relative standard deviation; of shapes that the constants' own kernel runs, or another one.
+  double lent = 0.0;  ///< Unexplained::lent where they are another format's or kernel's, else 0
+  /// Relative standard deviation, of shapes that the constants' own kernel runs or `other_kernel` does.
   double discrepancy(bool other_kernel) const;
 };
 /// The constants of `dtype`, else those of bf16.

@@ -25,7 +25,7 @@ enum class Trait {
   kWindow,       ///< 1: the layer sees the last tokens alone
   kGroup,        ///< query heads per key-value head
   kQueryLen,     ///< new tokens per sequence
-  kSharedReads,  ///< 1: kernels that read the cache once for all heads of a group exist
+  kSharedReads,  ///< 1: there are kernels that read the cache once for all heads of a group
   kAlwaysSplit,  ///< 1: the engine asked for kernels that split every context
   kWeights,      ///< format of the weights
   kActivationBits,
@@ -68,7 +68,7 @@ struct KernelRule {
   bool applies(const CallTraits& call) const;
 };
 
-/// What an engine's kernels do that the operators of a step depend on, beside which of them runs.
+/// What an engine's kernels do beside their own work. The operators of a step depend on it.
 struct EngineKernels {
   bool rotary_in_attention = false;      ///< attention rotates queries and keys itself
   bool attention_writes_nvfp4 = false;   ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
@@ -94,7 +94,7 @@ class KernelRules {
   const KernelRules* base() const { return base_.get(); }
   /// The kernel of the first rule that applies. The result is of that kind.
   const Kernel& pick(KernelKind kind, const CallTraits& call) const;
-  /// The kernel of a product whose constants are those of `block`: no call asks more often, so a table has them.
+  /// The kernel of a product whose constants are those of `block`. It is asked for most often, so a table has it.
   const Kernel& pick_product(Architecture architecture, Dtype block) const {
     return *products_[static_cast<std::size_t>(architecture)][static_cast<std::size_t>(block)];
   }

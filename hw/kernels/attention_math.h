@@ -39,7 +39,7 @@ inline constexpr double kTritonCompute = 0.03, kTritonBandwidth = 0.2;
 /// Datasheet figures that the attention kernels use.
 struct Chip {
   double sms = 1;
-  FlopsPerSecond peak;  ///< of the products
+  FlopsPerSecond peak;  ///< dense peak of the products' format
   BytesPerSecond bandwidth;
   Bytes l2;
   Architecture architecture = Architecture::kGeneric;
@@ -92,7 +92,7 @@ struct PrefillTiling {
   bool persistent = false;   ///< tiles are handed out longest first, even when all fit at once
 };
 
-/// Constants of the tile loop, as the prefill families name them.
+/// Constants of the tile loop of a prefill kernel.
 struct PrefillTileCosts {
   Seconds score;  ///< of one score element on one SM, exponential and both products
   Seconds tile;

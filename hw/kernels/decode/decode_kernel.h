@@ -76,7 +76,7 @@ class DecodeKernelOf : public KernelOf<P, DecodeKernel> {
   }
 };
 
-/// Relative standard deviations of decode kernels beyond their fits.
+/// How far decode kernels may be off beyond their fits.
 inline constexpr Unexplained kDecodeUnexplained{0.05, 0.38, 0.3};
 
 /// Operations that turn an fp8 value of the cache into the kernel's own format on a GPU without fp8, from steps of

@@ -30,8 +30,8 @@ enum class ExpertRows {
   kPadded,  ///< those of the rank's experts, each expert's padded to a tile; copied from and summed to the tokens held
 };
 
-/// What is a fact of a kernel and not fitted. From the engines' sources; where they do not say, the best of the rules
-/// on shapes left out.
+/// Facts of a kernel, which are not fitted. They come from the engines' sources. Where these do not say, the rule is
+/// the one that does best on shapes left out.
 struct ExpertTraits {
   TileRule rule = TileRule::kTuned;
   double rows_low = 16.0, rows_high = 128.0;  ///< smallest and largest tile
@@ -114,18 +114,18 @@ const ExpertsKernel& cutlass_wide_nvfp4_experts();
 const ExpertsKernel& trtllm_gen_latency_experts();
 
 /// The kernel of a layer and its constants: the first that the rules name and that was measured in the format of the
-/// weights, else that of the nearest format.
+/// weights, else in the nearest format.
 struct ExpertsChoice {
   const ExpertsKernel* kernel = nullptr;
   const Fitted<MoeParameters>* fitted = nullptr;  ///< null: nothing was measured, the prior holds
-  bool lent = false;                              ///< of another kernel or format than asked for
+  bool lent = false;                              ///< they are of another kernel or format than asked for
 };
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
 /// The kernel that the rules name, measured or not.
 const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules);
 
-/// With constants of the caller's choice: what the fit calls. `repeated`: nothing runs between two calls, so that
-/// weights are found in L2 where they fit.
+/// The time under given constants. `repeated`: nothing runs between two calls, so that weights are found in L2 where
+/// they fit.
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& parameters,
                       const GpuSpec& gpu, bool repeated = false);
 

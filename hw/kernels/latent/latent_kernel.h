@@ -38,7 +38,7 @@ class LatentPrefillKernel : public KernelOf<LatentPrefillParameters> {
   virtual Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const = 0;
   /// The format that the products run in.
   virtual Dtype products(const LatentHeads& heads, const GpuSpec& gpu) const { return format(heads, gpu); }
-  /// Was it timed eagerly? Such rows do not see the launch inside a CUDA graph.
+  /// Was it timed eagerly? Such rows do not tell the launch inside a CUDA graph.
   virtual bool timed_eagerly() const { return false; }
 
  protected:
@@ -62,7 +62,7 @@ class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
   virtual double read_again(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p) const {
     return p.reread * (ceil_div(heads.heads * shape.query_len, kHeadTile) - 1);
   }
-  /// The engine takes prompts and chunks of up to so many tokens for a decode.
+  /// The engine runs prompts and chunks of up to so many tokens as decode.
   virtual double absorbed_queries() const { return 0; }
   virtual bool multiplies_fp8() const { return true; }
   virtual bool timed_eagerly() const { return false; }
