@@ -146,7 +146,7 @@ const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency)
   return fitted ? fitted->value : priors;
 }
 
-/// Of the kernel that norms, too: an engine that borrows it has its constants apart.
+/// Constants of the kernel that also norms the sum. An engine that borrows it has them apart from its own kernel's.
 const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
   const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : custom_parameters(efficiency);

@@ -88,13 +88,13 @@ double start_us(const ExchangeShape& shape, const ExchangeParameters& p) {
   return (shape.combine ? p.combine_us : p.dispatch_us) + 1e-3 * p.expert_ns * shape.experts;
 }
 
-/// Of the links' bandwidth, what is reached.
+/// The share of the links' bandwidth that is reached.
 double fabric_share(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu) {
   const double share = shape.combine ? p.combine_fraction : p.dispatch_fraction;
   return gpu.node.fabric_bandwidth.base() > 0.0 ? share : std::min(share, pcie_share(domains_of(shape, gpu).local));
 }
 
-/// Of what SMs, links and network take, nearly the longest.
+/// Nearly the longest of what SMs, links and network take.
 double slowest(double sms, double links, double network) {
   return std::pow(std::pow(sms, kSharpness) + std::pow(links, kSharpness) + std::pow(network, kSharpness),
                   1.0 / kSharpness);

@@ -35,7 +35,7 @@ struct LocalExperts {
   double weight_element = 0, activation_element = 0;  ///< bytes
 
   double weights() const { return load.hits * hidden * inter * (gates + 1.0) * weight_element; }
-  /// Of both products: A read, C written in 16 bit.
+  /// Bytes of both products: A read, C written in 16 bit.
   double operands() const {
     return load.assignments *
            (hidden * activation_element + 2.0 * gates * inter + inter * activation_element + 2.0 * hidden);
@@ -48,7 +48,8 @@ double activation_bytes(Dtype dtype) {
   return dtype == Dtype::kFp8Block ? 1.0 + 4.0 / 128.0 : bytes_per_element(dtype);
 }
 
-/// Of `tokens` tokens whose k choices each fall on the rank with the chance a / (T k), those that have one there.
+/// How many of `tokens` tokens have a choice on the rank, where each of their k choices falls there with chance a / (T
+/// k).
 double expected_tokens(const MoeShape& shape, double assignments) {
   const double chance = std::min(1.0, assignments / (shape.tokens * shape.top_k));
   return shape.tokens * (1.0 - std::pow(1.0 - chance, shape.top_k));

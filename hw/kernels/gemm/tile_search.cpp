@@ -28,7 +28,7 @@ constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kForEver = 1e30;  ///< seconds
 
-/// What stays the same whatever the tile.
+/// Figures that are the same for every tile.
 struct Problem {
   const GemmShape& shape;
   const GemmParameters& p;
@@ -118,7 +118,7 @@ struct Fastest {
   bool beats(Seconds other, std::size_t others) const { return tile >= others ? time <= other : time < other; }
 };
 
-/// What a tile makes of a problem, however k is cut.
+/// A problem under one tile, before k is cut.
 struct Tiled {
   double down, across, grid;  ///< tiles; thread blocks
   Seconds step;               ///< one k-step
