@@ -37,8 +37,8 @@ inline constexpr auto kCacheReadFields = joined(std::array<Parameter<P>, 1>{{
 
 /// What a kernel answers. `path` is the longest chain of tiles on one SM.
 struct DecodeTime {
-  Seconds launch;  ///< of a kernel alone in its graph
-  Seconds path, combine;
+  Seconds launch{};  ///< of a kernel alone in its graph
+  Seconds path{}, combine{};
   double overlap = 3;           ///< p of path and memory
   bool filled = true;           ///< every SM has work
   double reads = 1.0;           ///< times that the cache comes from memory
