@@ -11,6 +11,7 @@
 
 #include "base/config_library.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "calibrate/gpu_file.h"
 #include "calibrate/kernel_rows.h"
 #include "calibrate/machine_fit.h"
@@ -343,7 +344,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
                               "by `calibrate measure` were taken on)")(
       "op", po::value<std::string>(), "OP: the operator of the tables (default: known by their columns)")(
       "engine", po::value<std::string>(),
-      "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
+      "trtllm | vllm | sglang: only the rows of this engine, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
       "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, or DIR/<gpu>-shared.yaml\n"
@@ -360,9 +361,9 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (options.has("scenario")) return fit_host_costs(options);
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
-  if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {
-    throw ConfigError(fmt::format("--engine: must be trtllm or vllm, got '{}'", options.text("engine")));
-  }
+  const std::vector<std::string>& sets = kernel_sets();
+  if (options.has("engine") && std::ranges::count(sets, options.text("engine")) == 0)
+    throw ConfigError("--engine: " + unknown_name("engine", options.text("engine"), sets));
   const ConfigTree tree = gpu_of(options);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
   Inputs inputs;
