@@ -21,7 +21,7 @@
 namespace roofcast {
 namespace {
 
-constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
+constexpr int kLongestChain = 4;  ///< most GPUs that each name another; a circle would not end
 
 /// What lies beneath the blocks of one map, for a caller who asks.
 struct AskedMap {
@@ -31,7 +31,7 @@ struct AskedMap {
 
 CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, AskedMap* record);
 
-/// Another GPU, of whose constants some apply here.
+/// Another GPU, some of whose constants apply here.
 CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::string& kernels, int chain) {
   if (chain >= kLongestChain) throw ConfigError(mark, "GPUs carry over from each other in a circle");
   return load(load_named("hardware", name, mark), kernels, chain + 1, nullptr);
@@ -39,8 +39,8 @@ CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::
 
 /// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
 /// fmha_v2_flash_attention_*_sm89, where Hopper's are *_tma_ws_sm90): Ampere's constants for 16 bit stand for it. An
-/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. So it is with experts
-/// in fp8 under vLLM, which are Triton's there, too.
+/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. The same holds for
+/// experts in fp8 under vLLM, which also are Triton's there.
 void lend_to_fp8(Efficiency& ampere) {
   const auto lend = [&](const Kernel& kernel, Dtype narrow) {
     const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
@@ -96,8 +96,8 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   }
 }
 
-/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. What stands
-/// beside the products is that of the other source's release.
+/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. The times
+/// beside the products are those of the other source's release.
 void take_release(Efficiency& mine) {
   const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
   const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
@@ -139,7 +139,7 @@ struct Stated {
   std::string source, ampere;
   Mark source_mark, ampere_mark;
   CarryOver how;
-  bool pooled = false;  ///< measured too: what the source has holds as far as this GPU's own constants do not differ
+  bool pooled = false;  ///< this GPU is measured too: the source's constants hold where its own do not differ
   double without_aiter = 1.0;
 };
 
@@ -207,9 +207,9 @@ std::vector<const KernelRules*> bases_of(const KernelRules& rules) {
   return chain;
 }
 
-/// The set asked for, over the sets that it extends, over what all sets share, over another GPU's; else this GPU's
-/// constants of a set that has nothing to do with it; else priors. Files of such a set are not opened in vain: start-up
-/// time counts.
+/// The constants of the set asked for. They lie over those of the sets that it extends, these over what all sets share,
+/// and all over another GPU's. Where there are none, those of an unrelated set hold; else priors. The file of an
+/// unrelated set is opened only then: start-up time counts.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std::string& kernels, int chain,
                            AskedMap* record) {
   const Stated stated = read_stated(tree, gpu);

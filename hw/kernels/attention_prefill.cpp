@@ -55,8 +55,8 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
 }
 
 /// Cache write: every new token's k and v read in 16 bit and written in the cache's format. vLLM's kernel starts a
-/// block a token, of a thread a value of k but 512 at most (reshape_and_cache_flash), and those threads are what an SM
-/// runs out of. TensorRT-LLM's kernel also rotates and rewrites the queries.
+/// block per token with a thread per value of k, at most 512 (reshape_and_cache_flash); an SM runs out of threads.
+/// TensorRT-LLM's kernel also rotates and rewrites the queries.
 Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p, const Chip& chip,
                    bool rewrites_queries) {
   const double dims = h.head_dim + h.value_dim;

@@ -32,7 +32,7 @@ double token_bytes(const StateMixer& m) {
   return kActivationBytes * (2.0 * m.key_heads * m.key_dim + 2.0 * m.heads * m.value_dim);
 }
 
-/// Of a token in the recurrent form, a multiply and an add an element: decay and write k v^T, read S q; the delta
+/// FLOPs per token in the recurrent form, a multiply and an add per element: decay and write k v^T, read S q; the delta
 /// rule also reads S k.
 double flops_per_token(const StateMixer& m) {
   const double passes = m.has_delta_rule() ? 6.0 : 4.0;

@@ -35,14 +35,15 @@ std::span<const Parameter<Constants>> Constants::fields() {
   return kFields;
 }
 
-/// How it is launched: `threads` a block, a block a query head and cut of its context.
+/// How it is launched: blocks of `threads`, one for each query head and part of its context.
 struct Grid {
   double threads, splits;
   double resident() const { return 1024 / threads; }  ///< blocks on an SM, by registers
 };
 
-/// Blocks have 256 threads, and 512 or 1024 where there are too few of them to give every SM four. The largest are cut
-/// while one wave holds them, each to at least one round of its loop, eight keys a group of d / 8 threads.
+/// Blocks have 256 threads, or 512 or 1024 where there are too few of them to give every SM four. Contexts of the
+/// largest are cut while one wave holds all parts; a part has at least one round of its loop, eight keys per group of
+/// d / 8 threads.
 /// Source: TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0), facts of its launch rule.
 Grid grid_of(const DecodeCall& c, double sms) {
   const double factor = ceil_div(4 * sms, c.heads);
@@ -52,8 +53,8 @@ Grid grid_of(const DecodeCall& c, double sms) {
   return {threads, std::max(1.0, std::min(ceil_div(c.longest + 1, round), ceil_div(sms, c.heads)))};
 }
 
-/// Blocks run in waves; a wave takes as long as its threads' latency or the keys its SMs walk, nearly the longer. Below
-/// a key for each group of d / 8 threads most of the latency is not paid.
+/// Blocks run in waves. A wave takes nearly the longer of its threads' latency and the keys that its SMs walk. With
+/// fewer keys than groups of d / 8 threads, most of the latency is not paid.
 class Mmha final : public DecodeKernelOf<Constants> {
  public:
   using DecodeKernelOf::DecodeKernelOf;
@@ -102,7 +103,7 @@ const DecodeKernel& mmha_decode() {
                             .lenders = {&mmha_blackwell_decode()}});
   return kernel;
 }
-/// The build beside trtllm-gen is measured apart: its times tell nothing of those with mma.sync.
+/// The build that runs beside trtllm-gen is measured apart: its times tell nothing of the build for mma.sync.
 const DecodeKernel& mmha_blackwell_decode() {
   static const Mmha kernel(
       {.name = "mmha_blackwell_decode",

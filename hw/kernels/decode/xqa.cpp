@@ -41,9 +41,10 @@ std::span<const Parameter<Constants>> Constants::fields() {
   return kFields;
 }
 
-/// XQA on Hopper cuts a context of L at most sqrt(L / 16) times, so a cut has 16 keys for each cut there is, and what
-/// is fitted as a time a cut (`split_ns`) is a time a key: with it, keys take as long as their bytes do. Elsewhere the
-/// cuts are many times as many (TensorRT-LLM before 1.1), and merging one takes next to nothing on an A100.
+/// XQA on Hopper splits a context of L at most sqrt(L / 16) times. A split then has 16 keys for each split there is,
+/// and the time fitted per split (`split_ns`) is a time per key: with it, keys take as long as their bytes do.
+/// Elsewhere there are many times as many splits (TensorRT-LLM before 1.1), and merging one takes next to nothing on an
+/// A100.
 void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
   constexpr double kKeysPerCut = 16.0;
   if (from.architecture != Architecture::kHopper || to.architecture == Architecture::kHopper) return;
@@ -56,7 +57,7 @@ void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
 
 /// How the two builds of the kernel differ.
 struct Build {
-  double idle;   ///< part of a tile's time that a cut outside the window takes to start and exit
+  double idle;   ///< share of a tile's time that a split outside the window takes to start and exit
   bool limited;  ///< cuts a context at most sqrt(context / 16) times
   bool pairs;    ///< two blocks are resident on an SM while their queries fit
   bool cuts = true;
@@ -86,9 +87,9 @@ DecodeTime time_of(const DecodeCall& c, const Constants& p, const Chip& chip, co
           .filled = c.units * splits >= chip.sms};
 }
 
-/// 16-bit products by mma.sync, cut by the whole context even under a window: cuts outside it start and exit. Versions
-/// since 1.1, which the tables of Hopper timed, cut at most sqrt(context / 16) times. A lone block walks its keys at
-/// the latency of its loop; further waves are hidden in part.
+/// 16-bit products by mma.sync. Splits follow the whole context even under a window; those outside it start and exit.
+/// Versions since 1.1, which the tables of Hopper timed, split at most sqrt(context / 16) times. A lone block walks its
+/// keys at the latency of its loop; further waves are hidden in part.
 class Xqa final : public DecodeKernelOf<Constants> {
  public:
   Xqa()

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
-/// Without a split: two blocks a tile of heads, two resident on an SM at 1 + pairing the time of one.
+/// No context is split. Each tile of heads has two blocks; two of them on an SM take 1 + pairing the time of one.
 class Resident final : public LatentDecodeKernel {
  public:
   using LatentDecodeKernel::LatentDecodeKernel;

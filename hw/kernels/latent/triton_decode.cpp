@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
-/// Tiles of 16 heads, always four splits, each of whole blocks of 32 keys. A single head is no group to it
+/// Tiles of 16 heads, always four splits, each of whole blocks of 32 keys. A single head is not a group to it
 /// (`decode_attention_fwd` of vllm/v1/attention/ops/triton_decode_attention.py): its kernel for multi-head attention
-/// runs, whose products are sums of the CUDA cores, a key as long as 4.6 of the tile's.
+/// runs, which multiplies on CUDA cores. A key then takes as long as 4.6 keys of a tile.
 class Triton final : public LatentDecodeKernel {
  public:
   using LatentDecodeKernel::LatentDecodeKernel;

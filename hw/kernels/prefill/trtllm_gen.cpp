@@ -77,7 +77,7 @@ const PrefillKernel& trtllm_gen_prefill() {
                                  .unexplained = kPrefillUnexplained});
   return kernel;
 }
-/// TensorRT-LLM's wide heads on Blackwell.
+/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for those of 256 under a window.
 const PrefillKernel& flashinfer_prefill() {
   static const TrtllmGen kernel({.name = "flashinfer_prefill",
                                  .help = "FlashInfer under TensorRT-LLM on Blackwell, prompts",
@@ -96,7 +96,7 @@ const PrefillKernel& trtllm_gen_vllm_prefill() {
                                     1.0);
   return kernel;
 }
-/// What vLLM runs where trtllm-gen has no kernel for the head dimension.
+/// vLLM runs it where trtllm-gen has no kernel for the head dimension.
 const PrefillKernel& triton_prefill() {
   static const TrtllmGenVllm kernel({.name = "triton_prefill",
                                      .help = "vLLM's Triton kernel on Blackwell, prompts",
