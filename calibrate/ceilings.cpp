@@ -7,6 +7,7 @@
 #include "hw/constants_file.h"
 #include "hw/dtype.h"
 #include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 namespace {
@@ -70,10 +71,10 @@ std::optional<Reading> reading_of(const Record& r, const GpuSpec* gpu) {
   return std::nullopt;
 }
 
-ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block, KernelFamily family,
+ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block, const std::string& kernels,
                  const std::array<ConfigTree, 2>& blocks) {
   const FitRecord& record = *block.record;
-  ShownBlock out{.family = std::string(name_of(family)),
+  ShownBlock out{.family = kernels,
                  .block = place_of(kernel, dtype),
                  .constants = {},
                  .standing = std::string(name_of(record.standing)),
@@ -93,7 +94,7 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
   return out;
 }
 
-/// A block of the shared map that is the same under every family of `all` is listed once, as shared, before the others.
+/// A block of the shared map that is the same under every set of `all` is listed once, as shared, before the others.
 void share_once(const ConfigTree& map, std::vector<ShownBlock>& all) {
   const auto key = [](const ShownBlock::Constant& c) { return std::tie(c.name, c.value, c.stated); };
   const auto same = [&](const ShownBlock& a, const ShownBlock& b) {
@@ -134,12 +135,13 @@ std::vector<Ceiling> ceilings_of(const RecordFile& file, const GpuSpec* gpu) {
 std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
   std::vector<ShownBlock> out;
   const ConfigTree shared = constants_in(*gpu, kSharedMap);
-  for (const KernelFamily family : kKernelFamilies) {
-    const std::array<ConfigTree, 2> maps{shared, constants_in(*gpu, name_of(family))};
-    const BlocksBeneath beneath = blocks_beneath(gpu, family);
-    if (family == KernelFamily::kSglang && !maps[1]) continue;  // vLLM's
-    const Efficiency in_force = load_gpu(gpu, family).efficiency;
-    if (in_force.family() != family) continue;
+  for (const auto& rules : all_kernel_rules()) {
+    const std::string& name = rules->name();
+    const std::array<ConfigTree, 2> maps{shared, constants_in(*gpu, name)};
+    const BlocksBeneath beneath = blocks_beneath(gpu, name);
+    if (rules->base() != nullptr && !maps[1]) continue;  // they are its base's
+    const Efficiency in_force = load_gpu(gpu, name).efficiency;
+    if (in_force.kernels() != name) continue;
     for (const Kernel* kernel : kernels()) {
       for (std::size_t i = 0; i < kDtypeCount; ++i) {
         const auto dtype = static_cast<Dtype>(i);
@@ -147,7 +149,7 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
         if (!block) continue;
         const std::string place = place_of(*kernel, dtype);
         const std::array<ConfigTree, 2> own{block_in(maps[0], place), block_in(maps[1], place)};
-        if (own[0] || own[1] || beneath.contains(place)) out.push_back(shown(*kernel, dtype, block, family, own));
+        if (own[0] || own[1] || beneath.contains(place)) out.push_back(shown(*kernel, dtype, block, name, own));
       }
     }
   }

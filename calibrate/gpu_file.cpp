@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/output_file.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 namespace {
@@ -91,7 +92,12 @@ ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& bl
   return map;
 }
 
-constexpr std::array<std::string_view, 4> kMaps{kSharedMap, "trtllm", "vllm", "sglang"};
+/// Names of the maps that a GPU file may have.
+std::vector<std::string> all_maps() {
+  std::vector<std::string> maps{std::string(kSharedMap)};
+  for (const auto& rules : all_kernel_rules()) maps.push_back(rules->name());
+  return maps;
+}
 using BlocksByMap = std::map<std::string, std::vector<FittedConstants>>;
 
 ConfigTree with_map(const ConfigTree& gpu, std::string_view whose, const ConfigTree& map) {
@@ -104,12 +110,13 @@ ConfigTree with_efficiency(const ConfigTree& gpu) {
   return there ? gpu : with_value(gpu, "efficiency", make_map(), "calibrate");
 }
 
-/// What lies beneath the blocks of a map, for each family that reads it.
+/// What lies beneath the blocks of a map, for each set that reads it.
 std::vector<BlocksBeneath> beneath_of(const ConfigTree& gpu, std::string_view whose) {
   std::vector<BlocksBeneath> out;
-  for (const KernelFamily family : kKernelFamilies) {
-    const bool over = family == KernelFamily::kSglang && whose == name_of(KernelFamily::kVllm);
-    if (whose == kSharedMap || whose == name_of(family) || over) out.push_back(blocks_beneath(gpu, family, whose));
+  for (const auto& rules : all_kernel_rules()) {
+    bool reads = whose == kSharedMap;
+    for (const KernelRules* set = rules.get(); set != nullptr; set = set->base()) reads |= whose == set->name();
+    if (reads) out.push_back(blocks_beneath(gpu, rules->name(), whose));
   }
   return out;
 }
@@ -130,16 +137,17 @@ bool same_numbers(std::span<const double> a, std::span<const double> b) {
 }
 
 /// The stated blocks that differ before and after, and were not fitted. Kernels that borrow constants go unnamed.
-void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FamilyConstants>& fitted,
+void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FittedSet>& fitted,
                 std::set<std::string>& moved) {
-  for (const KernelFamily family : kKernelFamilies) {
-    const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name_of(family));
-    if (!own && family == KernelFamily::kSglang) continue;  // vLLM's
-    const Efficiency old = load_gpu(before, family).efficiency, anew = load_gpu(after, family).efficiency;
-    if (old.family() != family || anew.family() != family) continue;
+  for (const auto& rules : all_kernel_rules()) {
+    const std::string& name = rules->name();
+    const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name);
+    if (!own && rules->base() != nullptr) continue;  // they are its base's
+    const Efficiency old = load_gpu(before, name).efficiency, anew = load_gpu(after, name).efficiency;
+    if (old.kernels() != name || anew.kernels() != name) continue;
     const auto was_fitted = [&](const std::string& place) {
-      return std::ranges::any_of(fitted, [&](const FamilyConstants& of) {
-        return of.family == family && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
+      return std::ranges::any_of(fitted, [&](const FittedSet& of) {
+        return of.kernels == name && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
       });
     };
     for (const Kernel* kernel : kernels()) {
@@ -149,7 +157,7 @@ void find_moved(const ConfigTree& before, const ConfigTree& after, const std::ve
         if (!one || !other || same_numbers(kernel->numbers(one), kernel->numbers(other))) continue;
         const std::string place = place_of(*kernel, dtype);
         if ((block_in(shared, place) || block_in(own, place)) && !was_fitted(place))
-          moved.insert(fmt::format("{} {}", name_of(family), place));
+          moved.insert(fmt::format("{} {}", name, place));
       }
     }
   }
@@ -157,23 +165,23 @@ void find_moved(const ConfigTree& before, const ConfigTree& after, const std::ve
 
 }  // namespace
 
-void write_efficiency_files(const std::string& folder, const ConfigTree& gpu,
-                            const std::vector<FamilyConstants>& fitted, std::set<std::string>* moved) {
+void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
+                            std::set<std::string>* moved) {
   const std::string name = parse_gpu_spec(ConfigReader(gpu, "a GPU")).name;
   const auto path_of = [&](std::string_view whose) { return fmt::format("{}/{}-{}.yaml", folder, name, whose); };
   std::map<std::string, ConfigTree, std::less<>> files;
   ConfigTree whole = with_efficiency(gpu);
-  for (const std::string_view whose : kMaps) {
-    ConfigTree& file = files[std::string(whose)];
+  for (const std::string& whose : all_maps()) {
+    ConfigTree& file = files[whose];
     if (std::filesystem::exists(path_of(whose))) file = parse_config_file(path_of(whose));
     if (file) whole = with_map(whole, whose, file);
   }
   const auto file_of = [&](std::string_view whose) { return files.find(whose)->second; };
   BlocksByMap by_map;
-  for (const FamilyConstants& of : fitted) {
+  for (const FittedSet& of : fitted) {
     for (const FittedConstants& block : of.blocks) {
-      const bool shared = goes_to_shared(block.block, of.family, file_of);
-      by_map[std::string(shared ? kSharedMap : name_of(of.family))].push_back(block);
+      const bool shared = goes_to_shared(block.block, of.kernels, file_of);
+      by_map[shared ? std::string(kSharedMap) : of.kernels].push_back(block);
     }
   }
   // What the file does not have is not in it.
@@ -189,16 +197,16 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu,
   if (moved != nullptr) find_moved(whole, written, fitted, *moved);
 }
 
-ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FamilyConstants>& fitted,
+ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                               std::set<std::string>* moved) {
   ConfigTree whole = with_efficiency(gpu);
   // A file that was named beside `gpu` is not beside what is written.
-  for (const std::string_view whose : kMaps) {
+  for (const std::string& whose : all_maps()) {
     if (const ConfigTree constants = constants_in(*gpu, whose)) whole = with_map(whole, whose, constants);
   }
   BlocksByMap by_map;
-  for (const FamilyConstants& of : fitted) {
-    std::vector<FittedConstants>& blocks = by_map[std::string(name_of(of.family))];
+  for (const FittedSet& of : fitted) {
+    std::vector<FittedConstants>& blocks = by_map[of.kernels];
     blocks.insert(blocks.end(), of.blocks.begin(), of.blocks.end());
   }
   ConfigTree written = with_blocks(whole, by_map);

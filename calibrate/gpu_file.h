@@ -17,7 +17,7 @@
 
 namespace roofcast {
 
-/// The constants of one kernel family in one format, on their way to a file.
+/// The constants of one kernel in one format, on their way to a file.
 struct FittedConstants {
   std::string block;  ///< dotted place in the efficiency map: "cublaslt.bf16", "nccl_all_reduce.bf16"
   std::vector<std::pair<std::string, double>> values;  ///< in the order of the fields
@@ -111,31 +111,24 @@ void score_others(const std::vector<Row>& others, Predict predict, FittedConstan
   }
   block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
 }
-template <class P, class Row, class Predict>
-void score_elsewhere(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
-  const P constants = held_by<P>(block);
-  score_others(
-      others, [&](const Row& row) { return predict(row, constants); }, block);
-}
-
-/// The constants of one engine family, as a fit found them.
-struct FamilyConstants {
-  KernelFamily family;
+/// The constants of one set of kernels, as a fit found them.
+struct FittedSet {
+  std::string kernels;  ///< name of the set
   std::vector<FittedConstants> blocks;
 };
 
-/// Puts the blocks into the efficiency files of `folder` (made when absent): GPU-FAMILY.yaml or, where that lacks a
+/// Puts the blocks into the efficiency files of `folder` (made when absent): GPU-KERNELS.yaml or, where that lacks a
 /// block and GPU-shared.yaml has it, there. The other blocks stay as they are, and so does what a block extends. A
 /// constant that is the same beneath, to the digits that are written, is left out: beneath as all blocks are then.
 /// `gpu` has the maps that the folder lacks. `moved`, if given, gets the blocks ("vllm cublaslt.fp8") that were not
 /// fitted and yet have other constants, since they stand over one that was.
-void write_efficiency_files(const std::string& folder, const ConfigTree& gpu,
-                            const std::vector<FamilyConstants>& fitted, std::set<std::string>* moved = nullptr);
+void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
+                            std::set<std::string>* moved = nullptr);
 
-/// `gpu` with the blocks inline under efficiency.<family>, put in as above. The constants that it had for other
-/// operators and families stay, inline too, above those it carries over from another GPU: a file named beside it is not
+/// `gpu` with the blocks inline under efficiency.<kernels>, put in as above. The constants that it had for other
+/// operators and sets stay, inline too, above those it carries over from another GPU: a file named beside it is not
 /// beside a copy.
-ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FamilyConstants>& fitted,
+ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                               std::set<std::string>* moved = nullptr);
 
 /// A GPU file that `--gpu FILE` takes.

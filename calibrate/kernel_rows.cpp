@@ -49,11 +49,34 @@ Maker maker_of(std::string_view engine, const Mark& mark) {
   throw ConfigError(mark, fmt::format("unknown engine '{}' (valid: {})", engine, valid));
 }
 
-std::optional<KernelFamily> family_of(Maker maker) {
-  if (maker == Maker::kTrtllm) return KernelFamily::kTrtllm;
-  if (maker == Maker::kVllm) return KernelFamily::kVllm;
-  if (maker == Maker::kSglang) return KernelFamily::kSglang;
-  return std::nullopt;
+std::string kernels_of(Maker maker) {
+  switch (maker) {
+    case Maker::kTrtllm:
+      return "trtllm";
+    case Maker::kVllm:
+      return "vllm";
+    case Maker::kSglang:
+      return "sglang";
+    case Maker::kNccl:
+    case Maker::kCublasLt:
+    case Maker::kRoofcast:
+      return "";
+  }
+  return "";
+}
+
+Maker collector_of(const KernelRules& rules) {
+  for (const Maker maker : {Maker::kTrtllm, Maker::kSglang}) {
+    if (kernels_of(maker) == rules.name()) return maker;
+  }
+  return Maker::kVllm;
+}
+
+bool RowHeader::library_of(const KernelRules& rules) const {
+  if (belongs_to(rules)) return true;
+  const std::string kernels = kernels_of(maker);
+  const KernelRules* base = kernels.empty() ? nullptr : kernel_rules(kernels)->base();
+  return base != nullptr && base->name() == rules.name();
 }
 
 KernelTable::KernelTable(const CsvTable& table, std::span<const std::string_view> columns)

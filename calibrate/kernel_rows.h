@@ -4,7 +4,7 @@
 //               a library's, which sets the constants of the engines that call it; roofcast-0.1.0: a kernel of our own,
 //               which no engine runs
 //   kernel      which variant of it, where an operator has several; any text else
-//   timing      benchmark (where absent), served, cool: see Timing in hw/cost.h
+//   timing      benchmark (where absent), served, cool: see Timing
 //   latency_us  the time in microseconds; may be absent or blank where only predictions are wanted. NVIDIA's tables of
 //               wide expert parallelism have `latency` in milliseconds, or the two directions of an exchange apart
 
@@ -17,9 +17,8 @@
 
 #include "base/csv.h"
 #include "base/units.h"
-#include "hw/cost.h"
 #include "hw/dtype.h"
-#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 
@@ -34,8 +33,15 @@ enum class Maker {
 };
 /// By the first word of `engine`. Throws ConfigError at `mark` for one that is not known.
 Maker maker_of(std::string_view engine, const Mark& mark);
-/// The family whose own kernels these are; null for libraries and for kernels of our own.
-std::optional<KernelFamily> family_of(Maker maker);
+/// The set of kernels (configs/kernels) whose own they are; empty for libraries and for kernels of our own.
+std::string kernels_of(Maker maker);
+/// Whose collector times what a set runs: that of its name, else vLLM's.
+Maker collector_of(const KernelRules& rules);
+
+/// How a kernel was timed. kBenchmark: as a collector's loop times it, with all that the loop has beside the kernel
+/// (calibrate/rows/*_loop.h). kServed: as inside an engine. kCool: as kServed, before the power limit has pulled the
+/// clock down, which only products feel; so `calibrate measure` times, but for its points under load.
+enum class Timing { kServed, kBenchmark, kCool };
 
 /// What every row says beside its shape.
 struct RowHeader {
@@ -45,12 +51,10 @@ struct RowHeader {
   Timing timing = Timing::kBenchmark;
   Seconds latency{};  ///< 0 when the row has no time
 
-  /// Is it the family's own kernel?
-  bool belongs_to(KernelFamily which) const { return family_of(maker) == which; }
-  /// Does a library time it that vLLM calls as SGLang does (DeepEP, DeepGEMM behind it)? Their rows are SGLang's.
-  bool library_of(KernelFamily which) const {
-    return belongs_to(which) || (which == KernelFamily::kVllm && maker == Maker::kSglang);
-  }
+  /// Is it the set's own kernel?
+  bool belongs_to(const KernelRules& rules) const { return kernels_of(maker) == rules.name(); }
+  /// Or of a set that extends it, and calls the same libraries (DeepEP, DeepGEMM behind it)?
+  bool library_of(const KernelRules& rules) const;
 };
 
 /// Checked access to one table. Every fault is a ConfigError with its line and field.

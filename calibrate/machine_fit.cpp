@@ -24,7 +24,7 @@ constexpr double kSameWithin = 0.02;
 struct MachineRow {
   RowHeader header;
   std::variant<GemmRow, CollectiveRow> row;
-  KernelFamily family;  ///< under whose constants it is priced
+  std::string kernels;  ///< the set under whose constants it is priced
 };
 
 /// The library's rows whose kernel has measured constants.
@@ -33,20 +33,19 @@ std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const 
   for (const MeasuredTable& table : tables) {
     if (table.op == "gemm") {
       for (GemmRow& row : read_gemm_rows(table.table)) {
-        for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
-          const Efficiency& known = family == KernelFamily::kVllm ? gpu.vllm : gpu.trtllm;
+        for (const Maker maker : {Maker::kVllm, Maker::kTrtllm}) {
+          const Efficiency& known = gpu.of(kernels_of(maker));
           const MatmulKernel& kernel = gemm_kernel(row.shape, gpu.spec, known.rules());
           if (row.header.maker != Maker::kCublasLt || !kernel.is_cublaslt() || !known.block(kernel, row.block))
             continue;
-          out.push_back({row.header, row, family});
+          out.push_back({row.header, row, kernels_of(maker)});
           break;
         }
       }
     }
     if (table.op == "nccl") {
       for (const CollectiveRow& row : read_nccl_rows(table.table)) {
-        if (row.header.maker == Maker::kNccl && row.group.gpus > 1)
-          out.push_back({row.header, row, KernelFamily::kVllm});
+        if (row.header.maker == Maker::kNccl && row.group.gpus > 1) out.push_back({row.header, row, kDefaultKernels});
       }
     }
   }
@@ -61,15 +60,13 @@ class Pricing {
   Seconds operator()(const MachineRow& one, const MachineShares& shares) {
     move_to(shares);
     if (const auto* row = std::get_if<GemmRow>(&one.row)) {
-      const MatmulKernel& kernel = gemm_kernel(row->shape, gpu_.spec, efficiency_of(one.family).rules());
-      return gemm_row_time(*row, kernel, gemm_of(kernel, one.family, row->block), {}, here_, one.family);
+      const KernelRules& rules = gpu_.of(one.kernels).rules();
+      const MatmulKernel& kernel = gemm_kernel(row->shape, gpu_.spec, rules);
+      return gemm_row_time(*row, kernel, gemm_of(kernel, one.kernels, row->block), {}, here_, collector_of(rules));
     }
     const auto& row = std::get<CollectiveRow>(one.row);
-    const Machine machine{
-        .gpu = &here_, .efficiency = &gpu_.vllm, .fidelity = Fidelity::kCalibrated, .timing = row.header.timing};
-    const auto* fitted = gpu_.vllm.find(nccl_kernel(row.kind), Dtype::kBf16);
-    return nccl_time(row.kind, row.bytes, row.group, fitted ? fitted->value : nccl_prior(row.kind, here_),
-                     *machine.gpu);
+    const auto* fitted = gpu_.of(one.kernels).find(nccl_kernel(row.kind), Dtype::kBf16);
+    return nccl_time(row.kind, row.bytes, row.group, fitted ? fitted->value : nccl_prior(row.kind, here_), here_);
   }
 
  private:
@@ -82,13 +79,10 @@ class Pricing {
       return;
     }
   }
-  const Efficiency& efficiency_of(KernelFamily family) const {
-    return family == KernelFamily::kVllm ? gpu_.vllm : gpu_.trtllm;
-  }
-  const GemmParameters& gemm_of(const MatmulKernel& kernel, KernelFamily family, Dtype block) {
-    auto& known = gemm_[{family, block}];
+  const GemmParameters& gemm_of(const MatmulKernel& kernel, const std::string& kernels, Dtype block) {
+    auto& known = gemm_[{kernels, block}];
     if (!known) {
-      known = kernel.parameters(kernel.carried_over(efficiency_of(family).block(kernel, block),
+      known = kernel.parameters(kernel.carried_over(gpu_.of(kernels).block(kernel, block),
                                                     carry_over_case(gpu_.spec, here_, {.same_kind = true}, block)));
     }
     return *known;
@@ -97,7 +91,7 @@ class Pricing {
   const BenchedGpu& gpu_;
   MachineShares at_;
   GpuSpec here_;
-  std::map<std::pair<KernelFamily, Dtype>, std::optional<GemmParameters>> gemm_;
+  std::map<std::pair<std::string, Dtype>, std::optional<GemmParameters>> gemm_;
 };
 
 std::uint64_t group_of(const MachineRow& one) {
@@ -146,11 +140,9 @@ FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, c
 }
 
 BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares) {
-  BenchedGpu here{on_machine(gpu.spec, shares), gpu.trtllm, gpu.vllm, gpu.sglang, gpu.fidelity};
+  BenchedGpu here{on_machine(gpu.spec, shares), gpu.by_set, gpu.fidelity};
   const CarryOver how{.same_kind = true};
-  here.trtllm = carry_over(gpu.trtllm, gpu.spec, here.spec, how);
-  here.vllm = carry_over(gpu.vllm, gpu.spec, here.spec, how);
-  here.sglang = carry_over(gpu.sglang, gpu.spec, here.spec, how);
+  for (auto& [kernels, efficiency] : here.by_set) efficiency = carry_over(efficiency, gpu.spec, here.spec, how);
   return here;
 }
 

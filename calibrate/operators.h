@@ -1,8 +1,9 @@
 #pragma once
 // The operators that have tables of measurements: one visible table, one line each in operators.cpp.
 
-#include <optional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,27 +17,25 @@
 
 namespace roofcast {
 
-/// One GPU under every engine family: a table has rows of several.
+using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants by the name of their set of kernels
+BySet nothing_measured();
+/// One GPU under every set of kernels: a table has rows of several.
 struct BenchedGpu {
   GpuSpec spec;
-  Efficiency trtllm{KernelFamily::kTrtllm}, vllm{KernelFamily::kVllm}, sglang{KernelFamily::kSglang};
+  BySet by_set = nothing_measured();
   Fidelity fidelity = Fidelity::kCalibrated;
 
-  const Efficiency& of(KernelFamily family) const {
-    return family == KernelFamily::kTrtllm ? trtllm : family == KernelFamily::kVllm ? vllm : sglang;
-  }
-  /// As the row's loop times it. Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's.
+  const Efficiency& of(std::string_view kernels) const { return by_set.find(kernels)->second; }
+  /// Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's constants.
   Machine machine(const RowHeader& row) const {
-    return {.gpu = &spec,
-            .efficiency = &of(family_of(row.maker).value_or(KernelFamily::kVllm)),
-            .fidelity = fidelity,
-            .timing = row.timing};
+    const std::string kernels = kernels_of(row.maker);
+    return {.gpu = &spec, .efficiency = &of(kernels.empty() ? kDefaultKernels : kernels), .fidelity = fidelity};
   }
 };
-/// The GPU file read under every family.
+/// The GPU file read under every set.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
-/// Of one row: its time under Timing::kBenchmark, and the relative standard deviation that its constants leave
+/// Of one row: its time, timed as the row was, and the relative standard deviation that its constants leave
 /// unexplained.
 struct Prediction {
   Seconds time{};
@@ -56,8 +55,8 @@ struct KernelOperator {
   std::span<const std::string_view> groups;   ///< columns that errors are reported by, after engine
   /// Every row in turn; no time: the row is passed over. Throws ConfigError at a row that cannot be read or computed.
   std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
-  /// Constants from the rows that time what one family runs, a block a format. Other rows are passed over.
-  std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+  /// Constants from the rows that time what one set of kernels runs, a block a format. Other rows are passed over.
+  std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                       const FitOptions& options);
 };
 

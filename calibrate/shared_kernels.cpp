@@ -4,16 +4,17 @@
 #include <array>
 #include <string_view>
 
+#include "calibrate/kernel_rows.h"
 #include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
 namespace {
 
 struct Shared {
-  KernelFamily from, to;
+  Maker from, to;
   std::string_view block, as;
 };
-constexpr KernelFamily kTrt = KernelFamily::kTrtllm, kVllm = KernelFamily::kVllm;
+constexpr Maker kTrt = Maker::kTrtllm, kVllm = Maker::kVllm;
 constexpr std::array<Shared, 7> kSharedOnBlackwell{{
     {kTrt, kVllm, "trtllm_gen_mla_prefill.bf16", "trtllm_gen_mla_vllm_prefill.bf16"},
     {kTrt, kVllm, "trtllm_gen_mla_prefill.fp8", "trtllm_gen_mla_vllm_prefill.fp8"},
@@ -24,9 +25,9 @@ constexpr std::array<Shared, 7> kSharedOnBlackwell{{
     {kVllm, kTrt, "trtllm_gen_block_experts.fp8_block", "trtllm_gen_block_experts.fp8_block"},
 }};
 
-const FittedConstants* find(const std::vector<FamilyConstants>& fitted, KernelFamily family, std::string_view block) {
-  for (const FamilyConstants& of : fitted) {
-    if (of.family != family) continue;
+const FittedConstants* find(const std::vector<FittedSet>& fitted, Maker maker, std::string_view block) {
+  for (const FittedSet& of : fitted) {
+    if (of.kernels != kernels_of(maker)) continue;
     const auto found =
         std::find_if(of.blocks.begin(), of.blocks.end(), [&](const FittedConstants& b) { return b.block == block; });
     if (found != of.blocks.end()) return &*found;
@@ -63,8 +64,8 @@ void lift_size_limit(FittedConstants& block) {
 
 }  // namespace
 
-std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu) {
-  std::vector<FamilyConstants> out;
+std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, const GpuSpec& gpu) {
+  std::vector<FittedSet> out;
   if (gpu.architecture != Architecture::kBlackwell) return out;
   for (const Shared& shared : kSharedOnBlackwell) {
     const FittedConstants* source = find(fitted, shared.from, shared.block);
@@ -74,7 +75,7 @@ std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>
     copy.record.standing = Standing::kCarriedOver;
     if (shared.as.starts_with("trtllm_gen_mla")) expect_eager_timing(copy, gpu);
     if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
-    out.push_back({shared.to, {std::move(copy)}});
+    out.push_back({kernels_of(shared.to), {std::move(copy)}});
   }
   return out;
 }

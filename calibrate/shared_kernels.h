@@ -9,10 +9,10 @@
 
 namespace roofcast {
 
-/// What other families take from `fitted`, marked as carried over; a block that the other family's rows were fitted to
-/// themselves is left alone. On Blackwell vLLM runs latent attention by TensorRT-LLM's generated kernels, and
+/// What other sets of kernels take from `fitted`, marked as carried over; a block that the other set's rows were fitted
+/// to themselves is left alone. On Blackwell vLLM runs latent attention by TensorRT-LLM's generated kernels, and
 /// TensorRT-LLM the NVFP4 products that vLLM's table has tuned and block-scaled experts for few tokens that only
 /// vLLM's table has.
-std::vector<FamilyConstants> shared_constants(const std::vector<FamilyConstants>& fitted, const GpuSpec& gpu);
+std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, const GpuSpec& gpu);
 
 }  // namespace roofcast

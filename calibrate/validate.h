@@ -19,7 +19,7 @@ struct ErrorGroup {
 
 struct KernelValidation {
   const KernelOperator* op = nullptr;
-  std::vector<Seconds> predicted;  ///< one a row, under Timing::kBenchmark
+  std::vector<Seconds> predicted;  ///< one a row, timed as it was
   std::vector<ErrorGroup> groups;  ///< by engine and the operator's groups, sorted; empty when the table has no times
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/config_library.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "calibrate/gpu_file.h"
 #include "calibrate/kernel_rows.h"
 #include "calibrate/machine_fit.h"
@@ -26,17 +27,23 @@ namespace roofcast {
 namespace po = boost::program_options;
 namespace {
 
-/// Libraries and our own streams tell something of every family.
-std::set<KernelFamily> families_of(const CsvTable& table) {
-  std::set<KernelFamily> found;
+/// The sets of kernels that a table tells something of: libraries and our own streams, of every set that extends none.
+/// What a set's library takes, the set that it extends takes, too.
+std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
+  std::set<std::string> makers;
   const std::size_t column = table.column("engine");
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::optional<KernelFamily> family = family_of(maker_of(table.at(row, column), table.mark(row, column)));
-    if (!family) return {KernelFamily::kTrtllm, KernelFamily::kVllm};
-    found.insert(*family);
-    if (*family == KernelFamily::kSglang) found.insert(KernelFamily::kVllm);  // libraries that both call
-  }
-  return found;
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    makers.insert(kernels_of(maker_of(table.at(row, column), table.mark(row, column))));
+  const auto is_told = [&](const KernelRules& rules) {
+    if (makers.contains("")) return rules.base() == nullptr;
+    return makers.contains(rules.name()) || std::ranges::any_of(makers, [&](const std::string& maker) {
+             const KernelRules* base = kernel_rules(maker)->base();
+             return base != nullptr && base->name() == rules.name();
+           });
+  };
+  std::vector<std::shared_ptr<const KernelRules>> sets = all_kernel_rules();
+  std::erase_if(sets, [&](const auto& rules) { return !is_told(*rules); });
+  return sets;
 }
 
 /// Mean absolute error, its median, 90th percentile, the bias and the error weighted by time, in percent.
@@ -46,13 +53,13 @@ std::string errors_of(const ErrorSummary& errors) {
                      100 * errors.p90, 100 * errors.bias, 100 * errors.time_weighted);
 }
 
-std::string summary(const std::vector<FamilyConstants>& all) {
+std::string summary(const std::vector<FittedSet>& all) {
   Table table(
       {"constants", "engine", "rows", "told", "pooled", "MAPE, median, p90, bias, by time", "left out", "discrepancy"});
-  for (const FamilyConstants& of : all) {
+  for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
       const auto count = [&](auto&& is) { return std::to_string(std::ranges::count_if(block.fields, is)); };
-      table.row({block.block, std::string(name_of(of.family)), std::to_string(block.record.rows),
+      table.row({block.block, of.kernels, std::to_string(block.record.rows),
                  count([](const FieldReport& field) { return field.told(); }),
                  count([](const FieldReport& field) { return field.state == FieldState::kPooled; }),
                  errors_of(block.on_rows), errors_of(block.left_out),
@@ -63,17 +70,17 @@ std::string summary(const std::vector<FamilyConstants>& all) {
 }
 
 /// What a reader of the constants should not read physics into.
-std::string doubts(const std::vector<FamilyConstants>& all) {
+std::string doubts(const std::vector<FittedSet>& all) {
   std::string text;
-  for (const FamilyConstants& of : all) {
+  for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
       if (fit_detail::leans_on_priors(static_cast<std::size_t>(block.record.rows), block.fields)) {
         text += fmt::format("{} {}: {} rows hold its constants near their priors more than they tell them\n",
-                            name_of(of.family), block.block, block.record.rows);
+                            of.kernels, block.block, block.record.rows);
       }
       for (const FieldReport& field : block.fields) {
         if (field.state != FieldState::kAtBound && field.state != FieldState::kNotIdentified) continue;
-        text += fmt::format("{} {}: {} = {:.4g} {}\n", name_of(of.family), block.block, field.name, field.value,
+        text += fmt::format("{} {}: {} = {:.4g} {}\n", of.kernels, block.block, field.name, field.value,
                             name_of(field.state));
       }
     }
@@ -81,12 +88,12 @@ std::string doubts(const std::vector<FamilyConstants>& all) {
   return text;
 }
 
-std::string engines_of(const CsvTable& table, KernelFamily family) {
+std::string engines_of(const CsvTable& table, const KernelRules& rules) {
   std::set<std::string> engines;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto of = family_of(maker_of(table.at(row, column), table.mark(row, column)));
-    if (!of || *of == family) engines.emplace(table.at(row, column));
+    const std::string of = kernels_of(maker_of(table.at(row, column), table.mark(row, column)));
+    if (of.empty() || of == rules.name()) engines.emplace(table.at(row, column));
   }
   std::string text;
   for (const std::string& engine : engines) text += (text.empty() ? "" : ", ") + engine;
@@ -114,9 +121,9 @@ struct ThisMachine {
   GpuSpec spec;
   std::optional<BenchedGpu> before;  ///< constants in force there
 
-  const Efficiency* constants(KernelFamily family) const {
+  const Efficiency* constants(const std::string& kernels) const {
     if (!before) return nullptr;
-    return &before->of(family);
+    return &before->of(kernels);
   }
   /// The GPU file that the fitted constants go into.
   ConfigTree on_file(const ConfigTree& gpu, const std::string& source) const {
@@ -204,52 +211,52 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
 }
 
 /// What is kept must be there: constants of another GPU or kernel are not this one's.
-void require_stated(const FamilyConstants& kept, const ConfigTree& gpu) {
+void require_stated(const FittedSet& kept, const ConfigTree& gpu) {
   for (const FittedConstants& block : kept.blocks) {
-    const bool stated = block_in(constants_in(*gpu, "shared"), block.block) ||
-                        block_in(constants_in(*gpu, name_of(kept.family)), block.block);
+    const bool stated =
+        block_in(constants_in(*gpu, "shared"), block.block) || block_in(constants_in(*gpu, kept.kernels), block.block);
     if (!stated) throw ConfigError(fmt::format("--keep: {} has no constants of its own", block.block));
   }
 }
 
-std::vector<FamilyConstants> fit_table(const Input& input, const Options& options, const ConfigTree& tree,
-                                       const ThisMachine& machine, std::vector<std::string>* too_few) {
+std::vector<FittedSet> fit_table(const Input& input, const Options& options, const ConfigTree& tree,
+                                 const ThisMachine& machine, std::vector<std::string>* too_few) {
   const CsvTable& table = input.table;
   const GpuSpec& gpu = machine.spec;
   FitOptions fit = fit_options(options);
   fit.too_few = too_few;
-  std::vector<FamilyConstants> out;
+  std::vector<FittedSet> out;
   const ConfigTree file = machine.on_file(tree, input.source);
-  for (const KernelFamily family : families_of(table)) {
-    if (options.has("engine") && options.text("engine") != name_of(family)) continue;
-    fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name_of(family),
-               table.rows());
+  for (const auto& rules : sets_of(table)) {
+    const std::string& name = rules->name();
+    if (options.has("engine") && options.text("engine") != name) continue;
+    fmt::print(stderr, "fitting {} of {} under {} ({} rows)\n", input.op->name, gpu.name, name, table.rows());
     fit.source = input.source;
-    if (input.measured_here) fit.before = machine.constants(family);
-    const Efficiency in_force = load_gpu(tree, family).efficiency;
-    const BlocksBeneath beneath = blocks_beneath(file, family);
+    if (input.measured_here) fit.before = machine.constants(name);
+    const Efficiency in_force = load_gpu(tree, name).efficiency;
+    const BlocksBeneath beneath = blocks_beneath(file, name);
     fit.beneath = &beneath;
     if (options.has("keep")) {
-      if (!constants_in(*tree, name_of(family)))
-        throw ConfigError(fmt::format("--keep: {} has no constants of its own under {}", gpu.name, name_of(family)));
+      if (!constants_in(*tree, name))
+        throw ConfigError(fmt::format("--keep: {} has no constants of its own under {}", gpu.name, name));
       fit.kept = &in_force;
     }
     if (!fit.source.empty()) fit.source += ", ";
     // Constants that stay keep their source, too, unless another is named.
-    if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, family);
-    out.push_back({family, input.op->fit(table, gpu, family, fit)});
+    if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, *rules);
+    out.push_back({name, input.op->fit(table, gpu, *rules, fit)});
     if (fit.kept) require_stated(out.back(), tree);
     if (fit.begins) fmt::print(stderr, "\r\033[K");
     if (out.back().blocks.empty()) {
       fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
-                 name_of(family));
+                 name);
     }
   }
   return out;
 }
 
 /// Writes each file once: it is as it was before, or holds all blocks.
-void write_constants(const std::vector<FamilyConstants>& all, const Options& options, const ConfigTree& gpu) {
+void write_constants(const std::vector<FittedSet>& all, const Options& options, const ConfigTree& gpu) {
   std::set<std::string> moved;
   if (options.has("efficiency-dir")) write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
   if (options.has("out")) write_gpu_file(options.text("out"), with_gpu_constants(gpu, all, &moved));
@@ -258,22 +265,22 @@ void write_constants(const std::vector<FamilyConstants>& all, const Options& opt
 }
 
 /// What a block with too few rows is told: nothing new, when others could be fitted.
-void report_too_few(const std::vector<std::string>& too_few, const std::vector<FamilyConstants>& all) {
-  const bool none = std::all_of(all.begin(), all.end(), [](const FamilyConstants& of) { return of.blocks.empty(); });
+void report_too_few(const std::vector<std::string>& too_few, const std::vector<FittedSet>& all) {
+  const bool none = std::all_of(all.begin(), all.end(), [](const FittedSet& of) { return of.blocks.empty(); });
   if (none && !too_few.empty()) throw ConfigError(too_few.front());
   for (const std::string& text : too_few) fmt::print(stderr, "{}; its constants stay as they were\n", text);
 }
 
-/// Of all tables, and of the kernels that another family's constants stand for.
-std::vector<FamilyConstants> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
-                                     const ThisMachine& machine, std::vector<std::string>& too_few) {
-  std::vector<FamilyConstants> all;
+/// Of all tables, and of the kernels that another set's constants stand for.
+std::vector<FittedSet> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
+                               const ThisMachine& machine, std::vector<std::string>& too_few) {
+  std::vector<FittedSet> all;
   for (const Input& input : inputs.tables) {
-    for (FamilyConstants& found : fit_table(input, options, tree, machine, &too_few)) all.push_back(std::move(found));
+    for (FittedSet& found : fit_table(input, options, tree, machine, &too_few)) all.push_back(std::move(found));
   }
   report_too_few(too_few, all);
-  for (FamilyConstants& shared : shared_constants(all, machine.spec)) {
-    if (!options.has("engine") || options.text("engine") == name_of(shared.family)) all.push_back(std::move(shared));
+  for (FittedSet& shared : shared_constants(all, machine.spec)) {
+    if (!options.has("engine") || options.text("engine") == shared.kernels) all.push_back(std::move(shared));
   }
   return all;
 }
@@ -337,7 +344,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
                               "by `calibrate measure` were taken on)")(
       "op", po::value<std::string>(), "OP: the operator of the tables (default: known by their columns)")(
       "engine", po::value<std::string>(),
-      "trtllm | vllm: only the rows of these engines, and only its constants (default: all)")(
+      "trtllm | vllm | sglang: only the rows of this engine, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
       "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, or DIR/<gpu>-shared.yaml\n"
@@ -354,9 +361,9 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (options.has("scenario")) return fit_host_costs(options);
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
-  if (options.has("engine") && options.text("engine") != "trtllm" && options.text("engine") != "vllm") {
-    throw ConfigError(fmt::format("--engine: must be trtllm or vllm, got '{}'", options.text("engine")));
-  }
+  const std::vector<std::string>& sets = kernel_sets();
+  if (options.has("engine") && std::ranges::count(sets, options.text("engine")) == 0)
+    throw ConfigError("--engine: " + unknown_name("engine", options.text("engine"), sets));
   const ConfigTree tree = gpu_of(options);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
   Inputs inputs;
@@ -364,7 +371,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
     read_inputs(path, options, gpu, inputs);
   std::vector<std::string> too_few;
   const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
-  const std::vector<FamilyConstants> all = fit_all(inputs, options, tree, machine, too_few);
+  const std::vector<FittedSet> all = fit_all(inputs, options, tree, machine, too_few);
   write_constants(all, options, machine.on_file(tree, inputs.source));
   if (machine.fit && !machine.fit->fields.empty())
     fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));

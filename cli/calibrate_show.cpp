@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "hw/constants_file.h"
+#include "hw/kernel_rules.h"
 #include "reports/plot_files.h"
 #include "reports/table.h"
 #include "sim/plan/scenario.h"
@@ -51,7 +52,8 @@ std::string constants_count(const std::vector<ShownBlock>& blocks) {
   constexpr int kFew = 10;
   Table table({"engine", "blocks", "told", "as beneath", "held", "rows", "rows a constant", "blocks under ten"});
   std::vector<std::string_view> families{kSharedMap};
-  for (const KernelFamily family : kKernelFamilies) families.push_back(name_of(family));
+  const auto sets = all_kernel_rules();
+  for (const auto& rules : sets) families.push_back(rules->name());
   for (const std::string_view family : families) {
     int count = 0, told = 0, beneath = 0, held = 0, few = 0;
     long rows = 0;

@@ -60,13 +60,13 @@ Json kernel_errors_json(const std::vector<KernelValidation>& found) {
   return out;
 }
 
-Json fits_json(const std::vector<FamilyConstants>& all) {
+Json fits_json(const std::vector<FittedSet>& all) {
   Json out = Json::array();
-  for (const FamilyConstants& of : all) {
+  for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
       const ErrorSummary& e = block.on_rows;
       out.push_back({{"block", block.block},
-                     {"family", name_of(of.family)},
+                     {"family", of.kernels},
                      {"rows", block.record.rows},
                      {"mape", e.mape},
                      {"median", e.median},

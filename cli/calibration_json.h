@@ -17,7 +17,7 @@ Json calibration_head(const char* of);
 Json ceilings_json(const std::vector<Ceiling>& ceilings);
 Json constants_json(const std::vector<ShownBlock>& blocks);
 Json kernel_errors_json(const std::vector<KernelValidation>& found);
-Json fits_json(const std::vector<FamilyConstants>& all);
+Json fits_json(const std::vector<FittedSet>& all);
 /// {..., "loss", "host": [{cost, value, unit, standing}], "runs"}
 Json host_fit_json(const HostFit& fit);
 

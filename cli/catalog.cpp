@@ -85,9 +85,7 @@ int run_gpus(std::span<const std::string> arguments) {
   return catalog(
       arguments, "gpus", "hardware",
       "The GPUs: peaks, memory, links, price. `roofcast gpus new --help`: a file from a datasheet.",
-      [](const ConfigTree& tree, const std::string& format) {
-        return gpu_report(load_gpu(tree, KernelFamily::kVllm).spec, format);
-      },
+      [](const ConfigTree& tree, const std::string& format) { return gpu_report(load_gpu(tree).spec, format); },
       [](const Options& options, const char* kind) {
         std::vector<GpuSpec> gpus;
         for (const std::string& name : listed_names(options, kind))

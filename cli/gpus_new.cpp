@@ -144,7 +144,7 @@ std::string file_text(const Options& options, const std::string& name) {
 
 /// What an answer for it rests on.
 std::string interval_text(const ConfigTree& tree, const GpuSpec& gpu) {
-  const CalibratedGpu loaded = load_gpu(tree, KernelFamily::kVllm);
+  const CalibratedGpu loaded = load_gpu(tree);
   const double s = kNinetyPercent * discrepancy_of(GemmShape{}, loaded.efficiency, loaded.spec);
   const std::string from =
       by_roofline(gpu.architecture)

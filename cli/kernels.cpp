@@ -1,9 +1,12 @@
 // roofcast kernels [NAME] [--gpu GPU] [--engine vllm|sglang|trtllm]
 
+#include <algorithm>
+
 #include "base/config_library.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "hw/kernel_rules.h"
 #include "reports/kernel_report.h"
 
 namespace roofcast {
@@ -41,11 +44,10 @@ int run_kernels(std::span<const std::string> arguments) {
     return kDone;
   }
   const std::string engine = options.text("engine");
-  const std::optional<KernelFamily> family = family_named(engine);
-  if (!family)
-    throw ConfigError("--engine: " +
-                      unknown_name("engine", engine, std::vector<std::string>{"vllm", "sglang", "trtllm"}));
-  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), *family);
+  const std::vector<std::string>& sets = kernel_sets();
+  if (std::find(sets.begin(), sets.end(), engine) == sets.end())
+    throw ConfigError("--engine: " + unknown_name("engine", engine, sets));
+  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), engine);
   options.write_report([&](const std::string& format) { return kernel_report(kernel, &gpu, format); });
   return kDone;
 }

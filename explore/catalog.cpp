@@ -52,7 +52,7 @@ Json model_json(const std::string& name) {
 }
 
 Json gpu_json(const std::string& name) {
-  const GpuSpec gpu = load_gpu(load_named("hardware", name, Mark{"gpus", 0, 0}), KernelFamily::kVllm).spec;
+  const GpuSpec gpu = load_gpu(load_named("hardware", name, Mark{"gpus", 0, 0})).spec;
   Json dense = Json::object();
   for (std::size_t i = 0; i < kDtypeCount; ++i) {
     if (gpu.dense[i] > FlopsPerSecond(0)) dense[std::string(dtype_names()[i])] = gpu.dense[i].in(kTeraflopPerSecond);

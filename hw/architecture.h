@@ -1,5 +1,5 @@
 #pragma once
-// GPU architectures: what their matrix units are programmed by, which decides the kernels that exist for them.
+// GPU architectures. The instructions of their matrix units decide which kernels exist for them.
 
 #include <span>
 #include <string_view>
@@ -26,7 +26,7 @@ enum class Architecture {
 
 /// Instructions that feed the matrix units. A kernel is written for one of them.
 enum class MatrixUnits {
-  kNone,     ///< not known: a roofline without tiles or waves
+  kNone,     ///< no kernel model: operators take their roofline's time, without tiles or waves
   kMmaSync,  ///< mma.sync of a warp: Ampere, Ada, consumer Blackwell
   kWgmma,    ///< wgmma of a group of four warps: Hopper
   kTcgen05,  ///< tcgen05 from tensor memory: data-center Blackwell

@@ -40,8 +40,8 @@ struct CarryOverCase {
   Ratios ratios;
 };
 
-/// Of the clock that is left where a board has so many times the watts an operation a second: a chip at the limit of
-/// its power gives up half of what it lacks in rate, the rest it saves as clock and voltage fall together.
+/// The share of the clock that is left where a board has `watts` times the power per operation a second. A chip at the
+/// limit of its power gives up half of what it lacks in rate; the rest it saves as clock and voltage fall together.
 double clock_under_power(double watts);
 /// Partitions of L2: two on the chips of data centers (GA100, GH100, GB100), one on those for graphics, whose SMs have
 /// less shared memory (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
@@ -50,17 +50,17 @@ int l2_partitions(const GpuSpec& gpu);
 CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, Dtype dtype);
 /// A constant by its own rule.
 double transferred(double value, Transfer transfer, const Ratios& ratios);
-/// The fit leaves so much more unexplained, as independent of what it did.
+/// Adds to what a fit leaves unexplained, as independent of it.
 void widen(FitRecord& record, double added);
-/// What the products of attention lose of the peak they lose to the SM's other work, so many cycles a product whatever
-/// the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations a cycle and SM, new over old.
-/// FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose matrix
-/// units have a quarter of that rate (arXiv:2410.02367).
+/// The products of attention lose a share of the peak to the SM's other work. That work takes the same cycles per
+/// product whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations a cycle and
+/// SM, new over old. FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's,
+/// whose matrix units have a quarter of that rate (arXiv:2410.02367).
 double share_beside_instructions(double share, double longer);
 
 /// Between two kernels of a graph the GPU's front end takes its time, whatever the clock of the SMs: an A100 of 1.41
-/// GHz launches a product in 2.5 us, an H100 of 1.98 in 2.4. Of a launch that was transferred by `time`, a microsecond
-/// stays; the rest, filling and draining the SMs, was measured in cycles.
+/// GHz launches a product in 2.5 us, an H100 of 1.98 in 2.4. A microsecond of a launch that was transferred by `time`
+/// therefore stays. The rest fills and drains the SMs, and scales with their clock.
 void keep_gap(double& launch_us, double time);
 
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel

@@ -60,9 +60,9 @@ double link_of(const GpuSpec& gpu, double local) {
   return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
-/// Where GPUs do not reach each other, every byte goes into the host's memory and out again: two of them get 0.63 of
-/// their PCIe bandwidth, more share what the host passes. Eight L40S without peer-to-peer pass 20 GB/s together as four
-/// ranks and 12 to 17 as eight (aiconfigurator tables of NCCL 2.27): one machine alone.
+/// Where GPUs do not reach each other, every byte goes into the host's memory and out again. Two GPUs then get 0.63 of
+/// their PCIe bandwidth; more of them share what the host passes. Eight L40S without peer-to-peer pass 20 GB/s together
+/// as four ranks and 12 to 17 as eight (aiconfigurator tables of NCCL 2.27; one machine alone).
 constexpr double kPairThroughHost = 0.63;
 constexpr BytesPerSecond kThroughHost{18e9};
 double share_through_host(double local, const GpuSpec& gpu) {
@@ -112,7 +112,7 @@ Network network_of(Collective kind, double s, const Layout& at, double nic, doub
   return {hops * hop_seconds, bytes / nic};
 }
 
-/// Datasheet only: bytes over the slowest of what they pass.
+/// The ideal time: bytes over the slowest link that they pass.
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
@@ -146,7 +146,7 @@ const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency)
   return fitted ? fitted->value : priors;
 }
 
-/// Of the kernel that norms, too: an engine that borrows it has its constants apart.
+/// Constants of the kernel that also norms the sum. An engine that borrows it has them apart from its own kernel's.
 const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
   const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : custom_parameters(efficiency);
@@ -304,7 +304,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
 constexpr int kSwitchRanks = 8;
 constexpr double kSwitchBytes = 262144.0;
 
-/// Each block of the kernel waits for its peers; from this size on there are as many blocks as there will be.
+/// Each block of the kernel waits for its peers. From this size on the kernel has its largest number of blocks.
 constexpr double kFullGridBytes = 8192.0;
 
 /// One-shot: every rank reads all peers' messages and adds them. Two-shot: reduce-scatter, then all-gather.
@@ -346,8 +346,8 @@ bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
   return has_fabric(gpu) && group.gpus > 1 && group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
 }
 
-/// The all-reduce, and the residual in and out beside it: what is normed is in the registers that the sum was taken in,
-/// and leaves in its place. A norm by itself is a launch and four passes, two of which are gone.
+/// The all-reduce, and the residual read and written beside it. The sum is normed in the registers that hold it and
+/// written in its place. A separate norm is a launch and four passes; two of these are saved.
 ///   time = all-reduce + 2 S / B      B the memory's rate, or L2's, as of any elementwise kernel
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
   Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(machine.efficiency),

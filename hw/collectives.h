@@ -53,7 +53,7 @@ struct NcclParameters {
 };
 
 const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel();
-/// The one that norms, too, where it is another engine's.
+/// The kernel that also norms the sum, where an engine borrows it from another.
 const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel();
 const KernelOf<NcclParameters>& nccl_kernel(Collective kind);
 
@@ -71,7 +71,7 @@ bool fuses_all_reduce(const Group& group, const GpuSpec& gpu);
 /// NCCL alone, without the engines' custom kernels.
 Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
 
-/// With constants of the caller's choice: what the fits call.
+/// The same under given constants; fits call these.
 Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclParameters& p, const GpuSpec& gpu);
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu);

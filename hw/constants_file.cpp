@@ -10,6 +10,7 @@
 #include "base/config_library.h"
 #include "base/text.h"
 #include "hw/kernel.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast {
 namespace {
@@ -126,14 +127,6 @@ Efficiency read_blocks(ConfigReader in, Efficiency efficiency, BlocksBeneath* re
   return efficiency;
 }
 
-Efficiency parse_efficiency(ConfigReader in, KernelFamily family) {
-  return parse_efficiency(std::move(in), Efficiency(family));
-}
-
-Efficiency parse_efficiency(ConfigReader in, Efficiency beneath) {
-  return read_blocks(std::move(in), std::move(beneath));
-}
-
 ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind == ConfigNode::Kind::kMap) return value;
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
@@ -156,23 +149,25 @@ ConfigTree block_in(const ConfigTree& map, std::string_view place) {
   return block ? *block : nullptr;
 }
 
-bool goes_to_shared(std::string_view place, KernelFamily family,
+bool goes_to_shared(std::string_view place, const std::string& kernels,
                     const std::function<ConfigTree(std::string_view whose)>& map_of) {
-  const auto has = [&](std::string_view whose) { return block_in(map_of(whose), place) != nullptr; };
-  const bool over_vllm = family == KernelFamily::kSglang && has(name_of(KernelFamily::kVllm));
-  return has(kSharedMap) && !over_vllm && !has(name_of(family));
+  if (!block_in(map_of(kSharedMap), place)) return false;
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(kernels);
+  for (const KernelRules* set = rules.get(); set != nullptr; set = set->base()) {
+    if (block_in(map_of(set->name()), place)) return false;
+  }
+  return true;
 }
 
-BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family) {
-  BlocksBeneath beneath = blocks_beneath(gpu, family, name_of(family));
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels) {
+  BlocksBeneath beneath = blocks_beneath(gpu, kernels, kernels);
   if (!constants_in(*gpu, kSharedMap)) return beneath;
-  std::map<std::string, ConfigTree, std::less<>> maps;
-  for (const std::string_view whose : {kSharedMap, name_of(KernelFamily::kVllm), name_of(family)})
-    maps[std::string(whose)] = constants_in(*gpu, whose);
-  const BlocksBeneath beneath_shared = blocks_beneath(gpu, family, kSharedMap);
+  std::map<std::string, ConfigTree, std::less<>> maps{{std::string(kSharedMap), constants_in(*gpu, kSharedMap)}};
+  for (const std::string& name : kernel_sets()) maps[name] = constants_in(*gpu, name);
+  const BlocksBeneath beneath_shared = blocks_beneath(gpu, kernels, kSharedMap);
   const auto map_of = [&](std::string_view whose) { return maps.find(whose)->second; };
   for (auto block = beneath.begin(); block != beneath.end();) {
-    if (!goes_to_shared(block->first, family, map_of)) {
+    if (!goes_to_shared(block->first, kernels, map_of)) {
       ++block;
     } else if (const auto found = beneath_shared.find(block->first); found != beneath_shared.end()) {
       block++->second = found->second;

@@ -23,10 +23,10 @@ const Kernel* kernel_at(std::string_view place);
 /// The block at a place; null where there is none.
 ConstantsBlock block_at(const Efficiency& efficiency, std::string_view place);
 
-/// By place: what the block would be without constants of its own; none for a block that has nothing beneath.
+/// By place: what a block would be without constants of its own. A block with nothing beneath is not in the map.
 using BlocksBeneath = std::map<std::string, ConstantsBlock>;
 
-/// The map that every family reads; the others bear the name of theirs.
+/// The map that every set of kernels reads; the others bear the name of theirs.
 inline constexpr std::string_view kSharedMap = "shared";
 
 /// The blocks of a map over `beneath`. `record`, if given, gets what lies beneath each. Throws ConfigError for an
@@ -39,14 +39,14 @@ ConfigTree constants_map(const ConfigTree& value);
 ConfigTree constants_in(const ConfigNode& gpu, std::string_view whose);
 /// The block at a place of a map of blocks; null where it has none, or is null.
 ConfigTree block_in(const ConfigTree& map, std::string_view place);
-/// What lies beneath every block that one map of a GPU has, or could have, where a family reads it. `whose`:
-/// kSharedMap, the family, or vLLM for SGLang, which reads its map, too.
-BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family, std::string_view whose);
-/// The same of each block in the map that a fit under the family puts it into: fits start there.
-BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family);
-/// Whether a fit under a family puts a block into the shared map: it stands there, and in no map over it.
+/// What lies beneath every block that one map of a GPU has, or could have, where a set of kernels reads it. `whose`:
+/// kSharedMap, the set, or one that it extends.
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose);
+/// The same of each block in the map that a fit of the set puts it into: fits start there.
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels);
+/// Whether a fit of a set puts a block into the shared map: it stands there, and in no map over it.
 /// `map_of` gives the map of a name, or null.
-bool goes_to_shared(std::string_view place, KernelFamily family,
+bool goes_to_shared(std::string_view place, const std::string& kernels,
                     const std::function<ConfigTree(std::string_view whose)>& map_of);
 
 }  // namespace roofcast

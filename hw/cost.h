@@ -24,19 +24,12 @@ struct Cost {
 /// kIdeal: the datasheet roofline of the lectures, without launch cost or efficiency.
 enum class Fidelity { kIdeal, kCalibrated };
 
-/// kServed: the kernel inside an engine. kBenchmark: as a benchmark's loop times it, where `validate kernels` and the
-/// fit ask attention or recurrences. Products and experts take it for kServed: calibrate/rows adds their loops. kCool:
-/// as kServed, before the power limit has pulled the clock down: how `calibrate measure` times a kernel, but for its
-/// points under load. Only products differ.
-enum class Timing { kServed, kBenchmark, kCool };
-
 /// What an operator runs on. `efficiency` may be null when fidelity is kIdeal.
 struct Machine {
   const GpuSpec* gpu = nullptr;
   const Efficiency* efficiency = nullptr;
   Fidelity fidelity = Fidelity::kCalibrated;
-  Timing timing = Timing::kServed;
-  /// What the engine's own kernels reach of the roofline here (hw/rooflines.h); null: they are priced one by one.
+  /// The engine's kernels are priced by these shares of the roofline (hw/rooflines.h); null: one by one.
   const RooflineBackend* roofline = nullptr;
   bool aiter = true;  ///< AMD's own kernels run; else Triton's (Efficiency::without_aiter)
 };

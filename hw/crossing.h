@@ -5,8 +5,8 @@
 
 namespace roofcast {
 
-/// Of a PCIe link's bandwidth, what a GPU of a group of so many reaches. A ring passes switches and the bridge of a
-/// socket, each shared by several GPUs and both directions. Eight GPUs without NVLink reach 28 of 64 GB/s, four of them
+/// The share of a PCIe link's bandwidth that each GPU of a group reaches. A ring passes switches and the bridge of a
+/// socket, which several GPUs and both directions share. Eight GPUs without NVLink reach 28 of 64 GB/s, four of them
 /// 35 (github.com/NVIDIA/nccl/issues/1639).
 inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
 
@@ -16,8 +16,8 @@ struct Crossing {
   bool network = true;   ///< it leaves the node
 };
 
-/// Between the domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) are several domains in one node, which
-/// reach each other over PCIe; beyond the node over the NIC, behind the same PCIe. `network_share` is a NIC's.
+/// The way between the domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) form several domains in one node.
+/// These reach each other over PCIe, and other nodes over the NIC. `network_share` is the share that a NIC reaches.
 inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) {
   const NodeSpec& node = gpu.node;
   const bool bridged = node.fabric_bandwidth.base() > 0.0 && node.fabric_domain < node.gpus_per_node;

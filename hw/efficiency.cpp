@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,7 @@
 namespace roofcast {
 namespace {
 
-constexpr int kLongestChain = 4;  ///< of GPUs that each name another; a circle would not end
+constexpr int kLongestChain = 4;  ///< most GPUs that each name another; a circle would not end
 
 /// What lies beneath the blocks of one map, for a caller who asks.
 struct AskedMap {
@@ -28,18 +29,18 @@ struct AskedMap {
   BlocksBeneath beneath;
 };
 
-CalibratedGpu load(const ConfigTree& tree, KernelFamily family, int chain, AskedMap* record);
+CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, AskedMap* record);
 
-/// Another GPU, of whose constants some apply here.
-CalibratedGpu load_source(const std::string& name, const Mark& mark, KernelFamily family, int chain) {
+/// Another GPU, some of whose constants apply here.
+CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::string& kernels, int chain) {
   if (chain >= kLongestChain) throw ConfigError(mark, "GPUs carry over from each other in a circle");
-  return load(load_named("hardware", name, mark), family, chain + 1, nullptr);
+  return load(load_named("hardware", name, mark), kernels, chain + 1, nullptr);
 }
 
 /// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
 /// fmha_v2_flash_attention_*_sm89, where Hopper's are *_tma_ws_sm90): Ampere's constants for 16 bit stand for it. An
-/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. So it is with experts
-/// in fp8 under vLLM, which are Triton's there, too.
+/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. The same holds for
+/// experts in fp8 under vLLM, which also are Triton's there.
 void lend_to_fp8(Efficiency& ampere) {
   const auto lend = [&](const Kernel& kernel, Dtype narrow) {
     const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
@@ -50,7 +51,7 @@ void lend_to_fp8(Efficiency& ampere) {
       ampere.put_block(*narrow, Dtype::kFp8, narrow->borrowed(cublaslt_mma_sync(), wide));
   }
   lend(attention::fmha_v2_prefill(), Dtype::kFp8);
-  for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(experts_kernel("triton_mma_sync_experts"), narrow);
+  for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(triton_mma_sync_experts(), narrow);
 }
 
 /// What vLLM's fp8 products save or lose at one row was measured with those of the other source.
@@ -95,10 +96,10 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   }
 }
 
-/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. What stands
-/// beside the products is that of the other source's release.
+/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. The times
+/// beside the products are those of the other source's release.
 void take_release(Efficiency& mine) {
-  const ExpertsKernel &newer = experts_kernel("cutlass_experts"), &ampere = experts_kernel("cutlass_mma_sync_experts");
+  const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
   const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
   const Fitted<MoeParameters>* products = mine.find(ampere, Dtype::kBf16);
   if (beside == nullptr || products == nullptr) return;
@@ -133,19 +134,19 @@ Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBen
 
 /// What a GPU file says of its constants.
 struct Stated {
-  std::array<ConfigTree, 3> of_families;  ///< by KernelFamily
-  ConfigTree shared;                      ///< by all of them
+  std::map<std::string, ConfigTree> of_sets;  ///< by the name of the set of kernels; null where there is none
+  ConfigTree shared;                          ///< for all of them
   std::string source, ampere;
   Mark source_mark, ampere_mark;
   CarryOver how;
-  bool pooled = false;  ///< measured too: what the source has holds as far as this GPU's own constants do not differ
+  bool pooled = false;  ///< this GPU is measured too: the source's constants hold where its own do not differ
   double without_aiter = 1.0;
 };
 
 Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   ConfigReader in(tree, "an efficiency block");
   Stated out;
-  out.of_families = {in.tree("trtllm"), in.tree("vllm"), in.tree("sglang")};
+  for (const std::string& name : kernel_sets()) out.of_sets[name] = in.tree(name);
   out.shared = in.tree("shared");
   out.pooled = in.has("pooled_with");
   if (out.pooled && in.has("carried_over_from"))
@@ -172,16 +173,16 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
 }
 
 /// Another GPU's constants, on this one.
-Efficiency carried(const Stated& stated, const GpuSpec& gpu, KernelFamily family, int chain) {
-  const CalibratedGpu measured = load_source(stated.source, stated.source_mark, family, chain);
+Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& kernels, int chain) {
+  const CalibratedGpu measured = load_source(stated.source, stated.source_mark, kernels, chain);
   CarryOver how = stated.how;
   how.same_kind = measured.spec.name == gpu.name;
   Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
   if (stated.pooled) mine.carried_over_from.clear();
   if (stated.ampere.empty()) return mine;
-  CalibratedGpu second = load_source(stated.ampere, stated.ampere_mark, family, chain);
+  CalibratedGpu second = load_source(stated.ampere, stated.ampere_mark, kernels, chain);
   lend_to_fp8(second.efficiency);
-  if (second.efficiency.family() == mine.family()) {
+  if (second.efficiency.kernels() == mine.kernels()) {
     take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
     mine.carried_over_from += ", " + second.spec.name;
   }
@@ -199,18 +200,26 @@ void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   }
 }
 
-/// The family asked for, SGLang's over vLLM's, over what all families share, over another GPU's; else this GPU's other
-/// family; else priors. A file of the other family is not opened: start-up time counts.
-Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFamily family, int chain,
+/// A set and those that it extends, in turn.
+std::vector<const KernelRules*> bases_of(const KernelRules& rules) {
+  std::vector<const KernelRules*> chain;
+  for (const KernelRules* each = &rules; each != nullptr; each = each->base()) chain.insert(chain.begin(), each);
+  return chain;
+}
+
+/// The constants of the set asked for. They lie over those of the sets that it extends, these over what all sets share,
+/// and all over another GPU's. Where there are none, those of an unrelated set hold; else priors. The file of an
+/// unrelated set is opened only then: start-up time counts.
+Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std::string& kernels, int chain,
                            AskedMap* record) {
   const Stated stated = read_stated(tree, gpu);
-  const auto of = [&](KernelFamily which) { return stated.of_families[static_cast<std::size_t>(which)]; };
-  const ConfigTree own = of(family);
-  const ConfigTree beneath =
-      family == KernelFamily::kSglang ? of(KernelFamily::kVllm) : nullptr;  // the same libraries, as vLLM runs them
-  const KernelFamily other = family == KernelFamily::kTrtllm ? KernelFamily::kVllm : KernelFamily::kTrtllm;
-  const ConfigTree others = of(other);
-  if (by_roofline(gpu.architecture) && (own || beneath || others || stated.shared || !stated.source.empty()))
+  const std::shared_ptr<const KernelRules> rules = kernel_rules(kernels);
+  const std::vector<const KernelRules*> bases = bases_of(*rules);
+  const auto map_of = [&](const KernelRules* set) { return stated.of_sets.at(set->name()); };
+  const bool own = std::any_of(bases.begin(), bases.end(), [&](const KernelRules* set) { return map_of(set); });
+  const bool any =
+      std::any_of(stated.of_sets.begin(), stated.of_sets.end(), [](const auto& set) { return set.second; });
+  if (by_roofline(gpu.architecture) && (any || stated.shared || !stated.source.empty()))
     throw ConfigError(tree->mark,
                       "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
@@ -221,58 +230,42 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, KernelFam
       if (map) mine = read_constants(map, std::move(mine), asked);
     };
     read(stated.shared, kSharedMap);
-    if (family == KernelFamily::kSglang) read(beneath, name_of(KernelFamily::kVllm));
-    read(own, name_of(family));
+    for (const KernelRules* set : bases) read(map_of(set), set->name());
     return mine;
   };
   if (!stated.source.empty()) {
-    Efficiency mine = carried(stated, gpu, family, chain);
+    Efficiency mine = carried(stated, gpu, kernels, chain);
     mine.without_aiter = stated.without_aiter;
-    if (own || beneath) mine.become(family);  // whose kernels its own constants are of
+    if (own) mine.follow(rules);  // its own constants are of these kernels
     return read_over(std::move(mine));
   }
-  // Another family's constants lie beneath none of this one's.
-  if (own || beneath || record != nullptr || !others) return read_over(Efficiency(family));
-  Efficiency theirs(other);
-  if (stated.shared) theirs = read_constants(stated.shared, std::move(theirs));
-  return read_constants(others, std::move(theirs));
+  if (own || record != nullptr || !any) return read_over(Efficiency(rules));
+  // Another set's constants lie beneath none of this one's.
+  for (const auto& [name, map] : stated.of_sets) {
+    if (!map || kernel_rules(name)->base() != nullptr) continue;
+    Efficiency theirs(name);
+    if (stated.shared) theirs = read_constants(stated.shared, std::move(theirs));
+    return read_constants(map, std::move(theirs));
+  }
+  return read_over(Efficiency(rules));
 }
 
-CalibratedGpu load(const ConfigTree& document, KernelFamily family, int chain, AskedMap* record) {
+CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int chain, AskedMap* record) {
   const ConfigTree tree = with_sibling(document);
-  CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(family)};
+  CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(kernels)};
   const ConfigTree* efficiency = tree->find("efficiency");
   if (efficiency && (*efficiency)->kind != ConfigNode::Kind::kNull) {
-    gpu.efficiency = read_efficiency(*efficiency, gpu.spec, family, chain, record);
+    gpu.efficiency = read_efficiency(*efficiency, gpu.spec, kernels, chain, record);
   }
   return gpu;
 }
 
 }  // namespace
 
-std::string_view name_of(KernelFamily family) {
-  switch (family) {
-    case KernelFamily::kTrtllm:
-      return "trtllm";
-    case KernelFamily::kVllm:
-      return "vllm";
-    case KernelFamily::kSglang:
-      return "sglang";
-  }
-  fail_check("family", __FILE__, __LINE__, "no such kernel family");
-}
-
-std::optional<KernelFamily> family_named(std::string_view name) {
-  for (const KernelFamily family : kKernelFamilies) {
-    if (name_of(family) == name) return family;
-  }
-  return std::nullopt;
-}
-
-Efficiency::Efficiency(KernelFamily whose)
-    : family_(whose),
-      rules_(kernel_rules(std::string(name_of(whose)))),
-      blocks_(std::make_shared<Blocks>(kernels().size())) {}
+Efficiency::Efficiency() : Efficiency(kDefaultKernels) {}
+Efficiency::Efficiency(const std::string& kernels) : Efficiency(kernel_rules(kernels)) {}
+Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules)
+    : rules_(std::move(rules)), blocks_(std::make_shared<Blocks>(roofcast::kernels().size())) {}
 
 /// Blocks that no copy shares are changed where they are.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
@@ -288,15 +281,12 @@ void Efficiency::take(const Kernel& kernel, const Efficiency& from) {
   blocks_ = std::move(changed);
 }
 
-void Efficiency::become(KernelFamily whose) {
-  family_ = whose;
-  rules_ = kernel_rules(std::string(name_of(whose)));
-}
+const std::string& Efficiency::kernels() const { return rules_->name(); }
 
-void Efficiency::at_release(std::string_view release) { rules_ = kernel_rules(std::string(name_of(family_)), release); }
+void Efficiency::at_release(std::string_view release) { rules_ = kernel_rules(rules_->name(), release); }
 
 void Efficiency::borrow() {
-  for (const Kernel* kernel : kernels()) {  // a lender stands before those that borrow
+  for (const Kernel* kernel : roofcast::kernels()) {  // a lender stands before those that borrow
     if (has(*kernel)) continue;
     for (const Kernel* lender : kernel->facts().lenders) {
       for (std::size_t i = 0; lender != nullptr && i < kDtypeCount; ++i) {
@@ -323,15 +313,15 @@ Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype d
   return wide ? Evidence{wide.record, kernel.facts().unexplained.lent} : Evidence{};
 }
 
-CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family) {
-  CalibratedGpu gpu = load(tree, family, 0, nullptr);
+CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels) {
+  CalibratedGpu gpu = load(tree, kernels, 0, nullptr);
   gpu.efficiency.borrow();
   return gpu;
 }
 
-BlocksBeneath blocks_beneath(const ConfigTree& gpu, KernelFamily family, std::string_view whose) {
+BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose) {
   AskedMap record{whose, {}};
-  load(gpu, family, 0, &record);
+  load(gpu, kernels, 0, &record);
   std::erase_if(record.beneath, [](const auto& block) { return !block.second; });
   return std::move(record.beneath);
 }

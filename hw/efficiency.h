@@ -1,5 +1,5 @@
 #pragma once
-// The calibrated constants of one GPU under one engine family: those of every kernel that was measured, by format.
+// The calibrated constants of one GPU under one set of kernels: those of every kernel that was measured, by format.
 
 #include <array>
 #include <memory>
@@ -16,24 +16,21 @@
 
 namespace roofcast {
 
-/// Whose kernels were measured.
-enum class KernelFamily { kTrtllm, kVllm, kSglang };
-inline constexpr std::array<KernelFamily, 3> kKernelFamilies{KernelFamily::kTrtllm, KernelFamily::kVllm,
-                                                             KernelFamily::kSglang};
-std::string_view name_of(KernelFamily family);
-/// trtllm, vllm or sglang; null for another name.
-std::optional<KernelFamily> family_named(std::string_view name);
-
 class KernelRules;
+
+/// The set of kernels that an engine runs which names no other.
+inline constexpr const char* kDefaultKernels = "vllm";
 
 class Efficiency {
  public:
-  explicit Efficiency(KernelFamily whose = KernelFamily::kVllm);
+  /// Nothing is measured of the kernels of configs/kernels/NAME.yaml, "vllm" unless another is named.
+  Efficiency();
+  explicit Efficiency(std::shared_ptr<const KernelRules> rules);
+  explicit Efficiency(const std::string& kernels);
 
-  KernelFamily family() const { return family_; }
   std::string carried_over_from;  ///< the GPU that was measured, empty when this one was
   bool ampere_kernels = false;    ///< products and attention are those of an Ampere GPU
-  double without_aiter = 1.0;     ///< of their rate that attention, experts and block fp8 reach without AMD's kernels
+  double without_aiter = 1.0;     ///< share of their rate that attention, experts and block fp8 keep without AITER
 
   /// Null where the kernel was not measured in this format: its prior holds.
   template <class P, class Base>
@@ -44,13 +41,6 @@ class Efficiency {
   void put(const KernelOf<P, Base>& kernel, Dtype dtype, std::type_identity_t<Fitted<P>> fitted) {
     put_block(kernel, dtype, KernelOf<P, Base>::block_of(std::move(fitted)));
   }
-  /// Formats that 8 bits or fewer store count as fp8, and bf16 stands in for what was not measured.
-  template <class P, class Base>
-  const Fitted<P>* find_by_width(const KernelOf<P, Base>& kernel, Dtype dtype) const {
-    const Fitted<P>* found = element_bits(dtype) <= 8 ? find(kernel, Dtype::kFp8) : nullptr;
-    return found != nullptr ? found : find(kernel, Dtype::kBf16);
-  }
-
   const ConstantsBlock& block(const Kernel& kernel, Dtype dtype) const {
     return (*blocks_)[kernel.id()][static_cast<std::size_t>(dtype)];
   }
@@ -61,48 +51,48 @@ class Efficiency {
     const ConstantsBlock& wide = block(kernel, Dtype::kBf16);
     return wide ? &wide : nullptr;
   }
+  /// That block, else what the kernel assumes on a GPU that was not measured.
+  ConstantsBlock constants(const Kernel& kernel, Dtype dtype, const GpuSpec& gpu) const {
+    const ConstantsBlock* measured = block_by_width(kernel, dtype);
+    return measured != nullptr ? *measured : kernel.assumed(gpu, dtype);
+  }
   void put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block);
   /// All formats of a kernel, from another set.
   void take(const Kernel& kernel, const Efficiency& from);
   bool has(const Kernel& kernel) const;
-  /// Another family's constants and rules from here on.
-  void become(KernelFamily whose);
-  /// The rules of one release of the family's engine.
+  /// The rules of another set, or of one release of its engine, from here on.
+  void follow(std::shared_ptr<const KernelRules> rules) { rules_ = std::move(rules); }
   void at_release(std::string_view release);
   /// Kernels that were not measured take what their lenders have.
   void borrow();
 
   /// Which kernel runs what.
   const KernelRules& rules() const { return *rules_; }
+  /// The name of the set: vllm, sglang, trtllm.
+  const std::string& kernels() const;
 
  private:
   using Blocks = std::vector<std::array<ConstantsBlock, kDtypeCount>>;  ///< by Kernel::id()
-  KernelFamily family_;
   std::shared_ptr<const KernelRules> rules_;
   std::shared_ptr<const Blocks> blocks_;  ///< shared by copies until one changes
 };
-
-/// {KERNEL: {FORMAT: {...}}}. What is absent keeps nothing: its kernels fall back on their priors.
-Efficiency parse_efficiency(ConfigReader in, KernelFamily family);
-/// The same over `beneath`: kernels and formats that are absent keep what it has.
-Efficiency parse_efficiency(ConfigReader in, Efficiency beneath);
 
 /// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
 /// it (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or another GPU's
 /// (`efficiency: {carried_over_from: h100-sxm, another_generation: true}`), whose fractions of peak then apply
 /// to this GPU's peaks, while what they leave unexplained grows, more so from another generation (hw/carry_over.h). Own
-/// constants win over those carried over, format by format, and those over the other family's.
+/// constants win over those carried over, format by format, and those over another set's.
 struct CalibratedGpu {
   GpuSpec spec;
   Efficiency efficiency;
 };
-CalibratedGpu load_gpu(const ConfigTree& tree, KernelFamily family);
+CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels = kDefaultKernels);
 
-/// The fit whose constants price a format's work, and whether they are another format's or kernel's. Null: priors.
+/// The fit whose constants price the work of a format. Null: priors do.
 struct Evidence {
   const FitRecord* fit = nullptr;
-  double lent = 0.0;  ///< Unexplained::lent where they are, else 0
-  /// Relative standard deviation; of shapes that the constants' own kernel runs, or another one.
+  double lent = 0.0;  ///< Unexplained::lent where they are another format's or kernel's, else 0
+  /// Relative standard deviation, of shapes that the constants' own kernel runs or `other_kernel` does.
   double discrepancy(bool other_kernel) const;
 };
 /// The constants of `dtype`, else those of bf16.

@@ -14,12 +14,12 @@ namespace {
 
 /// SMs that DeepEP's normal mode takes (deepseek-ai/DeepEP, deep_ep/buffer.py, Buffer.num_sms).
 constexpr double kNormalSms = 20.0;
-/// Ranks of a node that its kernels know at most (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
+/// The most ranks of a node that its kernels know (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
 constexpr int kMostPeers = 8;
-/// How sharply the slowest of SMs, links and network decides where two are nearly as slow.
+/// Exponent by which SMs, links and network overlap: the larger, the more the slowest alone decides.
 constexpr double kSharpness = 4.0;
 
-/// GPUs of a domain that take part, domains.
+/// GPUs of a domain that take part, and domains.
 struct Domains {
   double local = 1, count = 1;
 };
@@ -31,7 +31,7 @@ Domains domains_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   return {static_cast<double>(local), std::ceil(static_cast<double>(shape.ranks) / local)};
 }
 
-/// Of `places`, ranks or nodes that share the experts alike, those that hold one of the groups that a token may choose
+/// Of `places` ranks or nodes that share the experts evenly, the number that hold a group which a token may choose
 /// from: 1 - (1 - 1/places)^kept of them, for places that hold several groups; kept / groups, for groups over several.
 double reachable(double places, const ExchangeShape& shape) {
   if (shape.groups_kept >= shape.groups) return places;
@@ -42,7 +42,7 @@ double reachable(double places, const ExchangeShape& shape) {
   return places * (1.0 - none);
 }
 
-/// Distinct places of k choices among `places` alike.
+/// Distinct places that k choices hit among `places` equally likely ones.
 double distinct(double places, double k) {
   return places <= 1.0 ? 1.0 : places * (1.0 - std::pow(1.0 - 1.0 / places, k));
 }
@@ -88,13 +88,13 @@ double start_us(const ExchangeShape& shape, const ExchangeParameters& p) {
   return (shape.combine ? p.combine_us : p.dispatch_us) + 1e-3 * p.expert_ns * shape.experts;
 }
 
-/// Of the links' bandwidth, what is reached.
+/// The share of the links' bandwidth that is reached.
 double fabric_share(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu) {
   const double share = shape.combine ? p.combine_fraction : p.dispatch_fraction;
   return gpu.node.fabric_bandwidth.base() > 0.0 ? share : std::min(share, pcie_share(domains_of(shape, gpu).local));
 }
 
-/// Of what SMs, links and network take, nearly the longest.
+/// Nearly the longest of what SMs, links and network take.
 double slowest(double sms, double links, double network) {
   return std::pow(std::pow(sms, kSharpness) + std::pow(links, kSharpness) + std::pow(network, kSharpness),
                   1.0 / kSharpness);

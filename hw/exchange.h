@@ -19,23 +19,23 @@ enum class ExchangeKernel {
 struct ExchangeShape {
   ExchangeKernel kernel = ExchangeKernel::kNormal;
   bool combine = false;  ///< back from the experts; else to them
-  double tokens = 0;     ///< that the rank sends
+  double tokens = 0;     ///< tokens that the rank sends
   double hidden = 0;
   double value_bytes = 2.0;  ///< of an element, its share of the scales included
   double top_k = 1, experts = 1;
   double groups = 1, groups_kept = 1;  ///< of experts: a token's choices fall into `groups_kept` of `groups`
   int ranks = 1;
-  double sms = 0;  ///< that the engine lends it; 0: as many as DeepEP takes by itself
+  double sms = 0;  ///< SMs that the engine lends it; 0: as many as DeepEP takes by itself
 };
 
-/// How far a token's copies go, all on average.
+/// How far the copies of a token go, on average.
 struct Copies {
-  double ranks = 0;         ///< that get one, its own among them
-  double nodes = 0;         ///< the same of nodes
-  double over_fabric = 0;   ///< sent to GPUs of a fabric's domain
-  double over_network = 0;  ///< sent to another domain
+  double ranks = 0;         ///< ranks that get one, its own included
+  double nodes = 0;         ///< nodes that get one, its own included
+  double over_fabric = 0;   ///< copies sent to GPUs of the same fabric domain
+  double over_network = 0;  ///< copies sent to another domain
 };
-/// Choices fall on the ranks alike, within the groups of experts that a token may choose from.
+/// Every rank is as likely a choice, within the groups of experts that a token may choose from.
 Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu);
 
 struct ExchangeParameters {
@@ -61,14 +61,14 @@ const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel);
 
 /// One rank costs nothing. Never less than the bytes take on the wire.
 Cost exchange(const ExchangeShape& shape, const Machine& machine);
-/// What an exchange that runs beside other kernels takes of the SMs: a share of them as long as it lasts, or all of
-/// them for a while.
+/// The SMs that an exchange takes from the kernels beside it: a share of them as long as it lasts, or all of them for a
+/// while.
 struct ExchangeOnSms {
   double share = 0;
   Seconds alone{};
 };
 ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine);
-/// With constants of the caller's choice: what the fits call.
+/// The time under given constants; fits call it.
 Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu);
 
 }  // namespace roofcast

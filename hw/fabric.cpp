@@ -31,8 +31,6 @@ static_assert(in_order());
 
 }  // namespace
 
-std::span<const FabricTraits> fabrics() { return kFabrics; }
-
 const FabricTraits& traits_of(Fabric fabric) {
   switch (fabric) {  // a new one needs a row
     case Fabric::kPcie:

@@ -26,15 +26,14 @@ struct FabricTraits {
   std::string_view help;
 };
 
-std::span<const FabricTraits> fabrics();
 const FabricTraits& traits_of(Fabric fabric);
-/// Of NVIDIA's links.
+/// Is it made of NVLinks?
 inline bool is_nvlink(Fabric f) {
   return f == Fabric::kNvlinkMesh || f == Fabric::kNvSwitch || f == Fabric::kNvlDomain;
 }
-/// Of a GPU's links those that a group of `local` GPUs can use, in a domain of so many. In a mesh each pair has links
-/// of its own: (local - 1) of (domain - 1). A slice of a torus passes data on along rings, for which half of the links
-/// are assumed; the whole torus uses all.
+/// The share of a GPU's links that a group of `local` GPUs in a domain of `domain` can use. In a mesh each pair has
+/// links of its own: (local - 1) of (domain - 1). A slice of a torus passes data on along rings and is assumed to use
+/// half of the links; the whole torus uses all.
 double share_of_links(Fabric fabric, double local, double domain);
 inline std::string_view name_of(Fabric fabric) { return traits_of(fabric).name; }
 /// Throws ConfigError at `mark` that names the nearest fabric.

@@ -31,7 +31,7 @@ struct NodeSpec {
   bool peer_to_peer = true;        ///< GPUs without a fabric reach each other's memory; else all passes the host's
 };
 
-/// What one machine gives, over what GPUs of its kind gave that the constants were measured on; `calibrate fit` finds
+/// What one machine gives, relative to the GPUs that the constants were measured on; `calibrate fit` finds
 /// it. Bandwidths and peaks of a GpuSpec are the vendor's times these.
 struct MachineShares {
   double memory_bandwidth = 1.0;  ///< of DRAM

@@ -20,6 +20,10 @@ std::string_view name_of(KernelKind kind) {
       return "latent_decode";
     case KernelKind::kExperts:
       return "experts";
+    case KernelKind::kConvolution:
+      return "convolution";
+    case KernelKind::kState:
+      return "state";
   }
   fail_check("kind", __FILE__, __LINE__, "no such kind of kernel");
 }

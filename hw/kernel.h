@@ -14,17 +14,27 @@
 
 namespace roofcast {
 
-/// Relative standard deviations that come on top of a fit's own, as independent of it. The first two are what blind
-/// transfers between measured GPUs need for nine of ten rows to lie within their interval; the last is the same where a
-/// measured GPU's constants are taken away, so that others stand for them. Source: docs/equations.md#intervals.
+/// Relative standard deviations that are added to a fit's own, as independent of it. With the first two, nine of ten
+/// rows lie within their interval when constants are transferred blindly between measured GPUs; with the last, when a
+/// measured kernel's constants are taken away and others stand in. Source: docs/equations.md#intervals.
 struct Unexplained {
   double same_generation = 0.05, other_generation = 0.27;  ///< constants of another GPU
   double lent = 0.0;                                       ///< constants of another format or kernel of the same engine
 };
 
 /// What a kernel computes.
-enum class KernelKind { kOther, kGemm, kAttentionPrefill, kAttentionDecode, kLatentPrefill, kLatentDecode, kExperts };
-inline constexpr std::size_t kKernelKindCount = 7;
+enum class KernelKind {
+  kOther,
+  kGemm,
+  kAttentionPrefill,
+  kAttentionDecode,
+  kLatentPrefill,
+  kLatentDecode,
+  kExperts,
+  kConvolution,
+  kState
+};
+inline constexpr std::size_t kKernelKindCount = 9;
 std::string_view name_of(KernelKind kind);
 
 class Kernel;
@@ -37,7 +47,7 @@ struct KernelFacts {
   Unexplained unexplained{};
   /// Whose constants stand in where it was not measured, field by field of one name: the first that was.
   std::array<const Kernel*, 2> lenders{};
-  bool scored_apart = false;  ///< its rows are scored in the first lender's `discrepancy_elsewhere`
+  bool scored_apart = false;  ///< its error is the `discrepancy_elsewhere` of its first lender
 };
 
 /// A constant, whatever its kernel.

@@ -14,14 +14,15 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hw/kernels/moe.h"
+#include "hw/kernels/state.h"
 
 namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, kTraitCount> kTraitNames{
-    "architecture", "matrix_units", "products_bits", "cache_bits",   "head_dim", "window",
-    "group",        "query_len",    "shared_reads",  "always_split", "weights",  "activation_bits",
-    "gated",        "expert_ranks", "asked",         "layout",       "format",   "blocks_per_sm"};
+    "architecture", "matrix_units", "products_bits", "cache_bits", "head_dim",        "window", "group",
+    "query_len",    "shared_reads", "always_split",  "weights",    "activation_bits", "gated",  "expert_ranks",
+    "asked",        "layout",       "format",        "mixer",      "blocks_per_sm"};
 
 Trait parse_trait(const std::string& name, const Mark& mark) {
   const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
@@ -30,11 +31,12 @@ Trait parse_trait(const std::string& name, const Mark& mark) {
                     unknown_name("condition", name, std::vector<std::string>(kTraitNames.begin(), kTraitNames.end())));
 }
 
-double parse_layout(const std::string& name, const Mark& mark) {
-  const std::span<const std::string_view> names = expert_layout_names();
+/// The place of a name in a list.
+double parse_name(const char* kind, std::span<const std::string_view> names, const std::string& name,
+                  const Mark& mark) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<double>(found - names.begin());
-  throw ConfigError(mark, unknown_name("layout of tokens", name, std::vector<std::string>(names.begin(), names.end())));
+  throw ConfigError(mark, unknown_name(kind, name, std::vector<std::string>(names.begin(), names.end())));
 }
 
 /// A number, or the name that stands for one.
@@ -44,7 +46,8 @@ double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kWeights || trait == Trait::kFormat)
     return static_cast<double>(parse_dtype(node->scalar, node->mark));
   if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
-  if (trait == Trait::kLayout) return parse_layout(node->scalar, node->mark);
+  if (trait == Trait::kLayout) return parse_name("layout of tokens", expert_layout_names(), node->scalar, node->mark);
+  if (trait == Trait::kMixer) return parse_name("mixer", state_mixer_names(), node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;
   if (node->scalar == "false") return 0.0;
   return ConfigReader(make_map({{std::string("value"), node->mark, node}})).number("value");
@@ -129,11 +132,11 @@ bool KernelRule::applies(const CallTraits& call) const {
 
 KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
   ConfigReader in(document, "rules of kernels");
-  in.ignore("name");
+  name_ = in.text("name", "");
   const std::string extended = in.text("extends", "");
-  const auto base = extended.empty() ? nullptr : kernel_rules(extended);
-  decode_rows_ = in.number("decode_rows", base ? base->decode_rows_ : 0.0, kAtLeastZero);
-  if (base) engine_ = base->engine_;
+  if (!extended.empty()) base_ = kernel_rules(extended);
+  decode_rows_ = in.number("decode_rows", base_ ? base_->decode_rows_ : 0.0, kAtLeastZero);
+  if (base_) engine_ = base_->engine_;
   if (std::optional<ConfigReader> engine = in.optional_child("engine")) {
     for (const EngineField& field : kEngineFields)
       engine_.*field.member = engine->boolean(field.name, engine_.*field.member);
@@ -147,7 +150,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
     const std::string_view key = name_of(kind);
     std::vector<KernelRule> rules;
     for (const ConfigTree& node : in.list(key)) rules.push_back(parse_rule(kind, node));
-    if (base) rules.insert(rules.end(), base->rules_[i].begin(), base->rules_[i].end());
+    if (base_) rules.insert(rules.end(), base_->rules_[i].begin(), base_->rules_[i].end());
     if (rules.empty()) in.fail(key, "needs at least one rule");
     const KernelRule& last = rules.back();
     if (!last.when.empty() || !last.since.empty() || !last.until.empty())
@@ -179,6 +182,18 @@ std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::st
   std::shared_ptr<const KernelRules>& rules = known[{name, std::string(release)}];
   if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, Mark{"kernels", 0, 0}), release);
   return rules;
+}
+
+const std::vector<std::string>& kernel_sets() {
+  static const std::vector<std::string> names = names_of("kernels");
+  return names;
+}
+
+std::vector<std::shared_ptr<const KernelRules>> all_kernel_rules() {
+  std::vector<std::shared_ptr<const KernelRules>> all;
+  for (const std::string& name : kernel_sets()) all.push_back(kernel_rules(name));
+  std::stable_partition(all.begin(), all.end(), [](const auto& rules) { return rules->base() == nullptr; });
+  return all;
 }
 
 }  // namespace roofcast

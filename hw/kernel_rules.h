@@ -1,5 +1,6 @@
 #pragma once
-// Which kernel an engine runs for a call. The rules are data: configs/kernels/*.yaml.
+// Which kernel an engine runs for a call. The rules are data: configs/kernels/*.yaml. Each file names a set of kernels,
+// and the map of a GPU's file that has their constants (hw/efficiency.h).
 
 #include <array>
 #include <limits>
@@ -24,7 +25,7 @@ enum class Trait {
   kWindow,       ///< 1: the layer sees the last tokens alone
   kGroup,        ///< query heads per key-value head
   kQueryLen,     ///< new tokens per sequence
-  kSharedReads,  ///< 1: kernels that read the cache once for all heads of a group exist
+  kSharedReads,  ///< 1: there are kernels that read the cache once for all heads of a group
   kAlwaysSplit,  ///< 1: the engine asked for kernels that split every context
   kWeights,      ///< format of the weights
   kActivationBits,
@@ -33,9 +34,10 @@ enum class Trait {
   kAsked,        ///< the kernel that the engine was told to take
   kLayout,       ///< of experts: how their tokens lie
   kFormat,       ///< of a product: that of its constants (gemm_block)
+  kMixer,        ///< of a convolution or recurrence: kind of its mixer
   kBlocksPerSm,  ///< thread blocks per SM if every context is cut into parts of 128 tokens
 };
-inline constexpr std::size_t kTraitCount = 18;
+inline constexpr std::size_t kTraitCount = 19;
 
 /// The traits of one call; those that its operator does not have stay 0.
 class CallTraits {
@@ -66,7 +68,7 @@ struct KernelRule {
   bool applies(const CallTraits& call) const;
 };
 
-/// What an engine's kernels do that the operators of a step depend on, beside which of them runs.
+/// What an engine's kernels do beside their own work. The operators of a step depend on it.
 struct EngineKernels {
   bool rotary_in_attention = false;      ///< attention rotates queries and keys itself
   bool attention_writes_nvfp4 = false;   ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
@@ -87,9 +89,12 @@ class KernelRules {
   /// at a rule without a source and at a list whose last rule has conditions.
   explicit KernelRules(const ConfigTree& document, std::string_view release = "");
 
+  const std::string& name() const { return name_; }
+  /// The set that it extends, whose rules stand behind its own and whose constants lie beneath; null: none.
+  const KernelRules* base() const { return base_.get(); }
   /// The kernel of the first rule that applies. The result is of that kind.
   const Kernel& pick(KernelKind kind, const CallTraits& call) const;
-  /// The kernel of a product whose constants are those of `block`: no call asks more often, so a table has them.
+  /// The kernel of a product whose constants are those of `block`. It is asked for most often, so a table has it.
   const Kernel& pick_product(Architecture architecture, Dtype block) const {
     return *products_[static_cast<std::size_t>(architecture)][static_cast<std::size_t>(block)];
   }
@@ -99,6 +104,8 @@ class KernelRules {
   const std::vector<KernelRule>& of(KernelKind kind) const { return rules_[static_cast<std::size_t>(kind)]; }
 
  private:
+  std::string name_;
+  std::shared_ptr<const KernelRules> base_;
   std::array<std::vector<KernelRule>, kKernelKindCount> rules_;
   std::vector<std::array<const Kernel*, kDtypeCount>> products_;  ///< by architecture
   double decode_rows_ = 0;
@@ -107,5 +114,9 @@ class KernelRules {
 
 /// configs/kernels/NAME.yaml at a release of its engine, read once.
 std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release = "");
+/// The names of all sets, sorted.
+const std::vector<std::string>& kernel_sets();
+/// All sets, those that extend none first.
+std::vector<std::shared_ptr<const KernelRules>> all_kernel_rules();
 
 }  // namespace roofcast

@@ -17,12 +17,12 @@ namespace roofcast {
 enum class Transfer {
   kKept,           ///< a share of a peak, a count, or a time of the network or the memory
   kCycles,         ///< a time on the SMs: clock
-  kLaunch,         ///< the same, measured as a lone kernel: the gap between two graphs stays
+  kLaunch,         ///< kCycles, of a kernel alone in a graph: the gap between two graphs stays
   kHost,           ///< a time on the host: its speed and its launches
-  kMemoryShare,    ///< a share of the memory bandwidth: what is lost, is lost on the SMs
+  kMemoryShare,    ///< a share of the memory bandwidth: what is missing is lost on the SMs
   kExponential,    ///< a time of the special function units
   kL2Rate,         ///< a rate of L2: SMs x clock
-  kL2OverMemory,   ///< the same over the memory's
+  kL2OverMemory,   ///< such a rate over the memory's
   kTileIntensity,  ///< elements that feed the matrix units: operations per cycle and SM
 };
 

@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-constexpr PerSecond kUsualClock(1.95e9);  ///< of a GPU that gives none: H100 1.98, B200 1.965 GHz
+constexpr PerSecond kUsualClock(1.95e9);  ///< clock of a GPU whose file has none: H100 1.98, B200 1.965 GHz
 constexpr std::array<std::string_view, 3> kWidths{"w16", "w8", "w4"};
 
 RooflineShares parse_shares(ConfigReader in) {

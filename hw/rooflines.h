@@ -12,8 +12,8 @@
 
 namespace roofcast {
 
-/// Of kernels that read weights of one format. The shares are those of processors without kernel models: llama.cpp on
-/// Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit and half of the memory's in 4 bit
+/// Shares that kernels reach which read weights of one format. The defaults hold for processors without kernel models:
+/// llama.cpp on Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit and half of the memory's in 4 bit
 /// (github.com/ggml-org/llama.cpp/discussions/4167).
 struct RooflineShares {
   double memory = 0.65;        ///< of the bandwidth
@@ -38,12 +38,12 @@ struct RooflineBackend {
   }
 };
 
-/// An engine's, by architecture. configs/rooflines/NAME.yaml
+/// The shares of one engine's library, by architecture: configs/rooflines/NAME.yaml.
 struct Rooflines {
   std::string name;
   std::vector<RooflineBackend> backends;
 
-  /// The one assumed of any processor where the library has none of its own.
+  /// The backend of an architecture; assumed_roofline() where the library has none.
   const RooflineBackend& on(Architecture architecture) const;
 };
 
@@ -53,14 +53,14 @@ Rooflines parse_rooflines(ConfigReader in);
 /// Read once. Throws ConfigError at `mark`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
 
-/// What is assumed of a processor that has none.
+/// What is assumed of a processor that no library has shares for.
 const RooflineBackend& assumed_roofline();
 
 /// The slowest of: memory, matrix units, what SMs draw, what SMs multiply; and the operators' own time.
 ///   t = max(bytes / (memory BW), t_peak / compute, bytes / (bytes_per_cycle SMs clock),
 ///           flops / (flops_per_cycle SMs clock)) + operators x operator_time
-/// t_peak: of the work at the dense peak. `ideal` is the operator's datasheet roofline. Limits of an SM count only
-/// where the GPU gives SMs.
+/// t_peak is the time of the work at the dense peak. `ideal` is the operator's datasheet roofline. Limits of an SM
+/// count only where the GPU's file gives SMs.
 Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const GpuSpec& gpu,
                    const RooflineBackend& backend);
 

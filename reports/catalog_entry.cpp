@@ -101,7 +101,7 @@ std::string catalog_entry_json(const std::string& kind, const std::string& name)
   if (kind == "engines") return engine_report(name, json);
   const ConfigTree tree = load_named(folder, name, Mark{kind, 0, 0});
   if (kind == "models") return model_report(parse_model(tree), json);
-  if (kind == "gpus") return gpu_report(load_gpu(tree, KernelFamily::kVllm).spec, json);
+  if (kind == "gpus") return gpu_report(load_gpu(tree).spec, json);
   if (kind == "recipes") (void)parse_launch_recipe(tree);
   if (kind == "clients") check_client(tree);
   if (kind == "workloads") (void)parse_workload(ConfigReader(tree, "a workload"));

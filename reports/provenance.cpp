@@ -47,8 +47,7 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
     out["carried_over_from"] = d.efficiency.carried_over_from;
   }
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
-  out["kernels"] =
-      d.engine.rooflines != nullptr ? d.engine.rooflines->name : std::string(name_of(d.efficiency.family()));
+  out["kernels"] = d.engine.rooflines != nullptr ? d.engine.rooflines->name : d.efficiency.kernels();
   if (d.gpu_changed) out["gpu_changed"] = true;
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;

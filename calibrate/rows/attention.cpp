@@ -8,9 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "calibrate/rows/attention_loop.h"
 #include "hw/kernel_rules.h"
-#include "hw/kernels/decode/decode_kernel.h"
-#include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -64,8 +63,7 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   std::vector<Prediction> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
-    times.push_back({attention_prefill(row.shape, row.heads, machine).time,
-                     discrepancy_of_prompt(*machine.efficiency, row, gpu.spec)});
+    times.push_back({attention_row_time(row, machine), discrepancy_of_prompt(*machine.efficiency, row, gpu.spec)});
   }
   return times;
 }
@@ -75,7 +73,7 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   for (const DecodeRow& row : read_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);
     times.push_back(
-        {attention_decode(row.shape, row.heads, machine).time,
+        {attention_row_time(row, machine),
          discrepancy(*machine.efficiency, decode_kernel(row.shape, row.heads, gpu.spec, machine.efficiency->rules()),
                      row.heads.kv)});
   }
@@ -132,36 +130,34 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
 }
 
 /// By the format of the products. Prompts of one token tell nothing of the tiles.
-std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<PrefillRow> by_kernel;
   for (const PrefillRow& row : read_prefill_rows(table)) {
-    if (!row.header.belongs_to(family) || row.shape.query_len <= 1) continue;
-    const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, *rules);
+    if (!row.header.belongs_to(rules) || row.shape.query_len <= 1) continue;
+    const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, rules);
     put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
   }
-  return fit_kernels(
-      by_kernel, gpu, options, [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
-        const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
-        return attention_prefill_with(row.shape, row.heads, prefill, constants, gpu, row.header.timing).time;
-      });
+  return fit_kernels(by_kernel, gpu, options,
+                     [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+                       const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
+                       return attention_row_time(row, prefill, constants, gpu);
+                     });
 }
 
 /// By the format of the cache.
-std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<DecodeRow> by_kernel;
   for (const DecodeRow& row : read_decode_rows(table)) {
-    if (row.header.belongs_to(family))
-      put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, *rules), row.heads.kv, row);
+    if (row.header.belongs_to(rules))
+      put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, rules), row.heads.kv, row);
   }
-  return fit_kernels(
-      by_kernel, gpu, options, [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
-        const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
-        return attention_decode_with(row.shape, row.heads, decode, constants, gpu, row.header.timing).time;
-      });
+  return fit_kernels(by_kernel, gpu, options,
+                     [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+                       const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
+                       return attention_row_time(row, decode, constants, gpu);
+                     });
 }
 
 }  // namespace

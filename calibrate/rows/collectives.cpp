@@ -67,28 +67,29 @@ std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gp
 }
 
 /// Where each engine stops using its kernel is a fact of the engine, not fitted.
-CustomAllReduceParameters all_reduce_prior(const GpuSpec& gpu, KernelFamily family) {
+CustomAllReduceParameters all_reduce_prior(const GpuSpec& gpu, const KernelRules& rules) {
+  const bool trtllm = collector_of(rules) == Maker::kTrtllm;
   CustomAllReduceParameters prior;
   prior.size_limit_mb = 16.0;
-  if (gpu.architecture == Architecture::kAmpere) prior.size_limit_mb = family == KernelFamily::kTrtllm ? 1.5 : 6.0;
-  if (gpu.architecture == Architecture::kBlackwell && family != KernelFamily::kTrtllm) {
+  if (gpu.architecture == Architecture::kAmpere) prior.size_limit_mb = trtllm ? 1.5 : 6.0;
+  if (gpu.architecture == Architecture::kBlackwell && !trtllm) {
     prior.size_limit_mb = 0.0;
     prior.switch_fraction = 0.4;
   }
   return prior;
 }
 
-std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                             const FitOptions& options) {
   std::vector<CollectiveRow> rows;
   for (CollectiveRow& row : read_all_reduce_rows(table)) {
-    if (row.header.belongs_to(family) && row.group.gpus > 1) rows.push_back(std::move(row));
+    if (row.header.belongs_to(rules) && row.group.gpus > 1) rows.push_back(std::move(row));
   }
   if (rows.empty()) return {};
   FitOptions mine = options;
-  mine.what = fmt::format("custom_all_reduce of {} under {}", gpu.name, name_of(family));
+  mine.what = fmt::format("custom_all_reduce of {} under {}", gpu.name, rules.name());
   mine.fixed.emplace_back("size_limit_mb");
-  const CustomAllReduceParameters prior = all_reduce_prior(gpu, family);
+  const CustomAllReduceParameters prior = all_reduce_prior(gpu, rules);
   if (prior.switch_fraction == 0.0) mine.fixed.insert(mine.fixed.end(), {"switch_us", "switch_fraction"});
   const NcclParameters library = nccl_prior(Collective::kAllReduce, gpu);
   const auto predict = [&](const CollectiveRow& row, const CustomAllReduceParameters& p) {
@@ -98,8 +99,8 @@ std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec
   return {fit_block_of("custom_all_reduce.bf16", std::span<const CollectiveRow>(rows), predict, mine, size_of, prior)};
 }
 
-/// NCCL is nobody's own: the same constants go to the files of every family.
-std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu, KernelFamily,
+/// NCCL is nobody's own: the same constants go to the files of every set.
+std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu, const KernelRules&,
                                       const FitOptions& options) {
   std::vector<FittedConstants> blocks;
   const std::vector<CollectiveRow> all = read_nccl_rows(table);

@@ -55,12 +55,12 @@ std::uint64_t shape_of(const ExchangeRow& row) {
   return static_cast<std::uint64_t>(((s.hidden * 1024.0 + s.experts) * 64.0 + s.top_k) * 1024.0 + s.ranks);
 }
 
-std::vector<FittedConstants> fit_exchange(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_exchange(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                           const FitOptions& options, ExchangeKernel kind) {
   std::vector<ExchangeRow> rows;
   bool networked = false;
   for (ExchangeRow& row : read_exchange_rows(table, kind, gpu)) {
-    if (!row.header.library_of(family) || !(row.header.latency > Seconds(0)) || !is_plausible(row)) continue;
+    if (!row.header.library_of(rules) || !(row.header.latency > Seconds(0)) || !is_plausible(row)) continue;
     networked = networked || row.shape.ranks > gpu.node.fabric_domain;
     rows.push_back(std::move(row));
   }
@@ -119,8 +119,8 @@ KernelOperator low_latency_exchange_operator() {
           .predict = [](const CsvTable& table,
                         const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kLowLatency); },
           .fit =
-              [](const CsvTable& table, const GpuSpec& gpu, KernelFamily family, const FitOptions& options) {
-                return fit_exchange(table, gpu, family, options, ExchangeKernel::kLowLatency);
+              [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
+                return fit_exchange(table, gpu, rules, options, ExchangeKernel::kLowLatency);
               }};
 }
 
@@ -134,8 +134,8 @@ KernelOperator normal_exchange_operator() {
           .predict = [](const CsvTable& table,
                         const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kNormal); },
           .fit =
-              [](const CsvTable& table, const GpuSpec& gpu, KernelFamily family, const FitOptions& options) {
-                return fit_exchange(table, gpu, family, options, ExchangeKernel::kNormal);
+              [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
+                return fit_exchange(table, gpu, rules, options, ExchangeKernel::kNormal);
               }};
 }
 

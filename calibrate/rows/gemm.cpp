@@ -43,16 +43,17 @@ const MatmulKernel* asked_of(const GemmRow& row) {
 }
 
 /// A library's product is the engine's where the engine calls that library.
-bool runs(KernelFamily family, const GemmRow& row, const GpuSpec& gpu) {
-  if (row.header.belongs_to(family)) return true;
-  const Kernel& kernel = kernel_rules(std::string(name_of(family)))->pick_product(gpu.architecture, row.block);
+bool runs(const KernelRules& rules, const GemmRow& row, const GpuSpec& gpu) {
+  if (row.header.belongs_to(rules)) return true;
+  const Kernel& kernel = rules.pick_product(gpu.architecture, row.block);
   return row.header.maker == Maker::kCublasLt && static_cast<const MatmulKernel&>(kernel).is_cublaslt();
 }
 
 /// cuBLASLt's fp8 is TensorRT-LLM's alone.
 RowHeader priced_as(const GemmRow& row, const GpuSpec& gpu) {
   RowHeader header = row.header;
-  if (header.maker == Maker::kCublasLt && !runs(KernelFamily::kVllm, row, gpu) && runs(KernelFamily::kTrtllm, row, gpu))
+  const auto is_run_by = [&](Maker maker) { return runs(*kernel_rules(kernels_of(maker)), row, gpu); };
+  if (header.maker == Maker::kCublasLt && !is_run_by(Maker::kVllm) && is_run_by(Maker::kTrtllm))
     header.maker = Maker::kTrtllm;
   return header;
 }
@@ -83,7 +84,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
     }
     const MatmulKernel& kernel = gemm_kernel(row.shape, gpu.spec, e.rules());
     times.push_back({gemm_row_time(row, kernel, gemm_constants(kernel, row.block, gpu.spec, e),
-                                   gemm_loop_constants(row.block, e), gpu.spec, e.family()),
+                                   gemm_loop_constants(row.block, e), gpu.spec, collector_of(e.rules())),
                      discrepancy});
   }
   return times;
@@ -97,11 +98,11 @@ GemmParameters prior_of(const MatmulKernel& kernel, Dtype block, const GpuSpec& 
   }
   return kernel.prior_beside(gpu, wide ? &*wide : nullptr);
 }
-GemmLoopParameters loop_prior_of(const GemmLoop& loop, Dtype block, KernelFamily family, const FitOptions& options) {
+GemmLoopParameters loop_prior_of(const GemmLoop& loop, Dtype block, Maker collector, const FitOptions& options) {
   if (options.before) {
     if (const ConstantsBlock& before = options.before->block(loop, block)) return loop.parameters(before);
   }
-  return gemm_loop_prior(block, family);
+  return gemm_loop_prior(block, collector);
 }
 
 /// Rows of one kernel in one format.
@@ -113,9 +114,9 @@ struct GemmBlock {
 };
 
 FittedConstants fit_alone(const GemmBlock& block, const GemmParameters& prior, const FitOptions& options,
-                          const GpuSpec& gpu, KernelFamily family) {
+                          const GpuSpec& gpu, Maker collector) {
   const auto time = [&](const GemmRow& row, const ConstantsBlock& constants) {
-    return gemm_row_time(row, block.kernel, block.kernel.parameters(constants), {}, gpu, family);
+    return gemm_row_time(row, block.kernel, block.kernel.parameters(constants), {}, gpu, collector);
   };
   return fit_kernel(block.kernel, block.format, block.kernel.with_parameters(prior),
                     std::span<const GemmRow>(block.rows), time, options, site);
@@ -123,25 +124,25 @@ FittedConstants fit_alone(const GemmBlock& block, const GemmParameters& prior, c
 
 std::pair<FittedConstants, FittedConstants> fit_with_loop(const GemmBlock& block, const GemmLoop& loop,
                                                           const GemmParameters& prior, const FitOptions& options,
-                                                          const GpuSpec& gpu, KernelFamily family) {
+                                                          const GpuSpec& gpu, Maker collector) {
   const LoopedKernel looped(block.kernel, loop);
   const auto time = [&](const GemmRow& row, const ConstantsBlock& constants) {
     return gemm_row_time(row, block.kernel, block.kernel.parameters(LoopedKernel::kernel_in(constants)),
-                         loop.parameters(LoopedKernel::loop_in(constants)), gpu, family);
+                         loop.parameters(LoopedKernel::loop_in(constants)), gpu, collector);
   };
   const ConstantsBlock start = looped.block_of(
-      block.kernel.with_parameters(prior), loop.with_parameters(loop_prior_of(loop, block.format, family, options)));
+      block.kernel.with_parameters(prior), loop.with_parameters(loop_prior_of(loop, block.format, collector, options)));
   return looped.fit(block.format, start, std::span<const GemmRow>(block.rows), time, options, site);
 }
 
 /// Fits one block and appends it. `wide` are the constants of 16-bit products, where they are known. Null: too few
 /// rows.
-std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& gpu, KernelFamily family,
+std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options, const std::optional<GemmParameters>& wide,
                                         std::vector<FittedConstants>& blocks) {
   const std::vector<GemmRow>& rows = block.rows;
   FitOptions mine = options;
-  mine.what = fmt::format("{} of {} under {}", block.name(), gpu.name, name_of(family));
+  mine.what = fmt::format("{} of {} under {}", block.name(), gpu.name, rules.name());
   const bool served =
       std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kBenchmark; });
   // Weights that are never found in L2 again tell nothing of it.
@@ -155,25 +156,25 @@ std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& g
   if (block.format != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
   const GemmParameters prior = prior_of(block.kernel, block.format, gpu, wide, options);
-  const GemmLoop* loop = served ? nullptr : gemm_loop_of(block.format, family);
+  const Maker collector = collector_of(rules);
+  const GemmLoop* loop = served ? nullptr : gemm_loop_of(block.format, collector);
   if (loop != nullptr) {
-    auto [product, beside] = fit_with_loop(block, *loop, prior, mine, gpu, family);
+    auto [product, beside] = fit_with_loop(block, *loop, prior, mine, gpu, collector);
     blocks.push_back(std::move(product));
     blocks.push_back(std::move(beside));
     return std::nullopt;
   }
-  blocks.push_back(fit_alone(block, prior, mine, gpu, family));
+  blocks.push_back(fit_alone(block, prior, mine, gpu, collector));
   return block.kernel.parameters(held_by(block.kernel, blocks.back()));
 }
 
-std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   std::map<std::pair<Dtype, std::size_t>, GemmBlock> grouped;
   for (GemmRow& row : read_gemm_rows(table)) {
-    if (!runs(family, row, gpu)) continue;
+    if (!runs(rules, row, gpu)) continue;
     require_unit(table, row, gpu);
-    const MatmulKernel& kernel = gemm_kernel(row.shape, gpu, *rules);
+    const MatmulKernel& kernel = gemm_kernel(row.shape, gpu, rules);
     grouped.try_emplace({row.block, kernel.id()}, GemmBlock{kernel, row.block, {}})
         .first->second.rows.push_back(std::move(row));
   }
@@ -181,10 +182,10 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
   std::vector<FittedConstants> blocks;
   std::optional<GemmParameters> wide;
   for (const auto& [key, block] : grouped) {
-    if (block.format == Dtype::kBf16) wide = fit_block(block, gpu, family, options, std::nullopt, blocks);
+    if (block.format == Dtype::kBf16) wide = fit_block(block, gpu, rules, options, std::nullopt, blocks);
   }
   for (const auto& [key, block] : grouped) {
-    if (block.format != Dtype::kBf16) fit_block(block, gpu, family, options, wide, blocks);
+    if (block.format != Dtype::kBf16) fit_block(block, gpu, rules, options, wide, blocks);
   }
   return blocks;
 }

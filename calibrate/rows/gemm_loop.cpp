@@ -19,9 +19,9 @@ bool quantizes(Dtype block) { return block == Dtype::kFp8 || block == Dtype::kFp
 
 /// Sets of weights that the loop goes round, from the collectors of the data: vLLM's take 6 (1 for fp8_block and
 /// nvfp4); TensorRT-LLM 1.3's as many as fill the L2, at most 5; its older one for Ampere 5.
-double weight_copies(const GemmRow& row, const GpuSpec& gpu, KernelFamily family) {
+double weight_copies(const GemmRow& row, const GpuSpec& gpu, Maker collector) {
   const GemmShape& s = row.shape;
-  if (family != KernelFamily::kTrtllm) return row.block == Dtype::kFp8Block || row.block == Dtype::kNvfp4 ? 1 : 6;
+  if (collector != Maker::kTrtllm) return row.block == Dtype::kFp8Block || row.block == Dtype::kNvfp4 ? 1 : 6;
   if (gpu.architecture == Architecture::kAmpere) return 5;
   const Bytes weights(s.n * s.k * element_bits(s.weights) / 8.0);
   return std::clamp(ceiling(gpu.l2_cache / weights), 1.0, 5.0);
@@ -57,14 +57,14 @@ Seconds host_floor(const GemmRow& row, const GemmLoopParameters& loop) {
 
 }  // namespace
 
-const GemmLoop* gemm_loop_of(Dtype block, KernelFamily family) {
-  if (block == Dtype::kFp8Block && family != KernelFamily::kTrtllm) return &eager_gemm_loop();
+const GemmLoop* gemm_loop_of(Dtype block, Maker collector) {
+  if (block == Dtype::kFp8Block && collector != Maker::kTrtllm) return &eager_gemm_loop();
   if (quantizes(block)) return &quantizing_gemm_loop();
   return block == Dtype::kBf16 ? nullptr : &plain_gemm_loop();
 }
 
-GemmLoopParameters gemm_loop_prior(Dtype block, KernelFamily family) {
-  const bool trtllm = family == KernelFamily::kTrtllm;
+GemmLoopParameters gemm_loop_prior(Dtype block, Maker collector) {
+  const bool trtllm = collector == Maker::kTrtllm;
   switch (block) {
     case Dtype::kBf16:
       return {};
@@ -87,17 +87,18 @@ GemmLoopParameters gemm_loop_prior(Dtype block, KernelFamily family) {
 }
 
 GemmLoopParameters gemm_loop_constants(Dtype block, const Efficiency& efficiency) {
-  const GemmLoop* loop = gemm_loop_of(block, efficiency.family());
+  const Maker collector = collector_of(efficiency.rules());
+  const GemmLoop* loop = gemm_loop_of(block, collector);
   if (loop == nullptr) return {};
   const ConstantsBlock& measured = efficiency.block(*loop, block);
-  return measured ? loop->parameters(measured) : gemm_loop_prior(block, efficiency.family());
+  return measured ? loop->parameters(measured) : gemm_loop_prior(block, collector);
 }
 
 Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const GemmParameters& constants,
-                      const GemmLoopParameters& loop, const GpuSpec& gpu, KernelFamily family) {
+                      const GemmLoopParameters& loop, const GpuSpec& gpu, Maker collector) {
   if (row.header.timing != Timing::kBenchmark)
     return gemm_with(row.shape, kernel, constants, gpu, {.cool = row.header.timing == Timing::kCool}).time;
-  const GemmRun run{.weight_copies = weight_copies(row, gpu, family)};
+  const GemmRun run{.weight_copies = weight_copies(row, gpu, collector)};
   Seconds time = gemm_with(row.shape, kernel, constants, gpu, run).time;
   // What one row loses, it loses to the quantization beside it.
   if (row.shape.m <= 1) time -= std::min(0.0, constants.gemv_us) * kMicrosecond;

@@ -9,15 +9,15 @@
 
 namespace roofcast {
 
-/// The loop that times a format under an engine; null: the product alone.
-const GemmLoop* gemm_loop_of(Dtype block, KernelFamily family);
+/// The loop of a collector that times a format; null: the product alone.
+const GemmLoop* gemm_loop_of(Dtype block, Maker collector);
 /// What is assumed of it on a GPU that was not measured.
-GemmLoopParameters gemm_loop_prior(Dtype block, KernelFamily family);
+GemmLoopParameters gemm_loop_prior(Dtype block, Maker collector);
 /// The constants of that loop, measured or not.
 GemmLoopParameters gemm_loop_constants(Dtype block, const Efficiency& efficiency);
 
 /// A row as its header says that it was timed. `loop` counts for Timing::kBenchmark alone.
 Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const GemmParameters& constants,
-                      const GemmLoopParameters& loop, const GpuSpec& gpu, KernelFamily family);
+                      const GemmLoopParameters& loop, const GpuSpec& gpu, Maker collector);
 
 }  // namespace roofcast

@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "calibrate/rows/attention_loop.h"
 #include "hw/kernel_rules.h"
-#include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -45,7 +45,7 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
     const Efficiency& e = *machine.efficiency;
     const bool decodes = runs_as_decode(row.shape, row.heads, gpu.spec, e.rules());
     const attention::LatentPrefillKernel& prefill = latent_prefill_kernel(row.heads, gpu.spec, e.rules());
-    times.push_back({latent_prefill(row.shape, row.heads, machine).time,
+    times.push_back({attention_row_time(row, machine),
                      decodes ? discrepancy_of(e, latent_decode_kernel(row.heads, gpu.spec, e.rules()),
                                               block_of(row.heads, gpu.spec))
                              : discrepancy_of(e, prefill, prefill.format(row.heads, gpu.spec))});
@@ -58,7 +58,7 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
     const Machine machine = gpu.machine(row.header);
     const Efficiency& e = *machine.efficiency;
     times.push_back(
-        {latent_decode(row.shape, row.heads, machine).time,
+        {attention_row_time(row, machine),
          discrepancy_of(e, latent_decode_kernel(row.heads, gpu.spec, e.rules()), block_of(row.heads, gpu.spec))});
   }
   return times;
@@ -86,35 +86,33 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
 }
 
 /// Rows that the engine decodes tell nothing of prompts.
-std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<LatentPrefillRow> by_kernel;
   for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
-    const double absorbed = latent_decode_kernel(row.heads, gpu, *rules).absorbed_queries();
-    if (!row.header.belongs_to(family) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
-    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, *rules);
+    const double absorbed = latent_decode_kernel(row.heads, gpu, rules).absorbed_queries();
+    if (!row.header.belongs_to(rules) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
+    const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, rules);
     by_kernel[{kernel.id(), kernel.format(row.heads, gpu)}].push_back(row);
   }
-  return fit_kernels(
-      by_kernel, gpu, options, [&](const LatentPrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
-        const auto& prefill = static_cast<const attention::LatentPrefillKernel&>(kernel);
-        return latent_prefill_with(row.shape, row.heads, prefill, constants, gpu, Timing::kBenchmark).time;
-      });
+  return fit_kernels(by_kernel, gpu, options,
+                     [&](const LatentPrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
+                       const auto& prefill = static_cast<const attention::LatentPrefillKernel&>(kernel);
+                       return attention_row_time(row, prefill, constants, gpu);
+                     });
 }
 
-std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   RowsByKernel<LatentDecodeRow> by_kernel;
   for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
-    if (!row.header.belongs_to(family)) continue;
-    by_kernel[{latent_decode_kernel(row.heads, gpu, *rules).id(), block_of(row.heads, gpu)}].push_back(row);
+    if (!row.header.belongs_to(rules)) continue;
+    by_kernel[{latent_decode_kernel(row.heads, gpu, rules).id(), block_of(row.heads, gpu)}].push_back(row);
   }
   return fit_kernels(by_kernel, gpu, options,
                      [&](const LatentDecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
                        const auto& decode = static_cast<const attention::LatentDecodeKernel&>(kernel);
-                       return latent_decode_with(row.shape, row.heads, decode, constants, gpu, Timing::kBenchmark).time;
+                       return attention_row_time(row, decode, constants, gpu);
                      });
 }
 

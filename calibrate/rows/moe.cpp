@@ -125,8 +125,8 @@ auto cell_of(const MoeRow& row) {
 /// rank and local experts, and finds it again by the beginning of that name: who finds a file of another split, router
 /// or kernel, or of 16 experts for 1, runs untuned, whole cells at a time and 1.3-7 times as long. Source: NVIDIA
 /// aiconfigurator (Apache-2.0), collector/trtllm/collect_moe.py. An engine tunes before it serves.
-bool may_be_untuned(const ExpertsKernel& kernel, Dtype weights, KernelFamily family) {
-  return family == KernelFamily::kTrtllm && kernel.name().starts_with("cutlass_") && weights != Dtype::kFp8Block;
+bool may_be_untuned(const ExpertsKernel& kernel, Dtype weights, const KernelRules& rules) {
+  return collector_of(rules) == Maker::kTrtllm && kernel.name().starts_with("cutlass_") && weights != Dtype::kFp8Block;
 }
 
 /// Cells whose median is over 1.25 times the fit are no evidence for the constants of tuned kernels: the medians part
@@ -178,10 +178,10 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
 
 /// One kernel in one format. Null: too few rows.
 std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weights, std::vector<MoeRow> rows,
-                                         const GpuSpec& gpu, KernelFamily family, FitOptions options,
+                                         const GpuSpec& gpu, const KernelRules& rules, FitOptions options,
                                          const std::optional<FixedTimes>& times = std::nullopt) {
   const std::string name = fmt::format("{}.{}", kernel.name(), name_of(weights));
-  options.what = fmt::format("{} of {} under {}", name, gpu.name, name_of(family));
+  options.what = fmt::format("{} of {} under {}", name, gpu.name, rules.name());
   if (!enough_rows(rows.size(), options)) return std::nullopt;
   MoeParameters prior = kernel.prior(gpu, weights);
   if (times) {
@@ -199,7 +199,7 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   quick.folds = 0;
   quick.starts = 1;
   quick.max_rows = std::min(quick.max_rows, 500);
-  const bool untuned_cells = may_be_untuned(kernel, weights, family);
+  const bool untuned_cells = may_be_untuned(kernel, weights, rules);
   const std::vector<MoeRow> all = untuned_cells ? rows : std::vector<MoeRow>{};
   for (int round = 0; untuned_cells && round < (options.kept ? 1 : 4); ++round) {
     const FittedConstants first =
@@ -216,38 +216,37 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
 
 /// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's, and vLLM tunes them at warm-up, which the benchmark did not.
 /// What serves is TensorRT-LLM's tuned kernel, where the table has it.
-void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, KernelFamily family, const FitOptions& options,
-               std::vector<FittedConstants>& out) {
-  const std::pair served{&experts_kernel("cutlass_experts"), Dtype::kFp8};
-  const std::pair untuned{&experts_kernel("cutlass_untuned_experts"), Dtype::kFp8};
-  if (family != KernelFamily::kVllm || !mine.contains(untuned) || !others.contains(served)) return;
-  std::optional<FittedConstants> tuned =
-      fit_block(*served.first, served.second, std::move(others[served]), gpu, KernelFamily::kTrtllm, options);
+void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const KernelRules& rules,
+               const FitOptions& options, std::vector<FittedConstants>& out) {
+  const std::pair served{&cutlass_experts(), Dtype::kFp8};
+  const std::pair untuned{&cutlass_untuned_experts(), Dtype::kFp8};
+  if (rules.name() != kernels_of(Maker::kVllm) || !mine.contains(untuned) || !others.contains(served)) return;
+  std::optional<FittedConstants> tuned = fit_block(*served.first, served.second, std::move(others[served]), gpu,
+                                                   *kernel_rules(kernels_of(Maker::kTrtllm)), options);
   if (!tuned) return;
   tuned->record.standing = Standing::kCarriedOver;
   if (!options.source.empty()) tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
   out.push_back(std::move(*tuned));
 }
 
-std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
-  const std::shared_ptr<const KernelRules> trtllm = kernel_rules(std::string(name_of(KernelFamily::kTrtllm)));
+  const std::shared_ptr<const KernelRules> trtllm = kernel_rules(kernels_of(Maker::kTrtllm));
   Blocks blocks, others;
   for (MoeRow& row : read_moe_rows(table)) {
-    const bool own = row.header.belongs_to(family);
+    const bool own = row.header.belongs_to(rules);
     if (own) require_unit(table, row, gpu);
-    const ExpertsKernel& kernel = named_experts(row.shape, gpu, own ? *rules : *trtllm);
+    const ExpertsKernel& kernel = named_experts(row.shape, gpu, own ? rules : *trtllm);
     (own ? blocks : others)[{&kernel, row.shape.weights}].push_back(std::move(row));
   }
   std::vector<FittedConstants> out;
-  const std::optional<FixedTimes> marlin = marlin_times(blocks, gpu, *rules, options);
+  const std::optional<FixedTimes> marlin = marlin_times(blocks, gpu, rules, options);
   for (auto& [key, rows] : blocks) {
-    std::optional<FittedConstants> fitted = fit_block(*key.first, key.second, std::move(rows), gpu, family, options,
+    std::optional<FittedConstants> fitted = fit_block(*key.first, key.second, std::move(rows), gpu, rules, options,
                                                       is_marlin(*key.first) ? marlin : std::nullopt);
     if (fitted) out.push_back(std::move(*fitted));
   }
-  add_tuned(blocks, others, gpu, family, options, out);
+  add_tuned(blocks, others, gpu, rules, options, out);
   return out;
 }
 

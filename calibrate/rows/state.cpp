@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "hw/kernel_rules.h"
+#include "hw/kernels/l2.h"
 
 namespace roofcast {
 namespace {
@@ -27,15 +35,21 @@ StateRow read_call(const KernelTable& table, std::size_t i) {
   return row;
 }
 
-Seconds time_of(const StateRow& row, const ConvolutionParameters& p, const GpuSpec& gpu) {
+Seconds convolution_row_time(const StateRow& row, const ConvolutionParameters& p, const GpuSpec& gpu) {
   const double channels = row.mixer.conv_channels;
   return row.prompt ? convolution_prefill_time(row.batch, row.query_len, channels, p, gpu)
                     : convolution_decode_time(row.batch, channels, p, gpu);
 }
 
-Seconds time_of(const StateRow& row, const StateParameters& p, const GpuSpec& gpu) {
-  return row.prompt ? scan_prefill_time(row.batch, row.query_len, row.mixer, p, gpu)
-                    : recurrence_decode_time(row.batch, row.mixer, p, gpu, Timing::kBenchmark);
+/// The kernel that a row times, and the row under its constants.
+const Kernel& kernel_of(const StateRow& row, const GpuSpec& gpu, const KernelRules& rules) {
+  if (row.convolution) return convolution_kernel(row.mixer, gpu, rules);
+  return state_kernel(row.mixer, gpu, rules);
+}
+Seconds time_of(const StateRow& row, const Kernel& kernel, const ConstantsBlock& constants, const GpuSpec& gpu) {
+  if (row.convolution)
+    return convolution_row_time(row, static_cast<const ConvolutionKernel&>(kernel).parameters(constants), gpu);
+  return recurrence_row_time(row, static_cast<const StateKernel&>(kernel).parameters(constants), gpu);
 }
 
 Seconds ideal_of(const StateRow& row, const Machine& machine) {
@@ -48,36 +62,23 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
   return row.convolution ? whole.time - scan.time : scan.time;
 }
 
-constexpr const char* kStateBlock = "state.bf16";
+/// A token a sequence runs in a kernel of its own, few rows beside those of prompts: it has a discrepancy of its own.
+bool scored_apart(const StateRow& row) { return !row.convolution && !row.prompt; }
 
 std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const StateRow& row : rows) {
     const Machine machine = gpu.machine(row.header);
-    const Efficiency& e = *machine.efficiency;
-    const bool mamba = row.mixer.kind == StateMixer::Kind::kMamba2 && e.has(mamba_convolution_kernel());
     if (machine.fidelity == Fidelity::kIdeal) {
       times.push_back({ideal_of(row, machine), 0.0});
-    } else if (row.convolution) {
-      times.push_back({time_of(row, convolution_parameters(row.mixer.kind, &e), gpu.spec),
-                       discrepancy_of(e, mamba ? mamba_convolution_kernel() : convolution_kernel(), Dtype::kBf16)});
-    } else {
-      times.push_back(
-          {time_of(row, state_parameters(&e), gpu.spec), discrepancy_of(e, state_kernel(), Dtype::kBf16, !row.prompt)});
+      continue;
     }
+    const Efficiency& e = *machine.efficiency;
+    const Kernel& kernel = kernel_of(row, gpu.spec, e.rules());
+    times.push_back({time_of(row, kernel, e.constants(kernel, Dtype::kBf16, gpu.spec), gpu.spec),
+                     discrepancy_of(e, kernel, Dtype::kBf16, scored_apart(row))});
   }
   return times;
-}
-
-/// A token a sequence runs in a kernel of its own, few rows beside those of prompts: it gets a discrepancy of its own.
-void score_decode(const std::vector<StateRow>& scans, const GpuSpec& gpu, std::vector<FittedConstants>& fitted) {
-  if (fitted.empty() || fitted.back().block != kStateBlock) return;
-  std::vector<StateRow> decode;
-  for (const StateRow& row : scans) {
-    if (!row.prompt) decode.push_back(row);
-  }
-  const auto predict_row = [&](const StateRow& row, const StateParameters& p) { return time_of(row, p, gpu); };
-  score_elsewhere<StateParameters>(decode, predict_row, fitted.back());
 }
 
 /// One size of mixer, whatever the batch and length: left out of a fit together.
@@ -85,58 +86,28 @@ std::uint64_t size_of(const StateRow& row) {
   return static_cast<std::uint64_t>(row.mixer.conv_channels * 1009.0 + row.mixer.heads);
 }
 
-/// vLLM's scan of a prompt is one fused kernel (FlashInfer), TensorRT-LLM's a chain of Triton kernels. What an engine
-/// does not do is 0.
-StateParameters scan_prior(KernelFamily family) {
-  StateParameters prior;
-  if (family == KernelFamily::kTrtllm) {
-    prior.start_us = prior.chunk_us = 0.0;
-    prior.serial_us = 1.0;
-    prior.chunk_sm_us = 8.0;
-    prior.intermediate_passes = 2.0;
-    prior.prefill_launch_us = 15.0;
-  } else {
-    prior.serial_us = prior.chunk_sm_us = prior.intermediate_passes = 0.0;
-    prior.chunk_us = 2.9;
-    prior.prefill_launch_us = 3.0;
-  }
-  return prior;
-}
-
-template <class P>
-void fit_part(const std::string& block, std::span<const StateRow> rows, const P& prior,
-              std::initializer_list<const char*> absent, const GpuSpec& gpu, const FitOptions& options,
-              std::vector<FittedConstants>& out) {
-  if (rows.empty()) return;
-  FitOptions mine = options;
-  mine.what = fmt::format("{} of {}", block, gpu.name);
-  mine.fixed.insert(mine.fixed.end(), absent.begin(), absent.end());
-  const auto predict_row = [&](const StateRow& row, const P& p) { return time_of(row, p, gpu); };
-  if (!enough_rows(rows.size(), mine)) return;
-  out.push_back(fit_block_of(block, rows, predict_row, mine, size_of, prior));
-}
-
-std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const std::string& convolution_block,
-                                      const GpuSpec& gpu, KernelFamily family, const FitOptions& options) {
-  std::vector<StateRow> convolutions, scans;
+/// A block for each kernel.
+std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const GpuSpec& gpu, const KernelRules& rules,
+                                      const FitOptions& options) {
+  std::map<std::pair<bool, std::size_t>, std::vector<StateRow>> by_kernel;
   for (const StateRow& row : all) {
-    if (row.header.belongs_to(family)) (row.convolution ? convolutions : scans).push_back(row);
+    if (row.header.belongs_to(rules)) by_kernel[{!row.convolution, kernel_of(row, gpu, rules).id()}].push_back(row);
   }
   std::vector<FittedConstants> out;
-  const bool strips = family == KernelFamily::kTrtllm;
-  const ConvolutionParameters before = convolution_prior(family);
-  const StateParameters scan = scan_prior(family);
-  if (strips) {
-    fit_part(convolution_block, std::span<const StateRow>(convolutions), before, {"ramp_us", "issue_ns_per_kb"}, gpu,
-             options, out);
-    fit_part(kStateBlock, std::span<const StateRow>(scans), scan, {"start_us", "chunk_us"}, gpu, options, out);
-  } else {
-    fit_part(convolution_block, std::span<const StateRow>(convolutions), before,
-             {"strip_start_us", "strip_us", "strips_per_sm"}, gpu, options, out);
-    fit_part(kStateBlock, std::span<const StateRow>(scans), scan, {"serial_us", "chunk_sm_us", "intermediate_passes"},
-             gpu, options, out);
+  for (const auto& [key, rows] : by_kernel) {
+    const Kernel& kernel = *kernels()[key.second];
+    FitOptions mine = options;
+    mine.what = fmt::format("{} of {}", place_of(kernel, Dtype::kBf16), gpu.name);
+    if (!enough_rows(rows.size(), mine)) continue;
+    const auto time = [&](const StateRow& row, const ConstantsBlock& p) { return time_of(row, kernel, p, gpu); };
+    out.push_back(
+        fit_kernel(kernel, Dtype::kBf16, kernel.defaults(), std::span<const StateRow>(rows), time, mine, size_of));
+    std::vector<StateRow> apart;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(apart), scored_apart);
+    const ConstantsBlock fitted = held_by(kernel, out.back());
+    score_others(
+        apart, [&](const StateRow& row) { return time(row, fitted); }, out.back());
   }
-  score_decode(scans, gpu, out);
   return out;
 }
 
@@ -146,16 +117,25 @@ std::vector<Prediction> predict_gated_delta(const CsvTable& table, const Benched
 std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchedGpu& gpu) {
   return predict(read_mamba2_rows(table), gpu);
 }
-std::vector<FittedConstants> fit_gated_delta(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_gated_delta(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                              const FitOptions& options) {
-  return fit_rows(read_gated_delta_rows(table), "convolution.bf16", gpu, family, options);
+  return fit_rows(read_gated_delta_rows(table), gpu, rules, options);
 }
-std::vector<FittedConstants> fit_mamba2(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_mamba2(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
-  return fit_rows(read_mamba2_rows(table), "mamba_convolution.bf16", gpu, family, options);
+  return fit_rows(read_mamba2_rows(table), gpu, rules, options);
 }
 
 }  // namespace
+
+/// A loop finds in L2 what it wrote just before, as far as it fits; an engine's other layers have evicted it.
+Seconds recurrence_row_time(const StateRow& row, const StateParameters& p, const GpuSpec& gpu) {
+  if (row.prompt) return scan_prefill_time(row.batch, row.query_len, row.mixer, p, gpu);
+  if (row.header.timing != Timing::kBenchmark) return recurrence_decode_time(row.batch, row.mixer, p, gpu);
+  const Bytes bytes = decode_state_traffic(row.batch, row.mixer, p);
+  const double rate = rate_with_l2(gpu, bytes, gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction);
+  return Seconds{1e-6 * p.decode_launch_us + bytes.base() / rate};
+}
 
 std::vector<StateRow> read_gated_delta_rows(const CsvTable& table) {
   const KernelTable checked(table, kDeltaColumns);

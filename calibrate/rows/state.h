@@ -7,7 +7,7 @@
 
 #include "calibrate/kernel_rows.h"
 #include "calibrate/operators.h"
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 namespace roofcast {
 
@@ -18,6 +18,9 @@ struct StateRow {
   bool prompt = false;       ///< else one token a sequence
   double batch = 1, query_len = 1;
 };
+
+/// A row of a recurrence as its header says that it was timed.
+Seconds recurrence_row_time(const StateRow& row, const StateParameters& constants, const GpuSpec& gpu);
 
 std::vector<StateRow> read_gated_delta_rows(const CsvTable& table);
 std::vector<StateRow> read_mamba2_rows(const CsvTable& table);

@@ -82,24 +82,23 @@ std::uint64_t group_of(const MoeRow& row) {
   return static_cast<std::uint64_t>((s.ep * 8192.0 + s.hidden) * 1024.0 + s.experts);
 }
 
-std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& gpu, KernelFamily family,
+std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
-  const std::shared_ptr<const KernelRules> rules = kernel_rules(std::string(name_of(family)));
   std::map<std::pair<const ExpertsKernel*, Dtype>, std::vector<MoeRow>> blocks;
   std::string newest;
   for (const MoeRow& row : read_wide_expert_rows(table)) {
-    if (row.header.library_of(family) && (newest.empty() || is_later(row.header.engine, newest)))
+    if (row.header.library_of(rules) && (newest.empty() || is_later(row.header.engine, newest)))
       newest = row.header.engine;
   }
   for (MoeRow& row : read_wide_expert_rows(table)) {
     if (row.header.engine != newest || !is_laid_out(row)) continue;
-    blocks[{&named_experts(row.shape, gpu, *rules), row.shape.weights}].push_back(std::move(row));
+    blocks[{&named_experts(row.shape, gpu, rules), row.shape.weights}].push_back(std::move(row));
   }
   std::vector<FittedConstants> out;
   for (const auto& [key, rows] : blocks) {
     const ExpertsKernel& kernel = *key.first;
     FitOptions mine = options;
-    mine.what = fmt::format("{}.{} of {} under {}", kernel.name(), name_of(key.second), gpu.name, name_of(family));
+    mine.what = fmt::format("{}.{} of {} under {}", kernel.name(), name_of(key.second), gpu.name, rules.name());
     mine.fixed.insert(mine.fixed.end(), {"router_us_per_choice", "expert_map_us"});
     if (!enough_rows(rows.size(), mine)) continue;
     const ConstantsBlock prior = kernel.assumed(gpu, key.second);

@@ -8,7 +8,7 @@ namespace roofcast {
 /// y += (x A) B beside one product of a layer, on one GPU. A product of `slices` parts (q, k and v) has an A for each.
 struct AdapterShape {
   double tokens = 0;
-  double adapters = 0;  ///< different ones that the tokens ask for
+  double adapters = 0;  ///< number of different adapters that the tokens ask for
   double rank = 0;
   double k = 0, n = 0;  ///< inputs and outputs of the product beside it
   double slices = 1;

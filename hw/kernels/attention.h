@@ -19,7 +19,7 @@ class DecodeKernel;
 enum class AttentionKernel {
   kFlash,    ///< tiles kept in SRAM, split over the context in decode (FlashDecoding)
   kNaive,    ///< the N x N matrix written to and read from memory
-  kSplit,    ///< kFlash, split in every decode where FlashAttention-2 would not (FlashInfer)
+  kSplit,    ///< kFlash, but every decode splits the context, also where FlashAttention-2 would not (FlashInfer)
   kUnsplit,  ///< tiles without the split: in decode one thread block walks a sequence's whole context
   kFlash1,   ///< FlashAttention 1, 2 and 3 as published: hw/kernels/flash_generations.h
   kFlash2,
@@ -30,7 +30,7 @@ enum class AttentionKernel {
 struct AttentionHeads {
   double heads = 0, kv_heads = 0;
   double head_dim = 128, value_dim = 128;  ///< of K (and Q), of V (and the output)
-  double window = 0;                       ///< tokens a query sees at most; 0 = all
+  double window = 0;                       ///< most tokens that a query sees; 0: all
   Dtype compute = Dtype::kBf16;            ///< format of the two products
   Dtype kv = Dtype::kBf16;                 ///< format of the cache
   AttentionKernel kernel = AttentionKernel::kFlash;
@@ -46,25 +46,25 @@ struct PrefillShape {
 /// Cost grows with the sum of the contexts; the longest one bounds it from below.
 struct DecodeShape {
   double batch = 0;
-  double mean_context = 0;  ///< tokens in the cache a sequence, before the window is applied
+  double mean_context = 0;  ///< cached tokens per sequence, before the window is applied
   double max_context = 0;
   double query_len = 1;
 };
 
-/// The attention kernel with its write of the new keys and values to the cache (TensorRT-LLM: also rope and the
-/// quantization of an fp8 cache), for that is what engines run and benchmarks time as one. Source of the forms:
-/// docs/equations-attention.md. Work counts visible (query, key) pairs; traffic is the visible cache, q and output.
-/// Ideal: the roofline of that work and traffic.
+/// The attention kernel together with its write of the new keys and values to the cache (TensorRT-LLM: also rope and
+/// the quantization of an fp8 cache): engines run them as one. Source of the forms: docs/equations-attention.md. Work
+/// counts visible (query, key) pairs; traffic is the visible cache, q and output. Ideal: the roofline of that work and
+/// traffic.
 Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, const Machine& machine);
 Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, const Machine& machine);
 
-/// The same with given constants, as the fit needs them (calibrated, flash).
+/// The same with given constants (calibrated, flash).
 Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads,
-                            const attention::PrefillKernel& kernel, const ConstantsBlock& constants, const GpuSpec& gpu,
-                            Timing timing);
+                            const attention::PrefillKernel& kernel, const ConstantsBlock& constants,
+                            const GpuSpec& gpu);
 Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads, const attention::DecodeKernel& kernel,
-                           const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing);
-/// The kernels that the rules name.
+                           const ConstantsBlock& constants, const GpuSpec& gpu);
+/// The kernel that the rules name.
 const attention::DecodeKernel& decode_kernel(const DecodeShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                              const KernelRules& rules);
 
@@ -74,7 +74,7 @@ const attention::PrefillKernel& prefill_kernel(const PrefillShape& shape, const 
 bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, const KernelRules& rules);
 /// The decode step that such a chunk is.
 DecodeShape as_decode(const PrefillShape& shape);
-/// The format that the products of a prefill run in: fp8 caches are multiplied in fp8 where GPU and kernel can.
+/// The format of a prefill's products: fp8 where the cache has it and both GPU and kernel can multiply it, else bf16.
 Dtype prefill_products(const AttentionHeads& heads, const attention::PrefillKernel& kernel, const GpuSpec& gpu);
 
 }  // namespace roofcast

@@ -8,11 +8,10 @@
 namespace roofcast {
 namespace {
 
-using attention::CacheReads;
 using attention::Chip;
 using attention::DecodeCall;
 using attention::DecodeKernel;
-using attention::DecodeTime;
+using attention::DecodeParts;
 
 DecodeCall call_of(const DecodeShape& s, const AttentionHeads& h, bool fp8) {
   const double longest = std::max(s.max_context, s.mean_context);
@@ -32,15 +31,6 @@ DecodeCall call_of(const DecodeShape& s, const AttentionHeads& h, bool fp8) {
           .query_len = s.query_len,
           .batch = s.batch,
           .kv_heads = h.kv_heads};
-}
-
-/// Bytes at the bandwidth reached. A benchmark repeats one layer and finds part of its cache in the L2: all of what
-/// fits `l2_share` of it, `least_hit` from 1 + 1/l2_cliff times that on. In serving the other layers have evicted it.
-Seconds memory_time(Bytes bytes, const CacheReads& p, const Chip& chip, Timing timing, double least_hit) {
-  const double over = bytes / (chip.l2 * p.l2_share) - 1;
-  const double hit = timing == Timing::kBenchmark ? std::clamp(1 - p.l2_cliff * over, least_hit, 1.0) : 0.0;
-  const BytesPerSecond l2(p.l2_bandwidth_tb_per_s * 1e12);
-  return bytes * (1 - hit) / (chip.bandwidth * p.bandwidth_fraction) + bytes * hit / std::max(l2, chip.bandwidth);
 }
 
 Cost work_of(const DecodeShape& s, const AttentionHeads& h) {
@@ -103,27 +93,39 @@ const DecodeKernel& decode_kernel(const DecodeShape& shape, const AttentionHeads
   return static_cast<const DecodeKernel&>(rules.pick(KernelKind::kAttentionDecode, traits));
 }
 
-/// T = launch + (path^p + memory^p)^(1/p) + combine.
-Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,
-                           const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
-  const bool fp8 = kernel.multiplies_fp8() && attention::multiplies_fp8(gpu, heads.compute, heads.kv);
-  const Chip chip = attention::chip_of(gpu, fp8 ? Dtype::kFp8 : Dtype::kBf16);
-  Cost cost = work_of(shape, heads);
-  const DecodeTime time = kernel.time(call_of(shape, heads, fp8), constants, chip);
-  const Seconds memory = memory_time(time.reads * cost.bytes, time.memory, chip, timing, time.reused);
-  const Seconds launch = attention::launch_in(timing, time.launch);
-  const double values = shape.batch * attention::visible_keys(shape.mean_context, shape.query_len, heads.window) *
+DecodeParts attention::decode_parts(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,
+                                    const ConstantsBlock& constants, const GpuSpec& gpu) {
+  const bool fp8 = kernel.multiplies_fp8() && multiplies_fp8(gpu, heads.compute, heads.kv);
+  const Chip chip = chip_of(gpu, fp8 ? Dtype::kFp8 : Dtype::kBf16);
+  DecodeParts parts{.work = work_of(shape, heads),
+                    .chip = chip,
+                    .time = kernel.time(call_of(shape, heads, fp8), constants, chip),
+                    .read = {},
+                    .memory_rate = chip.bandwidth * kernel.reads(constants).bandwidth_fraction};
+  parts.read = parts.time.reads * parts.work.bytes;
+  const double values = shape.batch * visible_keys(shape.mean_context, shape.query_len, heads.window) *
                         (heads.head_dim + heads.value_dim);
-  const Seconds path = time.path + attention::unpacking_time(values * heads.kv_heads, heads.kv, gpu) +
-                       attention::scalar_fp8_time(values * heads.heads, time.fp8_operations, heads.kv, gpu);
-  cost.time = launch + attention::overlapped(path, memory, time.overlap) + time.combine;
+  parts.time.path = parts.time.path + unpacking_time(values * heads.kv_heads, heads.kv, gpu) +
+                    scalar_fp8_time(values * heads.heads, parts.time.fp8_operations, heads.kv, gpu);
+  return parts;
+}
+
+Cost DecodeParts::total(Seconds launch, Seconds memory) const {
+  Cost cost = work;
+  cost.time = launch + attention::overlapped(time.path, memory, time.overlap) + time.combine;
   if (time.most_bandwidth < 1.0)
     cost.time = std::max(cost.time, launch + cost.bytes / (chip.bandwidth * time.most_bandwidth));
-  const bool idle = path > memory && !time.filled;
-  cost.bound = idle || launch + time.combine > std::max(path, memory) ? Bound::kLatency
-               : path > memory                                        ? Bound::kCompute
-                                                                      : Bound::kMemory;
+  const bool idle = time.path > memory && !time.filled;
+  cost.bound = idle || launch + time.combine > std::max(time.path, memory) ? Bound::kLatency
+               : time.path > memory                                        ? Bound::kCompute
+                                                                           : Bound::kMemory;
   return cost;
+}
+
+Cost attention_decode_with(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,
+                           const ConstantsBlock& constants, const GpuSpec& gpu) {
+  const DecodeParts parts = attention::decode_parts(shape, heads, kernel, constants, gpu);
+  return parts.total(attention::queued_launch(parts.time.launch), parts.read / parts.memory_rate);
 }
 
 Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, const Machine& machine) {
@@ -139,9 +141,7 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
-  const ConstantsBlock* measured = efficiency.block_by_width(kernel, heads.kv);
-  const Cost split = attention_decode_with(
-      shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, heads.kv), gpu, machine.timing);
+  const Cost split = attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu);
   const FlashGeneration* generation = generation_of(heads.kernel);
   const bool unsplit_kernel =
       generation != nullptr ? !generation->splits_context : heads.kernel == AttentionKernel::kUnsplit;

@@ -35,8 +35,8 @@ Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const G
 
 namespace {
 
-/// Key blocks of the first m query tiles of a causal triangle whose tiles hold r positions and whose blocks hold N
-/// keys: tile i sees ceil((i + 1) r / N) of them, (m (m + 1) / 2) r / N and the rounding of each.
+/// Key blocks that the first m query tiles of a causal triangle see. Tiles hold r positions, blocks N keys: tile i sees
+/// ceil((i + 1) r / N) of them, in all (m (m + 1) / 2) r / N and the rounding of each.
 double causal_blocks(double m, double r, double n_keys) {
   const double ratio = r / n_keys;
   return std::max(m, m * (m + 1) / 2 * ratio + m * std::max(0.0, (1 - ratio) / 2));

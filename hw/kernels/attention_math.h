@@ -39,7 +39,7 @@ inline constexpr double kTritonCompute = 0.03, kTritonBandwidth = 0.2;
 /// Datasheet figures that the attention kernels use.
 struct Chip {
   double sms = 1;
-  FlopsPerSecond peak;  ///< of the products
+  FlopsPerSecond peak;  ///< dense peak of the products' format
   BytesPerSecond bandwidth;
   Bytes l2;
   Architecture architecture = Architecture::kGeneric;
@@ -72,15 +72,12 @@ Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu);
 /// of fp32 and back where a kernel's library does it so).
 Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu);
 
-/// A lone kernel replayed in its own CUDA graph, as benchmarks time it, pays the gap between two graph launches;
-/// inside the graph of a whole model the next kernel is already queued. Of a measured launch cost at least
-/// kQueuedLaunch stays.
+/// The launch constants of attention hold for a kernel that is alone in a CUDA graph. It pays the gap between two graph
+/// launches. Inside the graph of a whole model the next kernel is already queued: the gap goes, but of the launch at
+/// least kQueuedLaunch stays.
 inline constexpr Seconds kLoneGraphGap{3.0e-6};
 inline constexpr Seconds kQueuedLaunch{2.0e-6};
-inline Seconds launch_in(Timing timing, Seconds measured) {
-  if (timing == Timing::kBenchmark) return measured;
-  return std::max(measured - kLoneGraphGap, std::min(measured, kQueuedLaunch));
-}
+inline Seconds queued_launch(Seconds alone) { return std::max(alone - kLoneGraphGap, std::min(alone, kQueuedLaunch)); }
 
 /// Tiling of the prefill kernel over one launch, and the constants it is priced with.
 struct PrefillTiling {
@@ -95,7 +92,7 @@ struct PrefillTiling {
   bool persistent = false;   ///< tiles are handed out longest first, even when all fit at once
 };
 
-/// Constants of the tile loop, as the prefill families name them.
+/// Constants of the tile loop of a prefill kernel.
 struct PrefillTileCosts {
   Seconds score;  ///< of one score element on one SM, exponential and both products
   Seconds tile;

@@ -13,6 +13,7 @@ namespace {
 using attention::Chip;
 using attention::PrefillKernel;
 using attention::PrefillParameters;
+using attention::PrefillParts;
 using attention::PrefillTraits;
 
 /// Work and traffic of any implementation; the naive one computes the whole N x N matrix and moves it four times
@@ -54,8 +55,8 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
 }
 
 /// Cache write: every new token's k and v read in 16 bit and written in the cache's format. vLLM's kernel starts a
-/// block a token, of a thread a value of k but 512 at most (reshape_and_cache_flash), and those threads are what an SM
-/// runs out of. TensorRT-LLM's kernel also rotates and rewrites the queries.
+/// block per token with a thread per value of k, at most 512 (reshape_and_cache_flash); an SM runs out of threads.
+/// TensorRT-LLM's kernel also rotates and rewrites the queries.
 Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p, const Chip& chip,
                    bool rewrites_queries) {
   const double dims = h.head_dim + h.value_dim;
@@ -100,9 +101,10 @@ Dtype prefill_products(const AttentionHeads& heads, const PrefillKernel& kernel,
 }
 
 /// e = score_ns + 2 (d_k + d_v) / (compute_fraction F / SMs): the exponential unit (16 a clock and SM) is not hidden
-/// behind the products. T = launch + (tiles^p + memory^p)^(1/p) + cache write.
-Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads, const PrefillKernel& kernel,
-                            const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+/// behind the products.
+PrefillParts attention::prefill_parts(const PrefillShape& shape, const AttentionHeads& heads,
+                                      const PrefillKernel& kernel, const ConstantsBlock& constants,
+                                      const GpuSpec& gpu) {
   const PrefillParameters& p = kernel.parameters(constants);
   const Dtype products = prefill_products(heads, kernel, gpu);
   const Chip chip = attention::chip_of(gpu, products);
@@ -115,20 +117,33 @@ Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& hea
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown, costs.window_blocks = p.window_blocks;
   costs.combine = p.combine_us * kMicrosecond;
-  const Seconds tiles = attention::prefill_makespan(tiling_of(shape, heads, traits), costs, chip.sms);
-  Cost cost = work_of(shape, heads);
-  const Bytes traffic = cost.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
-  const Seconds memory = traffic / attention::reading_rate(traffic, chip, p.bandwidth_fraction);
-  const Seconds launch =
-      attention::launch_in(timing, (p.launch_us + p.launch_head_dim_us * heads.head_dim / 128) * kMicrosecond);
-  const Seconds write = write_time(shape, heads, p, chip, traits.rewrites_queries);
-  cost.time = launch + attention::overlapped(tiles, memory, p.overlap) + write;
-  if (traits.most_compute < 1.0) {
-    const FlopsPerSecond slow = attention::chip_of(gpu, Dtype::kBf16).peak * traits.most_compute;
-    cost.time = std::max(cost.time, launch + cost.flops / slow);
-  }
-  cost.bound = launch > tiles + memory ? Bound::kLatency : tiles > memory + write ? Bound::kCompute : Bound::kMemory;
+  const Cost work = work_of(shape, heads);
+  const Bytes traffic = work.bytes - Bytes(fp8 ? shape.batch * shape.query_len * heads.heads * heads.head_dim : 0.0);
+  PrefillParts parts{.work = work,
+                     .launch = (p.launch_us + p.launch_head_dim_us * heads.head_dim / 128) * kMicrosecond,
+                     .tiles = prefill_makespan(tiling_of(shape, heads, traits), costs, chip.sms),
+                     .memory = traffic / reading_rate(traffic, chip, p.bandwidth_fraction),
+                     .write = write_time(shape, heads, p, chip, traits.rewrites_queries),
+                     .overlap = p.overlap,
+                     .least = {}};
+  if (traits.most_compute < 1.0) parts.least = work.flops / (chip_of(gpu, Dtype::kBf16).peak * traits.most_compute);
+  return parts;
+}
+
+Cost PrefillParts::total(Seconds launch_there) const {
+  Cost cost = work;
+  cost.time = launch_there + attention::overlapped(tiles, memory, overlap) + write;
+  if (least > Seconds{}) cost.time = std::max(cost.time, launch_there + least);
+  cost.bound = launch_there > tiles + memory ? Bound::kLatency
+               : tiles > memory + write      ? Bound::kCompute
+                                             : Bound::kMemory;
   return cost;
+}
+
+Cost attention_prefill_with(const PrefillShape& shape, const AttentionHeads& heads, const PrefillKernel& kernel,
+                            const ConstantsBlock& constants, const GpuSpec& gpu) {
+  const PrefillParts parts = attention::prefill_parts(shape, heads, kernel, constants, gpu);
+  return parts.total(attention::queued_launch(parts.launch));
 }
 
 Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, const Machine& machine) {
@@ -149,9 +164,7 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
   if (runs_as_decode(shape, heads, efficiency.rules())) return attention_decode(as_decode(shape), heads, machine);
   const PrefillKernel& kernel = prefill_kernel(shape, heads, gpu, efficiency.rules());
   const Dtype products = prefill_products(heads, kernel, gpu);
-  const ConstantsBlock* measured = efficiency.block_by_width(kernel, products);
-  return attention_prefill_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, products),
-                                gpu, machine.timing);
+  return attention_prefill_with(shape, heads, kernel, efficiency.constants(kernel, products, gpu), gpu);
 }
 
 }  // namespace roofcast

@@ -48,9 +48,9 @@ struct Eager : GemmLoopParameters {
   }
 };
 
-/// Blackwell's DeepGEMM wants scales packed to their exponents. Of fp32 ones the host launches five kernels more a call
-/// (the weights': arange, divide, select, pack; the activations': pack), and where rows are not a multiple of four,
-/// five of PyTorch's for the activations' one, where Hopper's copies once: the unit of what a launch takes the host.
+/// Blackwell's DeepGEMM needs scales packed to their exponents. For fp32 scales the host launches five kernels more per
+/// call: arange, divide, select and pack for the weights, pack for the activations. Where rows are not a multiple of
+/// four, PyTorch launches five kernels for the activations instead of one; Hopper copies once, which is the unit here.
 /// Source: deepseek-ai/DeepGEMM, csrc/apis/layout.hpp and csrc/jit_kernels/impls/smxx_layout.hpp.
 constexpr double kPackingLaunches = 5.0, kOddLaunches = 4.0;
 void follow_scales(GemmLoopParameters& p, const GpuSpec& from, const GpuSpec& to) {

@@ -36,4 +36,37 @@ struct ExpertsLoopParameters {
 /// Without a graph, so that the host may be what is timed: DeepGEMM's experts behind DeepEP's normal mode.
 const KernelOf<ExpertsLoopParameters>& eager_experts_loop();
 
+/// Of attention these stand among the constants of the kernel that the loop times.
+
+/// A loop repeats the call of one layer and finds part of its cache in the L2: all of what fits `l2_share` of it, less
+/// the more the cache outgrows that. An engine finds nothing: the other layers have evicted it.
+struct CacheLoop {
+  double l2_share = 0.5, l2_cliff = 1.0, l2_bandwidth_tb_per_s = 8.0;
+  double benchmark_reuse = 0.0;
+};
+template <class P>
+inline constexpr std::array<Parameter<P>, 3> kCacheLoopFields{{
+    {"l2_share", &P::l2_share, 0.05, 1.0, Transfer::kKept,
+     "of the L2 that a benchmark's loop finds its cache in; served: none"},
+    {"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept, "how fast that share is lost as the cache outgrows it"},
+    {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, Transfer::kL2Rate, "of the L2, in that loop"},
+}};
+/// Of TensorRT-LLM's kernels, whose tables before Hopper beat the datasheet's bandwidth by 1.7: their keys and values
+/// are the same pages.
+template <class P>
+inline constexpr std::array<Parameter<P>, 1> kBenchmarkReuseField{{
+    {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, Transfer::kKept,
+     "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
+}};
+inline double reuse_before_hopper(const GpuSpec& gpu) { return gpu.architecture == Architecture::kHopper ? 0.0 : 0.5; }
+
+/// Without a graph the host may be what is timed: vLLM's latent attention.
+struct EagerLoop {
+  double eager_device_us = 0.0, eager_host_us = 0.0;
+};
+/// As in CacheLoop, of a cache of latents.
+struct LatentCacheLoop {
+  double l2_share = 1.0, l2_bandwidth_tb_per_s = 2.6;
+};
+
 }  // namespace roofcast

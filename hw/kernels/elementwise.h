@@ -22,7 +22,7 @@ struct ElementwiseParameters {
 const KernelOf<ElementwiseParameters>& elementwise_kernel();
 
 /// `launches` kernels that together move `bytes` (read and written) and do `flops` on the CUDA cores.
-/// `chain`: reads of the longest thread that wait for one another, with the little it does between them.
+/// `chain`: reads of one thread that wait for one another, with what it computes between them.
 Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine, double chain = 0.0);
 /// Host to device or back, over PCIe.
 Cost host_copy(Bytes bytes, const Machine& machine);

@@ -136,7 +136,7 @@ void level(std::vector<double>::iterator begin, std::vector<double>::iterator en
   }
 }
 
-/// What is left over goes, one each, to the smallest counts, of equals to the first; too much leaves the largest.
+/// Hands what is left over to the smallest counts, one each, the first among equals; takes a surplus from the largest.
 void level_from_first(std::vector<double>& counts, double delta) {
   std::vector<std::size_t> order(counts.size());
   for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
@@ -213,11 +213,11 @@ std::pair<std::size_t, std::size_t> fullest_rank(const std::vector<double>& coun
 
 // ---- limited to groups ---------------------------------------------------------------------------------------------
 
-/// Tokens that stand for all in a benchmark's draw, and draws.
+/// Tokens that are drawn in place of all, and the number of draws.
 constexpr std::size_t kGroupedTokens = 128;
 constexpr int kGroupedDraws = 4;
 
-/// Marks the experts that token t wants of a balanced draw: t + i E/k, spread over the first E/k where tokens are few.
+/// Marks the experts that token t wants in a balanced draw: t + i E/k, spread over the first E/k where tokens are few.
 void want_balanced(double t, double tokens, std::size_t top_k, std::vector<char>& wanted) {
   const auto experts = static_cast<double>(wanted.size());
   const double stride = std::ceil(experts / static_cast<double>(top_k));
@@ -241,7 +241,7 @@ void want_most(std::size_t top_k, std::vector<double>& to_come, std::vector<std:
   }
 }
 
-/// A draw through the limit: what rank 0 gets, where the benchmark puts the fullest rank of the draw.
+/// A draw that passes the limit: the load of rank 0, where the benchmark puts the fullest rank.
 void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep, const Routing& routing,
                       std::vector<double>& counts, ExpertLoad& total) {
   const bool balanced = routing.kind == Routing::Kind::kBalanced;
@@ -303,9 +303,9 @@ std::vector<double> balanced_places(const std::vector<double>& chances, double r
   return places;
 }
 
-/// Each token draws by popularity, independently of the others. Unless `balanced`, which expert lives where has nothing
-/// to do with its popularity: seeded placements. To each come the draws' noise about every rank's expectation, and of
-/// each the fullest rank counts.
+/// Each token draws by popularity, independently of the others. Unless `balanced`, experts are placed without regard to
+/// their popularity, by seeded draws. Each placement adds the noise of the tokens' draws to every rank's mean, and its
+/// fullest rank counts.
 ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& chances, bool balanced) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::vector<double> placed = chances;
@@ -485,10 +485,6 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   const double most = whole * std::min(top_k, local_experts(experts + routing.redundant, ep));
   load.assignments = std::min(load.assignments, most);
   return load;
-}
-
-double experts_hit(double tokens, double top_k, double experts, const Routing& routing) {
-  return expert_load(tokens, top_k, experts, 1.0, routing).hits;
 }
 
 double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {

@@ -19,8 +19,10 @@ struct ExpertLoad {
   std::array<double, kTileHeights> tiles{};  ///< sum over its experts of ceil(tokens of the expert / tile rows)
 };
 
-/// Constant time after the first call near this (tokens, top_k, experts, ep, routing); safe from many threads, and
-/// the same on every machine. A power law is drawn at four token counts an octave and interpolated between them.
+/// Of one rank, `hits` are min(E, kT) of E experts where tokens choose evenly, E (1 - (1 - k/E)^T) uniformly, and fewer
+/// under a power law. Constant time after the first call near this (tokens, top_k, experts, ep, routing); safe from
+/// many threads, and the same on every machine. A power law is drawn at four token counts an octave and interpolated
+/// between them.
 ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
 
 }  // namespace roofcast

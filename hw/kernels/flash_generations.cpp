@@ -42,7 +42,7 @@ Work work_of(const FlashGeneration& g, const PrefillShape& s, const AttentionHea
   return work;
 }
 
-/// What an SM takes for a pair.
+/// The time of a (query, key) pair on one SM.
 Seconds pair_time(const FlashGeneration& g, const AttentionHeads& h, const GpuSpec& gpu, const Chip& chip) {
   const double clock = gpu.boost_clock > PerSecond{} ? gpu.boost_clock.base() : kUsualClock;
   const bool narrow = !g.wide_units && gpu.architecture == Architecture::kHopper;

@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// One of them, with what its authors say of its loops.
+/// One generation, with what its authors say of its loops.
 struct FlashGeneration {
   std::string_view name;   ///< in a scenario: "flash1" ...
   double query_rows;       ///< of a tile; 0: one block of threads walks all of a head's queries
@@ -17,7 +17,7 @@ struct FlashGeneration {
   bool outputs_in_memory;  ///< the loop over keys is outside: queries and outputs cross memory once a block of keys
   bool hides_softmax;      ///< one group of warps multiplies while another takes exponentials
   bool wide_units;         ///< wgmma: the matrix units at their full rate on Hopper
-  bool splits_context;     ///< in decode (FlashDecoding)
+  bool splits_context;     ///< decode splits a context among blocks (FlashDecoding)
   double most_head_dim;
 };
 /// Null for kernels of other kinds.
@@ -25,7 +25,7 @@ const FlashGeneration* generation_of(AttentionKernel kernel);
 /// Why a GPU cannot run it, or nothing.
 std::optional<std::string_view> cannot_run(const FlashGeneration& generation, const GpuSpec& gpu);
 
-/// A prompt's chunk. A (query, key) pair takes of an SM, with d = d_k + d_v and blocks of B keys,
+/// The time of a prompt's chunk. With d = d_k + d_v and blocks of B keys, a (query, key) pair takes an SM
 ///   products   2 d / (0.8 peak u / SMs), u = 2/3 where a Hopper GPU is driven by mma.sync
 ///   softmax    one exponential, and four fp32 operations: scale and subtract, maximum, sum, conversion
 ///   rescaling  r d_v / B fp32 operations

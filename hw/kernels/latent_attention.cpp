@@ -13,28 +13,15 @@ using attention::ceil_div;
 using attention::Chip;
 using attention::LatentDecodeKernel;
 using attention::LatentDecodeParameters;
-using attention::LatentPath;
+using attention::LatentDecodeParts;
 using attention::LatentPrefillKernel;
 using attention::LatentPrefillParameters;
-
-/// An eager benchmark is bound by whichever is longer, the host or the device; sharp, hence the 8th power.
-Seconds in_benchmark(Seconds device, double eager_device_us, double eager_host_us, Timing timing) {
-  if (timing != Timing::kBenchmark) return device;
-  return attention::overlapped(device + eager_device_us * kMicrosecond, eager_host_us * kMicrosecond, 8);
-}
+using attention::LatentPrefillParts;
 
 /// GPUs without fp8 units keep 16-bit latents whatever was asked for: their kernels have no other form.
 double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
   const Dtype kv = gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? h.kv : Dtype::kBf16;
   return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : cached_bytes(kv, h.latent_dim + h.rope_dim);
-}
-
-/// As in decode attention: a benchmark's loop finds part of the cache in the L2.
-Seconds memory_time(Bytes bytes, const LatentDecodeParameters& p, const Chip& chip, Timing timing) {
-  const double over = bytes / (chip.l2 * p.l2_share) - 1;
-  const double hit = timing == Timing::kBenchmark ? std::clamp(1 - over, 0.0, 1.0) : 0.0;
-  const BytesPerSecond l2 = std::max(BytesPerSecond(p.l2_bandwidth_tb_per_s * 1e12), chip.bandwidth);
-  return bytes * (1 - hit) / (chip.bandwidth * p.bandwidth_fraction) + bytes * hit / l2;
 }
 
 /// flops = 2 h (2 latent + rope) a visible pair; bytes = cache once for all heads + q (latent + rope) and output
@@ -98,24 +85,39 @@ bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const G
   return shape.query_len <= latent_decode_kernel(heads, gpu, rules).absorbed_queries();
 }
 
-Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeKernel& kernel,
-                        const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+LatentDecodeParts attention::latent_decode_parts(const DecodeShape& shape, const LatentHeads& heads,
+                                                 const LatentDecodeKernel& kernel, const ConstantsBlock& constants,
+                                                 const GpuSpec& gpu) {
   const LatentDecodeParameters& p = LatentDecodeKernel::in(constants)->value;
-  const Dtype products = kernel.multiplies_fp8() ? attention::narrow_products(heads, gpu) : Dtype::kBf16;
-  const Chip chip = attention::chip_of(gpu, products);
+  const Chip chip = chip_of(gpu, kernel.multiplies_fp8() ? narrow_products(heads, gpu) : Dtype::kBf16);
   const double token = row_bytes(heads, gpu);
-  Cost cost = decode_work(shape, heads, token);
-  const LatentPath path = kernel.path(shape, heads, p, chip);
+  const Cost work = decode_work(shape, heads, token);
   const Bytes again(shape.batch * shape.mean_context * token * kernel.read_again(shape, heads, p));
-  const Seconds memory = memory_time(cost.bytes + again, p, chip, timing);
+  const Bytes read = work.bytes + again;
   const double launch_us = p.launch_us + p.launch_heads_us * heads.heads / 128 + shape.batch * p.sequence_ns * 1e-3;
-  const Seconds launch = attention::launch_in(timing, launch_us * kMicrosecond);
-  const Seconds body = attention::overlapped(path.path, memory, p.overlap) + path.combine;
-  cost.time = in_benchmark(launch + body, p.eager_device_us, p.eager_host_us, timing);
-  cost.bound = launch + path.combine > std::max(path.path, memory) ? Bound::kLatency
-               : path.path > memory                                ? Bound::kCompute
-                                                                   : Bound::kMemory;
+  return {.work = work,
+          .chip = chip,
+          .launch = launch_us * kMicrosecond,
+          .path = kernel.path(shape, heads, p, chip),
+          .read = read,
+          .memory_rate = chip.bandwidth * p.bandwidth_fraction,
+          .overlap = p.overlap};
+}
+
+Cost LatentDecodeParts::total(Seconds launch_there, Seconds memory) const {
+  Cost cost = work;
+  const Seconds body = attention::overlapped(path.path, memory, overlap) + path.combine;
+  cost.time = launch_there + body;
+  cost.bound = launch_there + path.combine > std::max(path.path, memory) ? Bound::kLatency
+               : path.path > memory                                      ? Bound::kCompute
+                                                                         : Bound::kMemory;
   return cost;
+}
+
+Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeKernel& kernel,
+                        const ConstantsBlock& constants, const GpuSpec& gpu) {
+  const LatentDecodeParts parts = attention::latent_decode_parts(shape, heads, kernel, constants, gpu);
+  return parts.total(attention::queued_launch(parts.launch), parts.read / parts.memory_rate);
 }
 
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine) {
@@ -129,14 +131,13 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
   }
   const Efficiency& efficiency = efficiency_of(machine);
   const LatentDecodeKernel& kernel = latent_decode_kernel(heads, gpu, efficiency.rules());
-  const ConstantsBlock* measured = efficiency.block_by_width(kernel, heads.kv);
-  return latent_decode_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, heads.kv), gpu,
-                            machine.timing);
+  return latent_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu);
 }
 
 /// attention_prefill's form without grouping.
-Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillKernel& kernel,
-                         const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing) {
+LatentPrefillParts attention::latent_prefill_parts(const PrefillShape& shape, const LatentHeads& heads,
+                                                   const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
+                                                   const GpuSpec& gpu) {
   const LatentPrefillParameters& p = LatentPrefillKernel::in(constants)->value;
   const Dtype narrow = kernel.format(heads, gpu);
   const Chip chip = attention::chip_of(gpu, kernel.products(heads, gpu));
@@ -145,17 +146,31 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   costs.score = Flops(2 * dims) / (chip.per_sm() * p.compute_fraction);
   costs.tile = p.tile_us * kMicrosecond;
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown;
-  const Seconds tiles = attention::prefill_makespan(latent_tiling(shape, heads, kernel), costs, chip.sms);
-  Cost cost = prefill_work(shape, heads);
-  const Seconds memory = cost.bytes / attention::reading_rate(cost.bytes, chip, p.bandwidth_fraction);
+  const Cost work = prefill_work(shape, heads);
   const Bytes written(tokens * heads.heads * dims * (2 + (narrow == Dtype::kFp8 ? 1 : 2)));
-  const Seconds write = written / attention::reading_rate(written, chip, p.write_bandwidth_fraction) +
-                        tokens * p.token_ns * 1e-3 * kMicrosecond;
-  const Seconds launch = attention::launch_in(timing, p.launch_us * kMicrosecond);
-  const Seconds body = attention::overlapped(tiles, memory, p.overlap) + write;
-  cost.time = in_benchmark(launch + body, p.eager_device_us, p.eager_host_us, timing);
-  cost.bound = launch > tiles + memory ? Bound::kLatency : tiles > memory + write ? Bound::kCompute : Bound::kMemory;
+  return {.work = work,
+          .launch = p.launch_us * kMicrosecond,
+          .tiles = prefill_makespan(latent_tiling(shape, heads, kernel), costs, chip.sms),
+          .memory = work.bytes / reading_rate(work.bytes, chip, p.bandwidth_fraction),
+          .write = written / reading_rate(written, chip, p.write_bandwidth_fraction) +
+                   tokens * p.token_ns * 1e-3 * kMicrosecond,
+          .overlap = p.overlap};
+}
+
+Cost LatentPrefillParts::total(Seconds launch_there) const {
+  Cost cost = work;
+  const Seconds body = attention::overlapped(tiles, memory, overlap) + write;
+  cost.time = launch_there + body;
+  cost.bound = launch_there > tiles + memory ? Bound::kLatency
+               : tiles > memory + write      ? Bound::kCompute
+                                             : Bound::kMemory;
   return cost;
+}
+
+Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, const LatentPrefillKernel& kernel,
+                         const ConstantsBlock& constants, const GpuSpec& gpu) {
+  const LatentPrefillParts parts = attention::latent_prefill_parts(shape, heads, kernel, constants, gpu);
+  return parts.total(attention::queued_launch(parts.launch));
 }
 
 /// time = max(latent_decode's, 2 tokens padded heads (2 latent + rope) visible / (share x peak)). Rates of FlashMLA's
@@ -188,9 +203,7 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
   if (runs_as_decode(shape, heads, gpu, efficiency.rules())) return latent_decode(as_decode(shape), heads, machine);
   const LatentPrefillKernel& kernel = latent_prefill_kernel(heads, gpu, efficiency.rules());
   const Dtype format = kernel.format(heads, gpu);
-  const ConstantsBlock* measured = efficiency.block_by_width(kernel, format);
-  return latent_prefill_with(shape, heads, kernel, measured != nullptr ? *measured : kernel.assumed(gpu, format), gpu,
-                             machine.timing);
+  return latent_prefill_with(shape, heads, kernel, efficiency.constants(kernel, format, gpu), gpu);
 }
 
 }  // namespace roofcast

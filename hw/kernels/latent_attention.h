@@ -24,23 +24,23 @@ struct LatentHeads {
   Dtype compute = Dtype::kBf16;
   Dtype kv = Dtype::kBf16;
   double cache_bytes_per_token = 0;  ///< 0: (latent_dim + rope_dim) elements of `kv`
-  bool fp8_prompts = false;          ///< vLLM's kernels, as SGLang calls them: prompts over an fp8 cache in fp8
+  bool fp8_prompts = false;          ///< prompts over an fp8 cache are multiplied in fp8 (SGLang)
 };
 
 /// Expanded to full heads; the expansion's GEMMs are operators of their own.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
-/// Does the engine decode this prompt or chunk, absorbed?
+/// Does the engine run this prompt or chunk as absorbed decode?
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, const KernelRules& rules);
-/// New tokens a sequence up to which it does: 512 under vLLM with FlashAttention-3, 128 with FlashMLA (fp8 caches),
-/// else 1; none under TensorRT-LLM. Source: vllm-project/vllm (Apache-2.0), vllm/v1/attention/backends/mla,
+/// Most new tokens per sequence for which it does: 512 under vLLM with FlashAttention-3, 128 with FlashMLA (fp8
+/// caches), else 1; none under TensorRT-LLM. Source: vllm-project/vllm (Apache-2.0), vllm/v1/attention/backends/mla,
 /// reorder_batch_threshold of each.
 double absorbed_queries(const GpuSpec& gpu, Dtype kv, const KernelRules& rules);
 /// Absorbed: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);
 
-/// FlashMLA's kernels for attention to what an indexer chose: of prompts, and of new tokens over its fp8 cache.
+/// FlashMLA's kernels for attention to the tokens that an indexer chose, in prompts and over its fp8 cache in decode.
 enum class FlashMla { kNone, kPrefill, kDecode };
-/// They compute with the heads of a GPU padded to 64, on Blackwell in prompts to 128.
+/// These kernels pad the heads of a GPU to 64, for prompts on Blackwell to 128.
 Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine);
 
 /// The kernels that the rules name.
@@ -48,11 +48,11 @@ const attention::LatentPrefillKernel& latent_prefill_kernel(const LatentHeads& h
                                                             const KernelRules& rules);
 const attention::LatentDecodeKernel& latent_decode_kernel(const LatentHeads& heads, const GpuSpec& gpu,
                                                           const KernelRules& rules);
-/// The same with given constants, as the fit needs them (calibrated).
+/// The same with given constants (calibrated).
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads,
                          const attention::LatentPrefillKernel& kernel, const ConstantsBlock& constants,
-                         const GpuSpec& gpu, Timing timing);
+                         const GpuSpec& gpu);
 Cost latent_decode_with(const DecodeShape& shape, const LatentHeads& heads, const attention::LatentDecodeKernel& kernel,
-                        const ConstantsBlock& constants, const GpuSpec& gpu, Timing timing);
+                        const ConstantsBlock& constants, const GpuSpec& gpu);
 
 }  // namespace roofcast

@@ -20,9 +20,10 @@ namespace {
 
 constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
 constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to whole steps
-/// Elements of the inner dimension that a tile of vLLM's default configuration takes at a time: of 16 rows, of 64.
+/// Elements of the inner dimension that a tile of vLLM's default configuration takes at a time: tiles of 16, of 64
+/// rows.
 constexpr double kSmallTileStep = 64.0, kLargeTileStep = 32.0;
-/// Triton reads whole vectors only along dimensions that it knows to be multiples of 16, element by element else.
+/// Triton reads whole vectors along dimensions that it knows to be multiples of 16, and single elements elsewhere.
 constexpr double kAlignment = 16.0;
 
 /// One GPU's part of the layer.
@@ -30,12 +31,12 @@ struct LocalExperts {
   ExpertLoad load;
   double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first product in units of inter
   double held = 0;                          ///< tokens on the rank
-  double choices = 0;                       ///< that the kernel is handed, those of other ranks among them
+  double choices = 0;                       ///< choices that the kernel is handed, those of other ranks included
   double experts = 0;
   double weight_element = 0, activation_element = 0;  ///< bytes
 
   double weights() const { return load.hits * hidden * inter * (gates + 1.0) * weight_element; }
-  /// Of both products: A read, C written in 16 bit.
+  /// Bytes of both products: A read, C written in 16 bit.
   double operands() const {
     return load.assignments *
            (hidden * activation_element + 2.0 * gates * inter + inter * activation_element + 2.0 * hidden);
@@ -48,13 +49,14 @@ double activation_bytes(Dtype dtype) {
   return dtype == Dtype::kFp8Block ? 1.0 + 4.0 / 128.0 : bytes_per_element(dtype);
 }
 
-/// Of `tokens` tokens whose k choices each fall on the rank with the chance a / (T k), those that have one there.
+/// How many of `tokens` tokens have a choice on the rank, where each of their k choices falls there with chance a / (T
+/// k).
 double expected_tokens(const MoeShape& shape, double assignments) {
   const double chance = std::min(1.0, assignments / (shape.tokens * shape.top_k));
   return shape.tokens * (1.0 - std::pow(1.0 - chance, shape.top_k));
 }
 
-/// The choices of the tokens known to have come are in proportion to those expected, at least one each.
+/// Tokens that are known to have come have choices in proportion to those expected, at least one each.
 ExpertLoad load_of(const MoeShape& shape) {
   ExpertLoad load = expert_load(shape.tokens, shape.top_k, shape.experts, shape.ep, shape.routing);
   if (shape.layout != ExpertLayout::kReceived || shape.received <= 0.0) return load;
@@ -282,8 +284,9 @@ GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, co
   return up;
 }
 
-/// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next: the weights of
-/// an expert come again for each as far as the L2 did not keep them. The others walk several tiles of rows at a time.
+/// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next. They read an
+/// expert's weights again for each tile, as far as the L2 did not keep them. Others walk several tiles of rows at a
+/// time.
 double kept_bytes(const ExpertTraits& t, const GpuSpec& gpu) {
   const bool one_by_one = t.rule == TileRule::kLocalMean && !t.gathers;
   return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
@@ -295,7 +298,7 @@ FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
   return gpu.peak(*compute);
 }
 
-/// Weights found in L2 come as fast as it gives them, with its latency; from memory, rows of 64 bytes come slower.
+/// Weights found in L2 come at its rate and latency. From memory, rows of 64 bytes come more slowly.
 ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
                            const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, bool repeated) {
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
@@ -309,8 +312,8 @@ ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, cons
           .step_seconds = p.memory_step_us * 1e-6 * bandwidth / cached};
 }
 
-/// The roofline of the two products, and the activation's traffic between them, as dense blocks have it beside theirs:
-/// one expert that every token takes costs what the dense block does.
+/// The roofline of the two products, and the activation's traffic between them. Dense blocks count that traffic too, so
+/// one expert that every token takes costs what a dense block does.
 Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond bandwidth) {
   Cost cost = roofline(Flops{part.flops()}, Bytes{part.weights() + part.operands()}, peak, bandwidth);
   const Bytes activation{part.load.assignments * part.inter * (part.gates + 1.0) * 2.0};
@@ -360,7 +363,7 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
     own.lent = own.lent && asked;
     return own;
   }
-  MoeShape plain = shape;  // of other formats the kernel that needs no asking
+  MoeShape plain = shape;  // of other formats only the default kernel stands in
   plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
     const double gap = element_bits(near) - element_bits(shape.weights);

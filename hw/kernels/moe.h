@@ -10,17 +10,18 @@ namespace roofcast {
 
 struct Evidence;
 
-/// How tokens choose experts: evenly; each for itself, all experts alike; as NVIDIA aiconfigurator draws its benchmarks
-/// (few tokens spread as far as they go, many by a power law); each for itself, some experts more popular than others.
+/// How tokens choose experts. kBalanced: evenly. kUniform: each token for itself, all experts alike. kPowerLaw: as
+/// NVIDIA aiconfigurator draws its benchmarks. kPopularity: each token for itself, some experts more popular than
+/// others.
 struct Routing {
   enum class Kind { kBalanced, kUniform, kPowerLaw, kPopularity };
   Kind kind = Kind::kPopularity;
-  double exponent = 1.01;      ///< of the power law
+  double exponent = 1.01;      ///< exponent of the power law
   double skew = 1.0;           ///< standard deviation of the logarithm of an expert's popularity
-  bool rest_to_first = false;  ///< of the power law: as the benchmark of vLLM 0.14 drew it
-  bool grouped = false;        ///< of balanced and power law: then limited to groups (hw/kernels/group_limit.h)
+  bool rest_to_first = false;  ///< the power law as the benchmark of vLLM 0.14 drew it
+  bool grouped = false;        ///< balanced or power law, then limited to groups (hw/kernels/group_limit.h)
   double redundant = 0;        ///< copies of experts beside the first of each; copies and ranks are chosen as EPLB does
-  bool levelled = false;       ///< of the power law: ranks get the same, as EPLB places experts
+  bool levelled = false;       ///< the power law, with equal load on all ranks, as EPLB places experts
 };
 
 /// How the tokens of a rank lie when its experts run.
@@ -42,13 +43,13 @@ AskedExperts parse_asked_experts(std::string_view name, const Mark& mark);
 
 /// Routed experts of one layer on one GPU: gate+up and down, grouped.
 struct MoeShape {
-  double tokens = 0;  ///< of the whole group of tp x ep GPUs
+  double tokens = 0;  ///< tokens of the whole group of tp x ep GPUs
   double hidden = 0, inter = 0;
   double top_k = 0, experts = 0;
   double tp = 1, ep = 1;
-  double slots = 0;  ///< places of experts on all ranks, copies included; 0: one each
+  double slots = 0;  ///< experts that all ranks hold together, copies included; 0: no copies
   ExpertLayout layout = ExpertLayout::kWhole;
-  double received = 0;  ///< tokens that the rank holds, unless `layout` is kWhole; 0: what the routing lets expect
+  double received = 0;  ///< tokens that the rank holds, unless `layout` is kWhole; 0: the mean under the routing
   bool gated = true;    ///< three matrices; else two
   Dtype weights = Dtype::kBf16;
   Dtype activations = Dtype::kBf16;
@@ -60,9 +61,6 @@ struct MoeShape {
 /// Whether `expanded` means anything for this shape and GPU.
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
 
-/// Distinct experts that `tokens` tokens hit, of all experts: min(E, kT) balanced, E(1-(1-k/E)^T)
-/// drawn uniformly, fewer under a power law.
-double experts_hit(double tokens, double top_k, double experts, const Routing& routing);
 /// Load of the fullest rank of `ep`, relative to the mean (1 = even).
 double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
 

@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/l2.h"
+#include "hw/kernels/state/state_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -30,7 +32,7 @@ double token_bytes(const StateMixer& m) {
   return kActivationBytes * (2.0 * m.key_heads * m.key_dim + 2.0 * m.heads * m.value_dim);
 }
 
-/// Of a token in the recurrent form, a multiply and an add an element: decay and write k v^T, read S q; the delta
+/// FLOPs per token in the recurrent form, a multiply and an add per element: decay and write k v^T, read S q; the delta
 /// rule also reads S k.
 double flops_per_token(const StateMixer& m) {
   const double passes = m.has_delta_rule() ? 6.0 : 4.0;
@@ -93,6 +95,29 @@ Cost convolution_cost(double batch, double tokens, const StateMixer& m, Seconds 
           .bound = time.base() > 0.0 && ideal < time * 0.3 ? Bound::kLatency : Bound::kMemory};
 }
 
+CallTraits traits_of(const StateMixer& mixer, const GpuSpec& gpu) {
+  CallTraits traits(gpu);
+  traits[Trait::kMixer] = static_cast<double>(mixer.kind);
+  return traits;
+}
+
+const Efficiency& efficiency_of(const Machine& machine) {
+  static const Efficiency kNothingMeasured;
+  return machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+}
+
+ConvolutionParameters convolution_parameters(const StateMixer& m, const Machine& machine) {
+  const Efficiency& e = efficiency_of(machine);
+  const ConvolutionKernel& kernel = convolution_kernel(m, *machine.gpu, e.rules());
+  return kernel.parameters(e.constants(kernel, Dtype::kBf16, *machine.gpu));
+}
+
+StateParameters state_parameters(const StateMixer& m, const Machine& machine) {
+  const Efficiency& e = efficiency_of(machine);
+  const StateKernel& kernel = state_kernel(m, *machine.gpu, e.rules());
+  return kernel.parameters(e.constants(kernel, Dtype::kBf16, *machine.gpu));
+}
+
 void check(double batch, const StateMixer& m) {
   const bool recurrent = m.key_dim >= 1.0 && m.value_dim >= 1.0;
   const bool convolves = m.kind == StateMixer::Kind::kConvolution && m.conv_channels >= 1.0;
@@ -101,47 +126,18 @@ void check(double batch, const StateMixer& m) {
 
 }  // namespace
 
-std::span<const Parameter<ConvolutionParameters>> ConvolutionParameters::fields() {
-  using P = ConvolutionParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 10> fields{{
-      {"launch_us", &P::launch_us, 0.5, 30.0, kCycles, "launch over a prompt"},
-      {"ramp_us", &P::ramp_us, 0.0, 10.0, kCycles, "filling the window, up to eight tokens"},
-      {"strip_start_us", &P::strip_start_us, 0.0, 10.0, kCycles, "a block's start, one (sequence, channel) a block"},
-      {"strip_us", &P::strip_us, 0.0, 10.0, kCycles, "512 tokens of a block, one strip after another"},
-      {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, kKept, "blocks that an SM runs at once"},
-      {"issue_ns_per_kb", &P::issue_ns_per_kb, 0.0, 500.0, kCycles, "what an SM takes to load and store 1000 bytes"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "share of the memory bandwidth over a prompt"},
-      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, kCycles, "launch in decode"},
-      {"decode_ns_per_channel", &P::decode_ns_per_channel, 0.0, 10.0, kCycles,
-       "what an SM takes for a channel in decode"},
-      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "share of the memory bandwidth in decode"},
-  }};
-  return fields;
+std::span<const std::string_view> state_mixer_names() {
+  static constexpr std::array<std::string_view, 9> kNames{"mamba1", "mamba2", "gated_delta", "lightning", "convolution",
+                                                          "rg_lru", "rwkv4",  "rwkv6",       "rwkv7"};
+  return kNames;
 }
 
-std::span<const Parameter<StateParameters>> StateParameters::fields() {
-  using P = StateParameters;
-  using enum Transfer;
-  static constexpr std::array<Parameter<P>, 10> fields{{
-      {"prefill_launch_us", &P::prefill_launch_us, 0.5, 60.0, kCycles, "launches over a prompt"},
-      {"serial_us", &P::serial_us, 0.0, 10.0, kCycles, "a chunk of the pass that hands the state on"},
-      {"start_us", &P::start_us, 0.0, 60.0, kCycles, "a block's start, one (sequence, head) a block"},
-      {"chunk_us", &P::chunk_us, 0.0, 20.0, kCycles, "a chunk of 64 tokens of a block, one after another"},
-      {"chunk_sm_us", &P::chunk_sm_us, 0.0, 50.0, kCycles, "what an SM takes for a chunk worked off in parallel"},
-      {"intermediate_passes", &P::intermediate_passes, 0.0, 20.0, kKept,
-       "times keys and values go through memory between kernels"},
-      {"prefill_bandwidth_fraction", &P::prefill_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "share of the memory bandwidth"},
-      {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, kCycles, "launch in decode"},
-      {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "share of the memory bandwidth in decode"},
-      {"decode_state_share", &P::decode_state_share, 0.5, 1.0, kKept,
-       "share of the state's reads and writes that reach memory"},
-  }};
-  return fields;
+const ConvolutionKernel& convolution_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules) {
+  return static_cast<const ConvolutionKernel&>(rules.pick(KernelKind::kConvolution, traits_of(mixer, gpu)));
+}
+
+const StateKernel& state_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules) {
+  return static_cast<const StateKernel&>(rules.pick(KernelKind::kState, traits_of(mixer, gpu)));
 }
 
 /// b = 4 L C + 12 C bytes a sequence (four taps, 16 bit). Blocks of one (sequence, channel) walk over the prompt in
@@ -195,61 +191,16 @@ Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, c
   return Seconds{1e-6 * p.prefill_launch_us + serial + smooth_max(fused, (bytes + between) / bandwidth) + parallel};
 }
 
-/// The state is read and written once. In a benchmark's loop part of it may still be in L2; behind other layers' it is
-/// not, and crosses memory whole.
-Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu,
-                               Timing timing) {
-  const double bytes = batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share);
-  double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
-  if (timing == Timing::kBenchmark) rate = rate_with_l2(gpu, Bytes{bytes}, rate);
+Bytes decode_state_traffic(double batch, const StateMixer& m, const StateParameters& p) {
+  return Bytes{batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share)};
+}
+
+/// The state is read and written once, and crosses memory whole: other layers' came between.
+Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu) {
+  const double bytes = decode_state_traffic(batch, m, p).base();
+  const double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;
   const Seconds time{1e-6 * p.decode_launch_us + bytes / rate};
-  return timing != Timing::kBenchmark ? std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth) : time;
-}
-
-ConvolutionParameters convolution_prior(KernelFamily family) {
-  ConvolutionParameters prior;
-  if (family == KernelFamily::kTrtllm) {
-    prior.ramp_us = 0.0;
-  } else {
-    prior.strip_start_us = prior.strip_us = 0.0;
-    prior.issue_ns_per_kb = 47.0;
-  }
-  return prior;
-}
-
-const KernelOf<StateParameters>& state_kernel() {
-  static const KernelOf<StateParameters> kernel(
-      {"state", "the recurrence of state-space and linear mixers", "equations-state.md", {0.1, 0.33, 0.0}});
-  return kernel;
-}
-const KernelOf<ConvolutionParameters>& convolution_kernel() {
-  static const KernelOf<ConvolutionParameters> kernel(
-      {"convolution", "the causal convolution before a mixer", "equations-state.md", {0.1, 0.27, 0.0}});
-  return kernel;
-}
-const KernelOf<ConvolutionParameters>& mamba_convolution_kernel() {
-  static const KernelOf<ConvolutionParameters> kernel({"mamba_convolution",
-                                                       "the causal convolution before a mixer of Mamba-2",
-                                                       "equations-state.md",
-                                                       {0.1, 0.27, 0.0}});
-  return kernel;
-}
-
-const ConvolutionParameters& convolution_parameters(StateMixer::Kind kind, const Efficiency* efficiency) {
-  static const ConvolutionParameters none, trtllm = convolution_prior(KernelFamily::kTrtllm),
-                                           vllm = convolution_prior(KernelFamily::kVllm);
-  if (!efficiency) return none;
-  const bool mamba = kind == StateMixer::Kind::kMamba1 || kind == StateMixer::Kind::kMamba2;
-  if (const auto* own = mamba ? efficiency->find(mamba_convolution_kernel(), Dtype::kBf16) : nullptr) return own->value;
-  const auto* fitted = efficiency->find(convolution_kernel(), Dtype::kBf16);
-  if (fitted) return fitted->value;
-  return efficiency->family() == KernelFamily::kTrtllm ? trtllm : vllm;
-}
-
-const StateParameters& state_parameters(const Efficiency* efficiency) {
-  static const StateParameters priors;
-  const auto* fitted = efficiency ? efficiency->find(state_kernel(), Dtype::kBf16) : nullptr;
-  return fitted ? fitted->value : priors;
+  return std::max(time, recurrence_bytes(batch, 1.0, m) / gpu.memory_bandwidth);
 }
 
 Bytes state_bytes(const StateMixer& m) {
@@ -264,14 +215,13 @@ Cost state_prefill(double batch, double query_len, const StateMixer& m, const Ma
   const bool real = machine.fidelity == Fidelity::kCalibrated;
   Cost cost;
   if (m.kind != StateMixer::Kind::kConvolution) {
-    const Seconds scan =
-        real ? scan_prefill_time(batch, query_len, m, state_parameters(machine.efficiency), gpu) : Seconds{};
+    const Seconds scan = real ? scan_prefill_time(batch, query_len, m, state_parameters(m, machine), gpu) : Seconds{};
     cost = mixing_cost(batch, query_len, m, scan, gpu);
   }
   if (m.conv_channels <= 0.0) return cost;
-  const Seconds convolution = real ? convolution_prefill_time(batch, query_len, m.conv_channels,
-                                                              convolution_parameters(m.kind, machine.efficiency), gpu)
-                                   : Seconds{};
+  const Seconds convolution =
+      real ? convolution_prefill_time(batch, query_len, m.conv_channels, convolution_parameters(m, machine), gpu)
+           : Seconds{};
   return sum(cost, convolution_cost(batch, query_len, m, convolution, gpu));
 }
 
@@ -282,14 +232,12 @@ Cost state_decode(double batch, const StateMixer& m, const Machine& machine) {
   const bool real = machine.fidelity == Fidelity::kCalibrated;
   Cost cost;
   if (m.kind != StateMixer::Kind::kConvolution) {
-    const Seconds update =
-        real ? recurrence_decode_time(batch, m, state_parameters(machine.efficiency), gpu, machine.timing) : Seconds{};
+    const Seconds update = real ? recurrence_decode_time(batch, m, state_parameters(m, machine), gpu) : Seconds{};
     cost = mixing_cost(batch, 1.0, m, update, gpu);
   }
   if (m.conv_channels <= 0.0) return cost;
   const Seconds convolution =
-      real ? convolution_decode_time(batch, m.conv_channels, convolution_parameters(m.kind, machine.efficiency), gpu)
-           : Seconds{};
+      real ? convolution_decode_time(batch, m.conv_channels, convolution_parameters(m, machine), gpu) : Seconds{};
   return sum(cost, convolution_cost(batch, 1.0, m, convolution, gpu));
 }
 

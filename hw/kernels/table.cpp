@@ -12,13 +12,13 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 namespace roofcast {
 
 std::span<const Kernel* const> kernels() {
   static const std::vector<const Kernel*> table = [] {
-    std::vector<const Kernel*> all{
+    const std::vector<const Kernel*> all{
         &cublaslt(),
         &cublaslt_mma_sync(),
         &cublaslt_fp8(),
@@ -71,9 +71,12 @@ std::span<const Kernel* const> kernels() {
         &attention::flash_mla_vllm_decode(),
         &attention::flash_attention_3_mla_decode(),
         &attention::triton_mla_decode(),
-        &state_kernel(),
-        &convolution_kernel(),
-        &mamba_convolution_kernel(),
+        &fused_state(),
+        &chunked_state(),
+        &block_convolution(),
+        &mamba_block_convolution(),
+        &strip_convolution(),
+        &mamba_strip_convolution(),
         &elementwise_kernel(),
         &custom_all_reduce_kernel(),
         &fused_all_reduce_kernel(),
@@ -89,8 +92,40 @@ std::span<const Kernel* const> kernels() {
         &quantizing_gemm_loop(),
         &eager_gemm_loop(),
         &eager_experts_loop(),
+        &triton_experts(),
+        &triton_block_experts(),
+        &triton_mma_sync_experts(),
+        &oai_triton_experts(),
+        &rocm_experts(),
+        &marlin_experts(),
+        &marlin_blackwell_experts(),
+        &cutlass_experts(),
+        &cutlass_untuned_experts(),
+        &cutlass_mma_sync_experts(),
+        &cutlass_block_experts(),
+        &cutlass_nvfp4_experts(),
+        &cutlass_ungated_experts(),
+        &cutlass_ungated_fp8_experts(),
+        &cutlass_ungated_nvfp4_experts(),
+        &flashinfer_cutlass_block_experts(),
+        &flashinfer_cutlass_experts(),
+        &flashinfer_cutlass_nvfp4_experts(),
+        &deep_gemm_experts(),
+        &trtllm_gen_bf16_experts(),
+        &trtllm_gen_fp8_experts(),
+        &trtllm_gen_block_experts(),
+        &trtllm_gen_block_modular_experts(),
+        &trtllm_gen_nvfp4_experts(),
+        &trtllm_gen_mxfp4_experts(),
+        &trtllm_gen_mxfp8_experts(),
+        &trtllm_gen_mxfp4_trtllm_experts(),
+        &trtllm_gen_mxfp8_trtllm_experts(),
+        &deep_gemm_masked_experts(),
+        &deep_gemm_contiguous_experts(),
+        &cutlass_wide_block_experts(),
+        &cutlass_wide_nvfp4_experts(),
+        &trtllm_gen_latency_experts(),
     };
-    for (const ExpertsKernel* experts : expert_kernels()) all.push_back(experts);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;
     return all;
   }();

@@ -78,28 +78,35 @@ enum class ExpertExchange {
   kAllToAll,   ///< a token goes to the ranks of its experts alone (DeepEP)
 };
 
+/// Settings of an engine that its operators see: EngineSpec has them, and so does OperatorContext.
+struct OperatorSettings {
+  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
+  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
+  /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
+  const MatmulKernel* block_products = nullptr;
+  int rows_quantized_at_once = 0;  ///< before a product in block fp8 on Blackwell; 0: all
+  /// Query heads of a KV head for which a decode kernel reads the cache once. 0: any number; 1: none. Others are
+  /// decoded head by head.
+  int shared_query_heads = 0;
+  bool fp8_latent_prompts = false;     ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
+  bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
+  bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
+  ExpertExchange expert_exchange = ExpertExchange::kAllGather;
+};
+
 /// Everything the operators of a step depend on beside the batch.
-struct OperatorContext {
+struct OperatorContext : OperatorSettings {
   const ModelSpec* model = nullptr;
   Precision precision;
   Sharding sharding;
   Routing routing;
-  AskedExperts moe_kernel = AskedExperts::kDefault;
-  const MatmulKernel* block_products = nullptr;  ///< EngineSpec's
-  int rows_quantized_at_once = 0;                ///< of block fp8's inputs: EngineSpec's on Blackwell, else 0
-  bool expanded_experts = false;                 ///< EngineSpec's
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
-  ExpertExchange exchange = ExpertExchange::kAllGather;
   bool exchange_by_mode = true;         ///< an all-to-all by DeepEP: normal where a step has prompts, else low latency
-  bool rotary_in_attention = false;     ///< TensorRT-LLM's attention rotates queries and keys itself
-  bool attention_writes_nvfp4 = false;  ///< and writes nvfp4 for an output projection in it (Blackwell, fp8 cache)
-  bool compiled_quantization = false;   ///< EngineSpec's
-  int shared_query_heads = 0;           ///< EngineSpec's
-  bool own_all_reduce = true;           ///< EngineSpec's
+  bool rotary_in_attention = false;     ///< attention rotates queries and keys itself (TensorRT-LLM)
+  bool attention_writes_nvfp4 = false;  ///< attention writes nvfp4 for an output projection in it
   Bytes fused_all_reduce{};             ///< messages up to so many bytes are reduced and normed in one kernel
   bool sorts_logits = false;            ///< top-p sampling sorts the logits of every row
-  bool fp8_prompts = false;             ///< EngineSpec's fp8_latent_prompts
-  bool flash_mla = false;               ///< attends to what an indexer chose by FlashMLA's kernels
+  bool flash_mla = false;               ///< FlashMLA's kernels attend to what an indexer chose
   Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same
   bool staged = false;                  ///< calls are told apart by their stage
   double decoded_tokens = 0;            ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)

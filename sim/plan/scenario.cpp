@@ -299,7 +299,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->gpu = gpu.spec;
   d->gpu_changed = changes_figures(in.tree("gpu"));
   d->efficiency = gpu.efficiency;
-  if (d->engine.name == name_of(d->engine.kernels)) d->efficiency.at_release(d->engine.version);
+  if (d->engine.name == d->engine.kernels) d->efficiency.at_release(d->engine.version);
   d->model = specs.model(in.tree("model"));
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);

@@ -132,10 +132,10 @@ const ModelSpec& SpecCache::model(const ConfigTree& value) {
   return remembered(models_, key, key, [&] { return parse_model(resolve_named("models", value)); });
 }
 
-const CalibratedGpu& SpecCache::gpu(const ConfigTree& value, KernelFamily family) {
+const CalibratedGpu& SpecCache::gpu(const ConfigTree& value, const std::string& kernels) {
   const std::string key = key_of("hardware", value);
-  return remembered(gpus_, std::pair{key, family}, key + std::string(name_of(family)),
-                    [&] { return load_gpu(resolve_named("hardware", value), family); });
+  return remembered(gpus_, std::pair{key, kernels}, key + kernels,
+                    [&] { return load_gpu(resolve_named("hardware", value), kernels); });
 }
 
 const EngineSpec& SpecCache::engine(const ConfigTree& value) {

@@ -20,7 +20,7 @@ namespace roofcast {
 class SpecCache {
  public:
   const ModelSpec& model(const ConfigTree& value);
-  const CalibratedGpu& gpu(const ConfigTree& value, KernelFamily family);
+  const CalibratedGpu& gpu(const ConfigTree& value, const std::string& kernels);
   const EngineSpec& engine(const ConfigTree& value);
 
   /// Changes whenever what the scenario stands for does: the documents and the tables that it names, those that it
@@ -34,7 +34,7 @@ class SpecCache {
   std::mutex mutex_;
   std::map<std::string, std::string> failures_;
   std::map<std::string, ModelSpec> models_;
-  std::map<std::pair<std::string, KernelFamily>, CalibratedGpu> gpus_;
+  std::map<std::pair<std::string, std::string>, CalibratedGpu> gpus_;
   std::map<std::string, EngineSpec> engines_;
   std::map<std::string, std::uint64_t> fingerprints_;
 };

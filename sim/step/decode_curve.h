@@ -19,7 +19,7 @@ struct DecodeKnot {
 /// The two knots around a context.
 struct DecodeSegment {
   double low = 0, high = 0;
-  std::size_t index = 0;  ///< of the lower knot
+  std::size_t index = 0;  ///< index of the lower knot
 };
 
 /// Knots every 64 tokens up to 1024, then 16 an octave: a segment is never wider than a sixteenth of its context.

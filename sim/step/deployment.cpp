@@ -122,30 +122,25 @@ OperatorContext Deployment::operator_context() const {
   const double decoded =
       fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, efficiency.rules());
   const EngineKernels& kernels = efficiency.rules().engine();
-  return {.model = &model,
-          .precision = precision,
-          .sharding = sharding,
-          .routing = routing,
-          .moe_kernel = engine.moe_kernel,
-          .block_products = engine.block_products,
-          .rows_quantized_at_once = gpu.architecture == Architecture::kBlackwell ? engine.rows_quantized_at_once : 0,
-          .expanded_experts = engine.expanded_experts,
-          .attention_kernel = attention_kernel(),
-          .exchange = engine.expert_exchange,
-          .exchange_by_mode = kernels.exchange_by_mode,
-          .rotary_in_attention = kernels.rotary_in_attention,
-          .attention_writes_nvfp4 = kernels.attention_writes_nvfp4 && gpu.architecture == Architecture::kBlackwell &&
-                                    precision.kv_cache == Dtype::kFp8,
-          .compiled_quantization = engine.compiled_quantization,
-          .shared_query_heads = engine.shared_query_heads,
-          .own_all_reduce = engine.own_all_reduce,
-          .fused_all_reduce = largest_fused(*this),
-          .sorts_logits = engine.samples_top_p && engine.sorts_for_top_p,
-          .fp8_prompts = engine.fp8_latent_prompts,
-          .flash_mla = kernels.flash_mla && engine.sparse_attention == "flashmla",
-          .indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16,
-          .staged = engine.expert_overlap != ExpertOverlap::kNone,
-          .decoded_tokens = decoded};
+  const bool blackwell = gpu.architecture == Architecture::kBlackwell;
+  OperatorContext c;
+  static_cast<OperatorSettings&>(c) = engine;
+  c.model = &model;
+  c.precision = precision;
+  c.sharding = sharding;
+  c.routing = routing;
+  if (!blackwell) c.rows_quantized_at_once = 0;
+  c.attention_kernel = attention_kernel();
+  c.exchange_by_mode = kernels.exchange_by_mode;
+  c.rotary_in_attention = kernels.rotary_in_attention;
+  c.attention_writes_nvfp4 = kernels.attention_writes_nvfp4 && blackwell && precision.kv_cache == Dtype::kFp8;
+  c.fused_all_reduce = largest_fused(*this);
+  c.sorts_logits = engine.samples_top_p && engine.sorts_for_top_p;
+  c.flash_mla = kernels.flash_mla && engine.sparse_attention == "flashmla";
+  c.indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16;
+  c.staged = engine.expert_overlap != ExpertOverlap::kNone;
+  c.decoded_tokens = decoded;
+  return c;
 }
 
 Bytes Deployment::reserved_memory() const {

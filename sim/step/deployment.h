@@ -19,22 +19,22 @@ namespace roofcast {
 struct MemoryPlan {
   Bytes capacity{};  ///< of the GPU
   Bytes weights{};
-  Bytes copied_weights{};        ///< of them, made beside those that are loaded
-  Bytes adapters{};              ///< of them, slots of adapters
+  Bytes copied_weights{};        ///< of `weights`: copies made beside those that are loaded
+  Bytes adapters{};              ///< of `weights`: slots of adapters
   Bytes activations{};           ///< at the profiling batch
-  Bytes encoders{};              ///< of them, buffers of encoders and what they hand over
-  Bytes cache{};                 ///< left for KV blocks, and for states where they share it
+  Bytes encoders{};              ///< of `activations`: buffers of encoders and their output
+  Bytes cache{};                 ///< left for KV blocks, and for states where these share it
   Bytes states{};                ///< set aside for the states of recurrent layers; 0: they share the cache
   std::int64_t state_block = 0;  ///< tokens of a block of every layer's cache that is as large as a layer's state
-  double places = 1e9;           ///< sequences that the states set aside have room for
+  double places = 1e9;           ///< sequences whose states fit what is set aside
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 
-  /// Parts the cache anew. SGLang sets states and KV blocks apart: by their ratio where prefixes are cached, whose
-  /// states take two places of three, otherwise a state for each sequence it may run (model_runner_kv_cache_mixin.py,
+  /// Divides the cache anew into states and KV blocks, as SGLang does: by their ratio where prefixes are cached, whose
+  /// states take two places of three; otherwise one state per sequence that may run (model_runner_kv_cache_mixin.py,
   /// _handle_max_mamba_cache). Infeasible without room for one sequence.
   void set_states_apart(const EngineSpec& engine);
-  /// What a sequence takes of the cache.
+  /// The layout of what sequences share: without states that are set aside.
   CacheLayout pooled() const;
   /// Sequences of `tokens` that fit together, and the longest single one.
   double max_batch(double tokens, double block) const;
@@ -52,13 +52,13 @@ struct Deployment {
   Routing routing;
   std::optional<AdapterSpec> adapters;
   double guided = 0;               ///< share of sequences whose tokens follow a grammar
-  std::vector<EncoderWork> media;  ///< of the request whose pictures and sounds are most; empty: prompts are text
+  std::vector<EncoderWork> media;  ///< pictures and sounds of the largest request; empty: prompts are text
   PriceQuote price;                ///< behind gpu.price
-  std::string recipe;              ///< a name of configs/recipes by which the engine is launched; empty: not known
+  std::string recipe;              ///< the name of configs/recipes that launches the engine; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 
-  /// What the engine's own kernels reach here; null: they are priced one by one.
+  /// The shares of the roofline that price the engine's kernels here; null: they are priced one by one.
   const RooflineBackend* roofline() const {
     return engine.rooflines ? &engine.rooflines->on(gpu.architecture) : nullptr;
   }
@@ -67,13 +67,13 @@ struct Deployment {
         .gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline(), .aiter = engine.aiter};
   }
   OperatorContext operator_context() const;
-  AttentionKernel attention_kernel() const;  ///< that the engine's setting names
+  AttentionKernel attention_kernel() const;  ///< the kernel that the engine's setting names
   Bytes loaded_weights() const {
     return (memory.weights - memory.copied_weights - memory.adapters) * sharding.gpus();
   }                               ///< of all GPUs
-  Bytes reserved_memory() const;  ///< of a GPU, beside weights and activations
-  int seats() const;              ///< sequences that run at once, of all attention-DP ranks
-  /// Of a GPU: buffers of a step of `tokens` tokens, which may see `context` tokens each and `logit_rows` of which are
+  Bytes reserved_memory() const;  ///< per GPU, beside weights and activations
+  int seats() const;              ///< sequences that run at once, over all attention-DP ranks
+  /// Buffers of one GPU for a step of `tokens` tokens, each of which may see `context` tokens. `logit_rows` of them are
   /// sampled from.
   Bytes activations(double tokens, double logit_rows, double context) const;
 };

@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
 
 namespace roofcast {
@@ -191,18 +192,22 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.expert_overlap = static_cast<ExpertOverlap>(in.choice("expert_overlap", kOverlaps, 0));
 }
 
-constexpr std::array<std::string_view, 3> kFamilies{"trtllm", "vllm", "sglang"};
-
-/// A library whose kernels are priced by shares of the roofline (configs/rooflines).
-std::optional<std::string> own_kernels(ConfigReader& in) {
+/// A set of kernels that are priced one by one, or a library whose kernels are priced by shares of the roofline
+/// (configs/rooflines).
+void parse_set(ConfigReader& in, EngineSpec& e) {
   const std::string name = in.text("kernels");
-  const bool measured = std::find(kFamilies.begin(), kFamilies.end(), name) != kFamilies.end();
-  if (measured) return std::nullopt;
+  const Mark mark = in.mark_of("kernels");
+  std::vector<std::string> valid = kernel_sets();
+  if (std::find(valid.begin(), valid.end(), name) != valid.end()) {
+    e.kernels = name;
+    return;
+  }
   const std::vector<std::string> own = names_of("rooflines");
-  if (std::find(own.begin(), own.end(), name) != own.end()) return name;
-  std::vector<std::string> valid(kFamilies.begin(), kFamilies.end());
-  valid.insert(valid.end(), own.begin(), own.end());
-  throw ConfigError(in.mark_of("kernels"), unknown_name("set of kernels", name, valid));
+  if (std::find(own.begin(), own.end(), name) == own.end()) {
+    valid.insert(valid.end(), own.begin(), own.end());
+    throw ConfigError(mark, unknown_name("set of kernels", name, valid));
+  }
+  e.rooflines = load_rooflines(name, mark);
 }
 
 }  // namespace
@@ -247,11 +252,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.beyond_known = in.boolean("beyond_known", false);
   in.ignore("source");
   in.ignore("help");
-  if (const Mark mark = in.mark_of("kernels"); const auto own = own_kernels(in)) {
-    e.rooflines = load_rooflines(*own, mark);
-  } else {
-    e.kernels = static_cast<KernelFamily>(in.choice("kernels", kFamilies));
-  }
+  parse_set(in, e);
   parse_batching(in, e);
   parse_cache(in, e);
   parse_kernels(in, e);

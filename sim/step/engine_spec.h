@@ -67,13 +67,13 @@ struct GpuDefaults {
   bool fits(const GpuSpec& found, int tp) const;
 };
 
-struct EngineSpec {
+struct EngineSpec : OperatorSettings {
   std::string name;
-  std::string version;            ///< of the release whose defaults these are
-  std::string released;           ///< its day, yyyy-mm-dd
-  bool beyond_known = false;      ///< a newer release was asked for than is known
-  std::uint64_t settings_id = 0;  ///< equal for equal settings; 0: not known
-  KernelFamily kernels = KernelFamily::kVllm;
+  std::string version;                         ///< of the release whose defaults these are
+  std::string released;                        ///< its day, yyyy-mm-dd
+  bool beyond_known = false;                   ///< a newer release was asked for than is known
+  std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: not known
+  std::string kernels = kDefaultKernels;       ///< a name of configs/kernels
   std::shared_ptr<const Rooflines> rooflines;  ///< of kernels of its own, whose collectives are those of `kernels`
   std::string scheduler = "decode_first";      ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
@@ -113,11 +113,6 @@ struct EngineSpec {
   GraphSettings graphs;
   bool samples_top_p = false;    ///< requests ask for top-p or top-k sampling; else the likeliest token is taken
   bool sorts_for_top_p = false;  ///< which the engine does by sorting all logits
-  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
-  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
-  /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
-  const MatmulKernel* block_products = nullptr;
-  int rows_quantized_at_once = 0;                     ///< before a product in block fp8 on Blackwell, 0 = all
   HostCosts host;
   std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
@@ -126,19 +121,12 @@ struct EngineSpec {
   bool kv_cache = true;     ///< false: every token recomputes the whole sequence
   /// flash | flash_split | naive | flash_unsplit: no FlashDecoding | flash1 | flash2 | flash3: as published
   std::string attention_kernel = "flash";
-  /// Query heads of a KV head for which a decode kernel reads the cache once: 0 = any number, 1 = none. Others are
-  /// decoded head by head.
-  int shared_query_heads = 0;
   /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
   /// part in 16 bit: 656 bytes a token for 512 + 64 values.
   bool scaled_latents = false;
-  bool fp8_latent_prompts = false;            ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
   bool aiter = true;                          ///< AMD's own kernels (AITER) on its GPUs; false: Triton's
-  bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
-  bool fused_all_reduce = false;       ///< whose kernel adds the residual and norms, too
-  bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
-  ExpertExchange expert_exchange = ExpertExchange::kAllGather;
+  bool fused_all_reduce = false;              ///< the engine's all-reduce kernel adds the residual and norms, too
   ExpertOverlap expert_overlap = ExpertOverlap::kNone;
 
   /// Servers of the front end of one replica.

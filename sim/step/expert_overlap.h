@@ -1,5 +1,5 @@
 #pragma once
-// The exchange of experts beside other work of the same layers: of another half of the batch, or of the same one.
+// The exchange of experts beside other work of the same layers: that of another half of the batch, or of the same one.
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@ namespace roofcast {
 /// Seconds of one pass through the layers, by stage, without attention.
 struct StageSeconds {
   std::array<double, kStages> of{};
-  double dispatch_alone = 0, combine_alone = 0;  ///< of the exchanges, while all SMs are theirs
-  double sm_share = 0;                           ///< of the SMs, which an exchange keeps while it runs
+  double dispatch_alone = 0, combine_alone = 0;  ///< seconds in which an exchange has all SMs
+  double sm_share = 0;                           ///< share of the SMs that an exchange keeps while it runs
   double operator[](Stage stage) const { return of[static_cast<std::size_t>(stage)]; }
 };
 
@@ -24,17 +24,17 @@ struct OverlappedLayers {
     double work = 0, attention_share = 0, exchange = 0;
     double seconds(double attention) const { return std::max(work + attention_share * attention, exchange); }
   };
-  double fixed = 0, attention_share = 0;  ///< what is outside of all slots
+  double fixed = 0, attention_share = 0;  ///< seconds and share of the attention outside of all slots
   std::array<Slot, 4> slots{};
-  double compute = 0, exchange = 0;  ///< of all stages but the exchanges, without attention, and of these
-  int batches = 1;                   ///< that the step was cut into
+  double compute = 0, exchange = 0;  ///< seconds of all stages but attention and exchanges; of the exchanges
+  int batches = 1;                   ///< batches that the step was cut into
 
   double seconds(double attention) const;
-  /// Of the exchange, the part that nothing hides.
+  /// The part of the exchange that nothing hides.
   double exposed(double attention) const {
     return exchange > 0 ? std::max(0.0, seconds(attention) - compute - attention) / exchange : 0.0;
   }
-  /// Only `routed` of the attention is in layers with routed experts.
+  /// The share `routed` of the attention is in layers with routed experts.
   void attend_also_outside(double routed);
   /// Sum of max(before + seconds(x), floor) over n steps in which x grows from `attention` by `slope` a step.
   double series(double before, double attention, double slope, double n, double floor) const;
@@ -44,11 +44,11 @@ struct OverlappedLayers {
 /// single_batch_overlap.py, compute_overlap_args).
 double combining_sms(const Deployment& deployment);
 
-/// Batches into which a step is cut, by all ranks alike; 0: nothing is overlapped in it.
-/// - two_batch (SGLang, two_batch_overlap.py): each rank that works has prompts alone, or decodes alone, and two of
-/// them
+/// Batches into which all ranks cut a step; 0: nothing in it is overlapped.
+/// - two_batch (SGLang, two_batch_overlap.py): each rank that works has at least two prompts and nothing else, or two
+/// decoding sequences and nothing else
 /// - dual_batch (vLLM, config/parallel.py): each rank has 32 decoding tokens, or 512 in all where one has prompts
-/// - single_batch (SGLang, single_batch_overlap.py): in decode
+/// - single_batch (SGLang, single_batch_overlap.py): steps of decode alone
 int overlapped_batches(const StepBatch& batch, const Deployment& deployment);
 
 /// The schedule of such a step, from the seconds of one of its batches. Source: docs/equations-moe.md#overlap.

@@ -8,13 +8,13 @@
 
 namespace roofcast {
 
-/// A disk, or a pool on other machines (LMCache, Mooncake Store). It has a copy of every prefix block that is computed,
-/// the least recently used ones out first.
+/// A disk, or a pool on other machines (LMCache, Mooncake Store). It gets a copy of every prefix block that is
+/// computed, and drops the least recently used ones.
 struct KvTier {
   std::string name;
   Bytes capacity{};            ///< for one GPU's share of the caches
-  BytesPerSecond bandwidth{};  ///< to one GPU
-  Seconds latency{};           ///< of one prompt's look-up and first byte
+  BytesPerSecond bandwidth{};  ///< per GPU
+  Seconds latency{};           ///< of the look-up and first byte, per prompt
   bool shared = false;         ///< one for all replicas; else each attention-DP rank has its own
 };
 

@@ -6,14 +6,14 @@
 
 namespace roofcast {
 
-/// Of one call. A collective's ranks reach each other without the network as far as the GPU's NVLink domain goes.
+/// The cost of one call. Ranks of a collective within the GPU's fabric domain do not use the network.
 Cost cost_of(const Work& work, const Machine& machine);
 
 /// How one call is started.
 struct Launches {
   double eager;     ///< launches that an eager step pays the host for
   double replayed;  ///< kernels in a CUDA graph
-  bool collective;  ///< ranks meet in it
+  bool collective;  ///< the ranks wait for each other in it
 };
 Launches launches_of(const Work& work, const Machine& machine);
 

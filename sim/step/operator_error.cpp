@@ -5,6 +5,7 @@
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/kernels/state/state_kernel.h"
 #include "hw/rooflines.h"
 
 namespace roofcast {
@@ -48,8 +49,9 @@ struct EvidenceOf {
   }
   /// A short convolution has no recurrence.
   Evidence state(const StateMixer& mixer) const {
-    if (mixer.kind == StateMixer::Kind::kConvolution) return evidence_of(e, convolution_kernel(), Dtype::kBf16);
-    return evidence_of(e, state_kernel(), Dtype::kBf16);
+    if (mixer.kind == StateMixer::Kind::kConvolution)
+      return evidence_of(e, convolution_kernel(mixer, gpu, e.rules()), Dtype::kBf16);
+    return evidence_of(e, state_kernel(mixer, gpu, e.rules()), Dtype::kBf16);
   }
 };
 

@@ -15,11 +15,11 @@ namespace roofcast {
 struct OperatorSum {
   double seconds = std::numeric_limits<double>::quiet_NaN();
   double flops = 0, bytes = 0;
-  double launches = 0;     ///< from the host, in an eager step
-  double kernels = 0;      ///< in a CUDA graph
-  double collectives = 0;  ///< calls in which ranks meet
+  double launches = 0;     ///< launches from the host, in an eager step
+  double kernels = 0;      ///< kernels in a CUDA graph
+  double collectives = 0;  ///< calls in which ranks wait for each other
   bool known() const { return !std::isnan(seconds); }
-  /// `share` of the work of another part, and `starts` of its launches.
+  /// Adds `share` of the work of another part, and `starts` of its launches.
   void add(const OperatorSum& more, double share = 1.0, double starts = 1.0) {
     seconds += more.seconds * share;
     flops += more.flops * share;
@@ -40,7 +40,7 @@ PricedOperators price(std::vector<Operator> operators, const Machine& machine);
 OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
 OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
 
-/// Sums by a whole number, priced once. A number makes room for the 64 about it, not for all below.
+/// Sums by a whole number, each priced once. A number makes room for the 64 around it, not for all below.
 template <class Sum = OperatorSum>
 class RememberedSums {
  public:

@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// All layers but their mixers, of the fullest rank; `group_tokens` are those of all attention-DP ranks.
+/// All layers without their mixers, on the fullest rank. `group_tokens` are the tokens of all attention-DP ranks.
 struct TokenPart {
   double tokens, group_tokens;
   bool prompts;  ///< some of them are of prompts
@@ -22,7 +22,7 @@ struct HeadPart {
 /// Adapters beside the products of the layers.
 struct AdapterPart {
   double tokens, adapters;
-  /// One of the batches of a step; each may name all adapters.
+  /// One batch of a step that is cut; each may name all adapters.
   AdapterPart in_batches(double batches) const {
     return batches > 1 ? AdapterPart{std::ceil(tokens / batches), adapters} : *this;
   }
@@ -36,10 +36,10 @@ struct DecodePart {
   double sequences;
   int query_len;
   double mean_context;
-  double least_seconds = 0;  ///< what they take at least beside prefill
+  double least_seconds = 0;  ///< the least that they take beside prefill
   double gap = 0;            ///< seconds between two kernels
 };
-/// Mixers of one prefill chunk. All chunks of a step run in one launch: each is priced as one of `chunks` equal ones.
+/// Mixers of one prefill chunk. All chunks of a step run in one launch: each is priced as one of `chunks` equal chunks.
 struct PrefillPart {
   std::size_t chunks;
   double tokens, context_before;

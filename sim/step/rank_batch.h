@@ -5,16 +5,16 @@
 
 namespace roofcast {
 
-/// What attention-DP ranks hold in one micro-batch. Each number is that of the rank which has most of it.
+/// What attention-DP ranks hold in one micro-batch. Each number is that of the rank that has most of it.
 struct RankBatch {
   double decodes = 0;       ///< sequences
-  double tokens = 0;        ///< of decoding sequences and chunks
+  double tokens = 0;        ///< tokens of decoding sequences and chunks
   double prompts = 0;       ///< chunks
   double logit_rows = 0;    ///< tokens that are sampled from
-  double group_tokens = 0;  ///< of all ranks together
+  double group_tokens = 0;  ///< tokens of all ranks together
 };
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
-/// Micro-batches into which a pipeline of pp stages cuts a step, as many as there are sequences and chunks at most.
+/// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as there are sequences and chunks.
 /// While a chunk is not the last of its prompt, the next one follows it into the stage that it leaves (vLLM's scheduler
 /// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism): one leaves the pipeline each
 /// pp-th of its way. The last one goes all the way, no faster than the chunk in front of it lets it: chunks that take
@@ -26,17 +26,17 @@ double micro_batches(const StepBatch& batch, const Sharding& sharding);
 struct RankMixers {
   double decodes = 0, mean_context = 0;
   std::span<const PrefillChunk> prefills{};
-  double prefill_share = 0;  ///< the part of the launch over all `prefills` that one of them takes
-  double batches = 1;        ///< into which the decodes are cut once more
-  PrefillChunk front{};      ///< the chunk in front, for which stages wait that nothing else fills
-  double front_share = 0;    ///< the part of its time that they wait
+  double prefill_share = 0;  ///< share of the launch over all `prefills` that one of them takes
+  double batches = 1;        ///< batches into which the decodes are cut again
+  PrefillChunk front{};      ///< the chunk in front; stages that nothing else fills wait for it
+  double front_share = 0;    ///< share of its time that they wait
 };
-/// Of a rank that shares the work of a step evenly with the others; `rank` is rank_batch() of the same.
+/// The work of a rank that shares a step evenly with the others; `rank` is rank_batch() of the same step.
 RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Sharding& sharding);
-/// Of one of batch.ranks, whose chunks begin at `first_chunk`.
+/// The work of one of batch.ranks, whose chunks begin at `first_chunk`.
 RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding);
 
-/// The rank with the largest caches, of equals that with more sequences: its decode attention takes longest.
+/// The rank whose decode attention takes longest: that with the largest caches; among equals, with most sequences.
 std::size_t fullest_cache(std::span<const RankLoad> ranks);
 /// Decode steps for which that rank stays the same, at most `limit`.
 std::int64_t steps_to_other_rank(std::span<const RankLoad> ranks, int query_len, std::int64_t limit);

@@ -7,11 +7,11 @@
 
 namespace roofcast {
 
-/// Of one step; seconds.
+/// What the host adds to one step, in seconds.
 struct HostTime {
   bool eager = false;                         ///< launched kernel by kernel
   double step_launch = 0, kernel_launch = 0;  ///< 0 under CUDA graphs
-  double pieces = 0;                          ///< of the graphs that a replayed step is launched in
+  double pieces = 0;                          ///< launches of the pieces of a graph, of a replayed step
   double gap = 0;                             ///< between two kernels of a graph
   double before = 0;                          ///< while the GPU waits
   double meanwhile = 0;                       ///< while the GPU works; no step is faster
@@ -29,7 +29,7 @@ class StepHost {
   HostTime time(const StepBatch& batch, const RankBatch& rank) const;
   /// Decode is captured by sequences (one that verifies drafts has query_len tokens of each), prefill by tokens.
   double padded_tokens(const StepBatch& batch, const RankBatch& rank) const;
-  /// That launching so many kernels takes outside of any graph.
+  /// The time to launch so many kernels outside of any graph.
   double eager_seconds(double launches) const {
     return ideal_ ? 0.0 : launches * deployment_.engine.host.launch_time.base() / launching_pace();
   }
@@ -46,7 +46,7 @@ class StepHost {
 
   const Deployment& deployment_;
   bool ideal_;
-  int prefill_graph_tokens_;  ///< of the largest step with prefill that is replayed
+  int prefill_graph_tokens_;  ///< tokens of the largest step with prefill that is replayed
   double piece_seconds_;
 };
 

@@ -15,7 +15,7 @@ namespace roofcast {
 struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
-  bool last = true;  ///< ends its prompt: its last row goes through the head
+  bool last = true;  ///< it ends its prompt: its last row goes through the head
   int ahead = 0;     ///< tokens of the chunk in front of it, which a pipeline still holds
 };
 
@@ -23,7 +23,7 @@ struct PrefillChunk {
 struct RankLoad {
   int decodes = 0;
   double decode_context = 0;  ///< tokens in the caches of its decoding sequences
-  int prefills = 0;           ///< chunks
+  int prefills = 0;           ///< number of chunks
 };
 
 /// What runs in one step. Decoding sequences bring `query_len` tokens each (k + 1 when verifying k drafts).
@@ -32,11 +32,11 @@ struct StepBatch {
   double decode_context = 0;  ///< sum over the decoding sequences of the tokens in their caches
   int query_len = 1;
   std::span<const PrefillChunk> prefills{};
-  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work as evenly as it goes.
+  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work as evenly as possible.
   std::span<const RankLoad> ranks{};
-  /// Different adapters of the rank that has most; negative: as many as its sequences are expected to name.
+  /// Different adapters on the rank that has most; negative: as many as its sequences are expected to name.
   double adapters = -1;
-  /// What the encoders work on before the step, of the rank that has most.
+  /// What the encoders work on before the step, on the rank that has most.
   std::span<const EncoderWork> encodes{};
 };
 
@@ -52,7 +52,7 @@ struct OperatorTime {
 struct StepBreakdown {
   std::vector<OperatorTime> operators;
   Seconds gpu_time{};
-  Seconds host_time{};  ///< of the step that the GPU does not hide
+  Seconds host_time{};  ///< the part of the step that the GPU does not hide
   Seconds time{};
   Flops flops{};
   Bytes bytes{};
@@ -64,10 +64,10 @@ struct StepCost {
   Seconds time{};
   Flops flops{};
   Bytes bytes{};
-  Seconds launched{};  ///< of a step, until the host has launched its last kernel; 0 under CUDA graphs
+  Seconds launched{};  ///< from the step's start until the host has launched its last kernel; 0 under CUDA graphs
 };
 
-/// Prices steps of one deployment and remembers what it priced; not thread-safe, one a thread.
+/// Prices steps of one deployment and remembers what it priced. Not thread-safe: use one per thread.
 /// GEMMs and everything else that sees only tokens are remembered by token count; decode attention is
 /// piecewise linear in the mean context, with knots every 64 tokens up to 1024 and 16 an octave from there.
 class StepModel {
@@ -81,8 +81,8 @@ class StepModel {
   StepCost cost(const StepBatch& batch);
   Seconds time(const StepBatch& batch) { return cost(batch).time; }
 
-  /// Sum of the costs of `steps` decode steps, of which `first` is the first: caches grow by query_len tokens a
-  /// sequence and step. Equal to calling cost() for each, as far as the same rank stays the slowest.
+  /// Sum of the costs of `steps` decode steps that begin with `first`: caches grow by query_len tokens per sequence
+  /// and step. Equal to calling cost() for each, as far as the same rank stays the slowest.
   StepCost decode_run(const StepBatch& first, std::int64_t steps);
   /// Decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1 steps end
   /// before the budget does.

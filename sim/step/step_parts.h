@@ -24,7 +24,7 @@ struct StagedSum {
   OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< of layers without and with routed experts
 };
 
-/// A place on the curve of a DecodePart: between two knots, which stay where they are until the next one is priced.
+/// A place between two knots of a DecodePart's curve. The knots stay where they are until the next one is priced.
 struct DecodePlace {
   DecodeSegment segment;
   const DecodeKnot& low;
@@ -32,7 +32,7 @@ struct DecodePlace {
   double t;  ///< share of the way from low to high
 
   double between(double DecodeKnot::*what) const { return low.*what + t * (high.*what - low.*what); }
-  /// Of the mixers, with the gaps between their kernels.
+  /// Seconds of the mixers, with the gaps between their kernels.
   double seconds(const DecodePart& part) const {
     return std::max(between(&DecodeKnot::seconds), part.least_seconds) + part.gap * low.launches;
   }
@@ -52,7 +52,7 @@ class StepParts {
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
-  /// The cost of an operator that runs beside others: few SMs bring what comes back from the experts.
+  /// The cost of an operator that runs beside others: few SMs bring back the results of the experts.
   Cost beside(const Operator& op, const Cost& alone) const;
   /// The same, by stage.
   const StagedSum& staged(const TokenPart& part);
@@ -109,7 +109,7 @@ class StepParts {
     }
   };
   using EncoderKey = std::tuple<double, double, double, double, bool>;
-  using GroupKey = std::tuple<double, double, bool>;  ///< of a TokenPart
+  using GroupKey = std::tuple<double, double, bool>;  ///< fields of a TokenPart
 
   OperatorContext context_;
   Machine machine_;
@@ -118,7 +118,7 @@ class StepParts {
   Latest<PrefillPart> prefill_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
   double skew_;           ///< seconds by which ranks reach a collective after one another
-  double combining_sms_;  ///< of what comes back from the experts, where it runs beside them; 0: as many as there are
+  double combining_sms_;  ///< SMs that bring back results while experts still run; 0: as many as there are
   std::optional<AdapterSpec> spec_;
   std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
   std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing

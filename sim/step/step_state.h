@@ -17,7 +17,7 @@ struct StepTotal {
   HostTime host;
   RankBatch rank;
   RankMixers mixers;
-  std::optional<OverlappedLayers> overlap;  ///< of the layers with routed experts, which `sum` leaves out until ...
+  std::optional<OverlappedLayers> overlap;  ///< the layers with routed experts, which `sum` leaves out until ...
   double attention = 0;                     ///< ... the seconds of attention are known
   double encoding = 0;                      ///< seconds before the language model begins
   bool known() const { return sum.known(); }
@@ -33,9 +33,9 @@ struct StepModel::State {
   explicit State(std::shared_ptr<const Deployment> deployment);
 
   StepTotal total(const StepBatch& batch);
-  /// Of everything that does not depend on contexts, until it is asked of another batch.
+  /// All that does not depend on contexts. It is kept until another batch is asked for.
   const StepTotal& without_mixers(const StepBatch& batch);
-  /// `steps` decode steps, of which `first` is the first and without_mixers() of it is `fixed`.
+  /// `steps` decode steps that begin with `first`, whose without_mixers() is `fixed`.
   StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
   template <class Add>
   double decode_seconds(const StepBatch& first, const StepTotal& fixed, double steps, const Add& add);
@@ -70,9 +70,9 @@ struct StepModel::State {
   StepHost host;
   StepParts parts;
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
-  double routed_share;            ///< of the layers with attention, those with routed experts
+  double routed_share;            ///< share of the layers with attention that have routed experts
 
-  /// Tokens of one of the batches of a step.
+  /// Tokens of one batch of a step that is cut.
   TokenPart piece(const TokenPart& whole, double batches) const {
     return {std::ceil(whole.tokens / batches), std::ceil(whole.group_tokens / batches), whole.prompts};
   }
@@ -84,8 +84,8 @@ struct StepModel::State {
   OperatorSum mixers_sum(const RankMixers& of, int query_len, double gap);
   RankMixers slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap);
 
-  RememberedSums<StepTotal> decodes_;  ///< without_mixers() of steps of one token a sequence and nothing else
-  StepTotal other_;                    ///< of the last other step
+  RememberedSums<StepTotal> decodes_;  ///< without_mixers() of steps of one token per sequence and nothing else
+  StepTotal other_;                    ///< without_mixers() of the last other step
 };
 
 }  // namespace roofcast

@@ -60,7 +60,7 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
   std::filesystem::remove_all(path);
   const ConfigTree gpu = bare_gpu("");
   const auto write = [&](const std::vector<FittedConstants>& blocks) {
-    write_efficiency_files(path, gpu, {{KernelFamily::kVllm, blocks}});
+    write_efficiency_files(path, gpu, {{"vllm", blocks}});
   };
   write({block("cublaslt.bf16", 2.5), block("cublaslt.fp8", 3.5)});
   write({block("cutlass_fp8.fp8", 9.0), block("cublaslt.fp8", 4.5)});
@@ -91,8 +91,8 @@ TEST_CASE("gpu file: a constant that is the same beneath is not written, and wha
   std::ofstream(path + "/x100-vllm.yaml") << "cublaslt: {fp8: {extends: bf16}}\n";
   const ConfigTree gpu = bare_gpu("");
   // bf16 goes to the file that has it, fp8 over it: one constant is told.
-  write_efficiency_files(path, gpu, {{KernelFamily::kVllm, {whole_gemm("cublaslt.bf16", 3.0, 0.7)}}});
-  write_efficiency_files(path, gpu, {{KernelFamily::kVllm, {whole_gemm("cublaslt.fp8", 3.0, 0.6)}}});
+  write_efficiency_files(path, gpu, {{"vllm", {whole_gemm("cublaslt.bf16", 3.0, 0.7)}}});
+  write_efficiency_files(path, gpu, {{"vllm", {whole_gemm("cublaslt.fp8", 3.0, 0.6)}}});
   const ConfigTree shared = parse_config_file(path + "/x100-shared.yaml");
   const ConfigTree own = parse_config_file(path + "/x100-vllm.yaml");
   CHECK(block_in(own, "cublaslt.bf16") == nullptr);
@@ -104,7 +104,7 @@ TEST_CASE("gpu file: a constant that is the same beneath is not written, and wha
   CHECK(narrow->entries.size() == 3);
   const ConfigTree read =
       bare_gpu(fmt::format("efficiency: {{shared: {0}/x100-shared.yaml, vllm: {0}/x100-vllm.yaml}}\n", path));
-  const Efficiency e = load_gpu(read, KernelFamily::kVllm).efficiency;
+  const Efficiency e = load_gpu(read, "vllm").efficiency;
   CHECK(cublaslt().parameters(e.block(cublaslt(), Dtype::kFp8)).launch_us == 3.0);
   CHECK(cublaslt().parameters(e.block(cublaslt(), Dtype::kFp8)).bandwidth_efficiency == 0.6);
   CHECK(cublaslt().parameters(e.block(cublaslt(), Dtype::kBf16)).bandwidth_efficiency == 0.7);
@@ -114,14 +114,14 @@ TEST_CASE("gpu file: a constant that is the same beneath is not written, and wha
 TEST_CASE("gpu file: fitted constants go inline, beside what the file had, above carried-over ones") {
   const std::string path = scratch("roofcast_gpu_test.yaml");
   const ConfigTree gpu = bare_gpu("efficiency: {trtllm: {cublaslt: {}}}\n");
-  write_gpu_file(path, with_gpu_constants(gpu, {{KernelFamily::kVllm, {block("cublaslt.bf16", 2.5)}}}));
+  write_gpu_file(path, with_gpu_constants(gpu, {{"vllm", {block("cublaslt.bf16", 2.5)}}}));
   ConfigTree written = parse_config_file(path);
   REQUIRE(written->find("efficiency") != nullptr);
   CHECK((*written->find("efficiency"))->find("trtllm") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
 
   const ConfigTree carried = bare_gpu("efficiency: {carried_over_from: a100-sxm}\n");
-  write_gpu_file(path, with_gpu_constants(carried, {{KernelFamily::kVllm, {block("cublaslt.bf16", 2.5)}}}));
+  write_gpu_file(path, with_gpu_constants(carried, {{"vllm", {block("cublaslt.bf16", 2.5)}}}));
   written = parse_config_file(path);
   CHECK((*written->find("efficiency"))->find("carried_over_from") != nullptr);
   CHECK((*written->find("efficiency"))->find("vllm") != nullptr);
@@ -133,7 +133,7 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
   for (const char* name : {"h100-sxm", "l40s"}) {
     CAPTURE(name);
     const ConfigTree gpu = load_named("hardware", name, Mark{"--gpu", 0, 0});
-    const Efficiency before = load_gpu(gpu, KernelFamily::kVllm).efficiency;
+    const Efficiency before = load_gpu(gpu, "vllm").efficiency;
     const ConstantsBlock known = before.block(cublaslt(), Dtype::kBf16);
     FittedConstants fitted{"cublaslt.bf16", {}, *known.record, {}, {}, {}};
     const std::vector<double> values = cublaslt().numbers(known);
@@ -141,24 +141,24 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
       const double value = field.name == "launch_us" ? 2.5 : values[fitted.values.size()];
       fitted.values.emplace_back(field.name, value);
     }
-    write_gpu_file(path, with_gpu_constants(gpu, {{KernelFamily::kVllm, {fitted}}}));
+    write_gpu_file(path, with_gpu_constants(gpu, {{"vllm", {fitted}}}));
     const ConfigTree written = parse_config_file(path);
-    const Efficiency after = load_gpu(written, KernelFamily::kVllm).efficiency;
+    const Efficiency after = load_gpu(written, "vllm").efficiency;
     CHECK(cublaslt().parameters(after.block(cublaslt(), Dtype::kBf16)).launch_us == 2.5);
     const Kernel& xqa = attention::xqa_decode();
     CHECK(after.has(xqa) == before.has(xqa));
     const Kernel& prompts = attention::flash_attention_3_prefill();
     CHECK(prompts.numbers(after.block(prompts, Dtype::kBf16))[0] ==
           doctest::Approx(prompts.numbers(before.block(prompts, Dtype::kBf16))[0]));
-    CHECK_NOTHROW(load_gpu(written, KernelFamily::kTrtllm));
+    CHECK_NOTHROW(load_gpu(written, "trtllm"));
   }
   std::filesystem::remove(path);
 }
 
 namespace {
 
-GemmParameters product(const ConfigTree& gpu, KernelFamily family, Dtype dtype) {
-  const Efficiency efficiency = load_gpu(gpu, family).efficiency;
+GemmParameters product(const ConfigTree& gpu, const std::string& kernels, Dtype dtype) {
+  const Efficiency efficiency = load_gpu(gpu, kernels).efficiency;
   const ConstantsBlock& block = efficiency.block(cublaslt(), dtype);
   REQUIRE(block);
   return cublaslt().parameters(block);
@@ -171,9 +171,9 @@ TEST_CASE("gpu file: a block and the one that it extends, fitted together, are r
       "efficiency: {vllm: {cublaslt: {bf16: {launch_us: 2.5, bandwidth_efficiency: 0.6}, fp8: {extends: bf16}}}}\n");
   // fp8 has the launch that bf16 had, and the bandwidth that it has now.
   const ConfigTree written = with_gpu_constants(
-      gpu, {{KernelFamily::kVllm, {whole_gemm("cublaslt.bf16", 3.0, 0.7), whole_gemm("cublaslt.fp8", 2.5, 0.7)}}});
-  const GemmParameters wide = product(written, KernelFamily::kVllm, Dtype::kBf16);
-  const GemmParameters narrow = product(written, KernelFamily::kVllm, Dtype::kFp8);
+      gpu, {{"vllm", {whole_gemm("cublaslt.bf16", 3.0, 0.7), whole_gemm("cublaslt.fp8", 2.5, 0.7)}}});
+  const GemmParameters wide = product(written, "vllm", Dtype::kBf16);
+  const GemmParameters narrow = product(written, "vllm", Dtype::kFp8);
   CHECK(wide.launch_us == 3.0);
   CHECK(wide.bandwidth_efficiency == 0.7);
   CHECK(narrow.launch_us == 2.5);
@@ -184,7 +184,7 @@ TEST_CASE("gpu file: a block and the one that it extends, fitted together, are r
   CHECK(block->find("bandwidth_efficiency") == nullptr);
 }
 
-TEST_CASE("gpu file: one family's block over a shared one that another family's fit replaces") {
+TEST_CASE("gpu file: one set's block over a shared one that another set's fit replaces") {
   for (const bool vllm_first : {true, false}) {
     const std::string path = scratch(vllm_first ? "roofcast_two_families_test" : "roofcast_two_families_again_test");
     std::filesystem::remove_all(path);
@@ -192,17 +192,17 @@ TEST_CASE("gpu file: one family's block over a shared one that another family's 
     std::ofstream(path + "/x100-shared.yaml") << "cublaslt: {bf16: {launch_us: 2.5, bandwidth_efficiency: 0.6}}\n";
     std::ofstream(path + "/x100-vllm.yaml") << "cublaslt: {bf16: {bandwidth_efficiency: 0.65}}\n";
     std::ofstream(path + "/x100-trtllm.yaml") << "{}\n";
-    std::vector<FamilyConstants> fitted{{KernelFamily::kVllm, {whole_gemm("cublaslt.bf16", 2.5, 0.7)}},
-                                        {KernelFamily::kTrtllm, {whole_gemm("cublaslt.bf16", 4.0, 0.7)}}};
+    std::vector<FittedSet> fitted{{"vllm", {whole_gemm("cublaslt.bf16", 2.5, 0.7)}},
+                                  {"trtllm", {whole_gemm("cublaslt.bf16", 4.0, 0.7)}}};
     if (!vllm_first) std::swap(fitted[0], fitted[1]);
     write_efficiency_files(path, bare_gpu(""), fitted);
     const ConfigTree read = bare_gpu(fmt::format(
         "efficiency: {{shared: {0}/x100-shared.yaml, vllm: {0}/x100-vllm.yaml, trtllm: {0}/x100-trtllm.yaml}}\n",
         path));
-    CHECK(product(read, KernelFamily::kVllm, Dtype::kBf16).launch_us == 2.5);
-    CHECK(product(read, KernelFamily::kVllm, Dtype::kBf16).bandwidth_efficiency == 0.7);
-    CHECK(product(read, KernelFamily::kTrtllm, Dtype::kBf16).launch_us == 4.0);
-    CHECK(product(read, KernelFamily::kTrtllm, Dtype::kBf16).bandwidth_efficiency == 0.7);
+    CHECK(product(read, "vllm", Dtype::kBf16).launch_us == 2.5);
+    CHECK(product(read, "vllm", Dtype::kBf16).bandwidth_efficiency == 0.7);
+    CHECK(product(read, "trtllm", Dtype::kBf16).launch_us == 4.0);
+    CHECK(product(read, "trtllm", Dtype::kBf16).bandwidth_efficiency == 0.7);
     std::filesystem::remove_all(path);
   }
 }
@@ -214,13 +214,13 @@ TEST_CASE("gpu file: a block is trimmed against what its own map lies over") {
   write_gpu_file(path, source);
   const std::string pooled = "efficiency: {pooled_with: " + path + ", ";
   const FittedConstants fitted = whole_gemm("cublaslt.bf16", 2.5, 0.7);
-  const auto check = [&](const ConfigTree& gpu, KernelFamily family) {
-    const ConfigTree written = with_gpu_constants(gpu, {{family, {fitted}}});
-    CHECK(product(written, family, Dtype::kBf16).launch_us == 2.5);
-    CHECK(product(written, family, Dtype::kBf16).bandwidth_efficiency == 0.7);
+  const auto check = [&](const ConfigTree& gpu, const std::string& kernels) {
+    const ConfigTree written = with_gpu_constants(gpu, {{kernels, {fitted}}});
+    CHECK(product(written, kernels, Dtype::kBf16).launch_us == 2.5);
+    CHECK(product(written, kernels, Dtype::kBf16).bandwidth_efficiency == 0.7);
   };
-  check(bare_gpu(pooled + "shared: {cublaslt: {bf16: {launch_us: 4}}}, vllm: {}}\n"), KernelFamily::kVllm);
-  check(bare_gpu(pooled + "vllm: {cublaslt: {bf16: {launch_us: 4}}}}\n"), KernelFamily::kSglang);
+  check(bare_gpu(pooled + "shared: {cublaslt: {bf16: {launch_us: 4}}}, vllm: {}}\n"), "vllm");
+  check(bare_gpu(pooled + "vllm: {cublaslt: {bf16: {launch_us: 4}}}}\n"), "sglang");
 
   // Under SGLang a block of both goes to a file of its own, not to the shared one that vLLM overrides.
   const std::string folder = scratch("roofcast_sglang_test");
@@ -228,26 +228,25 @@ TEST_CASE("gpu file: a block is trimmed against what its own map lies over") {
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/x100-shared.yaml") << "cublaslt: {bf16: {launch_us: 4}}\n";
   std::ofstream(folder + "/x100-vllm.yaml") << "cublaslt: {bf16: {launch_us: 5}}\n";
-  write_efficiency_files(folder, bare_gpu(""), {{KernelFamily::kSglang, {fitted}}});
+  write_efficiency_files(folder, bare_gpu(""), {{"sglang", {fitted}}});
   const ConfigTree written = bare_gpu(fmt::format(
       "efficiency: {{shared: {0}/x100-shared.yaml, vllm: {0}/x100-vllm.yaml, sglang: {0}/x100-sglang.yaml}}\n",
       folder));
-  CHECK(product(written, KernelFamily::kSglang, Dtype::kBf16).launch_us == 2.5);
-  CHECK(product(written, KernelFamily::kVllm, Dtype::kBf16).launch_us == 5.0);
+  CHECK(product(written, "sglang", Dtype::kBf16).launch_us == 2.5);
+  CHECK(product(written, "vllm", Dtype::kBf16).launch_us == 5.0);
 
   // Without vLLM's it goes to the shared one, over the source.
   const std::string alone = scratch("roofcast_sglang_shared_test");
   std::filesystem::remove_all(alone);
   std::filesystem::create_directories(alone);
   std::ofstream(alone + "/x100-shared.yaml") << "cublaslt: {bf16: {launch_us: 4}}\n";
-  write_efficiency_files(alone, bare_gpu("efficiency: {pooled_with: " + path + "}\n"),
-                         {{KernelFamily::kSglang, {fitted}}});
+  write_efficiency_files(alone, bare_gpu("efficiency: {pooled_with: " + path + "}\n"), {{"sglang", {fitted}}});
   CHECK(!std::filesystem::exists(alone + "/x100-sglang.yaml"));
   const ConfigTree shared = parse_config_file(alone + "/x100-shared.yaml");
   CHECK(block_in(shared, "cublaslt.bf16")->find("launch_us") == nullptr);
   const ConfigTree over = bare_gpu(pooled + "shared: " + alone + "/x100-shared.yaml}\n");
-  CHECK(product(over, KernelFamily::kSglang, Dtype::kBf16).launch_us == 2.5);
-  CHECK(product(over, KernelFamily::kSglang, Dtype::kBf16).bandwidth_efficiency == 0.7);
+  CHECK(product(over, "sglang", Dtype::kBf16).launch_us == 2.5);
+  CHECK(product(over, "sglang", Dtype::kBf16).bandwidth_efficiency == 0.7);
   std::filesystem::remove_all(folder);
   std::filesystem::remove_all(alone);
   std::filesystem::remove(path);
@@ -256,12 +255,12 @@ TEST_CASE("gpu file: a block is trimmed against what its own map lies over") {
 TEST_CASE("gpu file: blocks that change with one that was fitted are named") {
   const ConfigTree gpu = bare_gpu("efficiency: {vllm: {cublaslt: {bf16: {launch_us: 2.5}, fp8: {extends: bf16}}}}\n");
   std::set<std::string> moved;
-  with_gpu_constants(gpu, {{KernelFamily::kVllm, {whole_gemm("cublaslt.bf16", 3.0, 0.7)}}}, &moved);
+  with_gpu_constants(gpu, {{"vllm", {whole_gemm("cublaslt.bf16", 3.0, 0.7)}}}, &moved);
   CHECK(moved.contains("vllm cublaslt.fp8"));
   CHECK(!moved.contains("vllm cublaslt.bf16"));
 }
 
-TEST_CASE("gpu file: a shared block is shown once, and for each family where one overrides it") {
+TEST_CASE("gpu file: a shared block is shown once, and for each set where one overrides it") {
   const std::string shared = "efficiency: {shared: {cublaslt: {bf16: {launch_us: 4}}}, trtllm: {}, vllm: ";
   const auto shown = [&](const std::string& vllm) {
     std::string text;

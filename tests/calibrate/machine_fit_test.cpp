@@ -14,7 +14,7 @@
 #include "hw/collectives.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/elementwise.h"
-#include "hw/kernels/gemm.h"
+#include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/moe.h"
 
 using namespace roofcast;
@@ -34,8 +34,10 @@ std::vector<MeasuredTable> measured_on(const MachineShares& truth) {
   for (const auto& [n, k] : {std::pair{6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}}) {
     for (int m = 1; m <= 8192; m *= 4) {
       const GemmShape shape{.m = 1.0 * m, .n = 1.0 * n, .k = 1.0 * k};
+      const MatmulKernel& kernel = gemm_kernel(shape, here.spec, here.of("vllm").rules());
+      const GemmParameters constants = gemm_constants(kernel, Dtype::kBf16, here.spec, here.of("vllm"));
       for (const auto& [name, timing] : {std::pair{"cool", Timing::kCool}, {"served", Timing::kServed}}) {
-        const Seconds time = gemm(shape, {.gpu = &here.spec, .efficiency = &here.vllm, .timing = timing}).time;
+        const Seconds time = gemm_with(shape, kernel, constants, here.spec, {.cool = timing == Timing::kCool}).time;
         products += "cublaslt-13.1.0,bf16," + std::to_string(m) + "," + std::to_string(n) + "," + std::to_string(k) +
                     "," + name + "," + noisy(time) + "\n";
       }
@@ -44,7 +46,7 @@ std::vector<MeasuredTable> measured_on(const MachineShares& truth) {
   std::string messages = "engine,op,dtype,gpus,elements,latency_us\n";
   for (double elements = 256; elements < 3e8; elements *= 4) {
     const Group group{.gpus = 8, .gpus_per_node = 8};
-    const auto* fitted = here.vllm.find(nccl_kernel(Collective::kAllReduce), Dtype::kBf16);
+    const auto* fitted = here.of("vllm").find(nccl_kernel(Collective::kAllReduce), Dtype::kBf16);
     const Seconds time = nccl_time(Collective::kAllReduce, Bytes{2 * elements}, group, fitted->value, here.spec);
     messages += "nccl-2.28.9,all_reduce,bf16,8," + std::to_string(elements) + "," + noisy(time) + "\n";
   }
@@ -107,8 +109,8 @@ TEST_CASE("machine: forecasts of all operators move with a machine that differs 
                         {"more memory", {.memory_bandwidth = 1.1}, true, false, false}};
   for (const Case& one : cases) {
     const ConfigTree written = file_of(one.truth);
-    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
-      const CalibratedGpu before = load_gpu(h100(), family), after = load_gpu(written, family);
+    for (const std::string kernels : {"vllm", "trtllm"}) {
+      const CalibratedGpu before = load_gpu(h100(), kernels), after = load_gpu(written, kernels);
       CHECK(after.efficiency.carried_over_from.empty());  // the same kind: its fits hold
       const auto ratio = [&](auto&& operator_) {
         const auto time = [&](const CalibratedGpu& gpu) {
@@ -127,7 +129,7 @@ TEST_CASE("machine: forecasts of all operators move with a machine that differs 
       many.tokens = 16384;
       const double slower = one.truth.memory_bandwidth > 1.0 ? -1.0 : 1.0;  // the sign of what is expected
       const auto moves = [&](const char* what, double by, bool expected) {
-        INFO(one.name, ", ", name_of(family), ": ", what, " ", by);
+        INFO(one.name, ", ", kernels, ": ", what, " ", by);
         if (expected) CHECK((by - 1.0) * slower > 0.03);
         if (!expected) CHECK(std::abs(by - 1.0) < 0.07);
       };

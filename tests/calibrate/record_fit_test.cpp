@@ -79,7 +79,7 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
   options.folds_run = 1;
   options.starts = 1;
   options.too_few = &too_few;
-  const auto blocks = find_operator("gemm", Mark{}).fit(table, gpu, KernelFamily::kVllm, options);
+  const auto blocks = find_operator("gemm", Mark{}).fit(table, gpu, *kernel_rules("vllm"), options);
   REQUIRE(!blocks.empty());
   CHECK(blocks[0].block == "cublaslt.bf16");
   CHECK(value_of(blocks[0], "compute_efficiency") == doctest::Approx(0.72).epsilon(0.04));
@@ -106,14 +106,14 @@ TEST_CASE("measure to fit: kernels of our own set no engine's constants") {
     INFO(op);
     const CsvTable table = measured(device, op);
     REQUIRE(table.rows() > 2);
-    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm})
-      CHECK(find_operator(op, Mark{}).fit(table, gpu, family, options).empty());
+    for (const std::string kernels : {"vllm", "trtllm"})
+      CHECK(find_operator(op, Mark{}).fit(table, gpu, *kernel_rules(kernels), options).empty());
   }
 }
 
 TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls it") {
   const GpuSpec gpu = made_up_gpu();
-  const auto blocks_of = [&](const std::string& engine, KernelFamily family) {
+  const auto blocks_of = [&](const std::string& engine, const std::string& kernels) {
     std::string text = "engine,dtype,m,n,k,latency_us,timing\n";
     for (const char* dtype : {"bf16", "fp8", "int4_wo"}) {
       for (int m = 1; m <= 64; m *= 4) text += engine + "," + dtype + "," + std::to_string(m) + ",4096,4096,20,cool\n";
@@ -124,15 +124,15 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
     options.max_evaluations = 50;
     std::string names;
     for (const FittedConstants& block :
-         find_operator("gemm", Mark{}).fit(CsvTable::parse(text, "t.csv"), gpu, family, options))
+         find_operator("gemm", Mark{}).fit(CsvTable::parse(text, "t.csv"), gpu, *kernel_rules(kernels), options))
       names += block.block + " ";
     return names;
   };
-  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kVllm) == "cublaslt.bf16 ");  // its fp8 is CUTLASS's
-  CHECK(blocks_of("cublaslt-13.1.0", KernelFamily::kTrtllm) == "cublaslt.bf16 cublaslt_fp8.fp8 ");
-  CHECK(blocks_of("roofcast-0.1.0", KernelFamily::kVllm) == "");
+  CHECK(blocks_of("cublaslt-13.1.0", "vllm") == "cublaslt.bf16 ");  // its fp8 is CUTLASS's
+  CHECK(blocks_of("cublaslt-13.1.0", "trtllm") == "cublaslt.bf16 cublaslt_fp8.fp8 ");
+  CHECK(blocks_of("roofcast-0.1.0", "vllm") == "");
   // and priced as that engine's
-  const BenchedGpu benched{gpu, Efficiency(KernelFamily::kTrtllm), Efficiency(KernelFamily::kVllm)};
+  const BenchedGpu benched{gpu};
   const auto priced = [&](const std::string& engine) {
     const CsvTable one =
         CsvTable::parse("engine,dtype,m,n,k,latency_us,timing\n" + engine + ",fp8,64,4096,4096,20,cool\n", "t.csv");
@@ -140,8 +140,8 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
   };
   CHECK(priced("cublaslt-13.1.0") == priced("trtllm-1.0"));
   CHECK(priced("cublaslt-13.1.0") != priced("vllm-1.0"));
-  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kVllm) == "cublaslt.bf16 cutlass_fp8.fp8 weight_only.int4 ");
-  CHECK(blocks_of("vllm-0.24.0", KernelFamily::kTrtllm) == "");
+  CHECK(blocks_of("vllm-0.24.0", "vllm") == "cublaslt.bf16 cutlass_fp8.fp8 weight_only.int4 ");
+  CHECK(blocks_of("vllm-0.24.0", "trtllm") == "");
 }
 
 TEST_CASE("measure to fit: the constants of made-up streams and copies come back") {
@@ -160,7 +160,7 @@ TEST_CASE("measure to fit: the constants of made-up streams and copies come back
   }
   const CsvTable table = CsvTable::parse(text, "t.csv");
   CHECK(operator_of(table).name == "elementwise");
-  const auto blocks = operator_of(table).fit(table, gpu, KernelFamily::kVllm, {});
+  const auto blocks = operator_of(table).fit(table, gpu, *kernel_rules("vllm"), {});
   REQUIRE(blocks.size() == 1);
   CHECK(blocks[0].block == "elementwise.bf16");
   CHECK(value_of(blocks[0], "launch_us") == doctest::Approx(4.0).epsilon(0.02));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "hw/kernel_rules.h"
 #include "tests/base/messages.h"
 
 using namespace roofcast;
@@ -102,12 +103,12 @@ TEST_CASE("validate: every fault of a row is named with its place") {
 
 TEST_CASE("fit: a row that the GPU has no unit for is refused at its place, too") {
   const CsvTable gemm = CsvTable::parse("engine,dtype,m,n,k,latency_us\nvllm-1,nvfp4,1,64,64,5\n", "times.csv");
-  CHECK(message_of([&] { find_operator("gemm", {}).fit(gemm, round_gpu().spec, KernelFamily::kVllm, {}); }) ==
+  CHECK(message_of([&] { find_operator("gemm", {}).fit(gemm, round_gpu().spec, *kernel_rules("vllm"), {}); }) ==
         "times.csv:2:2: round has no unit that computes 'nvfp4'");
   const CsvTable moe = CsvTable::parse(
       "engine,dtype,tokens,hidden_size,inter_size,top_k,experts,tp,ep,distribution,latency_us\nvllm-1,fp8,1,64,64,1,8,"
       "1,1,balanced,5\n",
       "times.csv");
-  CHECK(message_of([&] { find_operator("moe", {}).fit(moe, round_gpu().spec, KernelFamily::kVllm, {}); }) ==
+  CHECK(message_of([&] { find_operator("moe", {}).fit(moe, round_gpu().spec, *kernel_rules("vllm"), {}); }) ==
         "times.csv:2:2: round has no unit that computes 'fp8'");
 }

@@ -297,7 +297,7 @@ TEST_CASE("collectives: never faster than the wire, and better links never slowe
 
 TEST_CASE("collectives: shipped racks are never slower than nodes over a network, pairs never faster than their link") {
   const auto shipped = [](const char* name) {
-    return load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), KernelFamily::kVllm);
+    return load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), "vllm");
   };
   const CalibratedGpu rack = shipped("gb200"), nodes = shipped("b200-sxm"), pair = shipped("mi300x");
   for (const int gpus : {2, 4, 8, 16, 32, 64}) {
@@ -330,7 +330,7 @@ TEST_CASE("collectives: bridged cards of one node reach each other over PCIe, th
 }
 
 TEST_CASE("collectives: without peer-to-peer every byte passes the host, whose share falls with the ranks") {
-  const CalibratedGpu reach = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kVllm);
+  const CalibratedGpu reach = load_gpu(load_named("hardware", "l40s", {}), "vllm");
   CalibratedGpu apart = reach;
   apart.spec.node.peer_to_peer = false;
   for (const int gpus : {4, 8}) {

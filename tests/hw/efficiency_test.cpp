@@ -61,8 +61,8 @@ class Folder {
   std::filesystem::path path_;
 };
 
-CalibratedGpu load_text(const std::string& efficiency, KernelFamily family) {
-  return load_gpu(parse_config_text("name: x\n" + kSpec + efficiency, "gpu.yaml"), family);
+CalibratedGpu load_text(const std::string& efficiency, const std::string& kernels) {
+  return load_gpu(parse_config_text("name: x\n" + kSpec + efficiency, "gpu.yaml"), kernels);
 }
 
 std::string source_of(const CalibratedGpu& gpu) {
@@ -78,9 +78,9 @@ GemmParameters products_of(const Efficiency& e, const MatmulKernel& kernel = cub
   return kernel.parameters(block);
 }
 
-std::string error_of(const std::string& efficiency, KernelFamily family = KernelFamily::kVllm) {
+std::string error_of(const std::string& efficiency, const std::string& kernels = "vllm") {
   try {
-    load_text(efficiency, family);
+    load_text(efficiency, kernels);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -105,41 +105,41 @@ TEST_CASE("efficiency: a set holds constants by kernel and format, and copies do
 
 TEST_CASE("efficiency: a GPU without constants has none, so kernels use their priors") {
   for (const std::string text : {"", "efficiency:\n", "efficiency: {}\n"}) {
-    const CalibratedGpu gpu = load_text(text, KernelFamily::kTrtllm);
+    const CalibratedGpu gpu = load_text(text, "trtllm");
     CHECK(gpu.spec.name == "x");
     CHECK(!gpu.efficiency.has(cublaslt_mma_sync()));
-    CHECK(gpu.efficiency.family() == KernelFamily::kTrtllm);
+    CHECK(gpu.efficiency.kernels() == "trtllm");
     CHECK(gpu.efficiency.carried_over_from.empty());
   }
 }
 
-TEST_CASE("efficiency: each engine family has its own constants") {
+TEST_CASE("efficiency: each set of kernels has its own constants") {
   const std::string both = "efficiency: {vllm: " + constants("v") + ", trtllm: " + constants("t") + "}\n";
-  CHECK(source_of(load_text(both, KernelFamily::kVllm)) == "v");
-  CHECK(source_of(load_text(both, KernelFamily::kTrtllm)) == "t");
-  CHECK(load_text(both, KernelFamily::kTrtllm).efficiency.family() == KernelFamily::kTrtllm);
+  CHECK(source_of(load_text(both, "vllm")) == "v");
+  CHECK(source_of(load_text(both, "trtllm")) == "t");
+  CHECK(load_text(both, "trtllm").efficiency.kernels() == "trtllm");
 }
 
-TEST_CASE("efficiency: an absent family takes the other one's and says whose kernels they are") {
-  const CalibratedGpu gpu = load_text("efficiency: {vllm: " + constants("v") + "}\n", KernelFamily::kTrtllm);
+TEST_CASE("efficiency: an absent set takes another's and says whose kernels they are") {
+  const CalibratedGpu gpu = load_text("efficiency: {vllm: " + constants("v") + "}\n", "trtllm");
   CHECK(source_of(gpu) == "v");
-  CHECK(gpu.efficiency.family() == KernelFamily::kVllm);
+  CHECK(gpu.efficiency.kernels() == "vllm");
 }
 
-TEST_CASE("efficiency: a file stands beside the GPU file, and only the family asked for is opened") {
+TEST_CASE("efficiency: a file stands beside the GPU file, and only the set asked for is opened") {
   const Folder folder;
   folder.write("constants/v.yaml", constants("from-file"));
   const std::string file =
       folder.write("gpu.yaml", "name: y\n" + kSpec + "efficiency: {vllm: constants/v.yaml, trtllm: missing.yaml}\n");
-  CHECK(source_of(load_gpu(parse_config_file(file), KernelFamily::kVllm)) == "from-file");
-  CHECK_THROWS_AS(load_gpu(parse_config_file(file), KernelFamily::kTrtllm), ConfigError);
+  CHECK(source_of(load_gpu(parse_config_file(file), "vllm")) == "from-file");
+  CHECK_THROWS_AS(load_gpu(parse_config_file(file), "trtllm"), ConfigError);
 }
 
 TEST_CASE("efficiency: constants carried over say so and leave more unexplained") {
   const Folder folder;
   const std::string measured =
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
-  const CalibratedGpu gpu = load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm);
+  const CalibratedGpu gpu = load_text("efficiency: {carried_over_from: " + measured + "}\n", "vllm");
   CHECK(gpu.spec.name == "x");
   CHECK(gpu.efficiency.carried_over_from == "a");
   const ConstantsBlock& products = gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16);
@@ -155,8 +155,7 @@ TEST_CASE("efficiency: another machine of the same kind keeps the fits, and time
       "x.yaml", "name: x\n" + kSpec + "boost_clock: 2000 MHz\nefficiency: {vllm: " + constants("v") + "}\n");
   const std::string here =
       "boost_clock: 2000 MHz\nmachine: {clock: 0.8}\nefficiency: {carried_over_from: " + measured + "}\n";
-  const CalibratedGpu before = load_gpu(parse_config_file(measured), KernelFamily::kVllm),
-                      gpu = load_text(here, KernelFamily::kVllm);
+  const CalibratedGpu before = load_gpu(parse_config_file(measured), "vllm"), gpu = load_text(here, "vllm");
   CHECK(gpu.efficiency.carried_over_from.empty());
   CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->standing == Standing::kMeasured);
   CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
@@ -171,7 +170,7 @@ TEST_CASE("efficiency: constants of another generation leave far more unexplaine
   const std::string measured =
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const CalibratedGpu gpu =
-      load_text("efficiency: {carried_over_from: " + measured + ", another_generation: true}\n", KernelFamily::kVllm);
+      load_text("efficiency: {carried_over_from: " + measured + ", another_generation: true}\n", "vllm");
   CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.2)).epsilon(1e-12));
   CHECK(error_of("efficiency: {another_generation: true}\n").find("needs 'carried_over_from'") != std::string::npos);
@@ -189,10 +188,10 @@ TEST_CASE("efficiency: a GPU's own constants win over those carried over") {
   const std::string measured =
       folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   const std::string text = "efficiency: {carried_over_from: " + measured + ", trtllm: " + constants("own") + "}\n";
-  CHECK(source_of(load_text(text, KernelFamily::kTrtllm)) == "own");
-  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.carried_over_from == "a");  // the families it lacks
-  CHECK(load_text(text, KernelFamily::kTrtllm).efficiency.family() == KernelFamily::kTrtllm);
-  CHECK(source_of(load_text(text, KernelFamily::kVllm)) == "v");
+  CHECK(source_of(load_text(text, "trtllm")) == "own");
+  CHECK(load_text(text, "trtllm").efficiency.carried_over_from == "a");  // the families it lacks
+  CHECK(load_text(text, "trtllm").efficiency.kernels() == "trtllm");
+  CHECK(source_of(load_text(text, "vllm")) == "v");
 }
 
 TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with SMs and clock, fractions stay") {
@@ -205,7 +204,7 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   // twice the clock, SMs and peak as before: cycles half as long, L2 twice as fast, half the operations a cycle
   const std::string text =
       "boost_clock: 2000 MHz\nefficiency: {carried_over_from: " + measured + ", matrix_limit: 0.63}\n";
-  const Efficiency e = load_text(text, KernelFamily::kVllm).efficiency;
+  const Efficiency e = load_text(text, "vllm").efficiency;
   const GemmParameters p = products_of(e);
   CHECK(p.launch_us == doctest::Approx(1.0 + 3.0 / 2.0));  // all but the gap of a graph
   CHECK(p.l2_bandwidth_ratio == doctest::Approx(2.4));
@@ -218,15 +217,14 @@ TEST_CASE("efficiency: what was measured in cycles goes with the clock, L2 with 
   CHECK(p.compute_efficiency == doctest::Approx(0.63));
   CHECK(p.sustained_clock == doctest::Approx(1.0));  // 0.9 x 0.9 is more than the board sustains, 0.63 is not
   const std::string higher = text.substr(0, text.find(", matrix_limit")) + ", matrix_limit: 0.85}\n";
-  const Efficiency cool = load_text(higher, KernelFamily::kVllm).efficiency;
+  const Efficiency cool = load_text(higher, "vllm").efficiency;
   CHECK(products_of(cool).compute_efficiency == doctest::Approx(0.85));
   CHECK(products_of(cool).sustained_clock == doctest::Approx(0.81 / 0.85));
   const NcclParameters& n = e.find(nccl_kernel(Collective::kAllGather), Dtype::kBf16)->value;
   CHECK(n.step_us == doctest::Approx(0.5));
   CHECK(n.network_us == doctest::Approx(8.0));
   // without a clock nothing is known of cycles
-  const Efficiency same =
-      load_text("efficiency: {carried_over_from: " + measured + "}\n", KernelFamily::kVllm).efficiency;
+  const Efficiency same = load_text("efficiency: {carried_over_from: " + measured + "}\n", "vllm").efficiency;
   CHECK(products_of(same).launch_us == doctest::Approx(4.0));
 }
 
@@ -237,7 +235,7 @@ TEST_CASE("efficiency: another generation's memory gives no larger share than be
                                  "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {launch_us: 4}}}}\n");
   const auto share = [&](const std::string& more) {
     const std::string text = "boost_clock: 2 GHz\nefficiency: {carried_over_from: " + measured + more + "}\n";
-    return products_of(load_text(text, KernelFamily::kVllm).efficiency).bandwidth_efficiency;
+    return products_of(load_text(text, "vllm").efficiency).bandwidth_efficiency;
   };
   CHECK(share(", another_generation: true") == doctest::Approx(GemmParameters{}.bandwidth_efficiency));
   CHECK(share(", another_generation: true, memory_ecc: false") == doctest::Approx(share("")));
@@ -258,7 +256,7 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
     spec.replace(spec.find("500 GB/s"), 8, bandwidth);
     const std::string text = "name: x\nidle_power: 40 W\nboard_power: " + watts + "\n" + clock + spec +
                              "efficiency: {carried_over_from: " + measured + other + "}\n";
-    return products_of(load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency);
+    return products_of(load_gpu(parse_config_text(text, "gpu.yaml"), "vllm").efficiency);
   };
   CHECK(with("400 W", "500 GB/s").sustained_clock == doctest::Approx(0.9));
   const GemmParameters less = with("324 W", "500 GB/s");  // sqrt(0.81) = 0.9
@@ -278,7 +276,7 @@ TEST_CASE("efficiency: a board that lacks watts gives up half of it in rate, one
 }
 
 TEST_CASE("efficiency: grouped products of another architecture have its tiles") {
-  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "trtllm");
   const MoeShape shape{.tokens = 100,
                        .hidden = 512,
                        .inter = 512,
@@ -288,7 +286,7 @@ TEST_CASE("efficiency: grouped products of another architecture have its tiles")
                        .activations = Dtype::kFp8Block,
                        .routing = {}};
   const auto kernel = [&](const char* to) {
-    const GpuSpec target = load_gpu(load_named("hardware", to, {}), KernelFamily::kTrtllm).spec;
+    const GpuSpec target = load_gpu(load_named("hardware", to, {}), "trtllm").spec;
     Efficiency e = carry_over(h100.efficiency, h100.spec, target, {.another_generation = true});
     e.borrow();
     return choose_experts(shape, {.gpu = &target, .efficiency = &e}).kernel->name();
@@ -300,7 +298,7 @@ TEST_CASE("efficiency: grouped products of another architecture have its tiles")
 
 TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller tiles, within an architecture") {
   const auto intensity = [](const char* gpu) {
-    const Efficiency e = load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), KernelFamily::kVllm).efficiency;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), "vllm").efficiency;
     return products_of(e, cublaslt()).tile_intensity;
   };
   const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock
@@ -321,7 +319,7 @@ TEST_CASE("efficiency: attention keeps the gap of a lone graph, exponentials fol
   spec.replace(spec.find("node: {"), 7, "node: {host_speed: 0.5, launch_speed: 0.8, ");
   const std::string text = "name: x\nboost_clock: 2 GHz\nexponentials_per_clock: 32\n" + spec +
                            "efficiency: {carried_over_from: " + measured + "}\n";
-  const Efficiency e = load_gpu(parse_config_text(text, "gpu.yaml"), KernelFamily::kVllm).efficiency;
+  const Efficiency e = load_gpu(parse_config_text(text, "gpu.yaml"), "vllm").efficiency;
   const Kernel &prompts = attention::flash_attention_2_prefill(), &latents = attention::flash_attention_2_mla_prefill();
   const ConstantsBlock &prefill = e.block(prompts, Dtype::kBf16), &latent = e.block(latents, Dtype::kBf16);
   CHECK(value_of(prompts, prefill, "launch_us") == doctest::Approx(3.0 + 8.0 / 2));
@@ -345,9 +343,9 @@ TEST_CASE("efficiency: Ampere's kernels come from a second GPU, formats that it 
       file("older",
            "cublaslt_mma_sync: {bf16: {launch_us: 5, gemv_us: 1}}, cutlass_int8: {int8: {launch_us: 5}}, "
            "weight_only: {int4: {launch_us: 5}}");
-  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
-                                 KernelFamily::kVllm)
-                           .efficiency;
+  const Efficiency e =
+      load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n", "vllm")
+          .efficiency;
   CHECK(e.carried_over_from == "newer, older");
   CHECK(products_of(e).launch_us == 5.0);
   CHECK(products_of(e, cutlass_int8(), Dtype::kInt8).launch_us == 5.0);
@@ -365,15 +363,15 @@ TEST_CASE("efficiency: 16-bit products of a GPU with other matrix units stand in
   const std::string older = folder.write(
       "older.yaml", "name: older\n" + kSpec + "efficiency: {vllm: {cublaslt_mma_sync: {bf16: {launch_us: 5}}}}\n");
   const auto from = [](const std::string& gpu) {
-    return load_text("efficiency: {carried_over_from: " + gpu + "}\n", KernelFamily::kVllm).efficiency;
+    return load_text("efficiency: {carried_over_from: " + gpu + "}\n", "vllm").efficiency;
   };
   CHECK(products_of(from(newer), cublaslt_mma_sync()).launch_us == 3.0);
   CHECK(products_of(from(older), cublaslt()).launch_us == 5.0);
 }
 
 TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their own rate, with their own quantization") {
-  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kTrtllm).efficiency;
-  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm).efficiency;
+  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), "trtllm").efficiency;
+  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "trtllm").efficiency;
   const GemmParameters wide = products_of(l40s), narrow = products_of(l40s, cublaslt_mma_sync_fp8(), Dtype::kFp8);
   CHECK(narrow.k_step_us == wide.k_step_us);
   CHECK(narrow.bandwidth_efficiency == wide.bandwidth_efficiency);
@@ -387,8 +385,8 @@ TEST_CASE("efficiency: without wgmma fp8 products are those of 16 bit at their o
 }
 
 TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 bit, and by MMHA's own") {
-  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), KernelFamily::kTrtllm).efficiency;
-  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm).efficiency;
+  const Efficiency l40s = load_gpu(load_named("hardware", "l40s", {}), "trtllm").efficiency;
+  const Efficiency h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "trtllm").efficiency;
   const Kernel &xqa = attention::xqa_decode(), &wgmma = attention::xqa_wgmma_decode(), &mmha = attention::mmha_decode();
   CHECK(l40s.block_by_width(xqa, Dtype::kFp8) == &l40s.block(xqa, Dtype::kBf16));
   CHECK(value_of(wgmma, h100.block(wgmma, Dtype::kFp8), "row_ns") >
@@ -399,7 +397,7 @@ TEST_CASE("efficiency: without wgmma fp8 caches are read by XQA's kernel for 16 
 TEST_CASE("efficiency: off Hopper, XQA's time a cut is a time for each of its 16 keys") {
   const Kernel& xqa = attention::xqa_decode();
   const auto decode = [&](const char* gpu, const char* name) {
-    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm).efficiency;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), "trtllm").efficiency;
     return value_of(xqa, e.block(xqa, Dtype::kBf16), name);
   };
   const double clock = 1980.0 / 2520, row_ns = decode("h100-sxm", "row_ns");
@@ -412,7 +410,7 @@ TEST_CASE("efficiency: off Hopper, XQA's time a cut is a time for each of its 16
 
 TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instructions, of the same kernels") {
   const auto share = [](const char* gpu) {
-    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm).efficiency;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), "vllm").efficiency;
     const Kernel& kernel = attention::flash_attention_2_prefill();
     return value_of(kernel, e.block(kernel, Dtype::kBf16), "compute_fraction");
   };
@@ -423,7 +421,7 @@ TEST_CASE("efficiency: what prefill loses of the peak is cycles of other instruc
   CHECK(share("rtx-4090") > 0.85);
   CHECK(share("l40s") == doctest::Approx(0.64));  // of which 350 W sustain no more
   const auto latent = [](const char* gpu) {
-    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), KernelFamily::kTrtllm).efficiency;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, {}), "trtllm").efficiency;
     const Kernel& kernel = attention::fmha_mla_decode();
     return value_of(kernel, e.block(kernel, Dtype::kBf16), "compute_fraction");
   };
@@ -439,9 +437,9 @@ TEST_CASE("efficiency: TensorRT-LLM takes Ampere's prompts, and keeps decode") {
                                             ", mmha_decode: " + both + "}}\n");
   };
   const std::string newer = file("newer", "5"), older = file("older", "7");
-  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
-                                 KernelFamily::kTrtllm)
-                           .efficiency;
+  const Efficiency e =
+      load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n", "trtllm")
+          .efficiency;
   const Kernel& fmha = attention::fmha_v2_prefill();
   CHECK(value_of(fmha, e.block(fmha, Dtype::kBf16), "launch_us") == 7.0);
   CHECK(value_of(fmha, e.block(fmha, Dtype::kFp8), "launch_us") == 7.0);
@@ -465,13 +463,13 @@ TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 
                     "architecture: blackwell");
   const std::string newer = file("newer", blackwell, "trtllm_gen_decode", "5");
   const std::string older = file("older", kSpec, "xqa_decode", "7");
-  const Efficiency e = load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n",
-                                 KernelFamily::kTrtllm)
-                           .efficiency;
+  const Efficiency e =
+      load_text("efficiency: {carried_over_from: " + newer + ", ampere_kernels_from: " + older + "}\n", "trtllm")
+          .efficiency;
   const Kernel& xqa = attention::xqa_decode();
   CHECK(value_of(xqa, e.block(xqa, Dtype::kBf16), "launch_us") == 7.0);
   const DecodeShape one{.batch = 64, .mean_context = 500, .max_context = 500};
-  const GpuSpec spec = load_text("", KernelFamily::kTrtllm).spec;
+  const GpuSpec spec = load_text("", "trtllm").spec;
   CHECK(&decode_kernel(one, {.heads = 8, .kv_heads = 1}, spec, e.rules()) == &xqa);
   const auto launch = [&](Dtype weights, bool gated) {
     const MoeShape shape{.tokens = 1,
@@ -501,21 +499,20 @@ TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads 
   const Efficiency e = load_gpu(parse_config_text("name: x\nboost_clock: 2000 MHz\n" + faster +
                                                       "efficiency: {carried_over_from: " + folder.at("a.yaml") + "}\n",
                                                   "gpu.yaml"),
-                                KernelFamily::kVllm)
+                                "vllm")
                            .efficiency;
-  const MoeParameters& bf16 = e.find(experts_kernel("triton_experts"), Dtype::kBf16)->value;
+  const MoeParameters& bf16 = e.find(triton_experts(), Dtype::kBf16)->value;
   CHECK(bf16.launch_us == doctest::Approx(5.0));
   CHECK(bf16.memory_step_us == doctest::Approx(0.5));
   CHECK(bf16.unaligned_slowdown == doctest::Approx(5.0));  // four times the rate at twice the clock
-  CHECK(e.find(experts_kernel("triton_experts"), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
+  CHECK(e.find(triton_experts(), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
   const Folder folder;
   folder.write("a.yaml", "name: a\n" + kSpec + "efficiency: {vllm: " + constants("v") + "}\n");
   folder.write("b.yaml", "name: b\n" + kSpec + "efficiency: {carried_over_from: " + folder.at("a.yaml") + "}\n");
-  const CalibratedGpu gpu =
-      load_text("efficiency: {carried_over_from: " + folder.at("b.yaml") + "}\n", KernelFamily::kVllm);
+  const CalibratedGpu gpu = load_text("efficiency: {carried_over_from: " + folder.at("b.yaml") + "}\n", "vllm");
   CHECK(gpu.efficiency.carried_over_from == "a");
   CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
         doctest::Approx(std::hypot(0.1, 0.05, 0.05)).epsilon(1e-12));
@@ -540,17 +537,17 @@ TEST_CASE("efficiency: mistakes are named with path, line and column") {
 
 TEST_CASE("efficiency: collectives are read one by one") {
   const std::string fit = "{bf16: {fit: {standing: measured, source: n}}}";
-  const CalibratedGpu gpu = load_text("efficiency: {vllm: {nccl_all_gather: " + fit + "}}\n", KernelFamily::kVllm);
+  const CalibratedGpu gpu = load_text("efficiency: {vllm: {nccl_all_gather: " + fit + "}}\n", "vllm");
   CHECK(gpu.efficiency.find(nccl_kernel(Collective::kAllGather), Dtype::kBf16) != nullptr);
   CHECK(!gpu.efficiency.has(nccl_kernel(Collective::kAllReduce)));
 }
 
 TEST_CASE("efficiency: every shipped GPU loads for both families; those not measured say from whom they carry over") {
   for (const std::string& name : names_of("hardware")) {
-    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
+    for (const std::string kernels : {"vllm", "trtllm"}) {
       CAPTURE(name);
-      CAPTURE(name_of(family));
-      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), family);
+      CAPTURE(kernels);
+      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), kernels);
       CHECK(gpu.spec.name == name);
       const bool measured = name == "a100-sxm" || name == "h100-sxm" || name == "h200-sxm" || name == "b200-sxm";
       CHECK(gpu.efficiency.carried_over_from.empty() == (measured || by_roofline(gpu.spec.architecture)));
@@ -573,7 +570,7 @@ TEST_CASE("constants file: what a block leaves out holds as in the block that it
       "efficiency: {vllm: {cublaslt: {fp8: {extends: bf16, wave_us: 3, fit: {rows: 7}}, bf16: {launch_us: 4, wave_us: "
       "2}}, "
       "cutlass_fp8: {fp8: {extends: cublaslt.fp8}}}}\n";
-  const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
+  const CalibratedGpu gpu = load_text(text, "vllm");
   CHECK(gemm_of(gpu, Dtype::kFp8).launch_us == 4.0);  // read before, wherever it stands
   CHECK(gemm_of(gpu, Dtype::kFp8).wave_us == 3.0);
   CHECK(gpu.efficiency.block(cublaslt(), Dtype::kFp8).record->rows == 7);
@@ -598,7 +595,7 @@ TEST_CASE("constants file: own constants lie over shared ones, and those over an
       "efficiency: {pooled_with: " + other +
       ", shared: {cublaslt: {bf16: {wave_us: 3}}}, vllm: {cublaslt: {bf16: {epilogue_us: 0.5, fit: "
       "{standing: measured, discrepancy: 0.04}}}}}\n";
-  const CalibratedGpu gpu = load_text(text, KernelFamily::kVllm);
+  const CalibratedGpu gpu = load_text(text, "vllm");
   CHECK(gemm_of(gpu, Dtype::kBf16).launch_us == 4.0);
   CHECK(gemm_of(gpu, Dtype::kBf16).wave_us == 3.0);
   CHECK(gemm_of(gpu, Dtype::kBf16).epilogue_us == 0.5);
@@ -608,15 +605,13 @@ TEST_CASE("constants file: own constants lie over shared ones, and those over an
   CHECK(record.discrepancy == 0.04);  // by its own rows: no wider
 
   // Fits start from what lies beneath the last of them.
-  const BlocksBeneath beneath =
-      blocks_beneath(parse_config_text("name: x\n" + kSpec + text, "gpu.yaml"), KernelFamily::kVllm);
+  const BlocksBeneath beneath = blocks_beneath(parse_config_text("name: x\n" + kSpec + text, "gpu.yaml"), "vllm");
   REQUIRE(beneath.contains("cublaslt.bf16"));
   const GemmParameters below = cublaslt().parameters(beneath.at("cublaslt.bf16"));
   CHECK(below.wave_us == 3.0);
   CHECK(below.epilogue_us == 1.0);
-  CHECK(blocks_beneath(parse_config_file(other), KernelFamily::kVllm).empty());
-  CHECK(blocks_beneath(parse_config_file(other), KernelFamily::kTrtllm)
-            .empty());  // vLLM's stand in, fits do not start there
+  CHECK(blocks_beneath(parse_config_file(other), "vllm").empty());
+  CHECK(blocks_beneath(parse_config_file(other), "trtllm").empty());  // vLLM's stand in, fits do not start there
 
   CHECK(error_of("efficiency: {pooled_with: " + other + ", carried_over_from: " + other + "}\n")
             .find("cannot stand beside") != std::string::npos);

@@ -87,7 +87,7 @@ TEST_CASE("gpu: a sibling has the figures that it does not say, and the constant
   CHECK(h800.memory_capacity == h100.memory_capacity);
   CHECK(h800.node.fabric_bandwidth == 200.0 * kGigabytePerSecond);
   CHECK(h800.node.pcie_bandwidth == h100.node.pcie_bandwidth);
-  const CalibratedGpu sibling = load_gpu(load_named("hardware", "h800", {}), KernelFamily::kVllm);
+  const CalibratedGpu sibling = load_gpu(load_named("hardware", "h800", {}), "vllm");
   CHECK(sibling.efficiency.carried_over_from == "h100-sxm");
   CHECK(error_of("name: me\nlike: nothing\n").find("unknown gpu 'nothing'") != std::string::npos);
   CHECK(error_of("name: me\nlike: [h800]\n").find("'like' must name a GPU") != std::string::npos);

@@ -92,13 +92,13 @@ std::vector<Timed> operators(const GpuSpec& gpu) {
   return out;
 }
 
-CalibratedGpu with(const std::string& base, const std::vector<std::string>& changes, KernelFamily family) {
+CalibratedGpu with(const std::string& base, const std::vector<std::string>& changes, const std::string& kernels) {
   ConfigTree tree = with_sibling(load_named("hardware", base, {}));
   // The part's constants are those of `base` as carried over, so that nothing but the change differs.
   if (const ConfigTree* constants = tree->find("efficiency"); (*constants)->find("carried_over_from") == nullptr)
     tree = with_assignment(tree, "efficiency={carried_over_from: " + base + "}", "test");
   for (const std::string& change : changes) tree = with_assignment(tree, change, "test");
-  return load_gpu(tree, family);
+  return load_gpu(tree, kernels);
 }
 
 std::string of_peaks(const GpuSpec& spec, double factor) {
@@ -153,15 +153,15 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
   std::mt19937 random(7);
   std::uniform_real_distribution<double> factor(1.01, 3.0);
   for (const char* base : kBases) {
-    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
-      const CalibratedGpu before = with(base, {}, family);
-      if (family == KernelFamily::kTrtllm && before.spec.architecture >= Architecture::kCdna3) continue;  // none there
+    for (const std::string kernels : {"vllm", "trtllm"}) {
+      const CalibratedGpu before = with(base, {}, kernels);
+      if (kernels == "trtllm" && before.spec.architecture >= Architecture::kCdna3) continue;  // none there
       const std::vector<Timed> all = operators(before.spec);
       for (const auto& [changes, within] : enlarged(before.spec, factor(random))) {
         CAPTURE(std::string(base));
-        CAPTURE(std::string(name_of(family)));
+        CAPTURE(kernels);
         CAPTURE(changes.front());
-        never_slower(before, with(base, changes, family), all, within);
+        never_slower(before, with(base, changes, kernels), all, within);
       }
     }
   }
@@ -189,15 +189,15 @@ TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not s
   for (const auto& [older, later] : kNewer) {
     CAPTURE(std::string(older));
     CAPTURE(std::string(later));
-    const CalibratedGpu before = load_gpu(load_named("hardware", older, {}), KernelFamily::kVllm);
-    const CalibratedGpu after = load_gpu(load_named("hardware", later, {}), KernelFamily::kVllm);
+    const CalibratedGpu before = load_gpu(load_named("hardware", older, {}), "vllm");
+    const CalibratedGpu after = load_gpu(load_named("hardware", later, {}), "vllm");
     never_slower(before, after, operators(before.spec), kSiblings);
   }
 }
 
 TEST_CASE("hypothetical parts: faster links are never slower") {
   for (const char* base : {"h100-sxm", "b200-sxm", "gb200", "l40s", "mi300x"}) {
-    const CalibratedGpu before = with(base, {}, KernelFamily::kVllm);
+    const CalibratedGpu before = with(base, {}, "vllm");
     const bool fabric = before.spec.node.fabric_bandwidth.base() > 0.0;
     const bool nvlink = fabric && std::string(base) != "mi300x";
     const std::string key = !fabric ? "node.pcie_bandwidth" : nvlink ? "node.nvlink_bandwidth" : "node.link_bandwidth";
@@ -205,7 +205,7 @@ TEST_CASE("hypothetical parts: faster links are never slower") {
     const BytesPerSecond link = fabric ? before.spec.node.fabric_bandwidth : before.spec.node.pcie_bandwidth;
     std::vector<std::string> changes{key + "=" + std::to_string(1.5 * link.base() / links / 1e9) + " GB/s"};
     if (links > 1) changes.push_back("node.fabric_bandwidth=" + std::to_string(1.5 * link.base() / 1e9) + " GB/s");
-    const CalibratedGpu after = with(base, changes, KernelFamily::kVllm);
+    const CalibratedGpu after = with(base, changes, "vllm");
     std::vector<Timed> all;
     for (const int gpus : {2, 4, 8}) {
       for (const double bytes : {1e3, 1e5, 1e7, 1e9}) {
@@ -222,7 +222,7 @@ TEST_CASE("hypothetical parts: faster links are never slower") {
 
 TEST_CASE("hypothetical parts: an 8-bit cache is not slower than 16 bit where no kernel unpacks it") {
   for (const char* name : {"mi300x", "mi325x", "mi350x", "mi355x", "h100-sxm", "h200-sxm", "b200-sxm", "gb200"}) {
-    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), KernelFamily::kVllm);
+    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), "vllm");
     const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
     for (const double batch : {8.0, 64.0, 512.0}) {
       for (const double context : {512.0, 2048.0, 16384.0}) {
@@ -243,7 +243,7 @@ TEST_CASE("hypothetical parts: an 8-bit cache is not slower than 16 bit where no
 TEST_CASE("hypothetical parts: experts and products in fewer bytes are not slower") {
   // Steps large enough that weights or the matrix units count, not the kernels of quantization beside them.
   for (const char* name : {"h100-sxm", "h200-sxm", "b200-sxm", "gb200", "l40s", "rtx-pro-6000", "mi300x", "mi355x"}) {
-    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), KernelFamily::kVllm);
+    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), "vllm");
     const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
     for (const double m : {64.0, 512.0, 8192.0}) {
       const GemmShape wide{.m = m, .n = 16384, .k = 8192};

@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string>
+
 #include "base/config_library.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/moe.h"
+#include "hw/kernels/state.h"
 
 using namespace roofcast;
 
@@ -17,7 +21,8 @@ std::string rules(const std::string& experts) {
        {"gemm: [{kernel: cublaslt, source: s}]", "attention_prefill: [{kernel: flash_attention_2_prefill, source: s}]",
         "attention_decode: [{kernel: flash_attention_2_decode, source: s}]",
         "latent_prefill: [{kernel: flash_attention_2_mla_prefill, source: s}]",
-        "latent_decode: [{kernel: triton_mla_decode, source: s}]"})
+        "latent_decode: [{kernel: triton_mla_decode, source: s}]", "convolution: [{kernel: convolution, source: s}]",
+        "state: [{kernel: state, source: s}]"})
     text += std::string(line) + "\n";
   return text + "experts:\n" + experts;
 }
@@ -68,6 +73,34 @@ TEST_CASE("kernel rules: what an engine's kernels do is data, and an engine that
   CHECK(extended.engine().launched_from_cpp);
   CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\nengine: {rotry: true}\n", "r.yaml")),
                        doctest::Contains("rotry"), ConfigError);
+}
+
+TEST_CASE("kernel rules: a set is a file by its name, and stands behind the one that it extends") {
+  for (const std::string& name : kernel_sets()) CHECK(kernel_rules(name)->name() == name);
+  CHECK(kernel_rules("sglang")->base()->name() == "vllm");
+  CHECK(kernel_rules("vllm")->base() == nullptr);
+  std::set<std::string> before;
+  for (const auto& rules : all_kernel_rules()) {
+    if (rules->base() != nullptr) CHECK(before.contains(rules->base()->name()));
+    before.insert(rules->name());
+  }
+  CHECK(before.size() == kernel_sets().size());
+}
+
+TEST_CASE("kernel rules: convolutions of Mamba have kernels of their own") {
+  const auto kernel_of = [](const char* engine, KernelKind kind, StateMixer::Kind mixer) {
+    CallTraits call(Architecture::kHopper);
+    call[Trait::kMixer] = static_cast<double>(mixer);
+    return kernel_rules(engine)->pick(kind, call).name();
+  };
+  using enum StateMixer::Kind;
+  CHECK(kernel_of("vllm", KernelKind::kConvolution, kGatedDelta) == "convolution");
+  CHECK(kernel_of("vllm", KernelKind::kConvolution, kMamba2) == "mamba_convolution");
+  CHECK(kernel_of("trtllm", KernelKind::kConvolution, kMamba1) == "mamba_strip_convolution");
+  CHECK(kernel_of("trtllm", KernelKind::kState, kGatedDelta) == "chunked_state");
+  CHECK(kernel_of("sglang", KernelKind::kState, kLightning) == "state");
+  CHECK_THROWS_WITH_AS(read("  - {kernel: triton_experts, when: {mixer: mamba3}, source: s}\n"),
+                       doctest::Contains("unknown mixer 'mamba3'; nearest is 'mamba"), ConfigError);
 }
 
 TEST_CASE("kernel rules: a rule holds from `since` until before `until`") {

@@ -4,6 +4,7 @@
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/benchmark_loops.h"
 
 namespace roofcast::attention {
 
@@ -22,38 +23,35 @@ struct DecodeCall {
   double batch, kv_heads;
 };
 
-/// How a kernel reads the cache from memory.
-struct CacheReads {
+/// The base of a kernel's constants: how it reads the cache, served and in a benchmark's loop.
+struct CacheReads : CacheLoop {
   double bandwidth_fraction = 0.88;
-  double l2_share = 0.5, l2_cliff = 1.0, l2_bandwidth_tb_per_s = 8.0;  ///< in a benchmark's loop
 };
-/// The list of a kernel's fields holds these, too.
+/// The list of a kernel's fields ends with these.
 template <class P>
-inline constexpr std::array<Parameter<P>, 4> kCacheReadFields{{
-    {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, Transfer::kMemoryShare,
-     "of the datasheet memory bandwidth"},
-    {"l2_share", &P::l2_share, 0.05, 1.0, Transfer::kKept,
-     "of the L2 that a benchmark's loop finds its cache in; served: none"},
-    {"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept, "how fast that share is lost as the cache outgrows it"},
-    {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, Transfer::kL2Rate, "of the L2, in that loop"},
-}};
+inline constexpr auto kCacheReadFields = joined(std::array<Parameter<P>, 1>{{
+                                                    {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95,
+                                                     Transfer::kMemoryShare, "of the datasheet memory bandwidth"},
+                                                }},
+                                                kCacheLoopFields<P>);
 
-/// The path is the longest chain of tiles on one SM. T = launch + (path^p + memory^p)^(1/p) + combine.
+/// What a kernel answers. `path` is the longest chain of tiles on one SM.
 struct DecodeTime {
-  Seconds launch, path, combine;
-  double overlap = 3;
+  Seconds launch{};  ///< of a kernel alone in its graph
+  Seconds path{}, combine{};
+  double overlap = 3;           ///< p of path and memory
   bool filled = true;           ///< every SM has work
-  double reused = 0.0;          ///< share of the cache that a benchmark reads twice
   double reads = 1.0;           ///< times that the cache comes from memory
   double fp8_operations = 0.0;  ///< to convert a value, of kernels that read the cache for each query head
   double most_bandwidth = 1.0;  ///< share of the memory bandwidth that no call exceeds
-  CacheReads memory{};
+  Bytes resident{};             ///< keys of the blocks that run at once; 0: few
 };
 
 class DecodeKernel : public Kernel {
  public:
   explicit DecodeKernel(const KernelFacts& facts) : Kernel(KernelKind::kAttentionDecode, facts) {}
   virtual DecodeTime time(const DecodeCall& call, const ConstantsBlock& constants, const Chip& chip) const = 0;
+  virtual const CacheReads& reads(const ConstantsBlock& constants) const = 0;
   /// Does it multiply fp8 caches in fp8 where the GPU can? Others unpack them to 16 bit.
   virtual bool multiplies_fp8() const { return true; }
 };
@@ -64,11 +62,9 @@ class DecodeKernelOf : public KernelOf<P, DecodeKernel> {
  public:
   using KernelOf<P, DecodeKernel>::KernelOf;
   DecodeTime time(const DecodeCall& call, const ConstantsBlock& constants, const Chip& chip) const final {
-    const P& p = this->in(constants)->value;
-    DecodeTime out = time_with(call, p, chip);
-    out.memory = p;
-    return out;
+    return time_with(call, this->in(constants)->value, chip);
   }
+  const CacheReads& reads(const ConstantsBlock& constants) const final { return this->in(constants)->value; }
 
  protected:
   virtual DecodeTime time_with(const DecodeCall& call, const P& p, const Chip& chip) const = 0;
@@ -80,16 +76,25 @@ class DecodeKernelOf : public KernelOf<P, DecodeKernel> {
   }
 };
 
-/// The tables of TensorRT-LLM 1.0 beat the datasheet's bandwidth by 1.7: their keys and values are the same pages.
-inline double reuse_before_hopper(const GpuSpec& gpu) { return gpu.architecture == Architecture::kHopper ? 0.0 : 0.5; }
-
-/// Relative standard deviations of decode kernels beyond their fits.
+/// How far decode kernels may be off beyond their fits.
 inline constexpr Unexplained kDecodeUnexplained{0.05, 0.38, 0.3};
 
 /// Operations that turn an fp8 value of the cache into the kernel's own format on a GPU without fp8, from steps of
 /// llama-3.1-8b on an A100 with either cache (Argonne LLM-Inference-Bench): 9.6 ps a value under TensorRT-LLM, 20 under
 /// vLLM, each for the four query heads of a group.
 inline constexpr double kMmhaConversion = 24, kPagedConversion = 50;
+
+/// A call whose kernel is known, part by part: T = launch + (path^p + memory^p)^(1/p) + combine.
+struct DecodeParts {
+  Cost work;  ///< FLOPs and bytes; no time
+  Chip chip;
+  DecodeTime time;
+  Bytes read;                  ///< from the cache
+  BytesPerSecond memory_rate;  ///< at which it comes from memory
+  Cost total(Seconds launch, Seconds memory) const;
+};
+DecodeParts decode_parts(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,
+                         const ConstantsBlock& constants, const GpuSpec& gpu);
 
 inline Seconds launch_at(double launch_us, double launch_head_dim_us, double dim) {
   return (launch_us + launch_head_dim_us * dim / 128) * kMicrosecond;

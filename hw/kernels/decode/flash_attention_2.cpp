@@ -46,7 +46,7 @@ class FlashAttention2 final : public DecodeKernelOf<Constants> {
   Constants prior(const GpuSpec&, Dtype) const override { return prior_of_kind(); }
 
  private:
-  /// What a row without grouped queries waits for beside its products are cycles, as in share_beside_instructions.
+  /// A row without grouped queries waits for other work beside its products: cycles, as in share_beside_instructions.
   void follow(Constants& p, const CarryOverCase& to) const override {
     DecodeKernelOf::follow(p, to);
     p.ungrouped_slowdown = 1.0 + (p.ungrouped_slowdown - 1.0) * to.ratios.instructions;

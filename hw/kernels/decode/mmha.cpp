@@ -11,7 +11,7 @@ namespace {
 
 struct Constants : CacheReads {
   double launch_us = 7.5, launch_head_dim_us = 0.0, context_us = 2.0, busy_us = 2.0, wave_us = 6.0;
-  double key_ns = 5.8, lone = 0.4, overlap = 3.0, combine_us = 6.0, benchmark_reuse = 0.0;
+  double key_ns = 5.8, lone = 0.4, overlap = 3.0, combine_us = 6.0;
   static std::span<const Parameter<Constants>> fields();
 };
 
@@ -19,7 +19,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
   using enum Transfer;
   static constexpr auto kFields = joined(
-      std::array<Parameter<P>, 10>{{
+      std::array<Parameter<P>, 9>{{
           {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
           {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
            "more of it for each 128 of head dimension"},
@@ -30,21 +30,20 @@ std::span<const Parameter<Constants>> Constants::fields() {
           {"lone", &P::lone, 0.0, 4.0, kKept, "that time of a block alone on its SM, in its units"},
           {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
           {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
-          {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, kKept,
-           "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
       }},
-      kCacheReadFields<P>);
+      kBenchmarkReuseField<P>, kCacheReadFields<P>);
   return kFields;
 }
 
-/// How it is launched: `threads` a block, a block a query head and cut of its context.
+/// How it is launched: blocks of `threads`, one for each query head and part of its context.
 struct Grid {
   double threads, splits;
   double resident() const { return 1024 / threads; }  ///< blocks on an SM, by registers
 };
 
-/// Blocks have 256 threads, and 512 or 1024 where there are too few of them to give every SM four. The largest are cut
-/// while one wave holds them, each to at least one round of its loop, eight keys a group of d / 8 threads.
+/// Blocks have 256 threads, or 512 or 1024 where there are too few of them to give every SM four. Contexts of the
+/// largest are cut while one wave holds all parts; a part has at least one round of its loop, eight keys per group of
+/// d / 8 threads.
 /// Source: TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0), facts of its launch rule.
 Grid grid_of(const DecodeCall& c, double sms) {
   const double factor = ceil_div(4 * sms, c.heads);
@@ -54,9 +53,8 @@ Grid grid_of(const DecodeCall& c, double sms) {
   return {threads, std::max(1.0, std::min(ceil_div(c.longest + 1, round), ceil_div(sms, c.heads)))};
 }
 
-/// Blocks run in waves; a wave takes as long as its threads' latency or the keys its SMs walk, nearly the longer. Below
-/// a key for each group of d / 8 threads most of the latency is not paid. A benchmark whose keys and values are the
-/// same pages finds the values in the L2 while the resident blocks' keys fit.
+/// Blocks run in waves. A wave takes nearly the longer of its threads' latency and the keys that its SMs walk. With
+/// fewer keys than groups of d / 8 threads, most of the latency is not paid.
 class Mmha final : public DecodeKernelOf<Constants> {
  public:
   using DecodeKernelOf::DecodeKernelOf;
@@ -90,8 +88,8 @@ class Mmha final : public DecodeKernelOf<Constants> {
             .combine = (grid.splits > 1 ? p.combine_us : 0.0) * kMicrosecond,
             .overlap = p.overlap,
             .filled = blocks >= sms,
-            .reused = keys < chip.l2 ? p.benchmark_reuse : 0.0,
-            .fp8_operations = kMmhaConversion};
+            .fp8_operations = kMmhaConversion,
+            .resident = keys};
   }
 };
 
@@ -105,7 +103,7 @@ const DecodeKernel& mmha_decode() {
                             .lenders = {&mmha_blackwell_decode()}});
   return kernel;
 }
-/// The build beside trtllm-gen is measured apart: its times tell nothing of those with mma.sync.
+/// The build that runs beside trtllm-gen is measured apart: its times tell nothing of the build for mma.sync.
 const DecodeKernel& mmha_blackwell_decode() {
   static const Mmha kernel(
       {.name = "mmha_blackwell_decode",

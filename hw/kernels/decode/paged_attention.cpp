@@ -30,8 +30,8 @@ std::span<const Parameter<Constants>> Constants::fields() {
   return kFields;
 }
 
-/// vLLM's own paged attention, its only kernel on AMD GPUs for years: a block of threads a query head, which reads the
-/// cache for itself. A context of several partitions is cut into them while sequences x heads are at most 512, and
+/// vLLM's own paged attention, its only kernel on AMD GPUs for years: a block of threads per query head, which reads
+/// the cache for itself. A context of several partitions is cut into them while sequences x heads are at most 512, and
 /// walked whole beyond that (vllm/attention/ops/paged_attn.py). Blocks that walk a context whole drift apart, and each
 /// query head of a group reads the cache from memory; those of a partition find it in the L2.
 class PagedAttention final : public DecodeKernelOf<Constants> {

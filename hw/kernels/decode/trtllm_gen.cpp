@@ -85,7 +85,7 @@ const DecodeKernel& triton_decode() {
                              256, kLaunchByVllm);
   return kernel;
 }
-/// TensorRT-LLM's wide heads on Blackwell.
+/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for those of 256 under a window.
 const DecodeKernel& flashinfer_decode() {
   static const TrtllmGen kernel({.name = "flashinfer_decode",
                                  .help = "FlashInfer under TensorRT-LLM on Blackwell, new tokens",

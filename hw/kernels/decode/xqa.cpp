@@ -12,7 +12,7 @@ namespace {
 struct Constants : CacheReads {
   double launch_us = 9.0, launch_head_dim_us = 1.0, tile_us = 2.2, tile_growth = 0.3, tile_row_us = 0.012;
   double row_ns = 1.7, row_growth = 2.0, row_group = 0.4, row_busy = 1.0, group_us = 0.1;
-  double overlap = 3.0, combine_us = 1.4, split_ns = 90.0, benchmark_reuse = 0.0;
+  double overlap = 3.0, combine_us = 1.4, split_ns = 90.0;
   static std::span<const Parameter<Constants>> fields();
 };
 
@@ -20,7 +20,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
   using enum Transfer;
   static constexpr auto kFields = joined(
-      std::array<Parameter<P>, 14>{{
+      std::array<Parameter<P>, 13>{{
           {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
           {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
            "more of it for each 128 of head dimension"},
@@ -36,16 +36,15 @@ std::span<const Parameter<Constants>> Constants::fields() {
           {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
           {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
           {"split_ns", &P::split_ns, 0.0, 300.0, kCycles, "more of it for each split"},
-          {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, kKept,
-           "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
       }},
-      kCacheReadFields<P>);
+      kBenchmarkReuseField<P>, kCacheReadFields<P>);
   return kFields;
 }
 
-/// XQA on Hopper cuts a context of L at most sqrt(L / 16) times, so a cut has 16 keys for each cut there is, and what
-/// is fitted as a time a cut (`split_ns`) is a time a key: with it, keys take as long as their bytes do. Elsewhere the
-/// cuts are many times as many (TensorRT-LLM before 1.1), and merging one takes next to nothing on an A100.
+/// XQA on Hopper splits a context of L at most sqrt(L / 16) times. A split then has 16 keys for each split there is,
+/// and the time fitted per split (`split_ns`) is a time per key: with it, keys take as long as their bytes do.
+/// Elsewhere there are many times as many splits (TensorRT-LLM before 1.1), and merging one takes next to nothing on an
+/// A100.
 void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
   constexpr double kKeysPerCut = 16.0;
   if (from.architecture != Architecture::kHopper || to.architecture == Architecture::kHopper) return;
@@ -58,7 +57,7 @@ void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
 
 /// How the two builds of the kernel differ.
 struct Build {
-  double idle;   ///< part of a tile's time that a cut outside the window takes to start and exit
+  double idle;   ///< share of a tile's time that a split outside the window takes to start and exit
   bool limited;  ///< cuts a context at most sqrt(context / 16) times
   bool pairs;    ///< two blocks are resident on an SM while their queries fit
   bool cuts = true;
@@ -85,13 +84,12 @@ DecodeTime time_of(const DecodeCall& c, const Constants& p, const Chip& chip, co
           .path = (waves - 1) * tile * (active + build.idle * (1 - active)) + rows * per_row * 1e-3 * kMicrosecond,
           .combine = (splits > 1 ? p.combine_us + splits * p.split_ns * 1e-3 : 0.0) * kMicrosecond,
           .overlap = p.overlap,
-          .filled = c.units * splits >= chip.sms,
-          .reused = p.benchmark_reuse};
+          .filled = c.units * splits >= chip.sms};
 }
 
-/// 16-bit products by mma.sync, cut by the whole context even under a window: cuts outside it start and exit. Versions
-/// since 1.1, which the tables of Hopper timed, cut at most sqrt(context / 16) times. A lone block walks its keys at
-/// the latency of its loop; further waves are hidden in part.
+/// 16-bit products by mma.sync. Splits follow the whole context even under a window; those outside it start and exit.
+/// Versions since 1.1, which the tables of Hopper timed, split at most sqrt(context / 16) times. A lone block walks its
+/// keys at the latency of its loop; further waves are hidden in part.
 class Xqa final : public DecodeKernelOf<Constants> {
  public:
   Xqa()

@@ -5,6 +5,13 @@
 
 namespace roofcast {
 
+KernelFacts experts_facts(std::string_view name, std::string_view help, const Kernel* lender) {
+  KernelFacts facts{.name = name, .help = help, .form = "equations-moe.md"};
+  facts.unexplained = {0.05, 0.35, 0.5};
+  facts.lenders[0] = lender;
+  return facts;
+}
+
 std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
   using P = MoeParameters;
   using enum Transfer;
@@ -40,37 +47,21 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
 
 std::vector<FieldFacts> ExpertsKernel::fields() const {
   std::vector<FieldFacts> all = KernelOf::fields();
-  for (FieldFacts& field : all) {
-    const std::string_view name = field.name;
-    if (name == "gather_loss" || name == "unaligned_slowdown") field.held = !traits_.gathers;
-    if (name == "empty_row_loss") field.held = traits_.gathers || traits_.rows_high < 256.0;
-    // Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times.
-    if (name == "launch_us" && traits_.rows == ExpertRows::kPadded) field.held = true;
-    if (name == "short_row_bandwidth" || name == "memory_step_us") field.held = traits_.rule != TileRule::kShipped;
-  }
+  const std::span<const Parameter<MoeParameters>> members = MoeParameters::fields();
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].held = !has(members[i].member);
   return all;
 }
 
-/// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
-/// slowdown of 4.9-5.0 fitted there. It is bound by instructions, not by matrix units, and so is the same elsewhere.
-constexpr double kUnalignedFlopsPerSm = 1.5e12;
-
-MoeParameters ExpertsKernel::prior(const GpuSpec& gpu, Dtype) const {
-  MoeParameters p;
-  if (traits_.gathers) {
-    const double per_sm = gpu.peak(Dtype::kBf16).base() / gpu.sm_count;
-    p.unaligned_slowdown = std::clamp(per_sm / kUnalignedFlopsPerSm, 1.0, 10.0);
-  }
-  if (traits_.rule == TileRule::kShipped) p.short_row_bandwidth = 0.7, p.memory_step_us = 0.5;
-  if (name() == "cutlass_untuned_experts") p.bandwidth_fraction = p.compute_fraction = 0.18, p.tile_us = 7.0;
-  return p;
+bool ExpertsKernel::has(double MoeParameters::*constant) const {
+  using P = MoeParameters;
+  if (constant == &P::empty_row_loss) return !traits_.gathers && traits_.rows_high >= 256.0;
+  // Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times.
+  if (constant == &P::launch_us) return traits_.rows != ExpertRows::kPadded;
+  return constant != &P::gather_loss && constant != &P::unaligned_slowdown && constant != &P::short_row_bandwidth &&
+         constant != &P::memory_step_us;
 }
 
-/// Triton's loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the
-/// more it loses by them. 1: a kernel without them.
 void ExpertsKernel::follow(MoeParameters& p, const CarryOverCase& to) const {
-  if (p.unaligned_slowdown > 1.0)
-    p.unaligned_slowdown = std::clamp(p.unaligned_slowdown * to.ratios.operations, 1.0, 10.0);
   p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
   p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
 }

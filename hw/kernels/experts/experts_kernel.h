@@ -1,6 +1,5 @@
 #pragma once
-// Kernels of routed experts: one form, docs/equations-moe.md, and what differs. hw/kernels/experts/table.cpp has a row
-// for each.
+// Kernels of routed experts: one form, docs/equations-moe.md. What differs is in the files beside this one.
 
 #include <span>
 #include <vector>
@@ -31,8 +30,8 @@ enum class ExpertRows {
   kPadded,  ///< those of the rank's experts, each expert's padded to a tile; copied from and summed to the tokens held
 };
 
-/// What is a fact of a kernel and not fitted. From the engines' sources; where they do not say, the best of the rules
-/// on shapes left out.
+/// Facts of a kernel, which are not fitted. They come from the engines' sources. Where these do not say, the rule is
+/// the one that does best on shapes left out.
 struct ExpertTraits {
   TileRule rule = TileRule::kTuned;
   double rows_low = 16.0, rows_high = 128.0;  ///< smallest and largest tile
@@ -60,39 +59,73 @@ struct MoeParameters {
   static std::span<const Parameter<MoeParameters>> fields();
 };
 
-class ExpertsKernel final : public KernelOf<MoeParameters> {
+class ExpertsKernel : public KernelOf<MoeParameters> {
  public:
   ExpertsKernel(const KernelFacts& facts, const ExpertTraits& traits)
       : KernelOf(KernelKind::kExperts, facts), traits_(traits) {}
   const ExpertTraits& traits() const { return traits_; }
   /// Constants of what the kernel does not do are held.
   std::vector<FieldFacts> fields() const override;
-  MoeParameters prior(const GpuSpec& gpu, Dtype weights) const override;
 
- private:
+ protected:
+  /// Does the kernel do what this constant stands for?
+  virtual bool has(double MoeParameters::*constant) const;
   void follow(MoeParameters& p, const CarryOverCase& to) const override;
 
+ private:
   ExpertTraits traits_;
 };
 
-/// In the order of their table: a lender stands before its borrowers.
-std::vector<const ExpertsKernel*> expert_kernels();
-/// SIM_CHECK on a name that is none.
-const ExpertsKernel& experts_kernel(std::string_view name);
+/// What the table says of a kernel of experts.
+KernelFacts experts_facts(std::string_view name, std::string_view help, const Kernel* lender = nullptr);
+
+const ExpertsKernel& triton_experts();
+const ExpertsKernel& triton_block_experts();
+const ExpertsKernel& triton_mma_sync_experts();
+const ExpertsKernel& oai_triton_experts();
+const ExpertsKernel& rocm_experts();
+const ExpertsKernel& marlin_experts();
+const ExpertsKernel& marlin_blackwell_experts();
+const ExpertsKernel& cutlass_experts();
+const ExpertsKernel& cutlass_untuned_experts();
+const ExpertsKernel& cutlass_mma_sync_experts();
+const ExpertsKernel& cutlass_block_experts();
+const ExpertsKernel& cutlass_nvfp4_experts();
+const ExpertsKernel& cutlass_ungated_experts();
+const ExpertsKernel& cutlass_ungated_fp8_experts();
+const ExpertsKernel& cutlass_ungated_nvfp4_experts();
+const ExpertsKernel& flashinfer_cutlass_block_experts();
+const ExpertsKernel& flashinfer_cutlass_experts();
+const ExpertsKernel& flashinfer_cutlass_nvfp4_experts();
+const ExpertsKernel& deep_gemm_experts();
+const ExpertsKernel& trtllm_gen_bf16_experts();
+const ExpertsKernel& trtllm_gen_fp8_experts();
+const ExpertsKernel& trtllm_gen_block_experts();
+const ExpertsKernel& trtllm_gen_block_modular_experts();
+const ExpertsKernel& trtllm_gen_nvfp4_experts();
+const ExpertsKernel& trtllm_gen_mxfp4_experts();
+const ExpertsKernel& trtllm_gen_mxfp8_experts();
+const ExpertsKernel& trtllm_gen_mxfp4_trtllm_experts();
+const ExpertsKernel& trtllm_gen_mxfp8_trtllm_experts();
+const ExpertsKernel& deep_gemm_masked_experts();
+const ExpertsKernel& deep_gemm_contiguous_experts();
+const ExpertsKernel& cutlass_wide_block_experts();
+const ExpertsKernel& cutlass_wide_nvfp4_experts();
+const ExpertsKernel& trtllm_gen_latency_experts();
 
 /// The kernel of a layer and its constants: the first that the rules name and that was measured in the format of the
-/// weights, else that of the nearest format.
+/// weights, else in the nearest format.
 struct ExpertsChoice {
   const ExpertsKernel* kernel = nullptr;
   const Fitted<MoeParameters>* fitted = nullptr;  ///< null: nothing was measured, the prior holds
-  bool lent = false;                              ///< of another kernel or format than asked for
+  bool lent = false;                              ///< they are of another kernel or format than asked for
 };
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
 /// The kernel that the rules name, measured or not.
 const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules);
 
-/// With constants of the caller's choice: what the fit calls. `repeated`: nothing runs between two calls, so that
-/// weights are found in L2 where they fit.
+/// The time under given constants. `repeated`: nothing runs between two calls, so that weights are found in L2 where
+/// they fit.
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& parameters,
                       const GpuSpec& gpu, bool repeated = false);
 

@@ -21,7 +21,7 @@ struct Wide : GemmParameters {
     return kFields;
   }
 };
-/// By mma.sync, with a kernel of its own for one row.
+/// cuBLASLt by mma.sync. It has a kernel of its own for one row.
 struct WideByMmaSync : GemmParameters {
   static std::span<const Parameter<WideByMmaSync>> fields() {
     static constexpr auto kFields = joined(kTileLoopFields<WideByMmaSync>, kPairedTileFields<WideByMmaSync>,

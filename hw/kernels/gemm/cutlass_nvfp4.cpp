@@ -19,7 +19,7 @@ class CutlassNvfp4 final : public MatmulKernelOf<Constants> {
   GemmTiling tiling(const GpuSpec& gpu, double m, double, double) const override { return all_tiles(gpu, false, m); }
 
  private:
-  /// As a B200 shows.
+  /// The constants that a B200 shows.
   void adjust(GemmParameters& prior, const GpuSpec&) const override {
     prior.gemv_us = 0.0;
     prior.k_step_us = 0.15;

@@ -91,10 +91,9 @@ Cost gemm(const GemmShape& shape, const Machine& machine) {
   SIM_CHECK(machine.efficiency != nullptr, "a calibrated time needs constants");
   const MatmulKernel& kernel = gemm_kernel(shape, gpu, machine.efficiency->rules());
   const Dtype block = gemm_block(shape.weights, shape.activations);
-  const GemmRun run{.cool = machine.timing == Timing::kCool};
   if (const ConstantsBlock& own = machine.efficiency->block(kernel, block))
-    return gemm_with(shape, kernel, kernel.parameters(own), gpu, run);
-  return gemm_with(shape, kernel, gemm_constants(kernel, block, gpu, *machine.efficiency), gpu, run);
+    return gemm_with(shape, kernel, kernel.parameters(own), gpu);
+  return gemm_with(shape, kernel, gemm_constants(kernel, block, gpu, *machine.efficiency), gpu);
 }
 
 Evidence gemm_evidence(const GemmShape& shape, const GpuSpec& gpu, const Efficiency& efficiency) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
-/// Matrix units so much slower than their peak want operands from L2 so much later, which feeds them as before.
+/// Matrix units that run below their peak by a factor need operands that much later, and L2 feeds them as before.
 void slow_matrix_units(GemmParameters& p, double factor) {
   p.compute_efficiency *= factor;
   p.tile_intensity *= factor;
@@ -39,14 +39,14 @@ void limit(GemmParameters& p, double most) {
   p.sustained_clock = under_load / p.compute_efficiency;
 }
 
-/// Of two partitions of L2 each keeps what the SMs beside it read, so that what all SMs read lies there twice (NVIDIA
+/// Each of two partitions of L2 keeps what the SMs beside it read. What all SMs read therefore lies there twice (NVIDIA
 /// A100 Tensor Core GPU Architecture white paper, "L2 cache"). Chips for graphics have one.
 void follow_partitions(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
   const double usable = p.l2_usable * l2_partitions(from) / l2_partitions(to);
   p.l2_usable = std::min(std::max(kL2Usable, p.l2_usable), usable);
 }
 
-/// Measured by 16-bit products of an A100 and an H100, and fp8 ones of a B200.
+/// Source: 16-bit products of an A100 and an H100, and fp8 products of a B200.
 GemmParameters prior_of_16_bit(const GpuSpec& gpu) {
   GemmParameters prior;
   if (has_mma_sync_only(gpu)) {

@@ -19,7 +19,7 @@ class MatmulKernel : public Kernel {
   virtual GemmTiling tiling(const GpuSpec& gpu, double m, double n, double k) const = 0;
   /// Does it have a kernel for this format on this GPU? Asked only of kernels that an engine was told to take.
   virtual bool runs(const GpuSpec&, Dtype) const { return true; }
-  /// Is it cuBLASLt's, so that rows of the bare library tell its constants?
+  /// Does cuBLASLt run it? Then rows of the bare library tell its constants.
   virtual bool is_cublaslt() const { return false; }
   /// Rows up to which no tiles are used, and memory alone decides.
   virtual double rows_without_tiles() const { return 0.0; }
@@ -78,9 +78,9 @@ const MatmulKernel& weight_only();
 const MatmulKernel& hipblaslt();
 const MatmulKernel& hipblaslt_fp8();
 
-/// A served model's weights are cold: other layers' came between.
+/// A served model's weights are cold: those of other layers came between.
 inline constexpr double kColdWeights = 1e9;
-/// Under what a product runs.
+/// The conditions that a product runs under.
 struct GemmRun {
   double weight_copies = kColdWeights;  ///< sets of weights that are read in turn
   bool cool = false;                    ///< before the power limit has pulled the clock down

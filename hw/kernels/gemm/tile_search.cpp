@@ -16,7 +16,7 @@ using product::hit_rate;
 using product::overlap;
 using product::Traffic;
 
-/// An SM draws at most this from L2 and DRAM together, so few thread blocks cannot pull the full bandwidth.
+/// The most that an SM draws from L2 and DRAM together: few thread blocks cannot draw the full bandwidth.
 constexpr BytesPerSecond kDrawOfOneSm{400e9};
 /// Time under load after which the power limit has brought the clock down to 1 - 1/e of the way.
 constexpr Seconds kThrottleTime{5e-3};
@@ -28,7 +28,7 @@ constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kForEver = 1e30;  ///< seconds
 
-/// What stays the same whatever the tile.
+/// Figures that are the same for every tile.
 struct Problem {
   const GemmShape& shape;
   const GemmParameters& p;
@@ -69,8 +69,8 @@ Plan throttled(Plan plan, const Problem& x) {
   return plan;
 }
 
-/// Turns of the thread blocks on the SMs. Ampere's smaller tiles run two to an SM at once; a last round of single
-/// ones reaches only `lone_block_rate` of the pairs' rate.
+/// Waves of the thread blocks on the SMs. Ampere's smaller tiles run two to an SM at once. In a last wave of single
+/// tiles an SM reaches only `lone_block_rate` of the rate of pairs.
 double turns_of(double blocks, double area, const Problem& x) {
   if (!x.shares_sms || area > 1.0 || blocks <= x.sms) return ceiling(blocks / x.sms);
   const double full = std::floor(blocks / (2.0 * x.sms));
@@ -109,7 +109,7 @@ Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
   return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
 }
 
-/// The fastest plan so far, and its tile: of equal ones the last of the list.
+/// The fastest plan so far, and its tile; among equals the last of the list.
 struct Fastest {
   Plan plan, cold;  ///< under the power limit, and before it
   Seconds time{kForEver};
@@ -118,7 +118,7 @@ struct Fastest {
   bool beats(Seconds other, std::size_t others) const { return tile >= others ? time <= other : time < other; }
 };
 
-/// What a tile makes of a problem, however k is cut.
+/// A problem under one tile, before k is cut.
 struct Tiled {
   double down, across, grid;  ///< tiles; thread blocks
   Seconds step;               ///< one k-step
@@ -179,7 +179,7 @@ void try_tile(const Problem& x, const GemmTiling& tiling, std::size_t i, double 
   }
 }
 
-/// A tile twice the matrix's side is never built for it, nor a swapped one where the library does not swap.
+/// Libraries use no tile of twice the matrix's side, and no swapped one beyond the rows up to which they swap.
 bool unsuited(const GemmTile& tile, const GemmShape& s, const GemmTiling& tiling) {
   if (s.m > tiling.swapped_up_to && tile.rows != 64 && tile.rows != 128) return true;
   return (tile.rows > 64 && tile.rows >= 2.0 * s.m) || (tile.columns > 64 && tile.columns >= 2.0 * s.n);
@@ -227,7 +227,7 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
   }
 }
 
-/// The tile that could be the fastest is tried first, and those that cannot beat it are not.
+/// Tries first the tile with the least bound, then only those whose bound lies below the best time.
 Plan fastest(const Problem& x, const GemmTiling& tiling) {
   Fastest best;
   const std::size_t count = tiling.tiles.size();
@@ -259,10 +259,10 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   return best.plan;
 }
 
-/// Bytes of the operand that feeds the matrix units: the weights unpacked where they are.
+/// Bytes per element that feed the matrix units: those of unpacked weights, where weights are unpacked.
 double operand_bytes(Dtype compute) { return std::max(0.5, element_bits(compute) / 8.0); }
 
-/// A loop over few sets of weights finds them in L2 again; activations and outputs are found there also when served.
+/// Few sets of weights that are read in turn stay in L2. Activations and outputs stay there also when served.
 Seconds streaming_time(const Problem& x) {
   const double again =
       hit_rate(x.traffic.weights * x.copies + x.traffic.activations + x.traffic.output, x.cached_bytes);

@@ -14,9 +14,9 @@ namespace roofcast {
 struct TileKind {
   double halves = 1;           ///< 2 for a Blackwell pair of thread blocks that share a tile, each doing half of it
   double cluster_rows = 1;     ///< tiles of a thread block cluster down C: the grid is filled up to whole clusters
-  double cluster_columns = 1;  ///< and across
-  double rate = 1;             ///< of its matrix units, over the library's best kernel
-  double drift = 0.005;        ///< how far thread blocks part every turn, of a turn; where tiles are walked in lines
+  double cluster_columns = 1;  ///< the same across
+  double rate = 1;             ///< rate of the matrix units, over the library's best kernel
+  double drift = 0.005;        ///< share of a wave by which thread blocks drift apart in it; tiles walked in lines
 };
 
 /// One thread block computes rows x columns of the output, or one of `halves` of it.
@@ -29,7 +29,7 @@ struct GemmTile : TileKind {
       : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
 
-/// What bounds the times of a list of tiles from below, one array a number: a loop over it becomes vector code.
+/// What bounds the times of a list of tiles from below. One array per number, so that loops become vector code.
 struct TileBounds {
   static constexpr std::size_t kMost = 80;
   using Column = std::array<double, kMost>;

@@ -4,23 +4,23 @@
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/latent_attention.h"
 
 namespace roofcast::attention {
 
-struct LatentPrefillParameters {
-  double launch_us = 14.0, eager_device_us = 0.0, eager_host_us = 0.0;
+struct LatentPrefillParameters : EagerLoop {
+  double launch_us = 14.0;
   double tile_us = 1.0, compute_fraction = 0.64;
   double imbalance = 1.45, lone_slowdown = 1.0, overlap = 4.0;
   double bandwidth_fraction = 0.9, write_bandwidth_fraction = 0.9, token_ns = 0.5;
   static std::span<const Parameter<LatentPrefillParameters>> fields();
 };
 
-struct LatentDecodeParameters {
-  double launch_us = 12.0, launch_heads_us = 2.5, eager_device_us = 0.0, eager_host_us = 0.0;
+struct LatentDecodeParameters : EagerLoop, LatentCacheLoop {
+  double launch_us = 12.0, launch_heads_us = 2.5;
   double sequence_ns = 5.0, tile_us = 4.0, tile_head_us = 0.15, compute_fraction = 0.9, pairing = 0.4;
-  double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, l2_share = 1.0, l2_bandwidth_tb_per_s = 2.6;
-  double combine_us = 0.5;
+  double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, combine_us = 0.5;
   static std::span<const Parameter<LatentDecodeParameters>> fields();
 };
 
@@ -38,7 +38,7 @@ class LatentPrefillKernel : public KernelOf<LatentPrefillParameters> {
   virtual Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const = 0;
   /// The format that the products run in.
   virtual Dtype products(const LatentHeads& heads, const GpuSpec& gpu) const { return format(heads, gpu); }
-  /// Was it timed eagerly? Such rows do not see the launch inside a CUDA graph.
+  /// Was it timed eagerly? Such rows do not tell the launch inside a CUDA graph.
   virtual bool timed_eagerly() const { return false; }
 
  protected:
@@ -62,7 +62,7 @@ class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
   virtual double read_again(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p) const {
     return p.reread * (ceil_div(heads.heads * shape.query_len, kHeadTile) - 1);
   }
-  /// The engine takes prompts and chunks of up to so many tokens for a decode.
+  /// The engine runs prompts and chunks of up to so many tokens as decode.
   virtual double absorbed_queries() const { return 0; }
   virtual bool multiplies_fp8() const { return true; }
   virtual bool timed_eagerly() const { return false; }
@@ -71,6 +71,64 @@ class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
 
  protected:
   void follow(LatentDecodeParameters& p, const CarryOverCase& to) const override;
+};
+
+/// A call whose kernel is known, part by part: T = launch + (tiles^p + memory^p)^(1/p) + write.
+struct LatentPrefillParts {
+  Cost work;       ///< FLOPs and bytes; no time
+  Seconds launch;  ///< of a kernel alone in its graph
+  Seconds tiles, memory, write;
+  double overlap = 1;
+  Cost total(Seconds launch_there) const;
+};
+LatentPrefillParts latent_prefill_parts(const PrefillShape& shape, const LatentHeads& heads,
+                                        const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
+                                        const GpuSpec& gpu);
+
+/// The same of new tokens: T = launch + (path^p + memory^p)^(1/p) + combine.
+struct LatentDecodeParts {
+  Cost work;  ///< FLOPs and bytes; no time
+  Chip chip;
+  Seconds launch;  ///< of a kernel alone in its graph
+  LatentPath path;
+  Bytes read;                  ///< from the cache
+  BytesPerSecond memory_rate;  ///< at which it comes from memory
+  double overlap = 1;
+  Cost total(Seconds launch_there, Seconds memory) const;
+};
+LatentDecodeParts latent_decode_parts(const DecodeShape& shape, const LatentHeads& heads,
+                                      const LatentDecodeKernel& kernel, const ConstantsBlock& constants,
+                                      const GpuSpec& gpu);
+
+/// How the work is spread over the SMs.
+struct Balance {
+  double grain = 64;         ///< tokens of the smallest part of a context
+  double most_splits = 1e9;  ///< parts of a context
+  bool in_pairs = false;     ///< cuts as if every tile had a second one
+};
+
+/// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
+/// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
+/// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts in pairs: up to 64 heads half of
+/// the SMs stay idle.
+LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
+                         const Balance& how);
+/// What is assumed of a kernel replayed from a graph, and of one that is timed eagerly.
+LatentDecodeParameters latent_decode_prior(const GpuSpec& gpu, Dtype kv);
+LatentDecodeParameters eager_latent_decode_prior(const GpuSpec& gpu, Dtype kv);
+
+/// A kernel of prompts under vLLM, which is timed eagerly.
+class EagerLatentPrefill : public LatentPrefillKernel {
+ public:
+  using LatentPrefillKernel::LatentPrefillKernel;
+  bool timed_eagerly() const override { return true; }
+  LatentPrefillParameters prior(const GpuSpec& gpu, Dtype products) const override {
+    LatentPrefillParameters p;
+    if (computes_fp8(gpu, products)) p.launch_us = 17, p.overlap = 1.3;
+    p.eager_device_us = 30, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 289 : 170, p.token_ns = 3.5;
+    p.compute_fraction = 0.85, p.write_bandwidth_fraction = 0.4;
+    return p;
+  }
 };
 
 /// Can an engine multiply this cache in fp8? Ada has the units, but TensorRT-LLM's latent kernels there keep 16 bit

@@ -93,6 +93,18 @@ class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
   }
 };
 
+/// A call whose kernel is known, part by part: T = launch + (tiles^p + memory^p)^(1/p) + write.
+struct PrefillParts {
+  Cost work;       ///< FLOPs and bytes; no time
+  Seconds launch;  ///< of a kernel alone in its graph
+  Seconds tiles, memory, write;
+  double overlap = 1;
+  Seconds least;  ///< of the products, where a kernel never reaches the peak
+  Cost total(Seconds launch_there) const;
+};
+PrefillParts prefill_parts(const PrefillShape& shape, const AttentionHeads& heads, const PrefillKernel& kernel,
+                           const ConstantsBlock& constants, const GpuSpec& gpu);
+
 inline constexpr Unexplained kPrefillUnexplained{0.05, 0.28, 0.3};
 
 const PrefillKernel& flash_attention_3_prefill();

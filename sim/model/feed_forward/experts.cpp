@@ -117,7 +117,8 @@ FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double
 /// DeepEP has a mode for prompts, in which experts' tokens lie one behind the other, and one for decode with a place
 /// for each that may come. TensorRT-LLM's own all-to-all brings whole tokens.
 ExpertLayout layout_of(const OperatorContext& context, const BlockTokens& rows) {
-  if (context.exchange != ExpertExchange::kAllToAll || context.sharding.attention_dp <= 1) return ExpertLayout::kWhole;
+  if (context.expert_exchange != ExpertExchange::kAllToAll || context.sharding.attention_dp <= 1)
+    return ExpertLayout::kWhole;
   if (!context.exchange_by_mode) return ExpertLayout::kReceived;
   return rows.prompts ? ExpertLayout::kContiguous : ExpertLayout::kMasked;
 }
@@ -213,7 +214,7 @@ bool ExpertModel::add_exchange(OperatorList& list, double count, const BlockToke
   const int ranks = sharding.attention_dp;
   if (ranks <= 1) return true;
   const double wide = width(context.model->hidden);
-  if (context.exchange == ExpertExchange::kAllToAll) {
+  if (context.expert_exchange == ExpertExchange::kAllToAll) {
     add_all_to_all(list, count, rows);
     return false;
   }

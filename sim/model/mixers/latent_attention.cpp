@@ -165,7 +165,7 @@ LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {
           .value_dim = a_.value_dim,
           .kv = c.precision.kv_cache,
           .cache_bytes_per_token = scaled ? bytes : 0.0,
-          .fp8_prompts = c.fp8_prompts};
+          .fp8_prompts = c.fp8_latent_prompts};
 }
 
 /// Decode absorbs kv_b: q_nope (nope) -> latent before the attention, latent -> value after it, a head at a time:

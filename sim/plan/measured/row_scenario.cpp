@@ -157,7 +157,7 @@ class RowWriter {
       const int batch = std::max(1, count("batch", 1));
       const double all = static_cast<double>(batch) * isl();
       const int whole = static_cast<int>(std::min(all, 131072.0));
-      const bool by_default = defaults_->kernels != KernelFamily::kTrtllm;
+      const bool by_default = defaults_->kernels != "trtllm";
       m.put("max_num_batched_tokens", std::max(isl(), by_default ? defaults_->max_num_batched_tokens : whole));
       if (defaults_->compiled) m.put("max_num_seqs", batch);
       return;

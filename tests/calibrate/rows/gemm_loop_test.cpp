@@ -42,7 +42,7 @@ TEST_CASE("gemm loop: quantization is timed by benchmarks, and not served") {
   const GpuSpec gpu = round_gpu();
   const auto timed = [&](double m, double k, const GemmLoopParameters& loop, Timing timing) {
     const GemmRow row = row_of(m, 128, k, Dtype::kFp8, timing);
-    return gemm_row_time(row, cublaslt_fp8(), perfect(), loop, gpu, KernelFamily::kTrtllm).in(kMicrosecond);
+    return gemm_row_time(row, cublaslt_fp8(), perfect(), loop, gpu, Maker::kTrtllm).in(kMicrosecond);
   };
   const GemmLoopParameters slow{.benchmark_us = 10.0, .quantization_row_us = 0.5, .quantization_step_us = 0.25};
   CHECK(timed(129, 4096, slow, Timing::kServed) == timed(129, 4096, {}, Timing::kServed));
@@ -61,7 +61,7 @@ TEST_CASE("gemm loop: without a graph the host may be what is timed") {
   const auto timed = [&](Timing timing) {
     GemmRow row = row_of(129, 128, 4096, Dtype::kFp8Block, timing);
     row.pace = HostPace::kDeepGemm;
-    return gemm_row_time(row, deep_gemm(), perfect(), slow_host, gpu, KernelFamily::kVllm).in(kMicrosecond);
+    return gemm_row_time(row, deep_gemm(), perfect(), slow_host, gpu, Maker::kVllm).in(kMicrosecond);
   };
   CHECK(timed(Timing::kBenchmark) == doctest::Approx(99.0));  // 129 is not a multiple of 4
   CHECK(timed(Timing::kServed) < 10.0);
@@ -73,7 +73,7 @@ TEST_CASE("gemm loop: what one row loses beside the product is no part of it") {
   loses.gemv_us = -13.0;
   const auto timed = [&](const GemmParameters& p, Timing timing) {
     const GemmRow row = row_of(1, 4096, 4096, Dtype::kFp8, timing);
-    return gemm_row_time(row, cutlass_fp8(), p, {}, gpu, KernelFamily::kVllm).in(kMicrosecond);
+    return gemm_row_time(row, cutlass_fp8(), p, {}, gpu, Maker::kVllm).in(kMicrosecond);
   };
   CHECK(timed(loses, Timing::kServed) == timed(perfect(), Timing::kServed));
   CHECK(timed(loses, Timing::kBenchmark) == doctest::Approx(timed(perfect(), Timing::kBenchmark) + 13.0));

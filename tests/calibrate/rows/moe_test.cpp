@@ -40,7 +40,7 @@ TEST_CASE("moe rows: whole cells that ran untuned are no evidence, but count in 
   FitOptions options;
   options.starts = 1, options.folds = 0, options.max_evaluations = 300;
   const CsvTable table = CsvTable::parse(rows, "moe.csv");
-  const std::vector<FittedConstants> fitted = moe_operator().fit(table, gpu.spec, KernelFamily::kTrtllm, options);
+  const std::vector<FittedConstants> fitted = moe_operator().fit(table, gpu.spec, *kernel_rules("trtllm"), options);
   REQUIRE(fitted.size() == 1);
   CHECK(fitted[0].block == "cutlass_nvfp4_experts.nvfp4");
   CHECK(fitted[0].record.rows == 36);

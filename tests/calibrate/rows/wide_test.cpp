@@ -92,9 +92,9 @@ TEST_CASE("exchange rows: both directions of a row, and their sum") {
   CHECK(found.op->name == "deep_ep_normal");
   REQUIRE(found.groups.size() == 2);
   const double sum =
-      (exchange_time(rows[0].shape, gpu.vllm.find(exchange_kernel(ExchangeKernel::kNormal), Dtype::kBf16)->value,
+      (exchange_time(rows[0].shape, gpu.of("vllm").find(exchange_kernel(ExchangeKernel::kNormal), Dtype::kBf16)->value,
                      gpu.spec) +
-       exchange_time(rows[1].shape, gpu.vllm.find(exchange_kernel(ExchangeKernel::kNormal), Dtype::kBf16)->value,
+       exchange_time(rows[1].shape, gpu.of("vllm").find(exchange_kernel(ExchangeKernel::kNormal), Dtype::kBf16)->value,
                      gpu.spec))
           .in(kMicrosecond);
   CHECK(found.predicted[0].in(kMicrosecond) == doctest::Approx(sum));

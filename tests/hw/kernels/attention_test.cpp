@@ -176,21 +176,19 @@ TEST_CASE("attention: FlashAttention-3's decode by hand") {
                                                  {"bandwidth_fraction", 0.8}});
   // tile   = 2 x 1.5 + 0.01 x 4 rows = 3.04 us; path = 6 x 2048 x 6.5536 ns + 5 x 3.04 = 80.5306 + 15.2 us
   // memory = (512 x 2048 x 512 + 64 x 32 x 512) B / 1.6 TB/s = 336.19968 us; launch = 11 + 64 x 2 x 0.01 = 12.28 us
+  // of a lone kernel: in the graph of a model it is queued behind the kernel before, and 3 us of it are not paid.
   const double path = 6 * 2048 * 6.5536e-3 + 5 * 3.04, memory = (512.0 * 2048 * 512 + 64 * 32 * 512) / 1.6e6;
-  const double expected = 12.28 + std::cbrt(path * path * path + memory * memory * memory);
+  const double expected = 9.28 + std::cbrt(path * path * path + memory * memory * memory);
   const DecodeShape shape{.batch = 64, .mean_context = 2048, .max_context = 2048};
-  const Cost cost = attention_decode_with(shape, kGrouped, kernel, p, gpu, Timing::kBenchmark);
+  const Cost cost = attention_decode_with(shape, kGrouped, kernel, p, gpu);
   CHECK(us(cost) == doctest::Approx(expected).epsilon(1e-9));
   CHECK(cost.bound == Bound::kMemory);
-  // In the graph of a model the launch is queued behind the kernel before: 3 us of it are not paid.
-  const Cost served = attention_decode_with(shape, kGrouped, kernel, p, gpu, Timing::kServed);
-  CHECK(us(cost) - us(served) == doctest::Approx(3).epsilon(1e-9));
 }
 
 TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a graph, keys or not") {
   const GpuSpec gpu = round_gpu();
   const DecodeKernel& kernel = attention::flash_attention_4_decode();
-  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 10},
+  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 13},  // 3 of them are not paid
                                                  {"launch_head_dim_us", 0},
                                                  {"sequence_ns", 0},
                                                  {"tile_us", 2},
@@ -200,7 +198,7 @@ TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a gra
   const AttentionHeads wide{.heads = 1, .kv_heads = 1, .head_dim = 512, .value_dim = 512};
   const auto time = [&](double sequences) {
     const DecodeShape shape{.batch = sequences, .mean_context = 1, .max_context = 1};
-    return us(attention_decode_with(shape, wide, kernel, p, gpu, Timing::kBenchmark));
+    return us(attention_decode_with(shape, wide, kernel, p, gpu));
   };
   // 100 SMs: 2048 blocks are 21 turns, one more than 20 turns of 2 us; 16384 are 164
   CHECK(time(64) == doctest::Approx(10 + 20 * 2).epsilon(0.02));
@@ -213,7 +211,7 @@ TEST_CASE("attention: FlashAttention-4 starts 32 cuts of every sequence of a gra
 }
 
 TEST_CASE("attention: without a kernel that shares reads, a group's heads are decoded one by one") {
-  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kTrtllm);
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "trtllm");
   const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
   const DecodeShape shape{.batch = 56, .mean_context = 2048, .max_context = 2048};
   AttentionHeads grouped{.heads = 32, .kv_heads = 8}, alone = grouped;
@@ -223,26 +221,12 @@ TEST_CASE("attention: without a kernel that shares reads, a group's heads are de
   CHECK(attention_decode(shape, alone, machine).time == attention_decode(shape, grouped, machine).time);
 }
 
-TEST_CASE("attention: a benchmark's loop finds a small cache in the L2, serving does not") {
-  const GpuSpec gpu = round_gpu();
-  const DecodeKernel& kernel = attention::flash_attention_3_decode();
-  const ConstantsBlock p = kernel.assumed(gpu, Dtype::kBf16);
-  const AttentionHeads heads{.heads = 8, .kv_heads = 8};
-  const auto gap = [&](double context) {
-    const DecodeShape shape{.batch = 16, .mean_context = context, .max_context = context};
-    return us(attention_decode_with(shape, heads, kernel, p, gpu, Timing::kServed)) -
-           us(attention_decode_with(shape, heads, kernel, p, gpu, Timing::kBenchmark));
-  };
-  CHECK(gap(8192) == doctest::Approx(-3).epsilon(1e-6));  // 0.5 GB: nothing is left of it in either
-  CHECK(gap(350) > -3);                                   // 23 MB of 50: only the benchmark is spared the memory
-}
-
 TEST_CASE("attention: one long sequence among short ones costs less than all of them long") {
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
     const GpuSpec gpu = round_gpu(architecture);
     Efficiency efficiency;
-    for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
-      efficiency.become(family);
+    for (const std::string kernels : {"trtllm", "vllm"}) {
+      efficiency.follow(kernel_rules(kernels));
       const Machine machine{.gpu = &gpu, .efficiency = &efficiency};
       const auto time = [&](double mean, double longest) {
         return attention_decode({.batch = 64, .mean_context = mean, .max_context = longest}, kGrouped, machine).time;
@@ -260,9 +244,9 @@ TEST_CASE("attention: more bandwidth or compute is never slower, more work never
                                    {.heads = 64, .kv_heads = 8, .window = 128, .kv = Dtype::kFp8},
                                    {.heads = 16, .kv_heads = 2, .head_dim = 256, .value_dim = 256}};
   for (const Architecture architecture : {Architecture::kAmpere, Architecture::kHopper, Architecture::kBlackwell}) {
-    for (const KernelFamily family : {KernelFamily::kTrtllm, KernelFamily::kVllm}) {
+    for (const std::string kernels : {"trtllm", "vllm"}) {
       Efficiency efficiency;
-      efficiency.become(family);
+      efficiency.follow(kernel_rules(kernels));
       const GpuSpec gpu = round_gpu(architecture);
       GpuSpec wide = gpu, strong = gpu;
       wide.memory_bandwidth *= 2;
@@ -344,7 +328,7 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
   heads.shared_reads = false;
   const auto time = [&](double batch) {
     return us(attention_decode_with({.batch = batch, .mean_context = 2048, .max_context = 2048}, heads, kernel,
-                                    constants_of(kernel, p), gpu, Timing::kServed));
+                                    constants_of(kernel, p), gpu));
   };
   // 16 x 32 heads are cut, 32 x 32 are not: twice the keys, three times as long each.
   CHECK(time(32) / time(16) == doctest::Approx(6).epsilon(0.02));
@@ -360,18 +344,17 @@ TEST_CASE("attention: paged attention reads the cache a head, and cuts it for fe
 TEST_CASE("attention: fp8 caches are multiplied in fp8, but by vLLM only where there is wgmma or tcgen05") {
   AttentionHeads narrow = kGrouped;
   narrow.kv = Dtype::kFp8;
-  const auto products = [&](const char* gpu, KernelFamily family) {
-    const CalibratedGpu on = load_gpu(load_named("hardware", gpu, {}), family);
+  const auto products = [&](const char* gpu, const std::string& kernels) {
+    const CalibratedGpu on = load_gpu(load_named("hardware", gpu, {}), kernels);
     return prefill_products(narrow, prefill_kernel({.query_len = 100}, narrow, on.spec, on.efficiency.rules()),
                             on.spec);
   };
-  for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kFp8);
-  for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"})
-    CHECK(products(gpu, KernelFamily::kVllm) == Dtype::kBf16);
-  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kBf16);  // 16-bit queries by mma.sync
+  for (const char* gpu : {"h100-sxm", "b200-sxm"}) CHECK(products(gpu, "vllm") == Dtype::kFp8);
+  for (const char* gpu : {"l40s", "rtx-pro-6000", "a100-sxm"}) CHECK(products(gpu, "vllm") == Dtype::kBf16);
+  CHECK(products("l40s", "trtllm") == Dtype::kBf16);  // 16-bit queries by mma.sync
   narrow.compute = Dtype::kFp8;
-  CHECK(products("l40s", KernelFamily::kTrtllm) == Dtype::kFp8);
-  CHECK(products("a100-sxm", KernelFamily::kTrtllm) == Dtype::kBf16);
+  CHECK(products("l40s", "trtllm") == Dtype::kFp8);
+  CHECK(products("a100-sxm", "trtllm") == Dtype::kBf16);
 }
 
 TEST_CASE("attention: without fp8 units a scalar kernel converts an fp8 cache by hand, for each query head") {
@@ -399,11 +382,11 @@ TEST_CASE("attention: masked multi-head attention runs in waves of blocks as lar
   const AttentionHeads heads{.heads = 4, .kv_heads = 4};
   const DecodeKernel& kernel = attention::mmha_decode();
   std::map<std::string, double> p{
-      {"launch_us", 10}, {"launch_head_dim_us", 0}, {"context_us", 0}, {"busy_us", 0}, {"key_ns", 0}, {"wave_us", 6},
-      {"overlap", 8}};
+      {"launch_us", 13}, {"launch_head_dim_us", 0}, {"context_us", 0}, {"busy_us", 0}, {"key_ns", 0}, {"wave_us", 6},
+      {"overlap", 8}};  // of the launch, 3 us are not paid in a model's graph
   const auto time = [&](double sequences, double context) {
     const DecodeShape shape{.batch = sequences, .mean_context = context, .max_context = context};
-    return us(attention_decode_with(shape, heads, kernel, constants_of(kernel, p), gpu, Timing::kBenchmark));
+    return us(attention_decode_with(shape, heads, kernel, constants_of(kernel, p), gpu));
   };
   // 100 SMs. Up to 133 blocks have 1024 threads and an SM to themselves: 100 run at once, 108 in two waves.
   CHECK(time(25, 2) == doctest::Approx(10.0).epsilon(0.02));

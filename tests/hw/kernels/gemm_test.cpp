@@ -198,7 +198,6 @@ TEST_CASE("gemm: FlashInfer's products in block fp8 take the same for every row"
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kBlackwell;
   Efficiency efficiency;
-  efficiency.become(KernelFamily::kVllm);
   const auto time = [&](double rows, const MatmulKernel* asked) {
     const GemmShape shape{
         .m = rows, .n = 4096, .k = 4096, .weights = Dtype::kFp8Block, .activations = Dtype::kFp8Block, .asked = asked};
@@ -282,7 +281,7 @@ TEST_CASE("gemm: an engine tunes nvfp4 at start-up; the untuned kernel runs only
   GemmParameters untuned = perfect(), tuned = perfect();
   untuned.bandwidth_efficiency = 0.25;
   tuned.bandwidth_efficiency = 0.5;
-  Efficiency efficiency(KernelFamily::kTrtllm);
+  Efficiency efficiency("trtllm");
   const MatmulKernel &own = cutlass_nvfp4(), &other = cutlass_nvfp4_untuned();
   efficiency.put_block(own, Dtype::kNvfp4, own.with_parameters(tuned));
   efficiency.put_block(other, Dtype::kNvfp4, other.with_parameters(untuned));

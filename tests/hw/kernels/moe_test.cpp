@@ -33,6 +33,11 @@ constexpr Routing kUniform{.kind = Routing::Kind::kUniform, .exponent = 0.0};
 constexpr Routing kSkewed{.kind = Routing::Kind::kPowerLaw, .exponent = 1.2};
 constexpr Routing kPopular{.kind = Routing::Kind::kPopularity, .skew = 1.0};
 
+/// Distinct experts that get a token, of all.
+double experts_hit(double tokens, double top_k, double experts, const Routing& routing) {
+  return expert_load(tokens, top_k, experts, 1.0, routing).hits;
+}
+
 MoeShape mixtral(double tokens) {
   return {.tokens = tokens, .hidden = 4096, .inter = 14336, .top_k = 2, .experts = 8, .routing = kEven};
 }
@@ -212,11 +217,11 @@ TEST_CASE("moe: narrower weights help where weights bound the time") {
 TEST_CASE("moe: of the kernels that the rules name, the first that was measured runs") {
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kHopper;
-  Efficiency efficiency(KernelFamily::kTrtllm);
+  Efficiency efficiency("trtllm");
   MoeParameters slow;
   slow.launch_us = 100;
-  efficiency.put(experts_kernel("cutlass_experts"), Dtype::kBf16, {});
-  efficiency.put(experts_kernel("cutlass_ungated_experts"), Dtype::kBf16, {.value = slow, .record = {}});
+  efficiency.put(cutlass_experts(), Dtype::kBf16, {});
+  efficiency.put(cutlass_ungated_experts(), Dtype::kBf16, {.value = slow, .record = {}});
   const auto choice = [&](const MoeShape& shape) {
     return choose_experts(shape, {.gpu = &gpu, .efficiency = &efficiency});
   };
@@ -445,12 +450,12 @@ TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {
 
 TEST_CASE("moe: at the same tokens a GPU more ranks read fewer experts and are never slower") {
   for (const char* name : {"h100-sxm", "h200-sxm", "b200-sxm", "gb200", "mi300x"}) {
-    for (const KernelFamily family : {KernelFamily::kVllm, KernelFamily::kTrtllm}) {
-      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), family);
+    for (const std::string kernels : {"vllm", "trtllm"}) {
+      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), kernels);
       const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
       for (const ExpertLayout layout : {ExpertLayout::kMasked, ExpertLayout::kContiguous, ExpertLayout::kReceived}) {
         // DeepEP under vLLM, TensorRT-LLM's own exchange
-        if ((layout == ExpertLayout::kReceived) != (family == KernelFamily::kTrtllm)) continue;
+        if ((layout == ExpertLayout::kReceived) != (kernels == "trtllm")) continue;
         for (const double rows : {1.0, 16.0, 128.0, 768.0, 4096.0}) {
           Seconds before{};
           for (double ep = 8; ep <= 256; ep *= 2) {

@@ -69,7 +69,7 @@ TEST_CASE("routing: experts hit and the fullest rank are those of drawn tokens")
     const Routing popular{.kind = Routing::Kind::kPopularity, .skew = static_cast<double>(skew)};
     INFO(n, " tokens ", tokens, " top_k ", top_k, " experts ", experts, " ranks ", ranks, " skew ", skew);
     // The law averages 16 placements of experts and takes tokens' choices as independent.
-    const double hit = experts_hit(tokens, top_k, experts, popular) / drawn.hit;
+    const double hit = expert_load(tokens, top_k, experts, 1.0, popular).hits / drawn.hit;
     const double fullest = expert_load(tokens, top_k, experts, ranks, popular).assignments / drawn.fullest;
     CHECK(std::abs(hit - 1) < 0.04);
     CHECK(std::abs(fullest - 1) < 0.15);

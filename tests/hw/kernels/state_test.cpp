@@ -1,4 +1,4 @@
-#include "hw/kernels/state.h"
+#include "hw/kernels/state/state_kernel.h"
 
 #include <doctest/doctest.h>
 
@@ -58,19 +58,14 @@ TEST_CASE("state: decode by worked constants") {
   p.decode_bandwidth_fraction = 0.5;
   p.decode_state_share = 1.0;
   // 64 x 2 x 2 097 152 B = 268 435 456 B at 1000 GB/s
-  CHECK(recurrence_decode_time(64, delta(), p, gpu, Timing::kServed).in(kMicrosecond) ==
-        doctest::Approx(4 + 268.435456));
-  // 4 x 2 x 2 097 152 B = 16 777 216 B: a benchmark's loop finds it in L2, 4800 GB/s; a served step does not
-  CHECK(recurrence_decode_time(4, delta(), p, gpu, Timing::kBenchmark).in(kMicrosecond) ==
-        doctest::Approx(4 + 16.777216 / 4.8));
-  CHECK(recurrence_decode_time(4, delta(), p, gpu, Timing::kServed).in(kMicrosecond) == doctest::Approx(4 + 16.777216));
+  CHECK(recurrence_decode_time(64, delta(), p, gpu).in(kMicrosecond) == doctest::Approx(4 + 268.435456));
+  // 4 x 2 x 2 097 152 B = 16 777 216 B: it fits L2, where other layers have evicted it
+  CHECK(recurrence_decode_time(4, delta(), p, gpu).in(kMicrosecond) == doctest::Approx(4 + 16.777216));
   // A share that a benchmark kept in L2 crosses memory in a served step: 1024 x 2 x 2 097 152 B and 1024 x 24 576 B of
   // tokens at 2000 GB/s.
   p.decode_bandwidth_fraction = 1;
   p.decode_state_share = 0.7;
-  CHECK(recurrence_decode_time(1024, delta(), p, gpu, Timing::kBenchmark).in(kMicrosecond) < 4 + 0.71 * 2147.4836);
-  CHECK(recurrence_decode_time(1024, delta(), p, gpu, Timing::kServed).in(kMicrosecond) ==
-        doctest::Approx(2147.483648 + 12.582912));
+  CHECK(recurrence_decode_time(1024, delta(), p, gpu).in(kMicrosecond) == doctest::Approx(2147.483648 + 12.582912));
 }
 
 TEST_CASE("state: chunks of a prompt follow one another") {

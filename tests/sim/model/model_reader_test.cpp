@@ -12,14 +12,6 @@
 using namespace roofcast;
 
 namespace {
-std::string message(const std::string& text) {
-  try {
-    from_text(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 

@@ -23,6 +23,16 @@ inline const std::string kSmall =
     "{model_type: llama, hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 8, num_key_value_heads: 2, "
     "intermediate_size: 512, vocab_size: 1000, max_position_embeddings: 4096";
 
+/// What is wrong with a config; empty: nothing.
+inline std::string message(const std::string& text) {
+  try {
+    from_text(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 inline OperatorContext context_of(const ModelSpec& model, const Sharding& sharding = {}) {
   OperatorContext context;
   context.model = &model;

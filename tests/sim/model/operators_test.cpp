@@ -151,7 +151,7 @@ TEST_CASE("attention-DP ranks bring their tokens to the experts") {
   CHECK(count_of(gathered, "expert_gather") == 58);
   CHECK(count_of(gathered, "expert_scatter") == 58);
   CHECK(count_of(gathered, "all_reduce") == 0);
-  context.exchange = ExpertExchange::kAllToAll;
+  context.expert_exchange = ExpertExchange::kAllToAll;
   context.routing = {.kind = Routing::Kind::kBalanced};
   const auto sent = token_operators(context, 32);
   CHECK(count_of(sent, "expert_dispatch") == 58);

@@ -10,15 +10,6 @@ using namespace roofcast;
 
 namespace {
 
-std::string message(const std::string& text) {
-  try {
-    from_text(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 int layers_of(const ModelSpec& model, const std::string& name) {
   int count = 0;
   for (const LayerKind& kind : model.layers) count += kind.name.starts_with(name) ? kind.count : 0;

@@ -52,7 +52,7 @@ TEST_CASE("TensorRT-LLM holds latent attention's up-projections again and the em
   CHECK(copied("h200-sxm") == doctest::Approx(embedding + keys * (1 + 4.0 / 16384)).epsilon(1e-6));
   // Blackwell: keys and values in 16 bit too.
   CHECK(copied("b200-sxm") == doctest::Approx(embedding + keys * (1 + 4.0 / 16384) + 2 * keys * 2).epsilon(1e-6));
-  d.engine.kernels = KernelFamily::kVllm;
+  d.engine.kernels = "vllm";
   CHECK(copied("b200-sxm") == 0);
 }
 

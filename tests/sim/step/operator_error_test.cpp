@@ -8,6 +8,7 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
+#include "hw/kernels/state/state_kernel.h"
 #include "hw/rooflines.h"
 #include "sim/step/operator_cost.h"
 
@@ -15,7 +16,7 @@ using namespace roofcast;
 
 namespace {
 
-CalibratedGpu vllm_on(const char* gpu) { return load_gpu(load_named("hardware", gpu, {}), KernelFamily::kVllm); }
+CalibratedGpu vllm_on(const char* gpu) { return load_gpu(load_named("hardware", gpu, {}), "vllm"); }
 
 }  // namespace
 
@@ -51,8 +52,7 @@ TEST_CASE("operator error: the record is that of the constants which price the o
   const CalibratedGpu h100 = vllm_on("h100-sxm");
   const StateMixer convolution{.kind = StateMixer::Kind::kConvolution, .heads = 1024};
   const StateDecodeWork step{1, convolution};
-  CHECK(record_of(step, h100.efficiency, h100.spec) ==
-        &h100.efficiency.find(convolution_kernel(), Dtype::kBf16)->record);
+  CHECK(record_of(step, h100.efficiency, h100.spec) == h100.efficiency.block(block_convolution(), Dtype::kBf16).record);
 }
 
 TEST_CASE("operator error: constants lent by another format leave more unexplained") {
@@ -64,10 +64,10 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
   CHECK(sd(product) > 0.2);
   MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8, .routing = {}};
-  CHECK(sd(experts) == e.find(experts_kernel("triton_experts"), Dtype::kBf16)->record.discrepancy);
+  CHECK(sd(experts) == e.find(triton_experts(), Dtype::kBf16)->record.discrepancy);
   experts.weights = experts.activations = Dtype::kFp8Block;
   experts.ep = 8;  // a kernel of its own
-  const auto* parallel = e.find(experts_kernel("flashinfer_cutlass_block_experts"), Dtype::kFp8Block);
+  const auto* parallel = e.find(flashinfer_cutlass_block_experts(), Dtype::kFp8Block);
   CHECK(sd(experts) == parallel->record.discrepancy);
   experts.weights = experts.activations = Dtype::kInt8;
   CHECK(sd(experts) > 0.5);

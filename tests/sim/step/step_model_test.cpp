@@ -210,7 +210,7 @@ TEST_CASE("an engine without its own all-reduce calls NCCL") {
     REQUIRE(line != step.operators.end());
     return line->cost.time / line->count;
   };
-  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), KernelFamily::kVllm);
+  const CalibratedGpu h100 = load_gpu(load_named("hardware", "h100-sxm", {}), "vllm");
   const Machine machine{.gpu = &h100.spec, .efficiency = &h100.efficiency};
   const Seconds library = nccl(Collective::kAllReduce, Bytes(8 * 4096 * 2.0), {4, 4}, machine).time;
   const Seconds skew = deploy("llama-3.1-8b", "h100-sxm", 4)->engine.host.rank_skew;

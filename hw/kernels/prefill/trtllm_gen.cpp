@@ -1,4 +1,4 @@
-// TensorRT-LLM's fused attention of prompts (fmha_v2), and trtllm-gen, its generated kernels for data-center Blackwell.
+// trtllm-gen over prompts, the generated kernels of data-center Blackwell, and what engines run beside them.
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 
@@ -14,32 +14,6 @@ std::span<const Parameter<Constants>> Constants::fields() {
   static constexpr auto kFields = joined(kPrefillFields<Constants>, kWideHeadField<Constants>);
   return kFields;
 }
-
-/// Hopper's build (*_tma_ws_sm90) walks longer blocks of keys in fp8. Builds for mma.sync multiply in fp8 only where
-/// the queries come in it, and keep up at head dimensions of 128 and 192 alone: at 64 an L40S gets 103 TFLOP/s of a
-/// 16-bit peak of 362, at 256 74, where 16 bit has 142 and 144 (aiconfigurator tables of TensorRT-LLM 1.3).
-class FmhaV2 final : public PrefillKernelOf<Constants> {
- public:
-  FmhaV2(const KernelFacts& facts, bool wgmma) : PrefillKernelOf(facts), wgmma_(wgmma) {}
-  PrefillTraits traits(double d, bool fp8) const override {
-    PrefillTraits t{.tile_rows = 64, .tile_keys = fp8 && wgmma_ ? 256.0 : 64.0, .rewrites_queries = true};
-    if (fp8 && !wgmma_) t.most_compute = d <= 64 ? kNarrowFp8 : d > 192 ? kWideFp8 : 1.0;
-    return t;
-  }
-  bool wants_fp8_queries() const override { return !wgmma_; }
-  Constants prior(const GpuSpec& gpu, Dtype products) const override {
-    const bool fp8 = computes_fp8(gpu, products);
-    Constants p;
-    p.launch_us = 15, p.tile_us = 2.5, p.score_ns = fp8 ? 0.033 : 0.013, p.compute_fraction = fp8 ? 0.7 : 0.64;
-    p.imbalance = 1.25, p.lone_slowdown = 1.6, p.window_blocks = 2.6, p.overlap = 2.5, p.token_ns = 0.01;
-    p.launch_head_dim_us = 0.1, p.wide_head_penalty = fp8 ? 0.2 : 0.0;
-    return p;
-  }
-
- private:
-  static constexpr double kNarrowFp8 = 0.3, kWideFp8 = 0.21;  ///< of the 16-bit peak
-  bool wgmma_;
-};
 
 PrefillTraits generated(double d) { return {.tile_rows = d <= 128 ? 256.0 : 128.0, .tile_keys = 128}; }
 
@@ -96,23 +70,6 @@ class TrtllmGenVllm final : public PrefillKernelOf<VllmConstants> {
 
 }  // namespace
 
-const PrefillKernel& fmha_v2_wgmma_prefill() {
-  static const FmhaV2 kernel({.name = "fmha_v2_wgmma_prefill",
-                              .help = "TensorRT-LLM's fused attention on Hopper, prompts",
-                              .form = kForm,
-                              .unexplained = kPrefillUnexplained},
-                             true);
-  return kernel;
-}
-const PrefillKernel& fmha_v2_prefill() {
-  static const FmhaV2 kernel({.name = "fmha_v2_prefill",
-                              .help = "TensorRT-LLM's fused attention by mma.sync, prompts",
-                              .form = kForm,
-                              .unexplained = kPrefillUnexplained,
-                              .lenders = {&fmha_v2_wgmma_prefill(), &trtllm_gen_prefill()}},
-                             false);
-  return kernel;
-}
 const PrefillKernel& trtllm_gen_prefill() {
   static const TrtllmGen kernel({.name = "trtllm_gen_prefill",
                                  .help = "trtllm-gen as TensorRT-LLM calls it, prompts",
@@ -120,7 +77,7 @@ const PrefillKernel& trtllm_gen_prefill() {
                                  .unexplained = kPrefillUnexplained});
   return kernel;
 }
-/// TensorRT-LLM's wide heads on Blackwell.
+/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for those of 256 under a window.
 const PrefillKernel& flashinfer_prefill() {
   static const TrtllmGen kernel({.name = "flashinfer_prefill",
                                  .help = "FlashInfer under TensorRT-LLM on Blackwell, prompts",
@@ -139,7 +96,7 @@ const PrefillKernel& trtllm_gen_vllm_prefill() {
                                     1.0);
   return kernel;
 }
-/// What vLLM runs where trtllm-gen has no kernel for the head dimension.
+/// vLLM runs it where trtllm-gen has no kernel for the head dimension.
 const PrefillKernel& triton_prefill() {
   static const TrtllmGenVllm kernel({.name = "triton_prefill",
                                      .help = "vLLM's Triton kernel on Blackwell, prompts",

@@ -1,0 +1,106 @@
+#include "calibrate/rows/attention_loop.h"
+
+#include <algorithm>
+
+#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
+
+namespace roofcast {
+namespace {
+
+/// `hit` of the bytes that are read come from the L2, the others from memory.
+template <class Parts>
+Seconds with_l2(const Parts& parts, double hit, double l2_tb_per_s) {
+  const BytesPerSecond l2 = std::max(BytesPerSecond(l2_tb_per_s * 1e12), parts.chip.bandwidth);
+  return parts.read * (1 - hit) / parts.memory_rate + parts.read * hit / l2;
+}
+
+/// A loop that repeats one layer finds all of a cache that fits `l2_share` of the L2. From 1 + 1/l2_cliff times that on
+/// it finds what it reads twice: a kernel whose keys and values are the same pages finds the values, as long as the
+/// keys of its running blocks fit.
+Seconds memory_in_loop(const attention::DecodeParts& parts, const CacheLoop& loop) {
+  const double twice = parts.time.resident < parts.chip.l2 ? loop.benchmark_reuse : 0.0;
+  const double over = parts.read / (parts.chip.l2 * loop.l2_share) - 1;
+  const double hit = std::clamp(1 - loop.l2_cliff * over, twice, 1.0);
+  return with_l2(parts, hit, loop.l2_bandwidth_tb_per_s);
+}
+
+Seconds memory_in_loop(const attention::LatentDecodeParts& parts, const LatentCacheLoop& loop) {
+  const double over = parts.read / (parts.chip.l2 * loop.l2_share) - 1;
+  const double hit = std::clamp(1 - over, 0.0, 1.0);
+  return with_l2(parts, hit, loop.l2_bandwidth_tb_per_s);
+}
+
+/// An eager loop takes what is longer, the host or the device; sharp, hence the 8th power.
+Seconds eager_time(Seconds device, const EagerLoop& loop) {
+  return attention::overlapped(device + loop.eager_device_us * kMicrosecond, loop.eager_host_us * kMicrosecond, 8);
+}
+
+bool in_loop(const RowHeader& header) { return header.timing == Timing::kBenchmark; }
+
+}  // namespace
+
+Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel& kernel,
+                           const ConstantsBlock& constants, const GpuSpec& gpu) {
+  if (!in_loop(row.header)) return attention_prefill_with(row.shape, row.heads, kernel, constants, gpu).time;
+  const attention::PrefillParts parts = prefill_parts(row.shape, row.heads, kernel, constants, gpu);
+  return parts.total(parts.launch).time;
+}
+
+Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
+                           const GpuSpec& gpu) {
+  if (!in_loop(row.header)) return attention_decode_with(row.shape, row.heads, kernel, constants, gpu).time;
+  const attention::DecodeParts parts = decode_parts(row.shape, row.heads, kernel, constants, gpu);
+  return parts.total(parts.time.launch, memory_in_loop(parts, kernel.reads(constants))).time;
+}
+
+Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentPrefillKernel& kernel,
+                           const ConstantsBlock& constants, const GpuSpec& gpu) {
+  if (!in_loop(row.header)) return latent_prefill_with(row.shape, row.heads, kernel, constants, gpu).time;
+  const attention::LatentPrefillParts parts = latent_prefill_parts(row.shape, row.heads, kernel, constants, gpu);
+  return eager_time(parts.total(parts.launch).time, attention::LatentPrefillKernel::in(constants)->value);
+}
+
+Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
+                           const ConstantsBlock& constants, const GpuSpec& gpu) {
+  if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, gpu).time;
+  const attention::LatentDecodeParameters& p = attention::LatentDecodeKernel::in(constants)->value;
+  const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, gpu);
+  return eager_time(parts.total(parts.launch, memory_in_loop(parts, p)).time, p);
+}
+
+Seconds attention_row_time(const PrefillRow& row, const Machine& machine) {
+  if (machine.fidelity == Fidelity::kIdeal) return attention_prefill(row.shape, row.heads, machine).time;
+  const Efficiency& e = *machine.efficiency;
+  if (runs_as_decode(row.shape, row.heads, e.rules()))
+    return attention_row_time(DecodeRow{row.header, as_decode(row.shape), row.heads}, machine);
+  const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, *machine.gpu, e.rules());
+  const Dtype products = prefill_products(row.heads, kernel, *machine.gpu);
+  return attention_row_time(row, kernel, e.constants(kernel, products, *machine.gpu), *machine.gpu);
+}
+
+Seconds attention_row_time(const DecodeRow& row, const Machine& machine) {
+  if (machine.fidelity == Fidelity::kIdeal) return attention_decode(row.shape, row.heads, machine).time;
+  const Efficiency& e = *machine.efficiency;
+  const attention::DecodeKernel& kernel = decode_kernel(row.shape, row.heads, *machine.gpu, e.rules());
+  return attention_row_time(row, kernel, e.constants(kernel, row.heads.kv, *machine.gpu), *machine.gpu);
+}
+
+Seconds attention_row_time(const LatentPrefillRow& row, const Machine& machine) {
+  if (machine.fidelity == Fidelity::kIdeal) return latent_prefill(row.shape, row.heads, machine).time;
+  const Efficiency& e = *machine.efficiency;
+  if (runs_as_decode(row.shape, row.heads, *machine.gpu, e.rules()))
+    return attention_row_time(LatentDecodeRow{row.header, as_decode(row.shape), row.heads}, machine);
+  const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, *machine.gpu, e.rules());
+  const Dtype format = kernel.format(row.heads, *machine.gpu);
+  return attention_row_time(row, kernel, e.constants(kernel, format, *machine.gpu), *machine.gpu);
+}
+
+Seconds attention_row_time(const LatentDecodeRow& row, const Machine& machine) {
+  if (machine.fidelity == Fidelity::kIdeal) return latent_decode(row.shape, row.heads, machine).time;
+  const Efficiency& e = *machine.efficiency;
+  const attention::LatentDecodeKernel& kernel = latent_decode_kernel(row.heads, *machine.gpu, e.rules());
+  return attention_row_time(row, kernel, e.constants(kernel, row.heads.kv, *machine.gpu), *machine.gpu);
+}
+
+}  // namespace roofcast

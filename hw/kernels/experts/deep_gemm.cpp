@@ -1,0 +1,34 @@
+// Experts by DeepGEMM, block fp8: on Blackwell, and behind DeepEP in either mode.
+// Facts: DeepGEMM's and the engines' sources, and the kernel column of the measured tables
+// (docs/equations-moe.md#kernels).
+
+#include "hw/kernels/experts/experts_kernel.h"
+
+namespace roofcast {
+namespace {
+
+using enum TileRule;
+using enum ExpertRows;
+
+}  // namespace
+
+const ExpertsKernel& deep_gemm_experts() {
+  static const ExpertsKernel kernel(
+      experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
+      {kTwoSizes, 16, 64});
+  return kernel;
+}
+const ExpertsKernel& deep_gemm_masked_experts() {
+  static const ExpertsKernel kernel(
+      experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode"),
+      {kTuned, 64, 128, 1.0, kPlaced});
+  return kernel;
+}
+const ExpertsKernel& deep_gemm_contiguous_experts() {
+  static const ExpertsKernel kernel(
+      experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, behind DeepEP's normal mode"),
+      {kTuned, 128, 128, 1.0, kPadded});
+  return kernel;
+}
+
+}  // namespace roofcast

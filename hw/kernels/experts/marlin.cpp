@@ -1,0 +1,25 @@
+// Experts by Marlin, weights of four bits.
+// Facts: vLLM's sources and the kernel column of the measured tables (docs/equations-moe.md#kernels).
+
+#include "hw/kernels/experts/experts_kernel.h"
+
+namespace roofcast {
+namespace {
+
+using enum TileRule;
+using enum ExpertRows;
+
+}  // namespace
+
+const ExpertsKernel& marlin_experts() {
+  static const ExpertsKernel kernel(experts_facts("marlin_experts", "Marlin, weights of four bits"),
+                                    {kLocalMean, 8, 64});
+  return kernel;
+}
+const ExpertsKernel& marlin_blackwell_experts() {
+  static const ExpertsKernel kernel(experts_facts("marlin_blackwell_experts", "Marlin on Blackwell, mxfp4"),
+                                    {kGlobalMean, 8, 64, 1.0, kAll});
+  return kernel;
+}
+
+}  // namespace roofcast

@@ -1,0 +1,58 @@
+// FlashMLA on Hopper as TensorRT-LLM and as vLLM call it, and FlashAttention-3 over 16-bit latents: new tokens.
+
+#include "hw/kernels/latent/latent_kernel.h"
+
+namespace roofcast::attention {
+namespace {
+
+constexpr std::string_view kForm = "equations-attention.md#latent-decode";
+
+/// FlashMLA and its like on Hopper.
+class FlashMla final : public LatentDecodeKernel {
+ public:
+  FlashMla(const KernelFacts& facts, bool eager, bool in_pairs, double absorbed)
+      : LatentDecodeKernel(facts), eager_(eager), in_pairs_(in_pairs), absorbed_(absorbed) {}
+  LatentPath path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p,
+                  const Chip& chip) const override {
+    return balanced_path(s, h, p, chip, {.grain = element_bits(h.kv) <= 8 ? 128.0 : 64.0, .in_pairs = in_pairs_});
+  }
+  double absorbed_queries() const override { return absorbed_; }
+  bool timed_eagerly() const override { return eager_; }
+  LatentDecodeParameters prior(const GpuSpec& gpu, Dtype kv) const override {
+    return eager_ ? eager_latent_decode_prior(gpu, kv) : latent_decode_prior(gpu, kv);
+  }
+
+ private:
+  bool eager_, in_pairs_;
+  double absorbed_;
+};
+
+}  // namespace
+
+const LatentDecodeKernel& flash_mla_decode() {
+  static const FlashMla kernel({.name = "flash_mla_decode",
+                                .help = "FlashMLA on Hopper as TensorRT-LLM calls it, new tokens",
+                                .form = kForm,
+                                .unexplained = kLatentDecodeUnexplained},
+                               false, false, 0);
+  return kernel;
+}
+const LatentDecodeKernel& flash_mla_vllm_decode() {
+  static const FlashMla kernel({.name = "flash_mla_vllm_decode",
+                                .help = "FlashMLA on Hopper as vLLM calls it, fp8 caches, new tokens",
+                                .form = kForm,
+                                .unexplained = kLatentDecodeUnexplained},
+                               true, false, 128);
+  return kernel;
+}
+const LatentDecodeKernel& flash_attention_3_mla_decode() {
+  static const FlashMla kernel({.name = "flash_attention_3_mla_decode",
+                                .help = "FlashAttention-3 on Hopper, 16-bit latents of new tokens",
+                                .form = kForm,
+                                .unexplained = kLatentDecodeUnexplained,
+                                .lenders = {&trtllm_gen_mla_vllm_decode()}},
+                               true, true, 512);
+  return kernel;
+}
+
+}  // namespace roofcast::attention

@@ -1,0 +1,135 @@
+// What the kernels of latent attention share.
+
+#include <algorithm>
+#include <array>
+
+#include "hw/kernels/latent/latent_kernel.h"
+
+namespace roofcast::attention {
+
+std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::fields() {
+  using P = LatentDecodeParameters;
+  using enum Transfer;
+  static constexpr std::array<Parameter<P>, 15> kFields{{
+      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
+      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "more of it for each 128 heads"},
+      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
+       "gaps between kernels when a benchmark runs them eagerly"},
+      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
+       "host time of an eager call, a lower bound in benchmarks"},
+      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
+      {"tile_us", &P::tile_us, 0.0, 15.0, kCycles, "start and end of a tile"},
+      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "more of it for each head of the tile"},
+      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "of the datasheet peak, in the padded products"},
+      {"pairing", &P::pairing, 0.0, 1.0, kKept,
+       "share of a second resident block's time that is not hidden (no split)"},
+      {"reread", &P::reread, 0.0, 1.0, kKept, "share of the cache that further tiles of heads read from memory again"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare, "of the datasheet memory bandwidth"},
+      {"l2_share", &P::l2_share, 0.05, 1.0, kKept,
+       "of the L2 that a benchmark's loop finds its cache in; served: none"},
+      {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, kL2Rate, "of the L2, in that loop"},
+      {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
+  }};
+  return kFields;
+}
+
+std::vector<FieldFacts> LatentDecodeKernel::fields() const {
+  std::vector<FieldFacts> all = KernelOf::fields();
+  for (FieldFacts& field : all) {
+    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), field.name) != names.end();
+    };
+    // An eager benchmark does not see the launch that a CUDA graph would pay: it stays assumed.
+    field.held = timed_eagerly() ? is_one_of({"launch_us", "launch_heads_us", "sequence_ns", "l2_share",
+                                              "l2_bandwidth_tb_per_s", "combine_us"})
+                                 : is_one_of({"eager_device_us", "eager_host_us"});
+    if (field.name == (is_resident() ? "combine_us" : "pairing")) field.held = true;
+  }
+  return all;
+}
+
+void LatentDecodeKernel::follow(LatentDecodeParameters& p, const CarryOverCase& to) const {
+  p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
+  p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
+}
+
+// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
+// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
+// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts in pairs: up to 64 heads half of
+// the SMs stay idle.
+LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
+                         const Balance& how) {
+  const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, kHeadTile);
+  const double longest = std::max(s.max_context, s.mean_context);
+  const double slots = how.in_pairs ? s.batch * 2 * ceil_div(rows, 2 * kHeadTile) : units;
+  const double wanted = std::min(std::floor(longest / how.grain), std::floor(chip.sms / slots));
+  const double splits = std::clamp(wanted, 1.0, how.most_splits);
+  const Seconds tile = (p.tile_us + p.tile_head_us * std::min(rows, kHeadTile)) * kMicrosecond;
+  const Seconds row = Flops(2 * (2 * h.latent_dim + h.rope_dim) * kHeadTile) / (chip.per_sm() * p.compute_fraction);
+  const double keys = std::max(64 * units * ceil_div(s.mean_context, 64) / chip.sms, longest / splits);
+  return {(ceil_div(units * splits, chip.sms) - 1) * tile + keys * row,
+          (splits > 1 ? p.combine_us : 0.0) * kMicrosecond};
+}
+
+LatentDecodeParameters latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
+  LatentDecodeParameters p;
+  if (computes_fp8(gpu, kv)) p.tile_us = 3.0, p.tile_head_us = 0.2;
+  if (gpu.architecture == Architecture::kBlackwell)
+    p.launch_us = 9.5, p.launch_heads_us = 1.2, p.tile_us = 2.5, p.tile_head_us = 0.07;
+  if (gpu.architecture == Architecture::kAmpere) p.compute_fraction = 0.2, p.bandwidth_fraction = 0.65, p.overlap = 5;
+  return p;
+}
+
+LatentDecodeParameters eager_latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
+  LatentDecodeParameters p = latent_decode_prior(gpu, kv);
+  p.l2_share = 0.05, p.eager_device_us = 55, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 338 : 180;
+  p.bandwidth_fraction = computes_fp8(gpu, kv) ? 0.5 : p.bandwidth_fraction;
+  return p;
+}
+
+std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fields() {
+  using P = LatentPrefillParameters;
+  using enum Transfer;
+  static constexpr std::array<Parameter<P>, 11> kFields{{
+      {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch,
+       "launch of the cache write, the attention kernel and its set-up"},
+      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
+       "gaps between kernels when a benchmark runs them eagerly"},
+      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
+       "host time of an eager call, a lower bound in benchmarks"},
+      {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile"},
+      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, softmax included"},
+      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
+      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "of the datasheet bandwidth, reading q, k and v"},
+      {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
+       "the same, writing keys and values"},
+      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the write, a token"},
+  }};
+  return kFields;
+}
+
+std::vector<FieldFacts> LatentPrefillKernel::fields() const {
+  std::vector<FieldFacts> all = KernelOf::fields();
+  for (FieldFacts& field : all) {
+    const bool eager = field.name == "eager_device_us" || field.name == "eager_host_us";
+    field.held = timed_eagerly() ? field.name == "launch_us" : eager;
+  }
+  return all;
+}
+
+void LatentPrefillKernel::follow(LatentPrefillParameters& p, const CarryOverCase& to) const {
+  const double slower = to.from.exponentials_per_clock / to.to.exponentials_per_clock;
+  p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions * slower);
+  p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
+}
+
+Dtype narrow_products(const LatentHeads& heads, const GpuSpec& gpu) {
+  if (gpu.architecture == Architecture::kAda) return Dtype::kBf16;
+  return multiplies_fp8(gpu, heads.compute, heads.kv) ? Dtype::kFp8 : Dtype::kBf16;
+}
+
+}  // namespace roofcast::attention
