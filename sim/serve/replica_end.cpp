@@ -19,7 +19,11 @@ void Replica::end_run(std::vector<Ended>& ended) {
     rank->plan.advance(run_.steps);
     for (const PlannedChunk& c : rank->plan.chunks()) finish_chunk(*rank, c, ended);
     RankParts& parts = rank->parts;
+    const std::size_t before = ended.size();
     parts.batch.for_each_finished([&](Slot slot) { end(*rank, slot, ended); });
+    const bool by_slot = !parts.options.speculation.active();
+    for (std::size_t i = before; by_slot && i < ended.size(); ++i)
+      ended[i].together = static_cast<std::uint16_t>(parts.index + 1);
     rank->departures.drop_cancelled(ended);
     parts.batch.raise_levels();
     if (parts.batch.running() == 0) parts.kv.give(parts.batch.close());
