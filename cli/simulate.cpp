@@ -18,6 +18,7 @@
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/plan/all_cores.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
@@ -157,7 +158,9 @@ int run_simulate(std::span<const std::string> arguments) {
   if (options.has("intervals") || options.has("openmetrics")) observers.add(&intervals);
   if (options.has("openmetrics")) observers.add(&history);
   const auto start = std::chrono::steady_clock::now();
-  const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, scenario.serving, observers.one());
+  ServingOptions serving = scenario.serving;
+  serving.cores = all_cores();
+  const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, serving, observers.one());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (metrics.completed + metrics.failed == 0)
     throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");

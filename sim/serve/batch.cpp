@@ -35,6 +35,7 @@ void Batch::join_decodes(Slot slot) {
   const std::size_t level = layout_.level(tokens);
   r.level = static_cast<std::uint8_t>(level);
   growth_.add(r.base, level);
+  windows_.add(slot, r.epoch, r.base, counter_);
   finishes_.push(r.finish, slot, r.epoch);
   if (level + 1 < layout_.levels() && layout_.paged()) {
     level_ends_.push(counter_ + layout_.level_end(level) - tokens, slot, r.epoch);
@@ -46,7 +47,9 @@ void Batch::leave_decodes(Slot slot) {
   context_ -= tokens_of(r);
   --decoding_;
   ++r.epoch;
-  if (!speculates_) growth_.remove(r.base, r.level);
+  if (speculates_) return;
+  growth_.remove(r.base, r.level);
+  windows_.remove(r.base, counter_);
 }
 
 std::int64_t Batch::growth_of_step(int query_len) const {
@@ -70,6 +73,16 @@ void Batch::advance(std::int64_t steps) {
   longest_ += steps;
   context_ += decoding_ * steps;
   idle_context_ += idle_rows_ * steps;
+  windows_.advance(requests_, counter_);
+}
+
+double Batch::filled_by_decodes(std::int64_t steps) const {
+  if (!speculates_) return windows_.bytes(counter_, steps, decoding_, context_);
+  double filled = 0;
+  for_each([&](Slot, const LiveRequest& r) {
+    if (r.phase == Phase::kDecode) filled += layout_.filled_by_one(tokens_of(r), steps);
+  });
+  return filled;
 }
 
 void Batch::advance(LiveRequest& r, std::int64_t tokens) {
@@ -80,6 +93,7 @@ void Batch::advance(LiveRequest& r, std::int64_t tokens) {
 }
 
 void Batch::raise_levels() {
+  windows_.settle();
   for (Slot slot; (slot = level_ends_.pop_due(requests_, counter_)) != kNoSlot;) {
     LiveRequest& r = requests_[slot];
     growth_.remove(r.base, r.level);

@@ -5,6 +5,7 @@
 
 #include "sim/serve/decode_growth.h"
 #include "sim/serve/step_heap.h"
+#include "sim/serve/window_fill.h"
 
 namespace roofcast {
 
@@ -14,7 +15,7 @@ class Batch {
  public:
   /// `speculates`: steps add a different number of tokens to each sequence.
   Batch(RequestTable& requests, const KvLayout& layout, bool speculates)
-      : requests_(requests), layout_(layout), growth_(layout), speculates_(speculates) {}
+      : requests_(requests), layout_(layout), growth_(layout), windows_(layout), speculates_(speculates) {}
 
   int running() const { return running_; }  ///< prefilling, decoding, or waiting for a cache under way
   int decoding() const { return decoding_; }
@@ -71,6 +72,8 @@ class Batch {
     for (Slot slot; (slot = finishes_.pop_due(requests_, counter_)) != kNoSlot;) end(slot);
   }
   void raise_levels();  ///< sequences that have filled a window take smaller blocks from here on
+  /// What the decoding sequences fill (KvLayout::filled_by_one) over a run that has just ended. Before raise_levels().
+  double filled_by_decodes(std::int64_t steps) const;
 
   /// An ended sequence is still computed, and keeps its room, until close().
   void keep_row(std::int64_t tokens, std::int64_t bytes);
@@ -80,6 +83,7 @@ class Batch {
   RequestTable& requests_;
   const KvLayout& layout_;
   DecodeGrowth growth_;
+  WindowFill windows_;
   bool speculates_;
   std::vector<Slot> prompts_;
   Slot oldest_ = kNoSlot, newest_ = kNoSlot;

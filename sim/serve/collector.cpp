@@ -12,7 +12,7 @@ bool within(const RequestRecord& r, const Objectives& o) {
 
 }  // namespace
 
-void Collector::request(const RequestRecord& r) {
+void Collector::on(const RequestRecord& r) {
   ServingMetrics& m = metrics_;
   ++m.completed;
   --open_;
@@ -41,14 +41,16 @@ void Collector::request(const RequestRecord& r) {
   if (observer_ != nullptr) observer_->on_request(r);
 }
 
-void Collector::step(const StepRecord& record) {
+void Collector::on(const StepRecord& record) {
   metrics_.kv_peak_usage = std::max(metrics_.kv_peak_usage, record.kv_usage);
   metrics_.iterations += record.steps;
   if (observer_ != nullptr) observer_->on_step(record);
 }
 
-void Collector::sent() {
+void Collector::on(const Sent&) {
   ++open_;
+  if (!later_any_) return;
+  later_any_ = false;
   for (const bool prefill : {false, true}) add(std::exchange(later_[prefill], {}), prefill);
 }
 
@@ -81,23 +83,49 @@ void Collector::add(const Work& work, bool prefill) {
   m.prefill_busy_seconds += work.busy_seconds, m.prefill_flops += work.flops, m.prefill_bytes += work.bytes;
 }
 
-void Collector::work(SimTime start, SimTime end, const Work& whole, bool prefill) {
+void Collector::on(const Worked& worked) {
+  const auto& [start, end, whole, prefill] = worked;
   if (!begun_ || end <= begin_) return;
+  if (open_ > 0 && start >= begin_) return add(whole, prefill);
   const SimTime first = std::max(start, begin_), last = open_ > 0 ? end : std::clamp(end_, first, end);
-  const auto share = [&](SimTime from, SimTime to) {
-    return from <= start && to >= end ? 1.0 : (to - from).seconds() / (end - start).seconds();
+  const auto share = [&w = worked](SimTime from, SimTime to) {
+    return from <= w.start && to >= w.end ? 1.0 : (to - from).seconds() / (w.end - w.start).seconds();
   };
   add(whole * share(first, last), prefill);
   if (last >= end) return;
   later_[prefill] += whole * share(last, end);
+  later_any_ = true;
 }
 
-void Collector::cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
-  ++metrics_.cancelled, failed();
+void Collector::on(const Cancelled& cancelled) {
+  const auto& [tokens, arrival, waited, end] = cancelled;
+  ++metrics_.cancelled, on(Failed{});
   metrics_.cancelled_tokens += tokens;
   const Seconds came = (arrival - begin_).seconds();
   const bool for_waiting = !waited || *waited * 2.0 > (end - arrival).seconds();
   for_waiting ? watch_.dropped(came) : watch_.served(came, *waited, (end - begin_).seconds());
+}
+
+void Collector::keep_counts() {
+  ServingMetrics& m = metrics_;
+  const Counts counts{.preemptions = std::exchange(m.preemptions, 0),
+                      .drafted_tokens = std::exchange(m.drafted_tokens, 0.0),
+                      .accepted_tokens = std::exchange(m.accepted_tokens, 0.0),
+                      .loaded_tokens = std::exchange(m.offload_loaded_tokens, 0.0),
+                      .loaded_bytes = std::exchange(m.offload_loaded_bytes, 0.0),
+                      .stored_bytes = std::exchange(m.offload_stored_bytes, 0.0)};
+  const bool any =
+      counts.preemptions > 0 || counts.drafted_tokens > 0 || counts.loaded_tokens > 0 || counts.stored_bytes > 0;
+  if (any) put(counts);
+}
+
+void Collector::on(const Counts& counts) {
+  metrics_.preemptions += counts.preemptions;
+  metrics_.drafted_tokens += counts.drafted_tokens;
+  metrics_.accepted_tokens += counts.accepted_tokens;
+  metrics_.offload_loaded_tokens += counts.loaded_tokens;
+  metrics_.offload_loaded_bytes += counts.loaded_bytes;
+  metrics_.offload_stored_bytes += counts.stored_bytes;
 }
 
 ServingMetrics Collector::finish(double burstiness, double slack) {

@@ -1,7 +1,10 @@
 #pragma once
 // Gathers what clients see, and passes it on to an observer.
 
+#include <algorithm>
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "sim/serve/observer.h"
 #include "sim/serve/sim_time.h"
@@ -13,24 +16,24 @@ class Collector {
   Collector(const Objectives& objectives, Observer* observer) : objectives_(objectives), observer_(observer) {}
 
   void limit_clients(const std::vector<Objectives>& objectives) { client_objectives_ = objectives; }
-  void begin(SimTime first_send) { begin_ = first_send, begun_ = true; }
+  void begin(SimTime first_send) {
+    if (!begun_) put(Begun{first_send});
+    begun_ = true;
+  }
   bool begun() const { return begun_; }
   /// A request to be counted was sent. It ends by one of request(), failed(), lost(), rejected(), cancelled().
-  void sent();
-  void gap(SimTime gap, double weight) {
-    if (begun_ && weight > 0) metrics_.itl_ms.add(gap.milliseconds(), weight);
-  }
-  void request(const RequestRecord& record);
-  void failed() { ++metrics_.failed, --open_; }
+  void sent() { put(Sent{}); }
+  void gap(SimTime gap, double weight) { put(Gap{gap, weight}); }
+  void request(const RequestRecord& record) { put(record); }
+  void failed() { put(Failed{}); }
   void lost() { ++metrics_.lost, failed(); }
-  void rejected(SimTime arrival) {
-    ++metrics_.rejected, failed();
-    watch_.dropped((arrival - begin_).seconds());
-  }
+  void rejected(SimTime arrival) { put(Rejected{arrival}); }
   /// Given up by its client at `end`, with so many tokens; `waited` is empty where it never ran.
-  void cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end);
-  void replied(SimTime at) { end_ = std::max(end_, at); }
-  void step(const StepRecord& record);
+  void cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
+    put(Cancelled{tokens, arrival, waited, end});
+  }
+  void replied(SimTime at) { put(Replied{at}); }
+  void step(const StepRecord& record) { put(record); }
   /// Work of a replica, all its GPUs together, over a run.
   struct Work {
     double busy_seconds = 0, flops = 0, bytes = 0;
@@ -43,7 +46,7 @@ class Collector {
   };
   /// Counts the part of a run that falls into the time that is measured: between the first counted request's sending
   /// and the last one's end. `prefill`: of a replica that does nothing else.
-  void work(SimTime start, SimTime end, const Work& whole, bool prefill);
+  void work(SimTime start, SimTime end, const Work& whole, bool prefill) { put(Worked{start, end, whole, prefill}); }
   void transfer(const TransferRecord& record) {
     if (observer_ != nullptr) observer_->on_transfer(record);
   }
@@ -53,22 +56,87 @@ class Collector {
   SimTime begin_time() const { return begin_; }
   SimTime end_time() const { return std::max(begin_, end_); }
   ServingMetrics& metrics() { return metrics_; }
+
+  // One of several that gather what happens side by side keeps its calls, for another one to take in order.
+  struct Begun {
+    SimTime at;
+  };
+  struct Sent {};
+  struct Gap {
+    SimTime gap;
+    double weight;
+  };
+  struct Failed {};
+  struct Rejected {
+    SimTime arrival;
+  };
+  struct Cancelled {
+    int tokens;
+    SimTime arrival;
+    std::optional<Seconds> waited;
+    SimTime end;
+  };
+  struct Replied {
+    SimTime at;
+  };
+  struct Worked {
+    SimTime start, end;
+    Work whole;
+    bool prefill;
+  };
+  /// What replicas add to metrics() themselves: whole numbers.
+  struct Counts {
+    std::int64_t preemptions;
+    double drafted_tokens, accepted_tokens, loaded_tokens, loaded_bytes, stored_bytes;
+  };
+  using Call =
+      std::variant<Begun, Sent, Gap, RequestRecord, Failed, Rejected, Cancelled, Replied, StepRecord, Worked, Counts>;
+  void keep(std::vector<Call>* calls) { kept_ = calls; }
+  void keep_counts();  ///< those since the last time, where calls are kept
+  void take(const Call& call) {
+    std::visit([this](const auto& what) { on(what); }, call);
+  }
+
   ServingMetrics finish();
   /// The same for open arrivals, with what they did to the machine: LoadWatch::verdict.
   ServingMetrics finish(double burstiness, double slack);
 
  private:
+  template <class What>
+  void put(const What& what) {
+    kept_ != nullptr ? static_cast<void>(kept_->push_back(what)) : on(what);
+  }
+  void on(const Begun& begun) {
+    if (!begun_) begin_ = begun.at, begun_ = true;
+  }
+  void on(const Sent&);
+  void on(const Gap& g) {
+    if (begun_ && g.weight > 0) metrics_.itl_ms.add(g.gap.milliseconds(), g.weight);
+  }
+  void on(const RequestRecord& record);
+  void on(const Failed&) { ++metrics_.failed, --open_; }
+  void on(const Rejected& rejected) {
+    ++metrics_.rejected, on(Failed{});
+    watch_.dropped((rejected.arrival - begin_).seconds());
+  }
+  void on(const Cancelled& cancelled);
+  void on(const Replied& replied) { end_ = std::max(end_, replied.at); }
+  void on(const StepRecord& record);
+  void on(const Worked& worked);
+  void on(const Counts& counts);
   void add(const Work& work, bool prefill);
 
   Objectives objectives_;
   std::vector<Objectives> client_objectives_;  ///< by kind of clients; empty: they have none of their own
   Observer* observer_;
+  std::vector<Call>* kept_ = nullptr;
   ServingMetrics metrics_;
   SimTime begin_, end_;
   bool begun_ = false;
   std::int64_t open_ = 0;  ///< counted requests under way
   LoadWatch watch_;
   Work later_[2];  ///< after the last of them ended, by `prefill`: counts if another is sent
+  bool later_any_ = false;
 };
 
 }  // namespace roofcast

@@ -14,14 +14,12 @@ void DecodeGrowth::change(std::int64_t base, std::size_t level, std::int64_t by)
   cycle_bytes_ += bytes;
 }
 
-/// A sequence of T tokens takes a block for the next one when T is a multiple of the block: base = -counter (mod
-/// block).
-std::int64_t DecodeGrowth::step_bytes(std::int64_t counter) const { return phase_bytes_[phase(-counter)]; }
-
 std::int64_t DecodeGrowth::bytes(std::int64_t counter, std::int64_t steps) const {
   if (cycle_bytes_ == 0) return 0;
-  std::int64_t sum = steps / block_ * cycle_bytes_;
-  for (std::int64_t i = 0; i < steps % block_; ++i) sum += step_bytes(counter + i);
+  const std::int64_t cycles = steps / block_;
+  std::int64_t sum = cycles * cycle_bytes_;
+  std::size_t at = first_phase(counter);
+  for (std::int64_t left = steps - cycles * block_; left > 0; --left, at = next_phase(at)) sum += phase_bytes_[at];
   return sum;
 }
 
@@ -31,12 +29,8 @@ std::int64_t DecodeGrowth::steps_in(std::int64_t counter, std::int64_t room, std
   const std::int64_t cycles = room / cycle_bytes_;
   std::int64_t n = cycles * block_;
   room -= cycles * cycle_bytes_;
-  while (n < limit) {
-    const std::int64_t next = step_bytes(counter + n);
-    if (next > room) break;
-    room -= next;
-    ++n;
-  }
+  for (std::size_t at = first_phase(counter + n); n < limit && phase_bytes_[at] <= room; ++n, at = next_phase(at))
+    room -= phase_bytes_[at];
   return std::min(n, limit);
 }
 

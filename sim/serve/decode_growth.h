@@ -26,7 +26,10 @@ class DecodeGrowth {
 
  private:
   void change(std::int64_t base, std::size_t level, std::int64_t by);
-  std::int64_t step_bytes(std::int64_t counter) const;
+  /// A sequence of T tokens takes a block for the next one when T is a multiple of the block: base = -counter (mod
+  /// block).
+  std::size_t first_phase(std::int64_t counter) const { return phase(-counter); }
+  std::size_t next_phase(std::size_t at) const { return (at == 0 ? phase_bytes_.size() : at) - 1; }
   std::size_t phase(std::int64_t value) const {
     const std::int64_t m = value % block_;
     return static_cast<std::size_t>(m < 0 ? m + block_ : m);

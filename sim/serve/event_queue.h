@@ -33,6 +33,7 @@ class EventQueue {
     heap_.pop_back();
     return event;
   }
+  const Event& top() const { return heap_.front(); }
   std::size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
 

@@ -45,17 +45,19 @@ std::int64_t KvLayout::bytes(std::int64_t tokens) const {
   return sum + (blocks - counted) * block_bytes_.back();
 }
 
+/// The mean of min(window, t) for t = end - steps + 1 ... end.
+double KvLayout::Window::held(std::int64_t end, std::int64_t steps) const {
+  const double last = static_cast<double>(end), n = static_cast<double>(steps);
+  if (end <= tokens) return last - (n - 1) / 2;
+  if (end - steps >= tokens) return static_cast<double>(tokens);
+  const auto below = static_cast<double>(tokens - (end - steps));
+  return ((last - n) * below + below * (below + 1) / 2 + (n - below) * static_cast<double>(tokens)) / n;
+}
+
 double KvLayout::filled_by_one(std::int64_t tokens, std::int64_t steps) const {
-  const double last = static_cast<double>(tokens), half = static_cast<double>(steps - 1) / 2;
-  const auto mean = [&](std::int64_t most) {  // of min(most, t) for t = tokens - steps + 1 ... tokens
-    if (tokens <= most) return last - half;
-    if (tokens - steps >= most) return static_cast<double>(most);
-    const auto below = static_cast<double>(most - (tokens - steps)), n = static_cast<double>(steps);
-    return ((last - n) * below + below * (below + 1) / 2 + (n - below) * static_cast<double>(most)) / n;
-  };
-  double bytes = (last - half) * static_cast<double>(block_bytes_.back());
-  for (const Window& w : windows_) bytes += mean(w.tokens) * static_cast<double>(w.block_bytes);
-  return static_cast<double>(state_) + bytes / static_cast<double>(block_);
+  double bytes = (static_cast<double>(tokens) - static_cast<double>(steps - 1) / 2) * plain_block_bytes();
+  for (const Window& w : windows_) bytes += w.held(tokens, steps) * static_cast<double>(w.block_bytes);
+  return static_cast<double>(state_) + of_blocks(bytes);
 }
 
 std::size_t KvLayout::level(std::int64_t tokens) const {

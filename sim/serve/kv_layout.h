@@ -30,6 +30,8 @@ class KvLayout {
     std::int64_t needed;  ///< whole blocks, less than the window by the token that looks back
     std::int64_t block_bytes;
     std::int64_t tokens;  ///< that it sees
+    /// Of a sequence that has `end` tokens after `steps` steps of one each: those in the window, on average over them.
+    double held(std::int64_t end, std::int64_t steps) const;
   };
   const std::vector<Window>& windows() const { return windows_; }
 
@@ -42,6 +44,9 @@ class KvLayout {
   /// What a sequence of `tokens` tokens fills: of layers with a window, the tokens in it. On average over `steps` steps
   /// of a token each, the last of which ends there.
   double filled_by_one(std::int64_t tokens, std::int64_t steps) const;
+  /// Of what `block_bytes`, times tokens, add up to.
+  double of_blocks(double bytes) const { return bytes / static_cast<double>(block_); }
+  double plain_block_bytes() const { return static_cast<double>(block_bytes_.back()); }  ///< layers without a window
 
   /// Levels: how many windows a sequence has filled. A new block at level l costs block_bytes(l).
   std::size_t levels() const { return block_bytes_.size(); }

@@ -70,23 +70,25 @@ double Distribution::percentile(double p) const {
   const double rank = p / 100.0 * std::max(count_ - 1.0, 0.0);
   if (!bins_.empty()) return binned_order_statistic(rank);
   const double low = std::floor(rank);
-  const double below = exact_order_statistic(low);
-  if (rank == low) return below;
-  return below + (rank - low) * (exact_order_statistic(low + 1.0) - below);
+  const auto [below, above] = exact_order_statistics(low);
+  return rank == low ? below : below + (rank - low) * (above - below);
 }
 
-/// x[index]: the value at which the weights added up from the smallest first exceed the index.
-double Distribution::exact_order_statistic(double index) const {
+/// x[index] and x[index + 1]: the value at which the weights added up from the smallest first exceed the index.
+std::pair<double, double> Distribution::exact_order_statistics(double index) const {
   if (!sorted_) {
     std::sort(exact_.begin(), exact_.end(), [](const Entry& a, const Entry& b) { return a.value < b.value; });
     sorted_ = true;
   }
   double passed = 0.0;
+  std::optional<double> first;
   for (const Entry& entry : exact_) {
     passed += entry.weight;
-    if (passed > index) return entry.value;
+    if (passed <= index) continue;
+    if (!first) first = entry.value;
+    if (passed > index + 1.0) return {*first, entry.value};
   }
-  return max_;
+  return {first.value_or(max_), max_};
 }
 
 /// The same from the histogram, values spread evenly (by their logarithm) over their bin.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -48,7 +49,7 @@ class Distribution {
   void store(double value, double weight);
   void spill();
   void add_to_bin(double value, double weight);
-  double exact_order_statistic(double index) const;
+  std::pair<double, double> exact_order_statistics(double index) const;
   double binned_order_statistic(double index) const;
   mutable std::vector<Entry> exact_;  ///< sorted when a percentile is asked for
   mutable bool sorted_ = true;

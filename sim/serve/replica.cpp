@@ -170,7 +170,7 @@ SimTime Replica::planning_lag() const {
 /// Of the last step of the run.
 SimTime Replica::last_start() {
   if (run_.steps <= 1) return run_.start;
-  return run_.start + SimTime::of(pricer_.decode_run(decodes(), run_.steps - 1).time);
+  return run_.start + SimTime::of(pricer_.run_time(decodes(), run_.steps - 1));
 }
 
 /// New requests are taken before a step; with asynchronous scheduling that step was planned while the one before it

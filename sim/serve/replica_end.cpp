@@ -19,7 +19,11 @@ void Replica::end_run(std::vector<Ended>& ended) {
     rank->plan.advance(run_.steps);
     for (const PlannedChunk& c : rank->plan.chunks()) finish_chunk(*rank, c, ended);
     RankParts& parts = rank->parts;
+    const std::size_t before = ended.size();
     parts.batch.for_each_finished([&](Slot slot) { end(*rank, slot, ended); });
+    const bool by_slot = !parts.options.speculation.active();
+    for (std::size_t i = before; by_slot && i < ended.size(); ++i)
+      ended[i].together = static_cast<std::uint16_t>(parts.index + 1);
     rank->departures.drop_cancelled(ended);
     parts.batch.raise_levels();
     if (parts.batch.running() == 0) parts.kv.give(parts.batch.close());
@@ -146,13 +150,14 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collecto
 double Replica::filled_with_windows(const Rank& rank) const {
   const RankParts& parts = rank.parts;
   const KvLayout& layout = parts.kv.layout();
-  double filled = 0;
-  parts.batch.for_each([&](Slot, const LiveRequest& r) {
-    filled += layout.filled_by_one(parts.batch.tokens_of(r), r.phase == Phase::kDecode ? run_.steps : 1);
-  });
+  const auto filled_by = [&](Slot slot) { return layout.filled_by_one(parts.requests[slot].base, 1); };
+  const std::vector<Slot>& prompts = parts.batch.prompts();
+  double filled = parts.batch.filled_by_decodes(run_.steps);
+  for (const Slot slot : prompts) filled += filled_by(slot);
+  for (const Landing& landing : parts.link.landings()) filled += filled_by(landing.slot);
   for (const PlannedChunk& c : rank.plan.chunks()) {
-    const std::int64_t before = parts.requests[c.slot].base;
-    filled += layout.filled_by_one(before + c.tokens, 1) - layout.filled_by_one(before, 1);
+    filled += layout.filled_by_one(parts.requests[c.slot].base + c.tokens, 1);
+    if (std::find(prompts.begin(), prompts.end(), c.slot) != prompts.end()) filled -= filled_by(c.slot);
   }
   for (const auto& held : parts.link.held_caches()) filled += layout.filled_by_one(held.second, 1);
   return filled;

@@ -46,8 +46,9 @@ struct StepRun {
 struct EndedRequest {
   Slot slot;
   SimTime delivered;
-  bool handed_over = false;  ///< prefilled, and to be decoded elsewhere
-  bool forks = false;        ///< not ended: its prompt is prefilled, and other sequences go on from it
+  bool handed_over = false;    ///< prefilled, and to be decoded elsewhere
+  bool forks = false;          ///< not ended: its prompt is prefilled, and other sequences go on from it
+  std::uint16_t together = 0;  ///< not 0: one of those in a row that had their last token in the same step, by slot
 };
 
 }  // namespace roofcast

@@ -26,6 +26,7 @@ class Router {
  public:
   virtual ~Router() = default;
   virtual int pick(const Request& request, const ReplicaView& view) = 0;
+  virtual bool looks() const { return true; }  ///< at more of the replicas than their number
 };
 
 struct RouterKind {

@@ -12,15 +12,16 @@ void write_prefix(const Session& session, int shared_tokens, int tokens, Request
   const int shared = std::min(shared_tokens, tokens);
   const bool cut = shared < tokens && shared % kPrefixBlock != 0;
   const int of_group = blocks_of(shared), count = blocks_of(tokens) + (cut ? 1 : 0);
-  const std::uint64_t group_salt = mix_bits(session.group);
-  const std::uint64_t session_salt = mix_bits(~static_cast<std::uint64_t>(session.id));
   request.prefix_blocks.clear();
-  for (int i = 0; i < count; ++i)
-    request.prefix_blocks.push_back(mix_bits((i < of_group ? group_salt : session_salt) +
-                                             static_cast<std::uint64_t>(cut && i >= of_group ? i - 1 : i)));
   request.prefix_block_tokens = count > 0 ? kPrefixBlock : 0;
   request.prefix_cut = cut ? shared : 0;
   request.prefix_tokens = tokens;
+  if (count == 0) return;
+  const std::uint64_t group_salt = mix_bits(session.group);
+  const std::uint64_t session_salt = mix_bits(~static_cast<std::uint64_t>(session.id));
+  for (int i = 0; i < count; ++i)
+    request.prefix_blocks.push_back(mix_bits((i < of_group ? group_salt : session_salt) +
+                                             static_cast<std::uint64_t>(cut && i >= of_group ? i - 1 : i)));
 }
 
 Session SessionDealer::begin() {

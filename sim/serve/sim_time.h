@@ -20,7 +20,7 @@ class SimTime {
   constexpr explicit SimTime(std::int64_t picoseconds) : ps_(picoseconds) {}
   static SimTime of(Seconds s) {
     if (!(s.base() < kLongest)) pass_longest();
-    return SimTime(std::llround(s.base() * kPerSecond));
+    return SimTime(nearest(s.base() * kPerSecond));
   }
   /// A time that sums have led to and something happens at is one, too.
   void require() const {
@@ -42,6 +42,12 @@ class SimTime {
   }
 
  private:
+  /// std::llround of |x| < 2^63, which is a call.
+  static constexpr std::int64_t nearest(double x) {
+    const auto whole = static_cast<std::int64_t>(x);
+    const double rest = x - static_cast<double>(whole);
+    return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+  }
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
   [[noreturn]] static void pass_longest() {

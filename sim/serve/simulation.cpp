@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/watch.h"
 #include "sim/serve/adapter_source.h"
+#include "sim/serve/replicas_apart.h"
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -26,11 +27,13 @@ constexpr double kBurst = 0.05;
 }  // namespace
 
 Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source,
-                       const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
+                       const WorkloadSpec& workload, const ServingOptions& options, Observer* observer,
+                       const Lane* lane)
     : source_(source),
       workload_(workload),
       options_(options),
       observer_(observer),
+      lane_(lane),
       collector_(options.objectives, observer),
       think_(Random(options.seed).fork(1001)),
       front_(options.router),
@@ -43,9 +46,20 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
   };
   if (workload.rate_limit) limit(workload);
   for (const WorkloadSpec& client : workload.clients) limit(client);
+  if (lane != nullptr) {
+    collector_.keep(&lane->tape->calls);
+    draft_pricer_ = lane->draft_pricer;
+    exhausted_ = true;
+    add_replicas(deployment, lane->replicas, *lane->pricer, front_, false);
+    scheduled_.assign(replicas_.size(), 0);
+    return;
+  }
   const PricerFactory make = options.pricer ? options.pricer : make_model_pricer;
   pricer_ = make(deployment);
-  if (options.speculation.active() && options.speculation.draft) draft_pricer_ = make(options.speculation.draft);
+  if (options.speculation.active() && options.speculation.draft) {
+    own_draft_pricer_ = make(options.speculation.draft);
+    draft_pricer_ = own_draft_pricer_.get();
+  }
   if (options.disaggregation) {
     prefill_pricer_ = make(options.disaggregation->prefill);
     add_replicas(options.disaggregation->prefill, options.disaggregation->prefill_replicas, *prefill_pricer_, front_,
@@ -79,10 +93,9 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
     each.early = early_transfer(*options_.disaggregation->prefill);
   }
   for (int i = 0; i < std::max(1, count); ++i) {
-    each.index = static_cast<int>(replicas_.size());
+    each.index = first_replica() + static_cast<int>(replicas_.size());
     each.seed = options_.seed + 0x9e3779b97f4a7c15U * (static_cast<std::uint64_t>(each.index) + 1);
-    replicas_.push_back(
-        std::make_unique<Replica>(deployment, each, pricer, draft_pricer_.get(), requests_, collector_));
+    replicas_.push_back(std::make_unique<Replica>(deployment, each, pricer, draft_pricer_, requests_, collector_));
     pool.add(*replicas_.back());
   }
 }
@@ -95,6 +108,7 @@ void Simulation::begin() {
     const std::int64_t burst = warming ? std::min(users, workload_.warmup_requests) : users;
     for (std::int64_t i = 0; i < burst; ++i) send_next(-1, main_begin_);
   } else if (source_.next(next_)) {
+    exhausted_ = false;
     events_.push(SimTime::of(next_.arrival), Kind::kArrival);
   }
 }
@@ -105,42 +119,68 @@ ServingMetrics Simulation::run() {
     const EventQueue::Event event = events_.pop();
     // Timeouts and repairs that nobody lives to see may lie beyond.
     if (requests_.live() > 0 || !exhausted_) event.at.require();
-    switch (event.kind) {
-      case Kind::kArrival:
-        arrive(event.at);
-        break;
-      case Kind::kUser:
-        if (event.generation == users_) send_next(event.index, event.at);
-        break;
-      case Kind::kTransfer:
-        transferred(event.index, event.generation, event.at);
-        break;
-      case Kind::kTimeout:
-        give_up(event.index, event.generation, event.at);
-        break;
-      case Kind::kFleet:
-        fleet_event(static_cast<FleetEvent>(event.generation), event.index, event.at);
-        break;
-      case Kind::kReplica:
-        if (at(event.index).generation() == event.generation) run_replica(event.index, event.at);
-        break;
-    }
+    handle(event);
   }
   if (enough_) return collector_.finish();
+  require_end();
+  if (fleet_) account_fleet();
+  return finish(collector_, workload_);
+}
+
+void Simulation::handle(const EventQueue::Event& event) {
+  switch (event.kind) {
+    case Kind::kArrival:
+      return arrive(event.at);
+    case Kind::kUser:
+      if (event.generation == users_) send_next(event.index, event.at);
+      return;
+    case Kind::kTransfer:
+      return transferred(event.index, event.generation, event.at);
+    case Kind::kTimeout:
+      return give_up(event.index, event.generation, event.at);
+    case Kind::kFleet:
+      return fleet_event(static_cast<FleetEvent>(event.generation), event.index, event.at);
+    case Kind::kReplica:
+      if (at(event.index).generation() == event.generation) run_replica(event.index, event.at);
+      return;
+  }
+}
+
+void Simulation::require_end() const {
   SIM_CHECK(requests_.live() == 0, "every request has ended");
   for (const auto& replica : replicas_) {
     SIM_CHECK(replica->empty(), "no prompt is left anywhere, and all cache was given back");
   }
-  if (fleet_) account_fleet();
-  const ArrivalSpec& arrivals = workload_.arrivals;
-  const bool open = !closed() && arrivals.process != ArrivalSpec::Process::kAllAtOnce;
-  if (!open) return collector_.finish();
-  const bool even =
-      arrivals.process != ArrivalSpec::Process::kTrace && arrivals.profile.empty() && workload_.clients.empty();
-  return collector_.finish(arrivals.process == ArrivalSpec::Process::kGamma ? arrivals.cv : 1.0, even ? 0.0 : kBurst);
+}
+
+ServingMetrics Simulation::finish(Collector& collector, const WorkloadSpec& workload) {
+  using Process = ArrivalSpec::Process;
+  const ArrivalSpec& arrivals = workload.arrivals;
+  if (arrivals.process == Process::kClosedLoop || arrivals.process == Process::kAllAtOnce) return collector.finish();
+  const bool even = arrivals.process != Process::kTrace && arrivals.profile.empty() && workload.clients.empty();
+  return collector.finish(arrivals.process == Process::kGamma ? arrivals.cv : 1.0, even ? 0.0 : kBurst);
+}
+
+/// The next request may have come to the source since the last one was taken.
+void Simulation::run_lane(std::optional<SimTime> limit) {
+  if (exhausted_) begin();
+  while (!events_.empty() && (!limit || events_.top().at < *limit)) {
+    const EventQueue::Event event = events_.pop();
+    handle(event);
+    collector_.keep_counts();
+    lane_->tape->end_event(event);
+  }
+}
+
+bool Simulation::can_serve(const Request& request) {
+  LiveRequest live;
+  live.prompt = live.target = std::max(1, request.prompt_tokens);
+  live.output = std::max(1, request.output_tokens);
+  return front_.can_serve(live);
 }
 
 void Simulation::arrive(SimTime now) {
+  if (lane_ != nullptr) sent_ = lane_->number;
   send(next_, now);
   exhausted_ = !source_.next(next_);
   if (!exhausted_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
@@ -179,7 +219,7 @@ void Simulation::send(const Request& request, SimTime now) {
     return refuse(slot, now);
   }
   if (front_.replicas() == 0) return wait_for_replica(slot, now);
-  Replica& replica = front_.pick(request);
+  Replica& replica = lane_ != nullptr ? at(lane_->replica) : front_.pick(request);
   if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
     if (live.counted) collector_.rejected(now);
     return refuse(slot, now);
@@ -187,6 +227,7 @@ void Simulation::send(const Request& request, SimTime now) {
   ++in_flight_;
   if (!request.sibling_outputs.empty() || request.thinking_tokens > 0) begin_family(slot, request);
   if (!workload_.patience.endless()) watch(slot, now);
+  if (lane_ != nullptr) lane_->tape->entered = request.id;
   replica.submit(slot, now);
   if (replica.index() != planning_) schedule(replica.index());
 }
@@ -200,7 +241,9 @@ void Simulation::refuse(Slot slot, SimTime now) {
 void Simulation::watch(Slot slot, SimTime now) {
   const auto id = static_cast<std::uint32_t>(requests_[slot].id);
   for (const std::optional<Seconds>& limit : {workload_.patience.first_token, workload_.patience.total}) {
-    if (limit) events_.push(now + SimTime::of(*limit), Kind::kTimeout, slot, id);
+    if (!limit) continue;
+    events_.push(now + SimTime::of(*limit), Kind::kTimeout, slot, id);
+    tell_push(now + SimTime::of(*limit), Kind::kTimeout);
   }
 }
 
@@ -219,10 +262,13 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   const LiveRequest& r = requests_[slot];
   if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
   const int session = r.session, index = r.replica;
+  const std::size_t call = lane_ != nullptr ? lane_->tape->calls.size() : 0;
+  const std::int64_t request = r.id;
   const bool at_gateway = std::erase(gateway_, slot) + std::erase(prefilled_, slot) > 0;
   if (at_gateway) requests_[slot].cancelled = true;
   if (at_gateway || at(index).cancel(slot, now)) {
     count_ended(r, {slot, now, false});
+    if (lane_ != nullptr) lane_->tape->left.push_back({request, 0, call, lane_->tape->calls.size()});
     if (leave(slot, now, now)) return;
     if (fleet_ && !at_gateway) static_cast<void>(leaves_service(index, now));  // its last request may be gone
   }
@@ -231,11 +277,13 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
 }
 
 void Simulation::schedule(int index) {
-  const auto i = static_cast<std::size_t>(index);
+  const auto i = static_cast<std::size_t>(index - first_replica());
   const Replica& replica = at(index);
   if (replica.generation() == scheduled_[i] || !replica.pending()) return;
   scheduled_[i] = replica.generation();
-  events_.push(replica.due(), Kind::kReplica, index, replica.generation());
+  const SimTime due = replica.due();
+  events_.push(due, Kind::kReplica, index, replica.generation());
+  tell_push(due, Kind::kReplica);
 }
 
 /// What ends with a run makes users send again, and a request sent now is seen by the plan of the next run.
@@ -441,12 +489,14 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
     (void)leave(ended.slot, now, ended.delivered);
     return;
   }
+  const std::size_t call = lane_ != nullptr ? lane_->tape->calls.size() : 0;
   const bool gone = r.cancelled;  // its user went on when it gave up
   SimTime goes_on = ended.delivered;
   if (!gone && !workload_.patience.endless()) {
     if (const auto at = gave_up_at(r, ended.delivered)) r.cancelled = true, goes_on = *at;
   }
   count_ended(r, ended);
+  if (lane_ != nullptr) lane_->tape->left.push_back({r.id, ended.together, call, lane_->tape->calls.size()});
   const int session = r.session;
   if (!leave(ended.slot, now, ended.delivered) && closed() && !gone) user_goes_on(session, now, goes_on);
 }
@@ -487,7 +537,9 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
   std::optional<AdapterSource> named;
   if (deployment->adapters) named.emplace(source, *deployment->adapters, options.seed);
   RequestSource& sent = named ? *named : source;
-  ServingMetrics metrics = Simulation(std::move(deployment), sent, workload, options, observer).run();
+  ServingMetrics metrics = replicas_are_apart(*deployment, workload, options)
+                               ? simulate_apart(std::move(deployment), sent, workload, options, observer)
+                               : Simulation(std::move(deployment), sent, workload, options, observer).run();
   if (Watch* watch = current_watch()) ++watch->simulations;
   return metrics;
 }

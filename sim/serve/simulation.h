@@ -32,6 +32,13 @@ BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation
 /// What such workers send before a prompt is done.
 EarlyTransfer early_transfer(const Deployment& prefill);
 
+/// Where tasks can run side by side.
+struct Cores {
+  int count = 1;
+  /// task(0) .. task(n - 1), in any order; returns when all are done.
+  std::function<void(std::size_t n, const std::function<void(std::size_t)>& task)> run;
+};
+
 struct ServingOptions {
   int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds
   std::string router = "round_robin";  ///< a name in routers()
@@ -46,6 +53,9 @@ struct ServingOptions {
   FleetSpec fleet;       ///< replicas that come and go; autoscaling not together with disaggregation
   PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
+  /// More than one: replicas that do not meet are simulated side by side, with the same result. `pricer` is then called
+  /// before they start.
+  Cores cores = {};
 };
 
 /// Plays the workload through. Deterministic from the seed. A request that can never run (longer than the model or

@@ -2,6 +2,7 @@
 // One simulated run: requests, replicas and the events between them. Only simulation*.cpp includes this.
 
 #include <deque>
+#include <utility>
 
 #include "sim/serve/event_queue.h"
 #include "sim/serve/fleet.h"
@@ -36,15 +37,65 @@ class Pool final : public ReplicaView {
   std::unique_ptr<Router> router_;
 };
 
+/// What happens on some replicas, to be put in order with what happens on others that they do not meet.
+struct ReplicaTape {
+  struct Push {
+    SimTime at;
+    EventQueue::Kind kind;
+  };
+  struct Left {
+    std::int64_t id;
+    std::uint16_t together;          ///< EndedRequest's
+    std::size_t begin = 0, end = 0;  ///< its calls
+  };
+  struct Event {
+    SimTime at;
+    EventQueue::Kind kind;
+    std::int64_t entered = -1;                    ///< id of the request that came, and was not refused
+    std::size_t calls = 0, pushes = 0, left = 0;  ///< so far
+  };
+  std::vector<Event> events;
+  std::vector<Collector::Call> calls;
+  std::vector<Push> pushes;
+  std::vector<Left> left;
+  std::int64_t entered = -1;
+
+  void end_event(const EventQueue::Event& event) {
+    events.push_back({event.at, event.kind, std::exchange(entered, -1), calls.size(), pushes.size(), left.size()});
+  }
+};
+
+/// Some replicas in a row, which do not meet the others: what prices their steps, and where they tell what happens.
+struct Lane {
+  int first = 0, replicas = 0;
+  StepPricer* pricer = nullptr;
+  StepPricer* draft_pricer = nullptr;
+  ReplicaTape* tape = nullptr;
+  // Of the request that the source has given last
+  std::int64_t number = 0;  ///< among those of all lanes
+  int replica = 0;          ///< that gets it
+};
+
 class Simulation {
  public:
+  /// `lane`: of its replicas alone.
   Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source, const WorkloadSpec& workload,
-             const ServingOptions& options, Observer* observer);
+             const ServingOptions& options, Observer* observer, const Lane* lane = nullptr);
   ServingMetrics run();
+  /// Of a lane: events before `limit`, or all of them.
+  void run_lane(std::optional<SimTime> limit);
+  bool can_serve(const Request& request);
+  void require_end() const;  ///< nothing is left
+  static ServingMetrics finish(Collector& collector, const WorkloadSpec& workload);
 
  private:
   bool closed() const { return workload_.arrivals.process == ArrivalSpec::Process::kClosedLoop; }
-  Replica& at(int i) { return *replicas_[static_cast<std::size_t>(i)]; }
+  Replica& at(int i) { return *replicas_[static_cast<std::size_t>(i - first_replica())]; }
+  int first_replica() const { return lane_ != nullptr ? lane_->first : 0; }
+  void handle(const EventQueue::Event& event);
+  void tell_push(SimTime at, EventQueue::Kind kind) {
+    if (lane_ != nullptr) lane_->tape->pushes.push_back({at, kind});
+  }
   void add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer, Pool& pool,
                     bool prefill_only);
   void begin();
@@ -98,6 +149,7 @@ class Simulation {
   const WorkloadSpec& workload_;
   const ServingOptions& options_;
   Observer* observer_;
+  const Lane* lane_;
   Collector collector_;
   RequestTable requests_;
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
@@ -107,7 +159,8 @@ class Simulation {
   EventQueue events_;
   Random think_;
   Pool front_, decode_;  ///< where requests are sent; where they decode when that is elsewhere
-  std::unique_ptr<StepPricer> pricer_, draft_pricer_, prefill_pricer_;
+  std::unique_ptr<StepPricer> pricer_, own_draft_pricer_, prefill_pricer_;
+  StepPricer* draft_pricer_ = nullptr;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::vector<std::uint32_t> scheduled_;  ///< generation of the replica's event in the queue
   std::vector<Replica::Ended> ended_;

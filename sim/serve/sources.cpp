@@ -293,6 +293,14 @@ void check_span(const WorkloadSpec& w) {
 
 }  // namespace
 
+bool brings_prefixes(const WorkloadSpec& w) {
+  if (!w.clients.empty()) return std::any_of(w.clients.begin(), w.clients.end(), brings_prefixes);
+  if (w.shared_prefix_tokens > 0 || w.turns > 1) return true;
+  if (w.arrivals.process != Process::kTrace) return false;
+  const auto trace = w.arrivals.trace ? w.arrivals.trace : shared_trace(w.arrivals.trace_file, w.arrivals.trace_format);
+  return !trace->block_hashes.empty();
+}
+
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed) {
   check_span(workload);
   if (!workload.clients.empty()) return std::make_unique<MixSource>(workload, seed);

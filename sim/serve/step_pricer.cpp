@@ -8,6 +8,7 @@ class ModelPricer final : public StepPricer {
   explicit ModelPricer(std::shared_ptr<const Deployment> deployment) : model_(std::move(deployment)) {}
   StepCost cost(const StepBatch& batch) override { return model_.cost(batch); }
   StepCost decode_run(const StepBatch& first, std::int64_t steps) override { return model_.decode_run(first, steps); }
+  Seconds run_time(const StepBatch& first, std::int64_t steps) override { return model_.run_time(first, steps); }
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) override {
     return model_.steps_within(first, budget, limit);
   }

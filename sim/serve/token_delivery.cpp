@@ -16,7 +16,7 @@ void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
   bool first_matters = false;
   for (std::size_t rank = 0; rank < gaps_.size(); ++rank) first_matters |= first_step_matters(run, rank);
   if (run.steps > 1 && first_matters) {
-    first_end = run.start + SimTime::of(pricer_.decode_run(run.decodes_after(0, then_), 1).time);
+    first_end = run.start + SimTime::of(pricer_.run_time(run.decodes_after(0, then_), 1));
   }
   wait_ = front_end_.delays_tokens() && tokens > 0 ? wait_of(run, tokens) : SimTime();
   const FrontEnd::Delivery delivery = front_end_.deliver(first_end, run.end, run.steps, tokens);
@@ -30,8 +30,8 @@ void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
 /// Of the tokens of the run's last step, by the time since those of the step before it.
 SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) {
   if (run.steps > 1) {
-    const StepCost last = pricer_.decode_run(run.decodes_after(run.steps - 1, then_), 1);
-    return SimTime::of(front_end_.wait(last.time, tokens));
+    const Seconds last = pricer_.run_time(run.decodes_after(run.steps - 1, then_), 1);
+    return SimTime::of(front_end_.wait(last, tokens));
   }
   const std::optional<SimTime> previous = front_end_.last_output();
   if (!previous) return SimTime();
@@ -72,7 +72,7 @@ const std::vector<TokenDelivery::Piece>& TokenDelivery::pieces_of(const StepRun&
   std::int64_t from = skip;
   for (std::int64_t p = 1; p <= pieces; ++p) {
     const std::int64_t to = skip + steps * p / pieces;
-    const Seconds time = pricer_.decode_run(run.decodes_after(from, then_), to - from).time;
+    const Seconds time = pricer_.run_time(run.decodes_after(from, then_), to - from);
     out.push_back({SimTime::of(time / static_cast<double>(to - from)), to - from});
     from = to;
   }

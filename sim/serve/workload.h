@@ -129,6 +129,8 @@ class RequestSource {
     return next(request);
   }
 };
+/// Whether requests may bring blocks that caches of prefixes know.
+bool brings_prefixes(const WorkloadSpec& workload);
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed);
 
 /// Trace formats by name with one line of help.

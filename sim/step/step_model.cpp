@@ -243,6 +243,11 @@ StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {
   return state_->decode_run(first, state_->without_mixers(first), steps);
 }
 
+Seconds StepModel::run_time(const StepBatch& first, std::int64_t steps) {
+  const StepTotal& fixed = state_->without_mixers(first);
+  return Seconds(state_->decode_seconds(first, fixed, static_cast<double>(steps), [](const auto&...) {}));
+}
+
 /// The time of a run grows with its steps, nearly in proportion: the next guess lies on the line through the times of
 /// the bracket's ends, or in its middle where the last guess made the bracket no smaller than half.
 std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {

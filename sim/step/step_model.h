@@ -84,6 +84,7 @@ class StepModel {
   /// Sum of the costs of `steps` decode steps that begin with `first`: caches grow by query_len tokens per sequence
   /// and step. Equal to calling cost() for each, as far as the same rank stays the slowest.
   StepCost decode_run(const StepBatch& first, std::int64_t steps);
+  Seconds run_time(const StepBatch& first, std::int64_t steps);  ///< of decode_run()
   /// Decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1 steps end
   /// before the budget does.
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit);

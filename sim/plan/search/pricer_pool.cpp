@@ -11,6 +11,7 @@ class PricerPool::Lent final : public StepPricer {
     pool_.free_[deployment_].push_back(std::move(pricer_));
   }
   StepCost cost(const StepBatch& batch) override { return pricer_->cost(batch); }
+  Seconds run_time(const StepBatch& first, std::int64_t steps) override { return pricer_->run_time(first, steps); }
   StepCost decode_run(const StepBatch& first, std::int64_t steps) override { return pricer_->decode_run(first, steps); }
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) override {
     return pricer_->steps_within(first, budget, limit);

@@ -54,3 +54,33 @@ TEST_CASE("kv account: a step sets room aside for its decodes, and counts what i
   CHECK(kv.room() == 64);
   CHECK(kv.moved() == Bytes(0));
 }
+
+TEST_CASE("kv account: blocks of all layers leave for host memory, and come back with what windows need") {
+  // A token takes a byte in layers that keep all, 2 in those that see 32 tokens, 1 in those that see 64.
+  const auto d = fake::deployment(1000);
+  d->memory.layout.groups = {{Bytes(1), 0}, {Bytes(2), 32}, {Bytes(1), 64}};
+  d->engine.prefix_caching = true;
+  d->engine.kv_offload = Bytes(1e6);
+  RequestTable requests;
+  KvAccount kv(*d, requests);
+  const Slot first = fake::add(requests, 64, 10, {1, 2, 3, 4});
+  requests[first].base = 64;
+  kv.admit(first, {}, kv.bytes(64), 0);
+  kv.publish_prompt(first);
+  kv.release(first, false);
+  const auto leave_the_gpu = [&] {
+    kv.take(1000);
+    kv.give(1000);
+  };
+  leave_the_gpu();
+  CHECK(kv.take_stored() == 64 + 2 * 64 + 64);
+  const KvPool::Hit hit = kv.look_up(fake::add(requests, 80, 10, {1, 2, 3, 4}));
+  CHECK(hit.tokens == 64);
+  CHECK(hit.host_tokens == 64);
+  // All 64 tokens of the first; the 32 and 64 tokens behind which a prompt goes on of the others.
+  CHECK(hit.host == 64 + 2 * 32 + 64);
+  leave_the_gpu();
+  CHECK(kv.take_stored() == 0);  // it was there already
+  kv.forget();
+  CHECK(kv.look_up(fake::add(requests, 80, 10, {1, 2, 3, 4})).tokens == 0);
+}

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/serve/kv_account.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;
@@ -83,4 +84,19 @@ TEST_CASE("models with windows keep nothing in tiers") {
   const auto d = with_tier(1000, false);
   d->memory.layout.groups.push_back({.bytes_per_token = Bytes(1), .window = 32});
   CHECK_FALSE(KvTiers(*d, {}).any());
+}
+
+TEST_CASE("a rank that fails has nothing left in its own tier, and still finds what is shared") {
+  for (const bool shared : {false, true}) {
+    const auto d = with_tier(1000, shared);
+    RequestTable requests;
+    KvAccount kv(*d, requests, shared_tiers(*d));
+    const Slot slot = fake::add(requests, 64, 4, {1, 2, 3, 4});
+    requests[slot].base = 64;
+    kv.admit(slot, {}, 64, 0);
+    kv.publish_prompt(slot);
+    kv.release(slot, false);
+    kv.forget();
+    CHECK(kv.look_up(fake::add(requests, 80, 4, {1, 2, 3, 4})).tier_tokens == (shared ? 64 : 0));
+  }
 }
