@@ -14,7 +14,7 @@ EncoderWork sound_work(const EncoderSpec& encoder, double items, Seconds length)
 /// The encoders of a config, `hidden` of whose language model is this wide.
 Encoders read_encoders(HfConfig& in, double hidden);
 
-/// Its matrices, without norms, biases and positions.
+/// Its matrices, and its norms, biases and positions where they are known.
 double encoder_parameters(const EncoderSpec& encoder);
 
 /// One pass over `work` on one GPU, sharded like the language model.

@@ -21,10 +21,13 @@ struct EncoderSpec {
   Rule rule = Rule::kFixed;
   double layers = 0, hidden = 0, heads = 0, head_dim = 0, inter = 0;
   bool gated = false;
-  double patch_values = 0;     ///< inputs of a patch's embedding
-  double patch = 14;           ///< pixels of a patch's side
-  double merge = 1;            ///< patches of a token's side; of sound: frames of a token
-  double image_size = 0;       ///< pixels of a side
+  double patch_values = 0;  ///< inputs of a patch's embedding
+  double convolved = 0;     ///< inputs of a second embedding over two patches (Whisper's second convolution), 0 = none
+  double vectors = 0;       ///< parameters that are no matrices, where they are known
+  bool padded = false;      ///< of a sound: what follows sees the silence that its windows are filled with, too
+  double patch = 14;        ///< pixels of a patch's side
+  double merge = 1;         ///< patches of a token's side; of sound: frames of a token
+  double image_size = 0;    ///< pixels of a side
   double least = 0, most = 0;  ///< tokens of a picture
   double most_tiles = 1;
   double around = 0;  ///< tokens that stand around a picture's own

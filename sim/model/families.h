@@ -69,6 +69,10 @@ ModelSpec read_kimi_linear(HfConfig& in);
 // families/text_encoder.cpp
 ModelSpec read_bert(HfConfig& in);
 ModelSpec read_modernbert(HfConfig& in);
+// families/encoder_decoder.cpp
+ModelSpec read_t5(HfConfig& in);
+ModelSpec read_bart(HfConfig& in);
+ModelSpec read_whisper(HfConfig& in);
 // families/state.cpp
 ModelSpec read_mamba1(HfConfig& in);
 ModelSpec read_mamba2(HfConfig& in);

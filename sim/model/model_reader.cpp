@@ -42,11 +42,13 @@ void refuse_other_models(HfConfig& in) {
     in.fail("model_type",
             fmt::format("'{}' is not an autoregressive language model; it cannot be forecast", in.model_type()));
   }
-  if (std::find(kEncoderDecoders.begin(), kEncoderDecoders.end(), in.model_type()) != kEncoderDecoders.end())
-    in.fail("model_type", fmt::format("'{}' is an encoder-decoder: {}", in.model_type(), kTwoStacks));
-  if (in.flag({"is_encoder_decoder"}, false))
-    in.fail("is_encoder_decoder", fmt::format("an encoder-decoder is not forecast: {}", kTwoStacks));
   const Family* family = find_family(in.model_type());
+  if (in.flag({"is_encoder_decoder"}, false) && (family == nullptr || !attends_to_encoder(*family)))
+    in.fail(
+        "is_encoder_decoder",
+        fmt::format("'{}' is an encoder-decoder whose layers are not known; those of t5, bart, mbart, pegasus, marian, "
+                    "m2m_100 and whisper are",
+                    in.model_type()));
   if (family != nullptr && (family->name == "bert" || family->name == "modernbert")) return;
   for (const std::string& name : in.architectures()) {
     for (std::string_view kind : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
@@ -77,10 +79,7 @@ double tower_parameters(HfConfig& in, std::string_view config) {
 
 bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
 
-/// What no reader may let through.
-void check_model(const ModelSpec& model, const HfConfig& in) {
-  if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
-  if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
+void check_layers(const ModelSpec& model, const HfConfig& in) {
   for (const LayerKind& kind : model.layers) {
     model_of(kind.mixer)->check(in);
     model_of(kind.feed_forward)->check(in);
@@ -90,6 +89,14 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
       }
     }
   }
+}
+
+/// What no reader may let through.
+void check_model(const ModelSpec& model, const HfConfig& in) {
+  if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
+  if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
+  check_layers(model, in);
+  if (model.encoder) check_layers(*model.encoder, in);
 }
 
 /// Windows that no context can outgrow are none.

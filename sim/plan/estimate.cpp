@@ -266,6 +266,20 @@ void add_cost(StepModel& model, Estimate& e) {
       (joules.value + decoding.value) * d.sharding.gpus() / (static_cast<double>(r.batch) * r.output_tokens);
 }
 
+/// Positions of an encoder-decoder, past which it cannot go.
+void check_positions(const Deployment& d, const EstimateRequest& r) {
+  const ModelSpec& m = d.model;
+  if (!m.attends_to_encoder()) return;
+  const double all = m.max_context, asked = r.prompt_tokens + r.output_tokens;
+  if (all > 0 && asked > all)
+    throw ConfigError(fmt::format("{:.0f} tokens of prompt and output are more than the {:.0f} positions of {}{}",
+                                  asked - m.encoded_tokens, all - m.encoded_tokens, m.name,
+                                  m.encoded_tokens > 0 ? "'s decoder" : ""));
+  if (m.encoder && m.encoder->max_context > 0 && r.prompt_tokens > m.encoder->max_context)
+    throw ConfigError(fmt::format("{} tokens of a prompt are more than the {} positions of {}'s encoder",
+                                  r.prompt_tokens, m.encoder->max_context, m.name));
+}
+
 /// A prefill is priced step by step, and a step sequence by sequence.
 void check_size(const Deployment& d, const EstimateRequest& r) {
   constexpr double kMostTokens = 1e10, kMostSteps = 2.5e5;
@@ -289,6 +303,7 @@ double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cach
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& r) {
   const Deployment& d = *deployment;
   check_size(d, r);
+  check_positions(d, r);
   StepModel model(deployment);
   Estimate e;
   e.request = r;

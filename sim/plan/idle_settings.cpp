@@ -89,6 +89,10 @@ bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
 
+bool read_whole(const Scenario& s) {
+  return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
+}
+
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
 /// No layer keeps keys and values.
@@ -179,6 +183,11 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
+    Rule{"engine.prefix_caching", "prompts pass the encoder whole, and engines share none of what it gives",
+         read_whole},
+    Rule{"engine.chunked_prefill", "prompts pass the encoder whole", read_whole},
+    Rule{"engine.kv_offload", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
+    Rule{"engine.kv_tiers", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
     Rule{"engine.start_time", "replicas are there all the time", always_there},
     Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},

@@ -21,7 +21,6 @@ MediaSpec parse_pictures(ConfigReader in) {
   m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
   m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
-  in.finish();
   if (m.width > 200 * m.height || m.height > 200 * m.width)
     throw ConfigError(m.mark, "one side of a picture may be 200 times as long as the other at most");
   return m;
@@ -38,7 +37,19 @@ MediaSpec parse_sounds(ConfigReader in) {
   return m;
 }
 
+/// Whisper's decoder attends to one window; longer sounds are cut before they are sent (vLLM's and OpenAI's
+/// transcription endpoints).
+void check_window(const MediaSpec& m, const ModelSpec& model) {
+  constexpr Seconds kWindow{30};
+  if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))
+    throw ConfigError(
+        m.mark,
+        fmt::format("{} hears one sound of at most 30 s per request; cut longer ones into requests", model.name));
+}
+
 void place(WorkloadSpec& w, const ModelSpec& model) {
+  if (w.media.empty() && model.encoded_tokens > 0)
+    throw ConfigError(w.mark, fmt::format("{} transcribes: its requests need 'audio: {{length: 30 s}}'", model.name));
   if (w.media.empty()) return;
   const Mark mark = w.media.front().mark;
   if (w.arrivals.process == ArrivalSpec::Process::kTrace && w.clients.empty())
@@ -65,11 +76,17 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
   for (const MediaSpec& m : media) {
     const Encoders& e = model.encoders;
     const auto& encoder = m.sound ? e.sounds : e.pictures;
+    check_window(m, model);
     if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
     out.push_back(m.sound ? sound_work(*encoder, m.count, m.length)
                           : picture_work(*encoder, m.count, m.width, m.height));
   }
   return out;
+}
+
+std::vector<EncoderWork> usual_media(const ModelSpec& model) {
+  if (model.encoded_tokens <= 0) return {};
+  return encoder_work({{.sound = true, .count = 1, .length = Seconds(30), .mark = {}}}, model);
 }
 
 double patches_of(const std::vector<EncoderWork>& work) {
@@ -85,7 +102,7 @@ int media_tokens(const std::vector<EncoderWork>& work) {
 }
 
 void place_media(WorkloadSpec& workload, const ModelSpec& model) {
-  place(workload, model);
+  if (workload.clients.empty() || !workload.media.empty()) place(workload, model);
   for (WorkloadSpec& client : workload.clients) place(client, model);
 }
 

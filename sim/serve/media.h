@@ -26,6 +26,9 @@ std::vector<MediaSpec> parse_media(ConfigReader& in);
 /// What they are to the model's encoders. Throws ConfigError at the media where the model has no such encoder.
 std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model);
 
+/// What every request of a model brings: a window of sound where its decoder attends to one (Whisper), else nothing.
+std::vector<EncoderWork> usual_media(const ModelSpec& model);
+
 /// Patches and frames that pass the encoders.
 double patches_of(const std::vector<EncoderWork>& work);
 /// Tokens that such media add to a prompt.

@@ -126,7 +126,7 @@ TEST_CASE("an encoder's work by hand") {
   for (const Operator& op : encoder_operators(context, *model.encoders.pictures, work)) {
     if (const auto* gemm = std::get_if<GemmShape>(&op.work)) flops += op.count * 2.0 * gemm->m * gemm->n * gemm->k;
     if (const auto* a = std::get_if<PrefillWork>(&op.work)) {
-      const double pairs = a->shape.query_len * (a->shape.context_before + a->shape.query_len / 2);
+      const double pairs = a->shape.query_len * (a->shape.context_before + (a->shape.query_len + 1) / 2);
       flops += op.count * a->shape.batch * 4.0 * pairs * a->heads.heads * a->heads.head_dim;
     }
   }
