@@ -113,6 +113,7 @@ const std::vector<Family>& families() {
       {"falcon_h1", {"falcon_h1"}, "Mamba-2 and attention side by side in every layer", read_falcon_h1},
       {"lfm2", {"lfm2", "lfm2_moe"}, "short convolutions between attention layers", read_lfm2},
       {"jamba", {"jamba"}, "Mamba-1, one attention layer in eight, experts in every other", read_jamba},
+      {"s4", {"s4", "s4d"}, "linear recurrences, the same for every token", read_s4},
       {"mamba", {"mamba", "falcon_mamba"}, "state-space layers alone", read_mamba1},
       {"mamba2", {"mamba2"}, "state-space layers with scalar decay", read_mamba2},
   };

@@ -74,6 +74,7 @@ ModelSpec read_t5(HfConfig& in);
 ModelSpec read_bart(HfConfig& in);
 ModelSpec read_whisper(HfConfig& in);
 // families/state.cpp
+ModelSpec read_s4(HfConfig& in);
 ModelSpec read_mamba1(HfConfig& in);
 ModelSpec read_mamba2(HfConfig& in);
 ModelSpec read_jamba(HfConfig& in);

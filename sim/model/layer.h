@@ -55,11 +55,13 @@ struct LatentAttention {
 std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention);
 
 /// A mixer with a constant state a sequence. Projections: hidden -> in_features, conv, scan, out_features -> hidden.
+/// S4 scans its input itself: in_features is 0.
 struct StateLayer {
   StateMixer mixer;             ///< of the whole model (before tensor parallelism)
   double in_features = 0;       ///< columns of all input projections together
   double out_features = 0;      ///< rows of the output projection
   double extra_parameters = 0;  ///< A, D, dt bias, convolution, inner norm, low-rank projections ...
+  bool gated_output = false;    ///< the output projection is twice as wide, and one half gates the other (S4)
   double extra_projection = 0;  ///< those of them that are matrices, a multiply-add a token each (Mamba-1's x and dt)
   bool operator==(const StateLayer&) const = default;
 };
