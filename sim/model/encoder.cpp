@@ -19,7 +19,7 @@ struct Grid {
 /// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: sides to multiples of a token's; of too
 /// large a picture both are divided, of too small a one multiplied by what makes the area right, and rounded so that it
 /// stays so.
-Grid native_grid(const EncoderSpec& e, double width, double height) {
+Grid native_grid(const EncoderSpec& e, double width, double height, double least, double most) {
   const double side = e.patch * e.merge;
   const auto sides = [&](double factor, double (*round)(double)) {
     return Grid{std::max(1.0, round(width * factor / side)), std::max(1.0, round(height * factor / side))};
@@ -71,7 +71,7 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
   };
   switch (e.rule) {
     case EncoderSpec::Rule::kNative:
-      return whole(native_grid(e, width, height), 0);
+      return whole(native_grid(e, width, height, e.least, e.most), 0);
     case EncoderSpec::Rule::kRows: {
       const Grid grid = cut_grid(e, width, height);
       return whole(grid, grid.rows);  // [IMG_BREAK], at last [IMG_END]
@@ -92,6 +92,17 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
   }
   const double side = std::floor(e.image_size / e.patch);
   return {items, 1, side * side, e.most, e.most + e.around};
+}
+
+/// Frames go in pairs through one embedding, and every pair attends to itself alone. Qwen2-VL and Qwen2.5-VL limit the
+/// tokens of a pair, Qwen3-VL those of all (transformers, video_processing_qwen2_vl.py and
+/// video_processing_qwen3_vl.py).
+EncoderWork video_work(const EncoderSpec& e, double items, double width, double height, double frames) {
+  const double grids = std::max(1.0, std::ceil(frames / e.frames_of_grid)), cells = e.merge * e.merge;
+  const double least = std::max(e.least_of_grid, e.least_of_video / grids);
+  const double most = e.most_of_video > 0 ? std::min(e.most_of_grid, e.most_of_video / grids) : e.most_of_grid;
+  const double tokens = native_grid(e, width, height, least, most).tokens();
+  return {items, grids, tokens * cells, grids * tokens, grids * (tokens + e.around_grid) + e.around};
 }
 
 EncoderWork sound_work(const EncoderSpec& e, double items, Seconds length) {

@@ -9,6 +9,8 @@
 namespace roofcast {
 
 EncoderWork picture_work(const EncoderSpec& encoder, double items, double width, double height);
+/// `frames` of a video that are looked at, of equal size. The encoder must take videos.
+EncoderWork video_work(const EncoderSpec& encoder, double items, double width, double height, double frames);
 EncoderWork sound_work(const EncoderSpec& encoder, double items, Seconds length);
 
 /// The encoders of a config, `hidden` of whose language model is this wide.

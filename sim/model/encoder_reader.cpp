@@ -74,6 +74,18 @@ void read_qwen(Part& in, EncoderSpec& e) {
   e.gated = e.name == "qwen2_5_vl";
   e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
   merge_patches(e);
+  // video_processing_qwen2_vl.py: 128 to 768 tokens of two frames. Qwen3-VL's video_preprocessor_config.json: 4,096 to
+  // 25,165,824 pixels of all frames, two of which make a token of 32 x 32; each pair stands behind its time,
+  // "<12.3 seconds>" of about 6 tokens, between <|vision_start|> and <|vision_end|> (processing_qwen3_vl.py).
+  e.frames_of_grid = in.number({"temporal_patch_size"}, 2);
+  if (e.patch == 16) {
+    e.least_of_video = 2;
+    e.most_of_grid = e.most_of_video = 12288;
+    e.around_grid = 8;
+  } else {
+    e.least_of_grid = 128;
+    e.most_of_grid = 768;
+  }
   // modeling_qwen2_5_vl.py: windows of window_size pixels in all layers but these.
   const double window = in.number({"window_size"}, 0);
   if (window <= 0) return;

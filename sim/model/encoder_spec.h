@@ -31,6 +31,10 @@ struct EncoderSpec {
   double least = 0, most = 0;  ///< tokens of a picture
   double most_tiles = 1;
   double around = 0;  ///< tokens that stand around a picture's own
+  /// Of videos: frames that become one grid of tokens (0: no videos), tokens of a grid, and of all, at least and at
+  /// most, and what stands around a grid.
+  double frames_of_grid = 0;
+  double least_of_grid = 0, most_of_grid = 0, least_of_video = 0, most_of_video = 0, around_grid = 0;
   double window = 0;  ///< patches of a side of an attention window, 0 = none
   double windowed_layers = 0;
   double projector_in = 0, projector_width = 0;  ///< of what becomes one token; width 0: one product

@@ -15,7 +15,7 @@ namespace {
 constexpr double kMostItems = 1000, kMostPixels = 1e5;
 constexpr Seconds kLongestSound{36000};
 
-MediaSpec parse_pictures(ConfigReader in) {
+MediaSpec read_size(ConfigReader& in) {
   MediaSpec m;
   m.mark = in.mark();
   m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
@@ -23,6 +23,26 @@ MediaSpec parse_pictures(ConfigReader in) {
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
   if (m.width > 200 * m.height || m.height > 200 * m.width)
     throw ConfigError(m.mark, "one side of a picture may be 200 times as long as the other at most");
+  return m;
+}
+
+MediaSpec parse_pictures(ConfigReader in) {
+  MediaSpec m = read_size(in);
+  in.finish();
+  return m;
+}
+
+/// Frames are sampled: 2 a second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
+/// of qwen_vl_utils/vision_process.py); vLLM takes 32 of a video unless it is told otherwise
+/// (vllm/multimodal/video.py).
+MediaSpec parse_videos(ConfigReader in) {
+  MediaSpec m = read_size(in);
+  m.length = in.time("length");
+  if (m.length <= Seconds(0) || m.length > kLongestSound) in.fail("length", "must be more than 0 s and at most 10 h");
+  const double rate = in.number("frames_per_second", 2, Range{0.001, 240});
+  const double most = static_cast<double>(in.integer("most_frames", 768, Range{4, 100000}));
+  in.finish();
+  m.frames = 2 * std::floor(std::clamp(m.length.base() * rate, 4.0, most) / 2);
   return m;
 }
 
@@ -67,6 +87,7 @@ void place(WorkloadSpec& w, const ModelSpec& model) {
 std::vector<MediaSpec> parse_media(ConfigReader& in) {
   std::vector<MediaSpec> media;
   if (auto pictures = in.optional_child("images")) media.push_back(parse_pictures(std::move(*pictures)));
+  if (auto videos = in.optional_child("video")) media.push_back(parse_videos(std::move(*videos)));
   if (auto sounds = in.optional_child("audio")) media.push_back(parse_sounds(std::move(*sounds)));
   return media;
 }
@@ -78,8 +99,12 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
     const auto& encoder = m.sound ? e.sounds : e.pictures;
     check_window(m, model);
     if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
-    out.push_back(m.sound ? sound_work(*encoder, m.count, m.length)
-                          : picture_work(*encoder, m.count, m.width, m.height));
+    if (m.frames > 0 && encoder->frames_of_grid <= 0)
+      throw ConfigError(
+          m.mark, fmt::format("the tokens that '{}' of {} makes of a video are not known", encoder->name, model.name));
+    out.push_back(m.sound        ? sound_work(*encoder, m.count, m.length)
+                  : m.frames > 0 ? video_work(*encoder, m.count, m.width, m.height, m.frames)
+                                 : picture_work(*encoder, m.count, m.width, m.height));
   }
   return out;
 }

@@ -189,7 +189,7 @@ void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
 
 void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
   for (const char* key : {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities",
-                          "images", "audio", "samples", "rate_limit", "guided", "thinking"}) {
+                          "images", "audio", "video", "samples", "rate_limit", "guided", "thinking"}) {
     if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
   }
   const ConfigTree list = in.tree("clients");
