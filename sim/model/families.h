@@ -34,6 +34,7 @@ ModelSpec read_nemotron_nas(HfConfig& in);
 // families/classic.cpp
 ModelSpec read_gpt2(HfConfig& in);
 ModelSpec read_opt(HfConfig& in);
+ModelSpec read_jais(HfConfig& in);
 ModelSpec read_bloom(HfConfig& in);
 ModelSpec read_gptj(HfConfig& in);
 ModelSpec read_gpt_neo(HfConfig& in);
@@ -43,6 +44,7 @@ ModelSpec read_mpt(HfConfig& in);
 ModelSpec read_phi(HfConfig& in);
 ModelSpec read_starcoder2(HfConfig& in);
 ModelSpec read_stablelm(HfConfig& in);
+ModelSpec read_molmo(HfConfig& in);
 ModelSpec read_cohere(HfConfig& in);
 // families/gemma.cpp
 ModelSpec read_gemma(HfConfig& in);
@@ -65,6 +67,7 @@ ModelSpec read_step3(HfConfig& in);
 // families/deepseek.cpp
 ModelSpec read_deepseek(HfConfig& in);
 ModelSpec read_deepseek_v4(HfConfig& in);
+ModelSpec read_longcat(HfConfig& in);
 ModelSpec read_kimi_linear(HfConfig& in);
 // families/text_encoder.cpp
 ModelSpec read_bert(HfConfig& in);

@@ -32,6 +32,7 @@ struct ModelSpec {
   std::vector<int> order;                ///< index into `layers` of each layer, first to last
   Precision precision;                   ///< as published
   std::vector<std::string> assumptions;  ///< what an unknown architecture was taken for
+  std::vector<std::string> unread;       ///< keys of its config that mean something and were not understood
   Encoders encoders;                     ///< of pictures and sounds
   /// Layers that tokens of a prompt pass in place of these, whose output these attend to (T5, BART); null: none.
   std::shared_ptr<const ModelSpec> encoder;

@@ -439,6 +439,17 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+/// Says which keys of a foreign config nobody read.
+void note_unread(Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  if (model.unread.empty()) return;
+  constexpr std::size_t kNamed = 12;
+  const std::size_t named = std::min(kNamed, model.unread.size());
+  s.doubts.push_back(fmt::format(
+      "{}: not understood in its config, and left out: {}{}", model.name, join({model.unread.data(), named}, ", "),
+      model.unread.size() > named ? fmt::format(" and {} more", model.unread.size() - named) : ""));
+}
+
 /// Says of each role whose KV cache holds less than one sequence of the longest context.
 void note_contexts(Scenario& s) {
   const auto note = [&](const Deployment& d, const char* role) {
@@ -507,6 +518,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const Mark mark = in.mark_of("engine");
   in.finish();
   s.doubts = check_support(s, forced, mark);
+  note_unread(s);
   note_contexts(s);
   return s;
 }
