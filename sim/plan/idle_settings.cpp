@@ -252,6 +252,14 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   for (const KvTier& tier : engine.kv_tiers) check(fmt::format("engine.kv_tiers: tier '{}'", tier.name), tier.capacity);
 }
 
+/// Grammars whose work another hides.
+void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
+  if (read.deployment->guided > 0 && read.deployment->engine.async_scheduling)
+    lines.push_back(
+        "workload.guided: the host fills the masks of a step's grammars beside the GPU's work "
+        "(engine.async_scheduling); they take time where that is more than a step");
+}
+
 /// Rates of the GPU in formats in which nothing is computed.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
@@ -279,6 +287,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
     if (writes(scenario, rule.key) && rule.idle(read))
       lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));
   }
+  add_hidden_masks(lines, read);
   add_small_tiers(lines, read);
   add_idle_rates(lines, scenario, read);
   return lines;
