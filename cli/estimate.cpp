@@ -55,7 +55,9 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   if (options.has("context")) r.context = static_cast<int>(options.integer("context", 1, 100000000));
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
-  r.media = encoder_work(media_of(options), scenario.deployment->model);
+  const ModelSpec& model = scenario.deployment->model;
+  r.media = encoder_work(media_of(options), model);
+  if (r.media.empty()) r.media = usual_media(model);
   r.prompt_tokens += media_tokens(r.media);
   return r;
 }

@@ -38,7 +38,7 @@ const char* attention_of(const ModelSpec& model) {
 /// Null for an encoder: the pages are about answers token by token.
 Json model_json(const std::string& name) {
   const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
-  if (model.encoder_only) return nullptr;
+  if (model.encoder_only || model.attends_to_encoder()) return nullptr;
   const ParameterCount count = count_parameters(model);
   return {{"name", name},
           {"family", model.family},

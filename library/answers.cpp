@@ -73,6 +73,8 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
                           .replicas = scenario.serving.replicas,
                           .speculation = scenario.serving.speculation};
   if (question.context > 0) request.context = question.context;
+  request.media = usual_media(deployment.model);
+  request.prompt_tokens += media_tokens(request.media);
   if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
   const Estimate e = estimate(scenario.deployment, request);
   Answer answer{.json = estimate_json(e, deployment), .notes = notes_of(tree, scenario)};

@@ -120,10 +120,12 @@ void add_vllm_settings(const Launch& l, Words& w) {
           std::to_string(e.max_num_batched_tokens), "--gpu-memory-utilization", text_of(share_of_total(l.d))});
   // A release that cannot fit the context itself (`auto`, pull/29431) does not start where the cache is smaller.
   const ServedContext context = served_context(l.d);
+  const double encoded = l.d.model.encoded_tokens;  // vLLM counts the decoder's tokens alone
   if (context.pool_binds())
-    add(w, {"--max-model-len", is_before(l.d, "vllm", "0.14.0") ? fmt::format("{:.0f}", context.pool) : "auto"});
+    add(w,
+        {"--max-model-len", is_before(l.d, "vllm", "0.14.0") ? fmt::format("{:.0f}", context.pool - encoded) : "auto"});
   else if (e.max_model_len > 0)
-    add(w, {"--max-model-len", std::to_string(e.max_model_len)});
+    add(w, {"--max-model-len", fmt::format("{:.0f}", e.max_model_len - encoded)});
   if (l.weights.made_while_loading) add(w, {"--quantization", "fp8"});
   if (const std::string cache = kv_cache_word(l.d, "vllm"); !cache.empty()) add(w, {"--kv-cache-dtype", cache});
   if (e.prefix_caching != plain.prefix_caching)

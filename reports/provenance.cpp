@@ -111,8 +111,9 @@ std::string deployment_line(const Deployment& d) {
   if (!layout.empty()) layout += ")";
   return fmt::format("{} on {} x {}{}, {}, {} weights, {} activations, {} KV cache", d.model.name, d.sharding.gpus(),
                      d.gpu.name + (d.gpu.announced ? " (announced: the vendor's plans)" : ""), layout,
-                     engine_name(d.engine), name_of(d.precision.weights), name_of(d.precision.activations),
-                     name_of(d.precision.kv_cache));
+                     engine_name(d.engine),
+                     d.precision.recipe.empty() ? name_of(d.precision.weights) : std::string_view(d.precision.recipe),
+                     name_of(d.precision.activations), name_of(d.precision.kv_cache));
 }
 
 }  // namespace roofcast

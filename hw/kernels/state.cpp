@@ -33,9 +33,9 @@ double token_bytes(const StateMixer& m) {
 }
 
 /// FLOPs per token in the recurrent form, a multiply and an add per element: decay and write k v^T, read S q; the delta
-/// rule also reads S k.
+/// rule also reads S k. S4's states are complex, two values each: a x + b u is 6 + 2 + 2 FLOP, Re(c x) 4, so 7 per value.
 double flops_per_token(const StateMixer& m) {
-  const double passes = m.has_delta_rule() ? 6.0 : 4.0;
+  const double passes = m.kind == StateMixer::Kind::kS4 ? 7.0 : m.has_delta_rule() ? 6.0 : 4.0;
   return passes * state_elements(m);
 }
 
@@ -48,7 +48,8 @@ double chunk_work(const StateMixer& m, double chunk) {
 
 /// Scans by channel have no matrix products: exponentials and the like for each (token, channel, state), at about 1.7
 /// GHz. Mamba-1 has one; RG-LRU two sigmoids, an exponential and a root (De et al. 2024, arXiv:2402.19427,
-/// section 2.4); RWKV-4 four for its three values a channel (Peng et al. 2023, arXiv:2305.13048, appendix D).
+/// section 2.4); RWKV-4 four for its three values a channel (Peng et al. 2023, arXiv:2305.13048, appendix D). S4 has
+/// none, and a step of its recurrence instead; convolutions by FFT, which it may use for prompts, are not priced.
 constexpr double kExponentialClock = 1.7e9;
 double special_functions(const StateMixer& m) {
   if (m.kind == StateMixer::Kind::kRgLru) return 4.0;

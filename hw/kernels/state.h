@@ -1,6 +1,6 @@
 #pragma once
-// Mixers with a constant state a sequence: Mamba-1, Mamba-2, gated delta net, lightning attention, short convolutions,
-// RG-LRU, RWKV.
+// Mixers with a constant state a sequence: S4, Mamba-1, Mamba-2, gated delta net, lightning attention, short
+// convolutions, RG-LRU, RWKV.
 
 #include <span>
 #include <string_view>
@@ -15,7 +15,7 @@ class KernelRules;
 /// The recurrent state is heads x key_dim x value_dim values; the convolution keeps conv_width - 1
 /// values of conv_channels. A short convolution has nothing else: key_dim and value_dim are 0.
 struct StateMixer {
-  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning, kConvolution, kRgLru, kRwkv4, kRwkv6, kRwkv7 };
+  enum class Kind { kMamba1, kMamba2, kGatedDelta, kLightning, kConvolution, kRgLru, kRwkv4, kRwkv6, kRwkv7, kS4 };
   Kind kind = Kind::kMamba2;
   double heads = 0;       ///< value heads of one GPU (Mamba-1, convolution: channels)
   double key_heads = 0;   ///< groups that share keys and queries (B and C)
@@ -27,7 +27,9 @@ struct StateMixer {
   bool operator==(const StateMixer&) const = default;
 
   /// Each channel has a recurrence of its own, which is scanned without matrix products.
-  bool by_channel() const { return kind == Kind::kMamba1 || kind == Kind::kRgLru || kind == Kind::kRwkv4; }
+  bool by_channel() const {
+    return kind == Kind::kMamba1 || kind == Kind::kRgLru || kind == Kind::kRwkv4 || kind == Kind::kS4;
+  }
   /// The delta rule, which also reads what it overwrites.
   bool has_delta_rule() const { return kind == Kind::kGatedDelta || kind == Kind::kRwkv7; }
 };

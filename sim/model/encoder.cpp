@@ -19,15 +19,15 @@ struct Grid {
 /// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: sides to multiples of a token's; of too
 /// large a picture both are divided, of too small a one multiplied by what makes the area right, and rounded so that it
 /// stays so.
-Grid native_grid(const EncoderSpec& e, double width, double height) {
+Grid native_grid(const EncoderSpec& e, double width, double height, double least, double most) {
   const double side = e.patch * e.merge;
   const auto sides = [&](double factor, double (*round)(double)) {
     return Grid{std::max(1.0, round(width * factor / side)), std::max(1.0, round(height * factor / side))};
   };
   const Grid plain = sides(1.0, std::round);
   const double area = width * height / (side * side);
-  if (plain.tokens() > e.most) return sides(std::sqrt(e.most / area), std::floor);
-  if (plain.tokens() < e.least) return sides(std::sqrt(e.least / area), std::ceil);
+  if (plain.tokens() > most) return sides(std::sqrt(most / area), std::floor);
+  if (plain.tokens() < least) return sides(std::sqrt(least / area), std::ceil);
   return plain;
 }
 
@@ -71,7 +71,7 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
   };
   switch (e.rule) {
     case EncoderSpec::Rule::kNative:
-      return whole(native_grid(e, width, height), 0);
+      return whole(native_grid(e, width, height, e.least, e.most), 0);
     case EncoderSpec::Rule::kRows: {
       const Grid grid = cut_grid(e, width, height);
       return whole(grid, grid.rows);  // [IMG_BREAK], at last [IMG_END]
@@ -94,18 +94,29 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
   return {items, 1, side * side, e.most, e.most + e.around};
 }
 
+/// Frames go in pairs through one embedding, and every pair attends to itself alone. Qwen2-VL and Qwen2.5-VL limit the
+/// tokens of a pair, Qwen3-VL those of all (transformers, video_processing_qwen2_vl.py and
+/// video_processing_qwen3_vl.py).
+EncoderWork video_work(const EncoderSpec& e, double items, double width, double height, double frames) {
+  const double grids = std::max(1.0, std::ceil(frames / e.frames_of_grid)), cells = e.merge * e.merge;
+  const double least = std::max(e.least_of_grid, e.least_of_video / grids);
+  const double most = e.most_of_video > 0 ? std::min(e.most_of_grid, e.most_of_video / grids) : e.most_of_grid;
+  const double tokens = native_grid(e, width, height, least, most).tokens();
+  return {items, grids, tokens * cells, grids * tokens, grids * (tokens + e.around_grid) + e.around};
+}
+
 EncoderWork sound_work(const EncoderSpec& e, double items, Seconds length) {
   const double seconds = length.base(), windows = std::max(1.0, std::ceil(seconds / kWindowSeconds));
-  const double tokens = std::ceil(seconds * kFrames / e.merge);
+  const double tokens = std::ceil((e.padded ? windows * kWindowSeconds : seconds) * kFrames / e.merge);
   return {items, windows, kWindowSeconds * kFrames, tokens, tokens + e.around, true};
 }
 
 namespace {
 
 /// The cost of an attention kernel depends on its visible pairs. Causal chunks of n queries behind c cached tokens have
-/// n c + n n / 2 of them: as many as n tokens that all see each other, n n, where c is n / 2.
+/// n c + n (n + 1) / 2 of them: as many as n tokens that all see each other, n n, where c is (n - 1) / 2.
 PrefillWork full_attention(double sequences, double patches, double heads, double head_dim) {
-  return {{.batch = sequences, .query_len = patches, .context_before = patches / 2},
+  return {{.batch = sequences, .query_len = patches, .context_before = (patches - 1) / 2},
           {.heads = heads, .kv_heads = heads, .head_dim = head_dim, .value_dim = head_dim}};
 }
 
@@ -118,7 +129,8 @@ std::vector<Operator> encoder_operators(const OperatorContext& context, const En
   const auto product = [&](const char* name, double count, double m, double k, double n) {
     list.product(name, count, m, k, n, WeightRole::kOther);
   };
-  product("encoder_patches", 1, rows, e.patch_values, e.hidden);
+  product("encoder_patches", 1, rows * (e.convolved > 0 ? 2 : 1), e.patch_values, e.hidden);
+  if (e.convolved > 0) product("encoder_convolution", 1, rows, e.convolved, e.hidden);
   list.stream("encoder_norm", 2 * e.layers, rows * e.hidden * 4.0 * kHalf);
   product("encoder_qkv", e.layers, rows, e.hidden, 3 * width);
   const double all_seen = e.layers - e.windowed_layers;
@@ -144,7 +156,8 @@ double encoder_parameters(const EncoderSpec& e) {
   const double width = e.heads * e.head_dim, block = (e.gated ? 3.0 : 2.0) * e.hidden * e.inter;
   const double project =
       e.projector_width > 0 ? e.projector_width * (e.projector_in + e.output) : e.projector_in * e.output;
-  return e.layers * (4.0 * e.hidden * width + block) + e.patch_values * e.hidden + e.projectors * project;
+  return e.layers * (4.0 * e.hidden * width + block) + (e.patch_values + e.convolved) * e.hidden +
+         e.projectors * project + e.vectors;
 }
 
 /// Residual, norm, and the widest of projections and feed-forward block, in 16 bit.

@@ -74,6 +74,18 @@ void read_qwen(Part& in, EncoderSpec& e) {
   e.gated = e.name == "qwen2_5_vl";
   e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
   merge_patches(e);
+  // video_processing_qwen2_vl.py: 128 to 768 tokens of two frames. Qwen3-VL's video_preprocessor_config.json: 4,096 to
+  // 25,165,824 pixels of all frames, two of which make a token of 32 x 32; each pair stands behind its time,
+  // "<12.3 seconds>" of about 6 tokens, between <|vision_start|> and <|vision_end|> (processing_qwen3_vl.py).
+  e.frames_of_grid = in.number({"temporal_patch_size"}, 2);
+  if (e.patch == 16) {
+    e.least_of_video = 2;
+    e.most_of_grid = e.most_of_video = 12288;
+    e.around_grid = 8;
+  } else {
+    e.least_of_grid = 128;
+    e.most_of_grid = 768;
+  }
   // modeling_qwen2_5_vl.py: windows of window_size pixels in all layers but these.
   const double window = in.number({"window_size"}, 0);
   if (window <= 0) return;
@@ -163,11 +175,18 @@ std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
   return "";
 }
 
-/// Whisper's encoder: windows of 30 s, 1500 positions after two convolutions. Qwen2-Audio halves these again, Voxtral
-/// joins four.
-std::string read_sounds(EncoderSpec& e, double bins) {
+/// Whisper's encoder (Radford et al. 2022, arXiv:2212.04356, section 2.2): windows of 30 s, 1500 positions after two
+/// convolutions over three frames each, the second of which takes every other one. Keys have no biases.
+void read_whisper(EncoderSpec& e, double bins, double positions) {
   e.rule = Rule::kSound;
-  e.patch_values = 3.0 * bins;  // a convolution over three frames
+  e.patch_values = 3.0 * bins;
+  e.convolved = 3.0 * e.hidden;
+  e.vectors = e.layers * (8.0 * e.hidden + e.inter) + (4.0 + positions) * e.hidden;
+}
+
+/// Qwen2-Audio halves Whisper's positions again, Voxtral joins four.
+std::string read_sounds(EncoderSpec& e, double bins) {
+  read_whisper(e, bins, 1500);
   e.projector_in = e.hidden;
   if (e.name == "qwen2_audio_encoder") {
     e.merge = 2;
@@ -190,6 +209,18 @@ bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e
 
 Encoders read_encoders(HfConfig& in, double hidden) {
   Encoders out;
+  if (in.model_type() == "whisper") {
+    Part part(in.outer());
+    EncoderSpec e = widths(part);
+    e.name = "whisper";
+    read_whisper(e, part.number({"num_mel_bins"}, 80), part.number({"max_source_positions"}, 1500));
+    e.padded = true;
+    e.projectors = 0;  // the decoder attends to what leaves it
+    if (!complete(e)) in.fail("encoder_layers", "an encoder without layers, width or heads");
+    out.sounds = e;
+    out.no_pictures = "hears, and sees no pictures";
+    return out;
+  }
   out.no_pictures = "has no encoder of pictures (no vision_config)";
   out.no_sounds = "has no encoder of sounds (no audio_config)";
   if (auto vision = in.outer().optional_child("vision_config")) {

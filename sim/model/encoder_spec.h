@@ -21,13 +21,20 @@ struct EncoderSpec {
   Rule rule = Rule::kFixed;
   double layers = 0, hidden = 0, heads = 0, head_dim = 0, inter = 0;
   bool gated = false;
-  double patch_values = 0;     ///< inputs of a patch's embedding
-  double patch = 14;           ///< pixels of a patch's side
-  double merge = 1;            ///< patches of a token's side; of sound: frames of a token
-  double image_size = 0;       ///< pixels of a side
+  double patch_values = 0;  ///< inputs of a patch's embedding
+  double convolved = 0;     ///< inputs of a second embedding over two patches (Whisper's second convolution), 0 = none
+  double vectors = 0;       ///< parameters that are no matrices, where they are known
+  bool padded = false;      ///< of a sound: what follows sees the silence that its windows are filled with, too
+  double patch = 14;        ///< pixels of a patch's side
+  double merge = 1;         ///< patches of a token's side; of sound: frames of a token
+  double image_size = 0;    ///< pixels of a side
   double least = 0, most = 0;  ///< tokens of a picture
   double most_tiles = 1;
   double around = 0;  ///< tokens that stand around a picture's own
+  /// Of videos: frames that become one grid of tokens (0: no videos), tokens of a grid, and of all, at least and at
+  /// most, and what stands around a grid.
+  double frames_of_grid = 0;
+  double least_of_grid = 0, most_of_grid = 0, least_of_video = 0, most_of_video = 0, around_grid = 0;
   double window = 0;  ///< patches of a side of an attention window, 0 = none
   double windowed_layers = 0;
   double projector_in = 0, projector_width = 0;  ///< of what becomes one token; width 0: one product

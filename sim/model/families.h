@@ -34,6 +34,7 @@ ModelSpec read_nemotron_nas(HfConfig& in);
 // families/classic.cpp
 ModelSpec read_gpt2(HfConfig& in);
 ModelSpec read_opt(HfConfig& in);
+ModelSpec read_jais(HfConfig& in);
 ModelSpec read_bloom(HfConfig& in);
 ModelSpec read_gptj(HfConfig& in);
 ModelSpec read_gpt_neo(HfConfig& in);
@@ -43,6 +44,7 @@ ModelSpec read_mpt(HfConfig& in);
 ModelSpec read_phi(HfConfig& in);
 ModelSpec read_starcoder2(HfConfig& in);
 ModelSpec read_stablelm(HfConfig& in);
+ModelSpec read_molmo(HfConfig& in);
 ModelSpec read_cohere(HfConfig& in);
 // families/gemma.cpp
 ModelSpec read_gemma(HfConfig& in);
@@ -65,11 +67,17 @@ ModelSpec read_step3(HfConfig& in);
 // families/deepseek.cpp
 ModelSpec read_deepseek(HfConfig& in);
 ModelSpec read_deepseek_v4(HfConfig& in);
+ModelSpec read_longcat(HfConfig& in);
 ModelSpec read_kimi_linear(HfConfig& in);
 // families/text_encoder.cpp
 ModelSpec read_bert(HfConfig& in);
 ModelSpec read_modernbert(HfConfig& in);
+// families/encoder_decoder.cpp
+ModelSpec read_t5(HfConfig& in);
+ModelSpec read_bart(HfConfig& in);
+ModelSpec read_whisper(HfConfig& in);
 // families/state.cpp
+ModelSpec read_s4(HfConfig& in);
 ModelSpec read_mamba1(HfConfig& in);
 ModelSpec read_mamba2(HfConfig& in);
 ModelSpec read_jamba(HfConfig& in);

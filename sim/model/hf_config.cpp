@@ -63,6 +63,12 @@ std::string state_space_type(ConfigReader& in) {
   return mixer.text("layer", "Mamba1") == "Mamba2" ? "mamba2" : "mamba";
 }
 
+/// Architectures whose configs have no model_type (LongCat) or a wrong one (Grok-2: "git").
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTypeOfArchitecture{
+    {{"LongcatFlashForCausalLM", "longcat_flash"},
+     {"Grok1ForCausalLM", "grok-1"},
+     {"Grok1ModelForCausalLM", "grok-1"}}};
+
 /// Keys that nobody read: those that finish() refuses when all others count as read.
 std::vector<std::string> unread_keys(const ConfigReader& in) {
   std::vector<std::string> keys;
@@ -102,14 +108,19 @@ std::vector<std::string> meaningful(std::vector<std::string> keys) {
       "scoring_func seq_aux sliding_window source swiglu_limit task_specific_params temperature "
       "tf_legacy_loss tie_embeddings tie_encoder_decoder tie_word_embeddings tokenizer_class top_k top_p "
       "topk_group topk_method torch_dtype torchscript transformers_version typical_p use_bfloat16 use_cache "
-      "use_return_dict use_sliding_window z_loss_coefficient ";
+      "use_return_dict use_sliding_window z_loss_coefficient activation_function scale_embedding n_ctx output_past "
+      "is_gated_act dense_act_fn num_logits_to_keep logit_scale flash_attn attn_temperature_len extrapolation_factor "
+      "attn_factor beta_fast beta_slow mla_scale_q_lora mla_scale_kv_lora embeddings_scale scale_qk_dot_by_d "
+      "width_scale "
+      "score_function classifier_proj_size median_filter_width use_weighted_layer_sum forced_decoder_ids ";
   std::erase_if(keys, [](const std::string& key) {
     const auto holds = [&](std::string_view part) { return key.find(part) != std::string::npos; };
     return kIrrelevant.find(" " + key + " ") != std::string_view::npos || holds("token_id") || holds("token_index") ||
            holds("dropout") || holds("pdrop") || holds("initializer") || holds("aux_loss") || holds("_init") ||
            holds("rotary") || holds("rope_") || holds("_eps") || holds("jitter") || holds("softcap") ||
-           holds("scaling") || holds("multiplier") || key.starts_with("summary_") || key.starts_with("vision_") ||
-           key.starts_with("audio_");
+           holds("scaling") || holds("multiplier") || holds("layerdrop") || holds("mask_time") ||
+           holds("mask_feature") || holds("spec_augment") || holds("suppress_tokens") || key.starts_with("summary_") ||
+           key.starts_with("vision_") || key.starts_with("audio_");
   });
   return keys;
 }
@@ -122,6 +133,9 @@ HfConfig::HfConfig(const ConfigTree& whole)
   if (model_type_.empty()) model_type_ = whole_.text("model_type", "");
   if (model_type_.empty() && text_.has("ssm_cfg")) model_type_ = state_space_type(text_);
   architectures_ = whole_.texts("architectures");
+  for (const auto& [name, type] : kTypeOfArchitecture) {
+    if (std::find(architectures_.begin(), architectures_.end(), name) != architectures_.end()) model_type_ = type;
+  }
   text_.ignore("architectures");
 }
 
@@ -180,12 +194,12 @@ void HfConfig::say(const std::string& assumption) {
 
 void HfConfig::finish(bool ours) {
   if (!ours) {
-    const std::vector<std::string> unread = meaningful(unread_keys(text_));
+    unread_ = meaningful(unread_keys(text_));
     constexpr std::size_t kNamed = 8;
-    if (!unread.empty())
-      say(fmt::format("{} of the config not understood, and left out: {}{}", unread.size() == 1 ? "a key" : "keys",
-                      join({unread.data(), std::min(kNamed, unread.size())}, ", "),
-                      unread.size() > kNamed ? fmt::format(" and {} more", unread.size() - kNamed) : ""));
+    if (!unread_.empty())
+      say(fmt::format("{} of the config not understood, and left out: {}{}", unread_.size() == 1 ? "a key" : "keys",
+                      join({unread_.data(), std::min(kNamed, unread_.size())}, ", "),
+                      unread_.size() > kNamed ? fmt::format(" and {} more", unread_.size() - kNamed) : ""));
     text_.ignore_rest();
     whole_.ignore_rest();
     return;
@@ -277,6 +291,7 @@ ExpertFeedForward read_experts(HfConfig& in, const Traits& traits) {
                              shared * f.inter);
   f.shared_gate = traits.shared_gate;
   f.bias = traits.expert_bias;
+  if (in.flag({"residual_moe"}, false)) f.dense_inter = in.number({"intermediate_size"});  // Grok-2
   f.router_bias = in.flag({"use_routing_bias", "use_moe_router_bias"}, traits.router_bias);
   f.groups = in.number({"n_group"}, 1);
   f.groups_kept = in.number({"topk_group"}, f.groups);
@@ -311,9 +326,16 @@ LayerKind make_layer(Mixer mixer, FeedForward feed_forward, const Traits& traits
   return kind;
 }
 
+/// Grok-2 writes -1 for none.
+double read_window(HfConfig& in) {
+  constexpr std::string_view kNone = "sliding_window_size";
+  if (in.has({kNone}) && !in.has({"sliding_window"}) && in.reader().number(kNone, 0) < 0) return 0;
+  return in.number({"sliding_window", kNone, "attention_chunk_size"}, 0);
+}
+
 std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   const std::size_t n = static_cast<std::size_t>(layers);
-  const double window = in.number({"sliding_window", "sliding_window_size", "attention_chunk_size"}, 0);
+  const double window = read_window(in);
   const Names period{"sliding_window_pattern", "_sliding_window_pattern"};
   std::vector<double> windows(n, 0.0);
   const std::vector<std::string> types = in.texts({"layer_types"});

@@ -43,6 +43,8 @@ class HfConfig {
   /// among them.
   void say(const std::string& assumption);
   const std::vector<std::string>& said() const { return said_; }
+  /// Keys that mean something and that nobody read; known after finish().
+  const std::vector<std::string>& unread() const { return unread_; }
   [[noreturn]] void fail(std::string_view key, const std::string& message) const { text_.fail(key, message); }
   /// Refuses unread keys where `ours`; a config of others may hold more.
   void finish(bool ours);
@@ -50,7 +52,7 @@ class HfConfig {
  private:
   std::string_view key_of(Names names) const;  ///< the first present one, else the first
 
-  std::vector<std::string> said_;
+  std::vector<std::string> said_, unread_;
   ConfigReader whole_;
   ConfigReader text_;
   bool nested_ = false;

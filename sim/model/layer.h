@@ -22,15 +22,17 @@ struct GroupedAttention {
   bool chunked = false;    ///< the window is a chunk that starts at its multiples (Llama-4), half full on average
   bool owns_cache = true;  ///< false: reads the keys and values of an earlier layer (CLA)
   bool qkv_bias = false, output_bias = false;
+  bool key_bias = true;  ///< of the biases on queries, keys and values, keys have theirs (Whisper: not)
   bool qk_norm = false;
   bool qk_norm_over_heads =
       false;                 ///< one norm over all heads (MiniMax-M2): tensor-parallel ranks share its sum of squares
   bool sinks = false;        ///< one learned logit a head
   bool output_gate = false;  ///< a second query-sized projection gates the output (Qwen3-Next)
   bool rotary = true;
-  bool value_projection = true;           ///< false: values are the keys, unrotated (Gemma-4's global layers)
-  bool both_ways = false;                 ///< every token sees all others, and none is cached (BERT)
-  double sparse_tokens = 0;               ///< cached tokens that an indexer leaves visible, 0 = dense (MiniMax-M3)
+  bool value_projection = true;  ///< false: values are the keys, unrotated (Gemma-4's global layers)
+  bool both_ways = false;        ///< every token sees all others, and none is cached (BERT)
+  double encoded_dim = 0;        ///< width of an encoder's output, to which tokens attend as well (T5); 0: none
+  double sparse_tokens = 0;      ///< cached tokens that an indexer leaves visible, 0 = dense (MiniMax-M3)
   double index_heads = 0, index_dim = 0;  ///< of that indexer
   bool operator==(const GroupedAttention&) const = default;
 };
@@ -53,11 +55,13 @@ struct LatentAttention {
 std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention);
 
 /// A mixer with a constant state a sequence. Projections: hidden -> in_features, conv, scan, out_features -> hidden.
+/// S4 scans its input itself: in_features is 0.
 struct StateLayer {
   StateMixer mixer;             ///< of the whole model (before tensor parallelism)
   double in_features = 0;       ///< columns of all input projections together
   double out_features = 0;      ///< rows of the output projection
   double extra_parameters = 0;  ///< A, D, dt bias, convolution, inner norm, low-rank projections ...
+  bool gated_output = false;    ///< the output projection is twice as wide, and one half gates the other (S4)
   double extra_projection = 0;  ///< those of them that are matrices, a multiply-add a token each (Mamba-1's x and dt)
   bool operator==(const StateLayer&) const = default;
 };

@@ -76,6 +76,7 @@ Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sha
     const bool first = stage == 0;
     const bool last = stage + 1 == sharding.pp;
     if (first) bytes += embedding_bytes(model, precision, sharding);
+    if (first && model.encoder) bytes += weight_bytes(*model.encoder, precision, sharding).base();
     if (last) bytes += head_bytes(model, precision, sharding, !(model.tied_embedding && first));
     fullest = std::max(fullest, bytes);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // What a kind of mixer says about itself. Each kind has one class, in a file of its own under sim/model/mixers/.
-// No function and no fact has a default: a kind that leaves something out does not compile. See docs/extending/attention-kind.md.
+// No function and no fact has a default: a kind that leaves something out does not compile. See
+// docs/extending/attention-kind.md.
 
 #include <memory>
 #include <optional>
@@ -73,6 +74,8 @@ class MixerModel {
   /// Kernels that depend on contexts: over a prompt's chunk, and in decode.
   virtual void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const = 0;
   virtual void add_decode(OperatorList& list, double count, const DecodeShape& shape) const = 0;
+  /// Kernels over `tokens` that an encoder made of the input, once a request.
+  virtual void add_encoded(OperatorList& list, double count, double tokens) const = 0;
 };
 
 std::unique_ptr<const MixerModel> model_of(const Mixer& mixer);

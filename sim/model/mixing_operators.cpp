@@ -18,4 +18,11 @@ std::vector<Operator> decode_mixing(const OperatorContext& context, const Decode
   return list.take();
 }
 
+std::vector<Operator> encoded_operators(const OperatorContext& context, double tokens) {
+  if (tokens <= 0) return {};
+  OperatorList list(context);
+  for (const LayerKind& kind : context.model->layers) model_of(kind.mixer)->add_encoded(list, kind.count, tokens);
+  return list.take();
+}
+
 }  // namespace roofcast

@@ -30,11 +30,17 @@ const Family* find_family(std::string_view model_type) {
 /// Other encoders, models of images and sound.
 constexpr std::array<std::string_view, 11> kOtherModels{
     "albert", "electra", "deberta", "deberta-v2", "nomic_bert", "clip", "siglip", "vit", "wav2vec2", "hubert", "sam"};
-constexpr std::array<std::string_view, 8> kEncoderDecoders{"t5",    "mt5",     "umt5",   "bart",
-                                                           "mbart", "pegasus", "marian", "whisper"};
-constexpr std::string_view kTwoStacks =
-    "tokens of its prompt pass other layers than those of its answer, and attention looks across; a model here has one "
-    "list of layers, which every token of a step passes";
+bool attends_to_encoder(const Family& family) {
+  return family.name == "t5" || family.name == "bart" || family.name == "whisper";
+}
+
+/// Layers that attend to pictures alone have no place among those of this reader (Llama 3.2 Vision).
+void refuse_picture_layers(HfConfig& in) {
+  if (in.is_list({"cross_attention_layers"}) && in.model_type().starts_with("mllama"))
+    in.fail("cross_attention_layers",
+            fmt::format("{} of the layers of '{}' attend to pictures alone; such layers are not modelled",
+                        in.numbers({"cross_attention_layers"}).size(), in.model_type()));
+}
 
 /// Models that do not generate text token by token.
 void refuse_other_models(HfConfig& in) {
@@ -42,11 +48,13 @@ void refuse_other_models(HfConfig& in) {
     in.fail("model_type",
             fmt::format("'{}' is not an autoregressive language model; it cannot be forecast", in.model_type()));
   }
-  if (std::find(kEncoderDecoders.begin(), kEncoderDecoders.end(), in.model_type()) != kEncoderDecoders.end())
-    in.fail("model_type", fmt::format("'{}' is an encoder-decoder: {}", in.model_type(), kTwoStacks));
-  if (in.flag({"is_encoder_decoder"}, false))
-    in.fail("is_encoder_decoder", fmt::format("an encoder-decoder is not forecast: {}", kTwoStacks));
   const Family* family = find_family(in.model_type());
+  if (in.flag({"is_encoder_decoder"}, false) && (family == nullptr || !attends_to_encoder(*family)))
+    in.fail(
+        "is_encoder_decoder",
+        fmt::format("'{}' is an encoder-decoder whose layers are not known; those of t5, bart, mbart, pegasus, marian, "
+                    "m2m_100 and whisper are",
+                    in.model_type()));
   if (family != nullptr && (family->name == "bert" || family->name == "modernbert")) return;
   for (const std::string& name : in.architectures()) {
     for (std::string_view kind : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
@@ -77,10 +85,7 @@ double tower_parameters(HfConfig& in, std::string_view config) {
 
 bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
 
-/// What no reader may let through.
-void check_model(const ModelSpec& model, const HfConfig& in) {
-  if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
-  if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
+void check_layers(const ModelSpec& model, const HfConfig& in) {
   for (const LayerKind& kind : model.layers) {
     model_of(kind.mixer)->check(in);
     model_of(kind.feed_forward)->check(in);
@@ -90,6 +95,14 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
       }
     }
   }
+}
+
+/// What no reader may let through.
+void check_model(const ModelSpec& model, const HfConfig& in) {
+  if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
+  if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
+  check_layers(model, in);
+  if (model.encoder) check_layers(*model.encoder, in);
 }
 
 /// Windows that no context can outgrow are none.
@@ -105,6 +118,28 @@ ModelSpec without_wide_windows(const ModelSpec& model) {
   return out;
 }
 
+bool any_layer(const ModelSpec& model, bool (*is)(const LayerKind&)) {
+  return std::any_of(model.layers.begin(), model.layers.end(), is);
+}
+
+/// Experts and states that a foreign config names in words of its own are most of its model: without them any number
+/// would be wrong.
+void refuse_lost_layers(const ModelSpec& model, HfConfig& in) {
+  const bool experts = any_layer(model, [](const LayerKind& k) { return facts_of(k.feed_forward).experts > 0; });
+  const bool states = any_layer(model, [](const LayerKind& k) { return std::holds_alternative<StateLayer>(k.mixer); });
+  for (const std::string& key : model.unread) {
+    const ConfigTree value = in.reader().tree(key);
+    const bool number = value && value->kind == ConfigNode::Kind::kScalar &&
+                        value->scalar.find_first_not_of("0123456789") == std::string::npos &&
+                        value->scalar.size() > 0 && value->scalar != "0" && value->scalar != "1";
+    if (!number) continue;
+    if (!experts && (key.find("expert") != std::string::npos || key.starts_with("moe_")))
+      in.fail(key, fmt::format("'{}' has experts, in words that are not known", in.model_type()));
+    if (!states && (key.starts_with("mamba_") || key.starts_with("ssm_")))
+      in.fail(key, fmt::format("'{}' has layers with a state, in words that are not known", in.model_type()));
+  }
+}
+
 }  // namespace
 
 ModelSpec parse_model(const ConfigTree& document) {
@@ -115,6 +150,7 @@ ModelSpec parse_model(const ConfigTree& document) {
     in.fail("model_type", "neither 'model_type' nor 'architectures': this is not a model's config");
   }
   refuse_other_models(in);
+  refuse_picture_layers(in);
   const Family* family = find_family(in.model_type());
   ModelSpec model = family != nullptr ? family->read(in) : read_unknown(in);
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
@@ -139,6 +175,8 @@ ModelSpec parse_model(const ConfigTree& document) {
   model = without_wide_windows(model);
   in.finish(ours);
   for (const std::string& said : in.said()) model.assumptions.push_back(said);
+  model.unread = in.unread();
+  refuse_lost_layers(model, in);
   return model;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,14 @@ struct ModelSpec {
   std::vector<int> order;                ///< index into `layers` of each layer, first to last
   Precision precision;                   ///< as published
   std::vector<std::string> assumptions;  ///< what an unknown architecture was taken for
+  std::vector<std::string> unread;       ///< keys of its config that mean something and were not understood
   Encoders encoders;                     ///< of pictures and sounds
+  /// Layers that tokens of a prompt pass in place of these, whose output these attend to (T5, BART); null: none.
+  std::shared_ptr<const ModelSpec> encoder;
+  /// Tokens that an encoder of sounds makes of every request for these layers to attend to (Whisper: 1500); 0: none.
+  double encoded_tokens = 0;
 
+  bool attends_to_encoder() const { return encoder != nullptr || encoded_tokens > 0; }
   int layer_count() const { return static_cast<int>(order.size()); }
 };
 

@@ -32,6 +32,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   count.active += (model.encoder_only ? 0.0 : head) + factored + final_norms;
   count.total += count.embedding + (model.tied_embedding ? head - model.vocabulary * model.embedding_dim : head) +
                  factored + final_norms + model.extra_parameters;
+  if (model.encoder) count.total += count_parameters(*model.encoder).total;
   return count;
 }
 

@@ -273,7 +273,16 @@ void read_bitnet(Precision& p, ConfigReader&) {
   set_weights(p, Dtype::kTernary);
   p.activations = Dtype::kInt8;
 }
+/// FP6 and FP8 weights of DeepSpeed (vllm/model_executor/layers/quantization/deepspeedfp.py).
+void read_deepspeed_fp(Precision& p, ConfigReader& in) {
+  const double bits = in.number("bits", 8);
+  if (bits != 6 && bits != 8) in.fail("bits", fmt::format("must be 6 or 8, got {}", bits));
+  if (bits == 6) return take_recipe(p, "fp6");
+  set_weights(p, Dtype::kFp8);
+  p.activations = Dtype::kBf16;
+}
 constexpr std::array kQuantMethods{
+    QuantMethod{"deepspeedfp", read_deepspeed_fp},
     QuantMethod{"fp8", read_fp8},
     QuantMethod{"fbgemm_fp8", read_fp8},
     QuantMethod{"compressed-tensors", read_groups},

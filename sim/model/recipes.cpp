@@ -66,6 +66,11 @@ void set_exl_4bpw(Precision& p) {
   p.head = Dtype::kInt4;
   p.head_scales = {.group_size = 256, .bits = 7.0 * 256};  // embedding of 16 bit, in host memory: 11 bit on average
 }
+/// FP6-LLM (Xia et al. 2024, arXiv:2401.14112): e3m2 weights with a scale for each output, unpacked to 16 bit in the
+/// product's kernel, which reads 2 and 4 bits of a weight apart. Here as a 4-bit weight with 2 bits more.
+void set_fp6(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 1, .bits = 2}); }
+/// MXFP6 (OCP Microscaling Formats v1.0, table 1): 6 bits, and an e8m0 scale every 32: 6.25 bits a weight.
+void set_mxfp6(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 32, .bits = 2 * 32.0 + 8.0}); }
 /// BitNet b1.58 (Ma et al. 2024): ternary weights, 8-bit activations.
 void set_bitnet(Precision& p) {
   set_weights(p, Dtype::kTernary);
@@ -103,6 +108,8 @@ constexpr std::array kRecipes{
     Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit a weight", set_mlx_4bit},
     Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit a weight", set_mlx_8bit},
     Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit a weight", set_exl_4bpw},
+    Recipe{"fp6", "6-bit float weights, 16-bit products (FP6-LLM)", set_fp6},
+    Recipe{"mxfp6", "6-bit float weights in blocks of 32, 6.25 bit, 16-bit products", set_mxfp6},
     Recipe{"bitnet", "ternary weights (1.58 bit), int8 activations", set_bitnet},
     Recipe{"qserve", "int4 weights, int8 activations, int4 cache (W4A8KV4)", set_qserve},
     Recipe{"hqq3", "int3 weights in groups of 64", set_hqq3},

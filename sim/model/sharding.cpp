@@ -56,6 +56,10 @@ void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMar
       fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp, s.pp, s.attention_dp, s.ep));
   refuse(s.pp > model.layer_count(), marks.pp,
          fmt::format("pp {} is more than the {} layers of {}", s.pp, model.layer_count(), model.name));
+  refuse(s.pp > 1 && model.attends_to_encoder(), marks.pp,
+         fmt::format("pp {}: {} is an encoder-decoder, which engines keep in one stage (TensorRT-LLM, "
+                     "docs/source/models/encoder-decoder.md: no pipeline parallelism)",
+                     s.pp, model.name));
   refuse(s.tp * s.attention_dp % s.ep != 0, marks.ep,
          fmt::format("ep {} does not divide tp x attention_dp = {}", s.ep, s.tp * s.attention_dp));
   bool has_experts = false;

@@ -39,19 +39,23 @@ double most_that_fit(double most, Fits fits) {
 EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const MemoryPlan& plan = d.memory;
   const double tokens = r.prompt_tokens + r.output_tokens,
-               block = d.fidelity == Fidelity::kIdeal ? 1 : d.engine.block_size;
+               block = d.fidelity == Fidelity::kIdeal ? 1 : std::max(1, d.engine.block_size);
+  // The lectures' arithmetic has no blocks, and a window holds no block that it only touches.
+  const auto cached = [&](const CacheLayout& layout, double all) {
+    return d.fidelity == Fidelity::kIdeal ? layout.sequence_bytes(all) : layout.paged_bytes(all, block);
+  };
   const double sequences = std::ceil(static_cast<double>(r.batch) / d.sharding.attention_dp);
   EstimateMemory m{.weights = plan.weights,
                    .cache_per_token = plan.layout.bytes_per_token(),
                    .state_per_sequence = plan.layout.state_per_sequence,
-                   .cache = d.engine.kv_cache ? plan.layout.sequence_bytes(tokens) * sequences : Bytes(0),
+                   .cache = d.engine.kv_cache ? cached(plan.layout, tokens) * sequences : Bytes(0),
                    .activations = activations_of(d, sequences, r.prompt_tokens),
                    .capacity = plan.capacity,
                    .reason = {}};
   const CacheLayout pooled = d.engine.kv_cache ? plan.pooled() : CacheLayout{};
   const auto fits = [&](double n, double prompt, double all) {
     const Bytes buffers = std::max(Bytes(0), activations_of(d, n, prompt) - plan.activations);
-    return pooled.sequence_bytes(all) * n + buffers <= plan.cache;
+    return cached(pooled, all) * n + buffers <= plan.cache;
   };
   if (!plan.infeasible) {
     m.max_batch = d.sharding.attention_dp * most_that_fit(plan.max_batch(tokens, block),
@@ -67,9 +71,8 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
                            plan.states.in(kGigabyte), plan.places * d.sharding.attention_dp);
   } else if (!m.fits) {
     const Bytes buffers = std::max(Bytes(0), m.activations - plan.activations);
-    m.reason =
-        fmt::format("{} sequences of {:.0f} tokens do not fit {}: {}; {:.0f} sequences fit", r.batch, tokens,
-                    d.gpu.name, memory_sum(d, plan, pooled.sequence_bytes(tokens) * sequences, buffers), m.max_batch);
+    m.reason = fmt::format("{} sequences of {:.0f} tokens do not fit {}: {}; {:.0f} sequences fit", r.batch, tokens,
+                           d.gpu.name, memory_sum(d, plan, cached(pooled, tokens) * sequences, buffers), m.max_batch);
   }
   return m;
 }
@@ -266,6 +269,20 @@ void add_cost(StepModel& model, Estimate& e) {
       (joules.value + decoding.value) * d.sharding.gpus() / (static_cast<double>(r.batch) * r.output_tokens);
 }
 
+/// Positions of an encoder-decoder, past which it cannot go.
+void check_positions(const Deployment& d, const EstimateRequest& r) {
+  const ModelSpec& m = d.model;
+  if (!m.attends_to_encoder()) return;
+  const double all = m.max_context, asked = r.prompt_tokens + r.output_tokens;
+  if (all > 0 && asked > all)
+    throw ConfigError(fmt::format("{:.0f} tokens of prompt and output are more than the {:.0f} positions of {}{}",
+                                  asked - m.encoded_tokens, all - m.encoded_tokens, m.name,
+                                  m.encoded_tokens > 0 ? "'s decoder" : ""));
+  if (m.encoder && m.encoder->max_context > 0 && r.prompt_tokens > m.encoder->max_context)
+    throw ConfigError(fmt::format("{} tokens of a prompt are more than the {} positions of {}'s encoder",
+                                  r.prompt_tokens, m.encoder->max_context, m.name));
+}
+
 /// A prefill is priced step by step, and a step sequence by sequence.
 void check_size(const Deployment& d, const EstimateRequest& r) {
   constexpr double kMostTokens = 1e10, kMostSteps = 2.5e5;
@@ -289,6 +306,7 @@ double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cach
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& r) {
   const Deployment& d = *deployment;
   check_size(d, r);
+  check_positions(d, r);
   StepModel model(deployment);
   Estimate e;
   e.request = r;

@@ -89,6 +89,10 @@ bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
 
+bool read_whole(const Scenario& s) {
+  return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
+}
+
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
 /// No layer keeps keys and values.
@@ -179,6 +183,11 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
+    Rule{"engine.prefix_caching", "prompts pass the encoder whole, and engines share none of what it gives",
+         read_whole},
+    Rule{"engine.chunked_prefill", "prompts pass the encoder whole", read_whole},
+    Rule{"engine.kv_offload", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
+    Rule{"engine.kv_tiers", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
     Rule{"engine.start_time", "replicas are there all the time", always_there},
     Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
@@ -243,6 +252,14 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   for (const KvTier& tier : engine.kv_tiers) check(fmt::format("engine.kv_tiers: tier '{}'", tier.name), tier.capacity);
 }
 
+/// Grammars whose work another hides.
+void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
+  if (read.deployment->guided > 0 && read.deployment->engine.async_scheduling)
+    lines.push_back(
+        "workload.guided: the host fills the masks of a step's grammars beside the GPU's work "
+        "(engine.async_scheduling); they take time where that is more than a step");
+}
+
 /// Rates of the GPU in formats in which nothing is computed.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
@@ -270,6 +287,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
     if (writes(scenario, rule.key) && rule.idle(read))
       lines.push_back(fmt::format("{} changes nothing here: {}", rule.key, rule.why));
   }
+  add_hidden_masks(lines, read);
   add_small_tiers(lines, read);
   add_idle_rates(lines, scenario, read);
   return lines;

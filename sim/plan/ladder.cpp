@@ -119,7 +119,8 @@ EstimateRequest mean_request(const Scenario& scenario, int batch) {
           .prompt_tokens = std::max(1, static_cast<int>(std::lround(w.prompt_tokens.mean()))),
           .output_tokens = std::max(1, static_cast<int>(std::lround(w.output_tokens.mean()))),
           .context = std::nullopt,
-          .speculation = scenario.serving.speculation};
+          .speculation = scenario.serving.speculation,
+          .media = w.encoded};
 }
 
 void measure_alone(const Scenario& scenario, Rung& rung) {

@@ -218,6 +218,16 @@ void encode_whole(EngineSpec& engine) {
   engine.kv_tiers.clear();
 }
 
+/// vLLM and TensorRT-LLM encode prompts of encoder-decoders whole and share none of their caches
+/// (vllm/config/vllm.py; NVIDIA/TensorRT-LLM, docs/source/models/encoder-decoder.md).
+void check_encoder_decoder(const Deployment& d, const Mark& engine) {
+  if (!d.engine.kv_cache)
+    throw ConfigError(engine,
+                      fmt::format("{} is an encoder-decoder: without a KV cache it would read its input again for "
+                                  "every token, which is not priced",
+                                  d.model.name));
+}
+
 /// Of several kinds of clients, in the mean of their requests.
 double guided_share(const WorkloadSpec& workload) {
   if (workload.clients.empty()) return workload.guided;
@@ -325,7 +335,8 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   check_scheduler(d->engine, launched);
   d->engine.settle(d->gpu, d->sharding);
   check_attention_kernel(*d, launched);
-  if (d->model.encoder_only) encode_whole(d->engine);
+  if (d->model.encoder_only || d->model.attends_to_encoder()) encode_whole(d->engine);
+  if (d->model.attends_to_encoder()) check_encoder_decoder(*d, in.mark_of("engine"));
   check_launch(*d, engine, in.boolean("force_unsupported", false));
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
@@ -338,6 +349,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   if (auto adapters = in.optional_child("adapters")) d->adapters = parse_adapters(std::move(*adapters), d->model);
+  d->media = usual_media(d->model);
   if (use.workload != nullptr) {
     d->media = most_media(*use.workload);
     d->guided = guided_share(*use.workload);
@@ -385,6 +397,20 @@ void check_encoded(const WorkloadSpec& workload, const std::string& model) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+/// Of a text, the encoder has positions for so many tokens.
+void check_positions(const Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  const double most = model.encoder ? model.encoder->max_context : 0;
+  if (most <= 0) return;
+  const auto check = [&](const WorkloadSpec& w) {
+    if (w.arrivals.process != ArrivalSpec::Process::kTrace && w.prompt_tokens.longest() > most)
+      throw ConfigError(w.mark, fmt::format("prompts of {} tokens, but the encoder of {} has {} positions",
+                                            w.prompt_tokens.longest(), model.name, most));
+  };
+  if (s.workload->clients.empty()) check(*s.workload);
+  for (const WorkloadSpec& client : s.workload->clients) check(client);
+}
+
 /// Limits of single kinds of clients; those without have the scenario's.
 std::vector<Objectives> client_limits(const Scenario& s) {
   std::vector<Objectives> limits;
@@ -413,6 +439,17 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+/// Says which keys of a foreign config nobody read.
+void note_unread(Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  if (model.unread.empty()) return;
+  constexpr std::size_t kNamed = 12;
+  const std::size_t named = std::min(kNamed, model.unread.size());
+  s.doubts.push_back(fmt::format(
+      "{}: not understood in its config, and left out: {}{}", model.name, join({model.unread.data(), named}, ", "),
+      model.unread.size() > named ? fmt::format(" and {} more", model.unread.size() - named) : ""));
+}
+
 /// Says of each role whose KV cache holds less than one sequence of the longest context.
 void note_contexts(Scenario& s) {
   const auto note = [&](const Deployment& d, const char* role) {
@@ -439,6 +476,9 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
   if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
+    if (s.serving.speculation.active() && s.deployment->model.attends_to_encoder())
+      in.fail("speculation",
+              fmt::format("drafts for an encoder-decoder, as {} is, are not priced", s.deployment->model.name));
     const bool cached = s.deployment->engine.kv_cache, diffuses = s.serving.speculation.diffuses();
     if (s.serving.speculation.active() && !cached && (!diffuses || s.workload))
       in.fail("speculation", diffuses ? "passes without a KV cache are estimated, not simulated under a workload"
@@ -469,6 +509,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   if (s.serving.disaggregation && s.serving.fleet.autoscaling)
     in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
   if (s.workload) check_samples(s, *s.workload);
+  if (s.workload) check_positions(s);
   if (s.workload && s.deployment->model.encoder_only) check_encoded(*s.workload, s.deployment->model.name);
   if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
   s.serving.objectives = goodput_limits(s.objectives);
@@ -477,6 +518,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const Mark mark = in.mark_of("engine");
   in.finish();
   s.doubts = check_support(s, forced, mark);
+  note_unread(s);
   note_contexts(s);
   return s;
 }

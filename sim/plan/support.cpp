@@ -17,9 +17,10 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 16> kOwnKeys{
-    "method",    "activations", "kv_cache", "tp",      "pp",    "dcp",        "ep",     "attention_copies",
-    "not_model", "adapters",    "media",    "encoder", "beams", "tree_width", "sparse", "expert_adapters"};
+constexpr std::array<std::string_view, 17> kOwnKeys{
+    "method",           "activations",     "kv_cache",       "tp",    "pp",      "dcp",   "ep",
+    "attention_copies", "not_model",       "adapters",       "media", "encoder", "beams", "tree_width",
+    "sparse",           "expert_adapters", "encoder_decoder"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -48,6 +49,7 @@ class OwnCondition {
     for (const auto& [key, flag] : {std::pair{"adapters", &adapters_},
                                     {"media", &media_},
                                     {"encoder", &encoder_},
+                                    {"encoder_decoder", &encoder_decoder_},
                                     {"beams", &beams_},
                                     {"sparse", &sparse_},
                                     {"expert_adapters", &expert_adapters_}}) {
@@ -63,7 +65,8 @@ class OwnCondition {
            within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(dcp_, d.sharding.dcp) &&
            within(ep_, d.sharding.ep) && within(copies_, d.sharding.attention_dp) &&
            within(tree_width_, drafts.active() ? drafts.tree_width : 0) && is(adapters_, d.adapters.has_value()) &&
-           is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) && is(beams_, has_beams(s)) &&
+           is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) &&
+           is(encoder_decoder_, d.model.attends_to_encoder()) && is(beams_, has_beams(s)) &&
            is(sparse_, d.precision.two_of_four) && is(expert_adapters_, d.adapters && d.adapters->experts) &&
            !(not_model_ && not_model_->holds(facts));
   }
@@ -90,7 +93,7 @@ class OwnCondition {
 
   Names method_, activations_, kv_cache_;
   Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
-  std::optional<bool> adapters_, media_, encoder_, beams_, sparse_, expert_adapters_;
+  std::optional<bool> adapters_, media_, encoder_, encoder_decoder_, beams_, sparse_, expert_adapters_;
   std::optional<Condition> not_model_;
 };
 

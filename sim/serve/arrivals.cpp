@@ -68,6 +68,30 @@ void parse_profile(ConfigReader& in, ArrivalSpec& arrivals) {
 
 }  // namespace
 
+namespace {
+
+/// `think_time: 11 s`, the mean of exponential pauses, or `{distribution: lognormal, mean: 40 s, p50: 10 s, max: 600
+/// s}` and the other laws of lengths, with times for numbers.
+void parse_pauses(ConfigReader& in, ArrivalSpec& arrivals) {
+  const ConfigTree tree = in.has("think_time") ? in.tree("think_time") : nullptr;
+  if (!tree || tree->kind != ConfigNode::Kind::kMap) {
+    arrivals.think_time = in.time("think_time", Seconds(0.0));
+    return;
+  }
+  ConfigReader law = in.child("think_time");
+  std::vector<ConfigNode::Entry> entries;
+  for (const std::string& key : law.keys()) {
+    const bool time = key != "distribution" && key != "cv" && key != "file" && key != "column";
+    entries.push_back(
+        {key, law.mark_of(key),
+         time ? make_scalar(fmt::format("{:.0f}", law.time(key).in(kMillisecond)), law.mark_of(key)) : law.tree(key)});
+  }
+  arrivals.pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses"));
+  arrivals.think_time = Seconds(arrivals.pauses->mean() / 1000);
+}
+
+}  // namespace
+
 ArrivalSpec parse_arrivals(ConfigReader in) {
   constexpr double kMostUsers = 1e7;
   ArrivalSpec arrivals;
@@ -92,7 +116,7 @@ ArrivalSpec parse_arrivals(ConfigReader in) {
   }
   if (arrivals.rate > PerSecond(0)) parse_profile(in, arrivals);
   if (arrivals.process != Process::kTrace && arrivals.process != Process::kAllAtOnce) {
-    arrivals.think_time = in.time("think_time", Seconds(0.0));
+    parse_pauses(in, arrivals);
   }
   ignore_overlaid(in, "process",
                   {"rate", "cv", "burstiness", "concurrency", "think_time", "file", "format", "rate_scale", "loop",

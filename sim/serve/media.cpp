@@ -15,15 +15,34 @@ namespace {
 constexpr double kMostItems = 1000, kMostPixels = 1e5;
 constexpr Seconds kLongestSound{36000};
 
-MediaSpec parse_pictures(ConfigReader in) {
+MediaSpec read_size(ConfigReader& in) {
   MediaSpec m;
   m.mark = in.mark();
   m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
   m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
-  in.finish();
   if (m.width > 200 * m.height || m.height > 200 * m.width)
     throw ConfigError(m.mark, "one side of a picture may be 200 times as long as the other at most");
+  return m;
+}
+
+MediaSpec parse_pictures(ConfigReader in) {
+  MediaSpec m = read_size(in);
+  in.finish();
+  return m;
+}
+
+/// Frames are sampled: 2 a second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
+/// of qwen_vl_utils/vision_process.py); vLLM takes 32 of a video unless it is told otherwise
+/// (vllm/multimodal/video.py).
+MediaSpec parse_videos(ConfigReader in) {
+  MediaSpec m = read_size(in);
+  m.length = in.time("length");
+  if (m.length <= Seconds(0) || m.length > kLongestSound) in.fail("length", "must be more than 0 s and at most 10 h");
+  const double rate = in.number("frames_per_second", 2, Range{0.001, 240});
+  const double most = static_cast<double>(in.integer("most_frames", 768, Range{4, 100000}));
+  in.finish();
+  m.frames = 2 * std::floor(std::clamp(m.length.base() * rate, 4.0, most) / 2);
   return m;
 }
 
@@ -38,7 +57,19 @@ MediaSpec parse_sounds(ConfigReader in) {
   return m;
 }
 
+/// Whisper's decoder attends to one window; longer sounds are cut before they are sent (vLLM's and OpenAI's
+/// transcription endpoints).
+void check_window(const MediaSpec& m, const ModelSpec& model) {
+  constexpr Seconds kWindow{30};
+  if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))
+    throw ConfigError(
+        m.mark,
+        fmt::format("{} hears one sound of at most 30 s per request; cut longer ones into requests", model.name));
+}
+
 void place(WorkloadSpec& w, const ModelSpec& model) {
+  if (w.media.empty() && model.encoded_tokens > 0)
+    throw ConfigError(w.mark, fmt::format("{} transcribes: its requests need 'audio: {{length: 30 s}}'", model.name));
   if (w.media.empty()) return;
   const Mark mark = w.media.front().mark;
   if (w.arrivals.process == ArrivalSpec::Process::kTrace && w.clients.empty())
@@ -56,6 +87,7 @@ void place(WorkloadSpec& w, const ModelSpec& model) {
 std::vector<MediaSpec> parse_media(ConfigReader& in) {
   std::vector<MediaSpec> media;
   if (auto pictures = in.optional_child("images")) media.push_back(parse_pictures(std::move(*pictures)));
+  if (auto videos = in.optional_child("video")) media.push_back(parse_videos(std::move(*videos)));
   if (auto sounds = in.optional_child("audio")) media.push_back(parse_sounds(std::move(*sounds)));
   return media;
 }
@@ -65,11 +97,21 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
   for (const MediaSpec& m : media) {
     const Encoders& e = model.encoders;
     const auto& encoder = m.sound ? e.sounds : e.pictures;
+    check_window(m, model);
     if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
-    out.push_back(m.sound ? sound_work(*encoder, m.count, m.length)
-                          : picture_work(*encoder, m.count, m.width, m.height));
+    if (m.frames > 0 && encoder->frames_of_grid <= 0)
+      throw ConfigError(
+          m.mark, fmt::format("the tokens that '{}' of {} makes of a video are not known", encoder->name, model.name));
+    out.push_back(m.sound        ? sound_work(*encoder, m.count, m.length)
+                  : m.frames > 0 ? video_work(*encoder, m.count, m.width, m.height, m.frames)
+                                 : picture_work(*encoder, m.count, m.width, m.height));
   }
   return out;
+}
+
+std::vector<EncoderWork> usual_media(const ModelSpec& model) {
+  if (model.encoded_tokens <= 0) return {};
+  return encoder_work({{.sound = true, .count = 1, .length = Seconds(30), .mark = {}}}, model);
 }
 
 double patches_of(const std::vector<EncoderWork>& work) {
@@ -85,7 +127,7 @@ int media_tokens(const std::vector<EncoderWork>& work) {
 }
 
 void place_media(WorkloadSpec& workload, const ModelSpec& model) {
-  place(workload, model);
+  if (workload.clients.empty() || !workload.media.empty()) place(workload, model);
   for (WorkloadSpec& client : workload.clients) place(client, model);
 }
 

@@ -11,20 +11,25 @@ namespace roofcast {
 struct ModelSpec;
 struct WorkloadSpec;
 
-/// Equal pictures, or sounds, of one request.
+/// Equal pictures, sounds or videos of one request.
 struct MediaSpec {
   bool sound = false;
   int count = 1;
-  double width = 0, height = 0;  ///< pixels of a picture
-  Seconds length{};              ///< of a sound
+  double width = 0, height = 0;  ///< pixels of a picture, or of a video's frame
+  Seconds length{};              ///< of a sound or a video
+  double frames = 0;             ///< of a video that are looked at; 0: it is none
   Mark mark;
 };
 
-/// `images: {count: 2, width: 1024, height: 768}` and `audio: {count: 1, length: 30 s}` of a workload or a client.
+/// `images: {count: 2, width: 1024, height: 768}`, `audio: {count: 1, length: 30 s}` and `video: {count: 1, length: 60
+/// s, width: 1280, height: 720, frames_per_second: 2, most_frames: 768}` of a workload or a client.
 std::vector<MediaSpec> parse_media(ConfigReader& in);
 
 /// What they are to the model's encoders. Throws ConfigError at the media where the model has no such encoder.
 std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model);
+
+/// What every request of a model brings: a window of sound where its decoder attends to one (Whisper), else nothing.
+std::vector<EncoderWork> usual_media(const ModelSpec& model);
 
 /// Patches and frames that pass the encoders.
 double patches_of(const std::vector<EncoderWork>& work);

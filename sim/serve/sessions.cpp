@@ -29,7 +29,8 @@ Session SessionDealer::begin() {
   session.id = begun_;
   if (groups_ > 1) session.group = static_cast<std::uint64_t>(random_.uniform_integer(0, groups_ - 1));
   session.history = turns_ > 1 ? shared_ : 0;
-  session.turns_left = staggered_ ? 1 + begun_ % turns_ : turns_;
+  const int turns = turn_law_ ? turn_law_->draw(random_) : turns_;
+  session.turns_left = staggered_ ? 1 + begun_ % turns : turns;
   begun_ = begun_ == std::numeric_limits<int>::max() ? 0 : begun_ + 1;
   ++under_way_;
   return session;

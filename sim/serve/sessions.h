@@ -29,10 +29,11 @@ class SessionDealer {
   /// that sessions do not march in step: soon all turns are equally frequent, as in a service that has run for long.
   SessionDealer(const WorkloadSpec& workload, std::int64_t open_sessions, bool staggered, Random random)
       : turns_(workload.turns),
+        turn_law_(workload.turn_law),
         groups_(workload.prefix_groups),
         shared_(workload.shared_prefix_tokens),
         open_(open_sessions),
-        staggered_(staggered && open_sessions >= workload.turns),
+        staggered_(staggered && static_cast<double>(open_sessions) >= mean_turns(workload)),
         random_(random) {}
 
   Session take();        ///< the session whose turn it is; give it back with the turn added
@@ -42,7 +43,9 @@ class SessionDealer {
  private:
   Session begin();
 
-  int turns_, groups_, shared_;
+  int turns_;
+  std::optional<LengthSpec> turn_law_;
+  int groups_, shared_;
   std::int64_t open_;
   bool staggered_;
   Random random_;

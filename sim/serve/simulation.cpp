@@ -504,7 +504,11 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   if (warmup_ends()) return;
   const Seconds pause = workload_.arrivals.think_time;
-  if (pause > Seconds(0)) from += SimTime::of(Seconds(think_.exponential(pause.base())));
+  if (const auto& pauses = workload_.arrivals.pauses) {
+    from += SimTime::of(Seconds(pauses->draw(think_) / 1000.0));
+  } else if (pause > Seconds(0)) {
+    from += SimTime::of(Seconds(think_.exponential(pause.base())));
+  }
   if (from <= now) {
     send_next(session, now);
   } else {

@@ -45,7 +45,7 @@ int draw_priority(const std::vector<double>& shares, Random& random) {
 std::int64_t open_sessions(const WorkloadSpec& workload) {
   const ArrivalSpec& arrivals = workload.arrivals;
   if (arrivals.process == Process::kClosedLoop) return arrivals.concurrency;
-  const double followed = (workload.turns - 1.0) / workload.turns;
+  const double turns = mean_turns(workload), followed = (turns - 1.0) / turns;
   const double open = std::round(arrivals.rate.base() * followed * arrivals.think_time.base());
   return static_cast<std::int64_t>(std::clamp(open, 1.0, 1e8));
 }

@@ -104,6 +104,20 @@ void parse_priorities(ConfigReader& in, WorkloadSpec& workload) {
   for (double& share : workload.priorities) share /= sum;
 }
 
+/// `turns: 16`, or a law of them: `{distribution: lognormal, mean: 19, p50: 16, max: 84}`.
+void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
+  constexpr int kMostTurns = 10000;
+  const ConfigTree tree = in.has("turns") ? in.tree("turns") : nullptr;
+  if (!tree || tree->kind != ConfigNode::Kind::kMap) {
+    workload.turns = static_cast<int>(in.integer("turns", 1, Range{1.0, kMostTurns}));
+    return;
+  }
+  workload.turn_law = parse_length(in.child("turns"));
+  workload.turns = workload.turn_law->longest();
+  if (workload.turns < 2 || workload.turns > kMostTurns)
+    in.fail("turns", fmt::format("a law of turns must reach from 2 to {} at most, got {}", kMostTurns, workload.turns));
+}
+
 void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   constexpr double kMost = 1e7, kLongestSession = 1e9;
   workload.shared_prefix_tokens = static_cast<int>(in.integer("shared_prefix_tokens", 0, Range{0.0, kMost}));
@@ -117,7 +131,7 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
     workload.shared_prefix_tokens = workload.prompt_tokens.longest();
   }
   in.ignore("distinct_prompts");
-  workload.turns = static_cast<int>(in.integer("turns", 1, Range{1.0, 1e4}));
+  parse_turns(in, workload);
   const bool trace = workload.arrivals.process == Process::kTrace;
   if (workload.turns > 1 && trace) in.fail("turns", "a trace has its own sessions: 'turns' must be 1");
   if (workload.turns > 1 && workload.arrivals.process == Process::kAllAtOnce) {
@@ -189,7 +203,7 @@ void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
 
 void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
   for (const char* key : {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities",
-                          "images", "audio", "samples", "rate_limit", "guided", "thinking"}) {
+                          "images", "audio", "video", "samples", "rate_limit", "guided", "thinking"}) {
     if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
   }
   const ConfigTree list = in.tree("clients");

@@ -40,6 +40,8 @@ struct ArrivalSpec {
   double cv = 1.0;           ///< coefficient of variation of the gaps (gamma)
   int concurrency = 1;       ///< closed loop: requests in flight at most
   Seconds think_time{};      ///< mean pause of a user before the next request (closed loop, sessions)
+  /// The pauses in milliseconds, whose mean that is: tools that an agent waits for. None: exponential.
+  std::optional<LengthSpec> pauses{};
   std::string trace_file;
   std::string trace_format;              ///< a name of trace_formats(); empty: known by its first line
   std::shared_ptr<const Trace> trace{};  ///< the file, where it was read already
@@ -80,6 +82,7 @@ struct WorkloadSpec {
   int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
   int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
   int turns = 1;                                 ///< requests of a session: each sends the whole history again
+  std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
   std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
   /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
   /// sent; warm-up requests are as the first. The laws still tell the longest.
@@ -91,6 +94,8 @@ struct WorkloadSpec {
   Mark mark;              ///< where it was written
   ConfigTree objectives;  ///< limits that belong to the workload, as a scenario writes them; or null
 };
+/// Mean requests of a session.
+inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
 /// the prefix opens the session.

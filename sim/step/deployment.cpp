@@ -151,6 +151,10 @@ Bytes Deployment::activations(double tokens, double logit_rows, double context) 
   const bool naive = engine.attention_kernel == "naive";
   if (model.encoder_only) logit_rows = 0;
   const Bytes scores = naive ? score_bytes(model, sharding, tokens, context) : Bytes(0);
+  if (model.encoder)
+    return std::max(activation_bytes(model, precision, sharding, std::min(tokens, logit_rows), logit_rows),
+                    activation_bytes(*model.encoder, precision, sharding, tokens, 0)) +
+           scores;
   if (engine.compiled) return compiled_activation_bytes(model, sharding, tokens, logit_rows) + scores;
   return activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers) + scores;
 }

@@ -31,6 +31,10 @@ struct AdapterPart {
 struct EncoderPart {
   EncoderWork work;
 };
+/// What a decoder's layers keep of an encoder's output.
+struct EncodedPart {
+  double tokens;
+};
 /// Mixers of the decoding sequences of one rank.
 struct DecodePart {
   double sequences;

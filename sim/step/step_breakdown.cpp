@@ -52,24 +52,29 @@ double slowdown(const PricedOperators& priced, const DecodePart& part, const Mac
 
 }  // namespace
 
-StepBreakdown StepModel::breakdown(const StepBatch& batch) {
+StepBreakdown StepModel::breakdown(const StepBatch& asked) {
   State& s = *state_;
   const Machine machine = s.deployment->machine();
-  const StepTotal total = s.total(batch);
+  const StepTotal total = s.total(asked);
+  const StepBatch batch = s.encoding.of_decoder(asked);
   StepBreakdown out;
   const double exposed = total.overlap ? total.overlap->exposed(total.attention) : 1.0;
-  const auto add_some = [&](const auto& part, double share, const auto& wanted) {
-    const PricedOperators& priced = s.parts.priced(part);
+  const auto add_of = [&](StepParts& parts, const auto& part, double share, const auto& wanted) {
+    const PricedOperators& priced = parts.priced(part);
     const double slower = slowdown(priced, part, machine);
     for (std::size_t i = 0; i < priced.costs.size(); ++i) {
-      const Operator& op = priced.operators[i];
+      Operator op = priced.operators[i];
       if (!wanted(op.stage)) continue;
+      if (s.encoding.is_encoder(parts)) op.name = "encoder_" + op.name;
       Cost cost = total.overlap ? s.parts.beside(op, priced.costs[i]) : priced.costs[i];
       cost.time *= slower;
       if (op.stage == Stage::kDispatch || op.stage == Stage::kCombine) cost.time *= exposed;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
       add_operator(out.operators, op, cost, op.count * share, *s.deployment);
     }
+  };
+  const auto add_some = [&](const auto& part, double share, const auto& wanted) {
+    add_of(s.parts, part, share, wanted);
   };
   const auto all = [](Stage) { return true; };
   const auto add = [&](const auto& part, double share, double) { add_some(part, share, all); };
@@ -87,6 +92,8 @@ StepBreakdown StepModel::breakdown(const StepBatch& batch) {
   add(HeadPart{total.rank.logit_rows}, 1.0, 1.0);  // without the rows that a graph is padded with
   s.for_each_mixer_part(total.mixers, batch.query_len, total.host.gap, add);
   for (const EncoderWork& work : batch.encodes) add(EncoderPart{work}, 1.0, 1.0);
+  s.encoding.for_each_part(
+      asked.prefills, [&](StepParts& of, const auto& part, double share, double) { add_of(of, part, share, all); });
   add_totals(out);
   out.time = total.time();
   out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less

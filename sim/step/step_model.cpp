@@ -66,6 +66,7 @@ StepModel::State::State(std::shared_ptr<const Deployment> d)
     : deployment(std::move(d)),
       host(*deployment),
       parts(*deployment),
+      encoding(*deployment, parts),
       tiles(tiled_heads(*deployment)),
       routed_share(roofcast::routed_share(deployment->model)) {
   if (deployment->adapters) adapters.emplace(*deployment->adapters);
@@ -131,7 +132,8 @@ void StepModel::State::overlap(StepTotal& total, const TokenPart& tokens, int ba
   total.mixers.batches = batches;
 }
 
-StepTotal StepModel::State::total(const StepBatch& batch) {
+StepTotal StepModel::State::total(const StepBatch& whole) {
+  const StepBatch batch = encoding.of_decoder(whole);
   StepTotal total = without_mixers(batch);
   const double without = total.sum.seconds;
   for_each_mixer_part(
@@ -140,18 +142,24 @@ StepTotal StepModel::State::total(const StepBatch& batch) {
   total.attention = total.sum.seconds - without;
   if (total.overlap) total.sum.seconds = without + total.overlap->seconds(total.attention);
   if (!batch.encodes.empty()) add_encoders(batch, total);
+  OperatorSum before{.seconds = 0};
+  encoding.for_each_part(whole.prefills, [&](StepParts& of, const auto& part, double share, double starts) {
+    before.add(of.sum(part), share, starts);
+  });
+  if (before.bytes > 0) add_before(before, total);
   return total;
 }
 
 /// Encoders run before the language model in the same step, kernel by kernel (vllm/v1/worker/gpu_model_runner.py,
 /// _execute_mm_encoder; sglang/srt/managers/mm_utils.py, general_mm_embed_routine).
 void StepModel::State::add_encoders(const StepBatch& batch, StepTotal& total) {
-  for (const EncoderWork& work : batch.encodes) {
-    const OperatorSum sum = parts.sum(EncoderPart{work});
-    total.encoding += std::max(sum.seconds + host.rank_skew() * sum.collectives, host.eager_seconds(sum.launches));
-    total.sum.flops += sum.flops;
-    total.sum.bytes += sum.bytes;
-  }
+  for (const EncoderWork& work : batch.encodes) add_before(parts.sum(EncoderPart{work}), total);
+}
+
+void StepModel::State::add_before(const OperatorSum& sum, StepTotal& total) const {
+  total.encoding += std::max(sum.seconds + host.rank_skew() * sum.collectives, host.eager_seconds(sum.launches));
+  total.sum.flops += sum.flops;
+  total.sum.bytes += sum.bytes;
 }
 
 OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, double gap) {

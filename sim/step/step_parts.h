@@ -49,6 +49,7 @@ class StepParts {
   const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
   PricedOperators priced(const AdapterPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const EncoderPart& part) const { return price(operators(part), machine_); }
+  PricedOperators priced(const EncodedPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
@@ -59,6 +60,7 @@ class StepParts {
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const AdapterPart& part);
   OperatorSum sum(const EncoderPart& part);
+  OperatorSum sum(const EncodedPart& part) const { return sum_of(operators(part), machine_); }
   OperatorSum sum(const DecodePart& part) {
     const DecodePlace at = place(part);
     return {.seconds = at.seconds(part),
@@ -81,6 +83,7 @@ class StepParts {
   std::vector<Operator> operators(const HeadPart& part) const;
   std::vector<Operator> operators(const AdapterPart& part) const;
   std::vector<Operator> operators(const EncoderPart& part) const;
+  std::vector<Operator> operators(const EncodedPart& part) const { return encoded_operators(context_, part.tokens); }
   std::vector<Operator> operators(const DecodePart& part) const;
   std::vector<Operator> operators(const PrefillPart& part) const;
 

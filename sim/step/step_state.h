@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/step/expert_overlap.h"
+#include "sim/step/prompt_encoding.h"
 #include "sim/step/step_host.h"
 #include "sim/step/step_parts.h"
 
@@ -64,11 +65,14 @@ struct StepModel::State {
   std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
 
   void add_encoders(const StepBatch& batch, StepTotal& total);
+  /// Kernel by kernel, before the language model.
+  void add_before(const OperatorSum& sum, StepTotal& total) const;
 
   std::shared_ptr<const Deployment> deployment;
   std::optional<AdapterHits> adapters;
   StepHost host;
   StepParts parts;
+  PromptEncoding encoding;
   std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
   double routed_share;            ///< share of the layers with attention that have routed experts
 

@@ -32,6 +32,13 @@ ModelSpec read_opt(HfConfig& in) {
   return model;
 }
 
+/// Jais (Sengupta et al. 2023, arXiv:2308.16149): GPT-2 with ALiBi and a gate (SwiGLU) in the feed-forward block.
+ModelSpec read_jais(HfConfig& in) {
+  Traits traits = kGpt2;
+  traits.gated = true;
+  return read_decoder(in, traits);
+}
+
 /// BLOOM (Le Scao et al. 2022): ALiBi, and a norm after the embedding.
 ModelSpec read_bloom(HfConfig& in) {
   ModelSpec model = read_decoder(in, kGpt2);
@@ -128,6 +135,15 @@ ModelSpec read_phi(HfConfig& in) {
 ModelSpec read_starcoder2(HfConfig& in) {
   return read_decoder(
       in, {.tied = true, .qkv_bias = true, .output_bias = true, .mlp_bias = true, .norm_bias = true, .gated = false});
+}
+
+/// Molmo (Deitke et al. 2024, arXiv:2409.17146): Qwen2's layers; intermediate_size counts gate and up together.
+ModelSpec read_molmo(HfConfig& in) {
+  ModelSpec model = read_decoder(in, {.qkv_bias = true, .bias_on_output = false});
+  for (LayerKind& layer : model.layers) {
+    if (auto* block = std::get_if<DenseFeedForward>(&layer.feed_forward)) block->inter /= 2;
+  }
+  return model;
 }
 
 /// StableLM (Bellagente et al. 2024): LayerNorm, gated.

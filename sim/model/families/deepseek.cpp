@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "sim/model/families.h"
 #include "sim/model/families/cache_sharing.h"
 
@@ -116,6 +118,29 @@ ModelSpec read_kimi_linear(HfConfig& in) {
   }
   if (in.has({"attn_res_block_size"}))
     model.assumptions.emplace_back("attention over earlier layers' residuals is left out");
+  return model;
+}
+
+/// LongCat-Flash (Meituan 2025, arXiv:2509.01322, section 2): a layer has two latent attentions, each with a dense
+/// block behind it, and experts beside the first. Of the experts that a token chooses some do nothing: on average as
+/// many as there are of them among all.
+ModelSpec read_longcat(HfConfig& in) {
+  const Traits traits{.router_bias = true};
+  ModelSpec model = start_model(in, traits);
+  const DenseFeedForward dense = read_dense(in, traits);
+  ExpertFeedForward experts = read_experts(in, traits);
+  const double idle = in.number({"zero_expert_num"}, 0);
+  experts.top_k = std::max(1.0, std::round(experts.top_k * experts.experts / (experts.experts + idle)));
+  experts.dense_inter = dense.inter;
+  const LatentAttention attention = read_latent(in);
+  for (int i = layer_count(in); i > 0; --i) {
+    append_layer(model, make_layer(attention, experts, traits));
+    append_layer(model, make_layer(attention, dense, traits));
+  }
+  model.extra_parameters += layer_count(in) * idle * model.hidden;  // of the routers
+  if (idle > 0)
+    model.assumptions.push_back(fmt::format("{} of the chosen experts do nothing on average: {} of {}",
+                                            in.number({"moe_topk"}, 0) - experts.top_k, idle, experts.experts + idle));
   return model;
 }
 

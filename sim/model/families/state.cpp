@@ -19,6 +19,17 @@ ModelSpec read_mamba1(HfConfig& in) {
   return model;
 }
 
+/// S4 and S4D, with a feed-forward block behind each where the config has its width.
+ModelSpec read_s4(HfConfig& in) {
+  const bool blocks = in.has({"intermediate_size"});
+  const Traits traits{.tied = true, .mlp_bias = true, .norm_bias = true, .gated = false, .norms = blocks ? 2.0 : 1.0};
+  ModelSpec model = start_model(in, traits);
+  const StateLayer layer = read_s4_layer(in);
+  const FeedForward block = blocks ? FeedForward(read_dense(in, traits)) : FeedForward(NoFeedForward{});
+  for (int i = layer_count(in); i > 0; --i) append_layer(model, make_layer(layer, block, traits));
+  return model;
+}
+
 /// Mamba-2 (Dao, Gu 2024).
 ModelSpec read_mamba2(HfConfig& in) {
   const Traits traits{.tied = true, .norms = 1};

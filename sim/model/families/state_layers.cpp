@@ -133,6 +133,26 @@ StateLayer read_rg_lru_layer(HfConfig& in) {
   return layer;
 }
 
+/// S4 (Gu et al. 2021, arXiv:2111.00396): a linear recurrence a channel, the same for every token, over N / 2 complex
+/// states that are N values; then GELU and h -> 2 h, one half of which gates the other. Parameters a channel, in real
+/// values: the diagonal, its low-rank correction, B and C of N each, a time step and D. S4D (arXiv:2206.11893) has the
+/// diagonal and C alone.
+StateLayer read_s4_layer(HfConfig& in) {
+  const double hidden = hidden_of(in), n = in.number({"state_size", "d_state"}, 64);
+  StateLayer layer;
+  layer.mixer.kind = StateMixer::Kind::kS4;
+  layer.mixer.heads = hidden;
+  layer.mixer.key_heads = 0;
+  layer.mixer.key_dim = n;
+  layer.mixer.value_dim = 1;
+  layer.mixer.conv_width = 1;
+  layer.mixer.conv_channels = 0;
+  layer.out_features = hidden;
+  layer.gated_output = true;
+  layer.extra_parameters = hidden * ((in.model_type() == "s4d" ? 2 : 4) * n + 2) + 2 * hidden;
+  return layer;
+}
+
 /// Rank of one of RWKV-7's low-rank projections where the config does not say (fla, configuration_rwkv7.py).
 double rwkv7_rank(HfConfig& in, Names names, double scale, double power) {
   const double usual = std::round(scale * std::pow(hidden_of(in), power) / 32) * 32;

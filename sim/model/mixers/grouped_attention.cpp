@@ -22,6 +22,7 @@ class GroupedModel final : public MixerModel {
   std::string name() const override {
     std::string name = a_.owns_cache ? "attention" : "attention, shared cache";
     if (a_.both_ways) name += ", both ways";
+    if (a_.encoded_dim > 0) name += ", to an encoder too";
     if (a_.window > 0) name += fmt::format(", {} {}", a_.chunked ? "chunk" : "window", a_.window);
     if (a_.sparse_tokens > 0) name += fmt::format(", sparse {}", a_.sparse_tokens);
     return name;
@@ -54,18 +55,9 @@ class GroupedModel final : public MixerModel {
   double scoring_heads(const Sharding& s) const override { return heads_of(a_.heads, s); }
 
   void add_token_operators(OperatorList& list, double count, double tokens) const override;
-  /// Causal chunks of n tokens behind c cached ones see n c + n n / 2 others: all n n of them where c is n / 2.
-  void add_prefill(OperatorList& list, double count, const PrefillShape& chunk) const override {
-    PrefillShape shape = chunk;
-    if (a_.both_ways) shape.context_before += shape.query_len / 2;
-    list.add("attention", count,
-             PrefillWork{shape, heads_on_gpu(list.context(), shape.context_before + shape.query_len)});
-    indexer().add_prefill(list, count, shape, 1.0);
-    const OperatorContext& c = list.context();
-    const double before = a_.window > 0 ? std::min(a_.window, shape.context_before) : shape.context_before;
-    add_context_gather(list, count, shape.batch * before * token_bytes(c.precision, c.sharding));
-  }
+  void add_prefill(OperatorList& list, double count, const PrefillShape& chunk) const override;
   void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override;
+  void add_encoded(OperatorList& list, double count, double tokens) const override;
 
  private:
   Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
@@ -74,6 +66,16 @@ class GroupedModel final : public MixerModel {
     return kv_heads_of(a_.kv_heads, s) *
            (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
   }
+  /// Keys and values of the heads of one GPU.
+  double cached_columns(const Sharding& s) const {
+    return kv_heads_of(a_.kv_heads, s) * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
+  }
+  /// Of the biases of queries, keys and values, those that there are not.
+  double missing_biases(const Sharding& s) const {
+    return a_.key_bias ? 0.0 : kv_heads_of(a_.kv_heads, s) * a_.head_dim;
+  }
+  void add_cross_weights(LayerWeights& out, double hidden, const Sharding& s) const;
+  static void add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads);
   double visible_window(double context) const;
   AttentionHeads heads_on_gpu(const OperatorContext& c, double context) const;
 
@@ -97,9 +99,8 @@ void GroupedModel::check_sharding(const std::string& model, int tp, const Mark& 
 /// qkv: hidden -> heads d_k [twice when gated] + kv_heads (d_k + d_v); o: heads d_v -> hidden.
 void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double heads = heads_of(a_.heads, s);
-  const double kv_heads = kv_heads_of(a_.kv_heads, s);
   double columns = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
-  if (a_.owns_cache) columns += kv_heads * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
+  if (a_.owns_cache) columns += cached_columns(s);
   out.matrices.push_back({.name = "qkv_proj",
                           .k = a_.input_dim > 0 ? a_.input_dim : hidden,
                           .n = columns,
@@ -112,10 +113,53 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
                           .input = a_.output_gate ? ProductInput::kAnything : ProductInput::kAttention,
                           .stage = Stage::kCore});
   indexer().add_weights(out, hidden, hidden);
-  if (a_.qkv_bias) out.vectors += columns;
+  if (a_.qkv_bias) out.vectors += columns - missing_biases(s);
   if (a_.output_bias) out.vectors += hidden;
   if (a_.qk_norm) out.vectors += a_.head_dim * (a_.owns_cache ? 2.0 : 1.0);
   if (a_.sinks) out.vectors += heads;
+  if (a_.encoded_dim > 0) add_cross_weights(out, hidden, s);
+}
+
+/// Tokens of the answer pass the projections of queries and output; the encoder's output that of keys and values, once.
+void GroupedModel::add_cross_weights(LayerWeights& out, double hidden, const Sharding& s) const {
+  const double queries = heads_of(a_.heads, s) * a_.head_dim;
+  const auto add = [&](const char* name, double k, double n, ProductInput input) -> WeightMatrix& {
+    out.matrices.push_back(
+        {.name = name, .k = k, .n = n, .role = WeightRole::kMixer, .input = input, .stage = Stage::kCore});
+    return out.matrices.back();
+  };
+  add("cross_q_proj", hidden, queries, ProductInput::kNorm);
+  add("cross_o_proj", heads_of(a_.heads, s) * a_.value_dim, hidden, ProductInput::kAttention);
+  WeightMatrix& cached = add("cross_kv_proj", a_.encoded_dim, cached_columns(s), ProductInput::kAnything);
+  cached.projection = false;
+  cached.used = 0;
+  if (a_.qkv_bias) out.vectors += queries + cached_columns(s) - missing_biases(s);
+  if (a_.output_bias) out.vectors += hidden;
+}
+
+void GroupedModel::add_encoded(OperatorList& list, double count, double tokens) const {
+  if (a_.encoded_dim <= 0) return;
+  list.product("cross_kv_proj", count, tokens, a_.encoded_dim, cached_columns(list.context().sharding),
+               WeightRole::kMixer);
+}
+
+/// Causal chunks of n tokens behind c cached ones see n c + n (n + 1) / 2 tokens: all n n of them where c is (n - 1) /
+/// 2, and n c where it is (n + 1) / 2 less. To those of an encoder, which count as cached, they attend by a kernel of
+/// its own.
+void GroupedModel::add_prefill(OperatorList& list, double count, const PrefillShape& chunk) const {
+  const OperatorContext& c = list.context();
+  PrefillShape shape = chunk;
+  if (a_.both_ways) shape.context_before += (shape.query_len - 1) / 2;
+  if (a_.encoded_dim > 0) {
+    PrefillShape cross = chunk;
+    cross.context_before = std::max(0.0, chunk.context_before - (chunk.query_len + 1) / 2);
+    list.add("cross_attention", count, PrefillWork{cross, heads_on_gpu(c, chunk.context_before)});
+    shape.context_before = 0;
+  }
+  list.add("attention", count, PrefillWork{shape, heads_on_gpu(c, shape.context_before + shape.query_len)});
+  indexer().add_prefill(list, count, shape, 1.0);
+  const double before = a_.window > 0 ? std::min(a_.window, shape.context_before) : shape.context_before;
+  add_context_gather(list, count, shape.batch * before * token_bytes(c.precision, c.sharding));
 }
 
 LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
@@ -133,8 +177,19 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
   add_context_exchange(list, count, shape.batch * shape.query_len, heads.heads, a_.head_dim, a_.value_dim);
   heads.heads *= s.dcp;
   heads.window /= s.dcp;
+  if (a_.encoded_dim > 0) return add_two_decodes(list, count, shape, heads);
   list.add("attention", count, DecodeWork{shape, heads});
   indexer().add_decode(list, count, shape, 1.0);
+}
+
+/// One kernel attends to the answer's own tokens and one to the encoder's: together to all in the cache, and to the
+/// token that an answer begins with where the prompt has none of it. A step knows the sum of both alone, and the time
+/// of a kernel is nearly proportional to what it reads, so each is priced over half.
+void GroupedModel::add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads) {
+  const double begins = list.context().model->encoder != nullptr ? 1 : 0;
+  shape.mean_context = std::max(shape.query_len, (shape.mean_context + begins) / 2);
+  shape.max_context = std::max(shape.query_len, (shape.max_context + begins) / 2);
+  list.add("attention", 2 * count, DecodeWork{shape, heads});
 }
 
 double GroupedModel::activation_values(const Sharding& s) const {
@@ -157,6 +212,8 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   if (a_.qk_norm) list.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
   if (a_.qk_norm && apart) list.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens * 8.0, s.tp);
   if (a_.rotary && !list.context().rotary_in_attention) list.stream("rotary", count, rotated);
+  if (a_.encoded_dim > 0)
+    list.exchange(Collective::kAllReduce, "all_reduce", count, tokens * list.context().model->hidden * kHalf, s.tp);
   indexer().add_token_operators(list, count, tokens);
   if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
 }

@@ -62,6 +62,7 @@ class LatentModel final : public MixerModel {
   void add_token_operators(OperatorList& list, double count, double tokens) const override;
   void add_prefill(OperatorList& list, double count, const PrefillShape& shape) const override;
   void add_decode(OperatorList& list, double count, const DecodeShape& shape) const override;
+  void add_encoded(OperatorList&, double, double) const override {}
 
  private:
   Indexer indexer() const { return {a_.indexer_heads, a_.indexer_dim}; }

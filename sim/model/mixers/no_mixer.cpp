@@ -32,6 +32,7 @@ class NoMixerModel final : public MixerModel {
   void add_token_operators(OperatorList&, double, double) const override {}
   void add_prefill(OperatorList&, double, const PrefillShape&) const override {}
   void add_decode(OperatorList&, double, const DecodeShape&) const override {}
+  void add_encoded(OperatorList&, double, double) const override {}
 };
 
 }  // namespace

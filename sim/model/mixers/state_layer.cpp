@@ -1,6 +1,9 @@
 // Mixers with a constant state a sequence: Mamba, gated delta net, lightning attention, short convolution.
 
+#include <fmt/format.h>
+
 #include "sim/model/mixer_model.h"
+#include "sim/model/sharding.h"
 
 namespace roofcast {
 namespace {
@@ -31,6 +34,8 @@ class StateModel final : public MixerModel {
         return "RWKV-5/6";
       case StateMixer::Kind::kRwkv7:
         return "RWKV-7";
+      case StateMixer::Kind::kS4:
+        return "S4";
     }
     return "state";
   }
@@ -48,6 +53,8 @@ class StateModel final : public MixerModel {
 
   void check(const HfConfig&) const override {}
   void check_sharding(const std::string& model, int tp, const Mark& mark) const override {
+    refuse(tp > 1 && a_.gated_output, mark,
+           fmt::format("tp {}: the gate after {}'s layers reads whole rows, so they are not split", tp, model));
     check_heads(model, a_.mixer.heads, tp, mark);
   }
   Mixer without_wide_window(double) const override { return a_; }
@@ -57,10 +64,12 @@ class StateModel final : public MixerModel {
     const StateMixer mine = mixer_of(a_.mixer, s);
     const double replicated = 2.0 * (mine.key_heads - a_.mixer.key_heads / s.tp) * a_.mixer.key_dim;
     const bool grouped = a_.mixer.kind != StateMixer::Kind::kMamba1;
-    out.matrices.push_back({.name = "in_proj",
-                            .k = hidden,
-                            .n = a_.in_features / s.tp + (grouped ? replicated : 0.0),
-                            .role = WeightRole::kMixer});
+    if (a_.in_features > 0) {
+      out.matrices.push_back({.name = "in_proj",
+                              .k = hidden,
+                              .n = a_.in_features / s.tp + (grouped ? replicated : 0.0),
+                              .role = WeightRole::kMixer});
+    }
     if (a_.extra_projection > 0) {
       out.matrices.push_back({.name = "state_proj",
                               .k = a_.out_features / s.tp,
@@ -69,7 +78,7 @@ class StateModel final : public MixerModel {
     }
     out.matrices.push_back({.name = "out_proj",
                             .k = a_.out_features / s.tp,
-                            .n = hidden,
+                            .n = a_.gated_output ? 2.0 * hidden : hidden,
                             .role = WeightRole::kMixer,
                             .stage = Stage::kCore});
     out.vectors += (a_.extra_parameters - a_.extra_projection) / s.tp;
@@ -96,6 +105,7 @@ class StateModel final : public MixerModel {
     list.add("state_mixer", count,
              StateDecodeWork{shape.batch * shape.query_len, mixer_of(a_.mixer, list.context().sharding)});
   }
+  void add_encoded(OperatorList&, double, double) const override {}
 
  private:
   StateLayer a_;

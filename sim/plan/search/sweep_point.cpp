@@ -38,6 +38,8 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
       r.output_tokens = std::max(1, static_cast<int>(std::lround(w.output_tokens.mean())));
     }
   }
+  r.media = scenario.workload ? scenario.workload->encoded : usual_media(scenario.deployment->model);
+  if (!scenario.workload) r.prompt_tokens += media_tokens(r.media);
   ConfigReader in(tree, "an estimate");
   r.batch = static_cast<int>(in.integer("batch", r.batch, kCount));
   r.prompt_tokens = static_cast<int>(in.integer("prompt_tokens", r.prompt_tokens, kCount));

@@ -126,7 +126,7 @@ TEST_CASE("an encoder's work by hand") {
   for (const Operator& op : encoder_operators(context, *model.encoders.pictures, work)) {
     if (const auto* gemm = std::get_if<GemmShape>(&op.work)) flops += op.count * 2.0 * gemm->m * gemm->n * gemm->k;
     if (const auto* a = std::get_if<PrefillWork>(&op.work)) {
-      const double pairs = a->shape.query_len * (a->shape.context_before + a->shape.query_len / 2);
+      const double pairs = a->shape.query_len * (a->shape.context_before + (a->shape.query_len + 1) / 2);
       flops += op.count * a->shape.batch * 4.0 * pairs * a->heads.heads * a->heads.head_dim;
     }
   }
@@ -154,4 +154,31 @@ TEST_CASE("encoders: what is not known is said") {
   const ModelSpec other = with("some_vl", "", R"("vision_config": {"model_type": "some_tower", "depth": 2})");
   CHECK_FALSE(other.encoders.pictures.has_value());
   CHECK(other.encoders.no_pictures == "sees by 'some_tower', whose tokens a picture are not known");
+}
+
+TEST_CASE("videos: frames in pairs, each pair a sequence of its own") {
+  const auto video = [](const ModelSpec& model, double width, double height, double frames) {
+    REQUIRE(model.encoders.pictures.has_value());
+    return video_work(*model.encoders.pictures, 1, width, height, frames);
+  };
+  // Qwen2.5-VL, 60 s at 2 frames a second of 640 x 360: 23 x 13 tokens of 28 x 28 pixels in each of 60 pairs
+  EncoderWork w = video(qwen25_vl(), 640, 360, 120);
+  CHECK(w.sequences == 60);
+  CHECK(w.patches == 23 * 13 * 4);
+  CHECK(w.outputs == 60 * 23 * 13);
+  CHECK(w.tokens == 60 * 23 * 13 + 2);
+  // 1920 x 1080 has 69 x 39 tokens; down to 768 at most: by sqrt(1920 x 1080 / (768 x 28^2)) = 1.8558, 36 x 20
+  w = video(qwen25_vl(), 1920, 1080, 4);
+  CHECK(w.outputs == 2 * 36 * 20);
+  // 140 x 140 has 25; up to 128 at least: by sqrt(128 x 28^2 / 140^2) = 2.2627, 12 x 12
+  CHECK(video(qwen25_vl(), 140, 140, 4).outputs == 2 * 144);
+  // Qwen3-VL, 20 frames of 640 x 352: 20 x 11 tokens of 32 x 32 in each of 10 pairs, which stand behind their time
+  w = video(qwen3_vl(), 640, 352, 20);
+  CHECK(w.outputs == 10 * 220);
+  CHECK(w.tokens == 10 * (220 + 8) + 2);
+  // 600 frames of 1920 x 1080: all pairs together have 12,288 tokens at most, 40.96 each
+  w = video(qwen3_vl(), 1920, 1080, 600);
+  CHECK(w.outputs <= 12288);
+  CHECK(w.outputs >= 12288 * 0.75);
+  CHECK(llama4().encoders.pictures->frames_of_grid == 0);
 }

@@ -170,6 +170,7 @@ TEST_CASE("keys of a config.json that nobody understands are named") {
   const ModelSpec model = from_text(kSmall + ", acme_secret_gate: true, initializer_range: 0.02, eos_token_id: 2}");
   REQUIRE(model.assumptions.size() == 1);
   CHECK(model.assumptions.front() == "a key of the config not understood, and left out: acme_secret_gate");
+  CHECK(model.unread == std::vector<std::string>{"acme_secret_gate"});
   std::string many;
   for (int i = 0; i < 10; ++i) many += ", acme_" + std::to_string(i) + ": 1";
   CHECK(contains(from_text(kSmall + many + "}").assumptions.front(), "acme_7 and 2 more"));
@@ -259,9 +260,6 @@ TEST_CASE("caches are shared between layers that see the same") {
 TEST_CASE("what is not an autoregressive decoder is refused") {
   CHECK(contains(message("{architectures: [XForMaskedLM], model_type: x, hidden_size: 768}"), "XForMaskedLM"));
   CHECK(contains(message("{model_type: x, is_encoder_decoder: true}"), "encoder-decoder"));
-  CHECK(contains(message("{model_type: t5, d_model: 768}"), "'t5' is an encoder-decoder: tokens of its prompt"));
-  CHECK(contains(message("{model_type: whisper, d_model: 1280, encoder_layers: 32, decoder_layers: 32}"),
-                 "'whisper' is an encoder-decoder"));
   CHECK(contains(message("{model_type: clip, hidden_size: 768}"), "'clip' is not an autoregressive language model"));
   CHECK(contains(message("{model_type: xlstm, hidden_size: 768, num_hidden_layers: 12, vocab_size: 100}"),
                  "without attention heads"));
@@ -398,4 +396,48 @@ TEST_CASE("a pattern of layers and their number must agree") {
     message = error.what();
   }
   CHECK(message.find("'num_hidden_layers' is 16, but the pattern of layers has 52: change both") != std::string::npos);
+}
+
+TEST_CASE("configs whose model_type is missing or wrong are read by their architecture") {
+  // meituan-longcat/LongCat-Flash-Chat: 560 B, of which a token passes 27 B on average (arXiv:2509.01322)
+  const ModelSpec longcat = from_text(
+      R"({"architectures": ["LongcatFlashForCausalLM"], "attention_method": "MLA", "vocab_size": 131072,
+          "hidden_size": 6144, "ffn_hidden_size": 12288, "expert_ffn_hidden_size": 2048, "num_layers": 28,
+          "num_attention_heads": 64, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64,
+          "v_head_dim": 128, "qk_nope_head_dim": 128, "n_routed_experts": 512, "zero_expert_num": 256, "moe_topk": 12,
+          "max_position_embeddings": 131072})");
+  CHECK(longcat.layer_count() == 56);
+  CHECK(count_parameters(longcat).total / 1e9 == doctest::Approx(560).epsilon(0.005));
+  CHECK(count_parameters(longcat).active / 1e9 == doctest::Approx(27).epsilon(0.03));
+  // xai-org/grok-2: 270 B; a dense block beside the experts
+  const ModelSpec grok = from_text(
+      R"({"architectures": ["Grok1ForCausalLM"], "model_type": "git", "vocab_size": 131072, "hidden_size": 8192,
+          "intermediate_size": 32768, "moe_intermediate_size": 16384, "max_position_embeddings": 131072,
+          "num_experts_per_tok": 2, "num_local_experts": 8, "residual_moe": true, "num_attention_heads": 64,
+          "num_key_value_heads": 8, "num_hidden_layers": 64, "head_dim": 128, "sliding_window_size": -1})");
+  CHECK(count_parameters(grok).total / 1e9 == doctest::Approx(270).epsilon(0.005));
+  CHECK(count_parameters(grok).active / 1e9 == doctest::Approx(115).epsilon(0.02));
+  // inceptionai/jais-13b: 13.0 B
+  const ModelSpec jais = from_text(
+      R"({"architectures": ["JAISLMHeadModel"], "model_type": "jais", "activation_function": "swiglu", "n_embd": 5120,
+          "n_head": 40, "n_inner": 13653, "n_layer": 40, "n_positions": 2048, "position_embedding_type": "alibi",
+          "vocab_size": 84992})");
+  CHECK(count_parameters(jais).total / 1e9 == doctest::Approx(13.0).epsilon(0.005));
+}
+
+TEST_CASE("experts and states in words of their own are refused") {
+  const std::string sizes =
+      "{model_type: new_one, hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 8, intermediate_size: 512, "
+      "vocab_size: 1000, ";
+  CHECK(contains(message(sizes + "num_routed_experts: 64}"), "'num_routed_experts': 'new_one' has experts, in words"));
+  CHECK(contains(message(sizes + "mamba_step: 2}"), "'new_one' has layers with a state, in words"));
+  CHECK(message(sizes + "moe_layers: null}").empty());
+}
+
+TEST_CASE("layers that attend to pictures alone are refused") {
+  CHECK(contains(message(R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
+                              "cross_attention_layers": [3, 8], "hidden_size": 256, "num_hidden_layers": 10,
+                              "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512,
+                              "vocab_size": 100}})"),
+                 "2 of the layers of 'mllama_text_model' attend to pictures alone"));
 }

@@ -59,6 +59,16 @@ TEST_CASE("recipes set several at once") {
   }
 }
 
+TEST_CASE("six-bit floats take 6 bits, in blocks of 32 a quarter more") {
+  // 4096 x 4096 weights: 6 / 8 B each; MXFP6 8 bits more for every 32
+  const ModelSpec model = from_text(kSmall + "}");
+  CHECK(bytes_per_weight(WeightRole::kFeedForward, parsed(model, "{weights: fp6}")) == 0.75);
+  CHECK(bytes_per_weight(WeightRole::kMixer, parsed(model, "{weights: mxfp6}")) == 0.78125);
+  CHECK(parsed(model, "{weights: fp6}").activations == Dtype::kBf16);
+  const ModelSpec checkpoint = from_text(kSmall + ", quantization_config: {quant_method: deepspeedfp, bits: 6}}");
+  CHECK(bytes_per_weight(WeightRole::kMixer, checkpoint.precision) == 0.75);
+}
+
 TEST_CASE("unknown names and keys are refused with the nearest") {
   const ModelSpec model = from_text(kSmall + "}");
   const auto message = [&](const std::string& text) {

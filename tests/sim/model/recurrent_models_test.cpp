@@ -109,3 +109,24 @@ TEST_CASE("every recurrent model computes on one GPU and on several") {
     }
   }
 }
+
+TEST_CASE("S4: a recurrence of N values a channel, the same for every token") {
+  // 16 layers of 1024 channels x 64 values. A layer: 1024 x 2048 and 2048 of bias; 4 x 64 + 2 a channel; a block of
+  // 2 x 1024 x 4096 + 5120; two norms of 2 x 1024. The embedding, tied, and a norm.
+  const std::string s4 =
+      "{model_type: s4, hidden_size: 1024, num_hidden_layers: 16, state_size: 64, intermediate_size: 4096, "
+      "vocab_size: 50257}";
+  const ModelSpec model = from_text(s4);
+  CHECK(layers_of(model, "S4") == 16);
+  const double layer = 1024 * 2048 + 2048 + 1024 * 258 + 2 * 1024 * 4096 + 5120 + 4 * 1024;
+  CHECK(count_parameters(model).total == 16 * layer + 50257 * 1024 + 2 * 1024);
+  // The state: 16 x 1024 x 64 values of fp32, whatever the context
+  const CacheLayout layout = cache_layout(model, model.precision, {});
+  CHECK(layout.state_per_sequence == Bytes(16 * 1024 * 64 * 4));
+  CHECK(layout.bytes_per_token() == Bytes(0));
+  // S4D has the diagonal and C alone: 2 x 64 less a channel
+  std::string diagonal = s4;
+  diagonal.replace(diagonal.find("s4"), 2, "s4d");
+  CHECK(count_parameters(model).total - count_parameters(from_text(diagonal)).total == 16 * 1024 * 128);
+  CHECK_THROWS_WITH_AS(check_sharding(model, {.tp = 2}, {}), doctest::Contains("not split"), ConfigError);
+}

@@ -148,8 +148,8 @@ TEST_CASE("prefix caching: 1,000 random loads find what a cache of whole texts f
     Case c{.block = pick({1, 1, 2, 5, 8, 16, 16, 32, 48, 64, 128}), .windows = {}};
     const int kind = pick({0, 1, 2, 3, 4});
     if (kind != 1) c.windows.push_back(0);
-    if (kind == 1 || kind == 2) c.windows.push_back(pick({2, 20, 33, 64, 100}));
-    if (kind == 2) c.windows.push_back(pick({16, 50}));
+    if (kind == 1 || kind == 2) c.windows.push_back(static_cast<int>(random.uniform_integer(2, 160)));
+    if (kind == 2) c.windows.push_back(static_cast<int>(random.uniform_integer(2, 160)));
     c.states = kind >= 3;
     c.at_ends = kind == 4;
     c.state_step = c.at_ends ? std::max(64, c.block) : c.block * pick({1, 2, 3});

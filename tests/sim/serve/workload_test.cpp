@@ -1,6 +1,7 @@
 // Requests drawn from laws.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -324,4 +325,38 @@ TEST_CASE("workload: listed lengths are sent in their order, after warm-up reque
   std::vector<std::array<int, 2>> sent;
   for (const Request& r : all_of(spec)) sent.push_back({r.prompt_tokens, r.output_tokens});
   CHECK(sent == std::vector<std::array<int, 2>>{{90, 9}, {90, 9}, {90, 9}, {80, 8}, {90, 9}});
+}
+
+TEST_CASE("workload: sessions whose turns follow a law") {
+  const WorkloadSpec spec = fixed(
+      "requests: 40000, turns: {distribution: uniform, min: 1, max: 5}, arrivals: {process: closed_loop, concurrency: "
+      "1}");
+  CHECK(spec.turns == 5);
+  CHECK(mean_turns(spec) == 3);
+  std::map<int, int> turns;  // of each session
+  for (const Request& r : all_of(spec)) ++turns[r.session];
+  std::array<int, 6> seen{};
+  for (const auto& [session, count] : turns) ++seen.at(static_cast<std::size_t>(count));
+  const double sessions = static_cast<double>(turns.size());
+  for (std::size_t i = 1; i <= 5; ++i) CHECK(seen[i] / sessions == doctest::Approx(0.2).epsilon(0.05));
+  CHECK(
+      error_of("requests: 6, turns: {distribution: fixed, value: 1}, arrivals: {process: closed_loop, concurrency: 1}")
+          .find("a law of turns must reach from 2") != std::string::npos);
+}
+
+TEST_CASE("workload: pauses that follow a law, in times") {
+  const auto pauses = [](const std::string& law) {
+    return fixed("requests: 6, turns: 2, arrivals: {process: closed_loop, concurrency: 1, think_time: " + law + "}")
+        .arrivals;
+  };
+  const ArrivalSpec tools = pauses("{distribution: lognormal, mean: 71 s, p50: 11 s, max: 10 min}");
+  REQUIRE(tools.pauses.has_value());
+  CHECK(tools.think_time.base() == doctest::Approx(71).epsilon(1e-3));
+  Random random(3);
+  std::vector<int> drawn;
+  for (int i = 0; i < 20001; ++i) drawn.push_back(tools.pauses->draw(random));
+  std::nth_element(drawn.begin(), drawn.begin() + 10000, drawn.end());
+  CHECK(drawn[10000] == doctest::Approx(11000).epsilon(0.05));
+  CHECK(!pauses("11 s").pauses.has_value());
+  CHECK(pauses("{distribution: uniform, min: 500 ms, max: 2 s}").think_time.base() == doctest::Approx(1.25));
 }

@@ -1,0 +1,62 @@
+#pragma once
+// What an encoder-decoder computes of a step's prompts before its decoder, and what of them its decoder sees.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/step/step_parts.h"
+
+namespace roofcast {
+
+/// Of any other model there is nothing to do. Not thread-safe.
+class PromptEncoding {
+ public:
+  /// `deployment` and `decoder`, its parts, must outlive it.
+  PromptEncoding(const Deployment& deployment, StepParts& decoder);
+
+  /// A step of the decoder: of each prompt the tokens that its answer begins with, which attend to those of the encoder
+  /// as to cached ones. A prompt is never cut. The result is valid until the next call. What a preempted answer had
+  /// before it is computed again counts as input of a text, for a chunk does not say how much that was.
+  StepBatch of_decoder(const StepBatch& batch);
+
+  /// Calls add(parts, part, share, starts) for each part: `share` of its time and `starts` of its launches.
+  template <class Add>
+  void for_each_part(std::span<const PrefillChunk> prompts, const Add& add) {
+    if (prompts.empty() || !model_.attends_to_encoder()) return;
+    const auto count = static_cast<double>(prompts.size());
+    double tokens = 0;
+    for (const PrefillChunk& prompt : prompts) tokens += encoded(prompt);
+    if (encoder_) {
+      add(*encoder_, TokenPart{tokens, tokens, true}, 1.0, 1.0);
+      add(*encoder_, HeadPart{tokens}, 1.0, 1.0);
+      for (const PrefillChunk& prompt : prompts)
+        add(*encoder_, PrefillPart{prompts.size(), encoded(prompt), 0}, 1.0 / count, 1.0 / count);
+    } else {
+      add(decoder_,
+          EncoderPart{{.items = count,
+                       .sequences = 1,
+                       .patches = model_.encoded_tokens,
+                       .outputs = model_.encoded_tokens,
+                       .sound = true}},
+          1.0, 1.0);
+    }
+    add(decoder_, EncodedPart{tokens}, 1.0, 1.0);
+  }
+
+  bool is_encoder(const StepParts& parts) const { return &parts == encoder_.get(); }
+
+ private:
+  /// Tokens that its encoder gives.
+  double encoded(const PrefillChunk& prompt) const {
+    return model_.encoded_tokens > 0 ? model_.encoded_tokens : prompt.tokens;
+  }
+
+  const ModelSpec& model_;
+  StepParts& decoder_;
+  std::unique_ptr<const Deployment> encoding_;  ///< of the encoder of a text
+  std::unique_ptr<StepParts> encoder_;          ///< its parts
+  std::vector<PrefillChunk> answers_;
+};
+
+}  // namespace roofcast
