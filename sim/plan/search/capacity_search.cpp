@@ -153,9 +153,14 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
   };
   sort();
   while (confirming && !ranked.empty() && !ranked.front().confirmed) {
-    if (!confirm(ranked.front(), plan, pricers)) {
-      out.nearest = std::move(ranked.front());
+    PlannedDeployment& first = ranked.front();
+    const PlannedDeployment before = first;
+    if (!confirm(first, plan, pricers)) {
+      out.nearest = std::move(first);
       ranked.erase(ranked.begin());
+    } else if (first.gpus() != before.gpus() || first.load != before.load) {  // judged it was as another fleet
+      first.probability.reset();
+      std::erase_if(out.forecasts, [&](const auto& f) { return f.candidate.index == before.candidate.index; });
     }
     sort();
   }
