@@ -210,6 +210,12 @@ bool fails_too_many(const ServingMetrics& m, double goodput) {
   return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
 }
 
+/// By how much it misses the objectives or the limit of power, whichever is worse: above 1.
+double miss_of(const PlannedDeployment& p, const PlanSpec& plan) {
+  const double power = plan.max_power.value > 0 ? p.power_bound().value / plan.max_power.value : 0;
+  return std::max(p.result.worst_ratio, power);
+}
+
 void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   const bool none = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   const PairSearch search{.best = std::numeric_limits<double>::infinity()};
@@ -219,7 +225,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
     auto& near = e.evaluation.nearest;
     const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
     if (failed && out.reason.empty()) out.reason = failures_of(*near);
-    if (near && !failed && (!out.nearest || near->result.worst_ratio < out.nearest->result.worst_ratio))
+    if (near && !failed && (!out.nearest || miss_of(*near, plan) < miss_of(*out.nearest, plan)))
       out.nearest = std::move(near);
   }
 }
