@@ -11,6 +11,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "reports/verdict.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
@@ -75,10 +76,11 @@ std::string speculation_line(const SpeculationEstimate& s) {
   const std::string best = s.best_drafts == 0 ? "without it decoding is faster"
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
   return fmt::format(
-      "{}, k {}, acceptance {:.2g} (an assumption): {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
+      "{}, k {}, acceptance {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
       "{}: {:.2f}x; {}",
-      name_of(s.method), s.drafts, s.acceptance, s.tokens_per_step, s.tokens_bound, human_time(s.draft_time.base()),
-      human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup, best);
+      name_of(s.method), s.drafts, acceptance_words(s.method, s.acceptance), s.tokens_per_step, s.tokens_bound,
+      human_time(s.draft_time.base()), human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup,
+      best);
 }
 
 /// What the encoders take of the prefill.

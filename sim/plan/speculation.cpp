@@ -10,6 +10,7 @@
 #include "base/csv.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/recipes.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/launch_limits.h"
 #include "sim/plan/speculation_math.h"
 
@@ -23,7 +24,7 @@ constexpr double kEagle3Words = 32000;
 constexpr double kFirstLayers = 0.25;  ///< share of the layers that a self-draft runs
 
 std::vector<double> read_acceptance(ConfigReader& in, Method method, int drafts) {
-  if (!in.has("acceptance")) return {facts_of(method).usual_acceptance};
+  if (!in.has("acceptance")) return usual_acceptance(method);
   const ConfigTree value = in.tree("acceptance");
   if (value->kind == ConfigNode::Kind::kScalar) return {in.number("acceptance", kFraction)};
   if (value->kind == ConfigNode::Kind::kList) {

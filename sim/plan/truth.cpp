@@ -6,6 +6,7 @@
 #include "base/error_summary.h"
 #include "base/normal.h"
 #include "base/random.h"
+#include "sim/plan/acceptance.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::size_t kKernels = kOperatorFamilies + 1;
 enum Dimension : std::size_t { kSystem = kKernels, kFirstToken, kAcceptance, kLoad, kDimensions };
-constexpr double kAcceptanceDeviation = 0.1;
 
 class ShiftedPricer final : public StepPricer {
  public:
@@ -146,7 +146,7 @@ Scenario Truths::scenario_in(const TruthDraw& draw) const {
   SpeculationSpec& drafts = s.serving.speculation;
   if (drafts.active() && drafts.method != SpeculationSpec::Method::kDiffusion) {
     for (double& a : drafts.acceptance)
-      a = std::clamp(a + kAcceptanceDeviation * draw.normals[kAcceptance], 0.02, 0.98);
+      a = std::clamp(a + acceptance_deviation() * draw.normals[kAcceptance], 0.02, 0.98);
   }
   return s;
 }
@@ -183,7 +183,7 @@ double Truths::harm(const TruthDraw& draw, const ServingMetrics& nominal) const 
                                : kBatching * (decode + load);
     worst = std::max(worst, nominally + later);
   }
-  if (scenario_.serving.speculation.active()) worst -= kAcceptanceDeviation * draw.normals[kAcceptance];
+  if (scenario_.serving.speculation.active()) worst -= acceptance_deviation() * draw.normals[kAcceptance];
   return worst;
 }
 

@@ -153,9 +153,14 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
   };
   sort();
   while (confirming && !ranked.empty() && !ranked.front().confirmed) {
-    if (!confirm(ranked.front(), plan, pricers)) {
-      out.nearest = std::move(ranked.front());
+    PlannedDeployment& first = ranked.front();
+    const PlannedDeployment before = first;
+    if (!confirm(first, plan, pricers)) {
+      out.nearest = std::move(first);
       ranked.erase(ranked.begin());
+    } else if (first.gpus() != before.gpus() || first.load != before.load) {  // judged it was as another fleet
+      first.probability.reset();
+      std::erase_if(out.forecasts, [&](const auto& f) { return f.candidate.index == before.candidate.index; });
     }
     sort();
   }
@@ -205,6 +210,12 @@ bool fails_too_many(const ServingMetrics& m, double goodput) {
   return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
 }
 
+/// By how much it misses the objectives or the limit of power, whichever is worse: above 1.
+double miss_of(const PlannedDeployment& p, const PlanSpec& plan) {
+  const double power = plan.max_power.value > 0 ? p.power_bound().value / plan.max_power.value : 0;
+  return std::max(p.result.worst_ratio, power);
+}
+
 void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   const bool none = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   const PairSearch search{.best = std::numeric_limits<double>::infinity()};
@@ -214,7 +225,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
     auto& near = e.evaluation.nearest;
     const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
     if (failed && out.reason.empty()) out.reason = failures_of(*near);
-    if (near && !failed && (!out.nearest || near->result.worst_ratio < out.nearest->result.worst_ratio))
+    if (near && !failed && (!out.nearest || miss_of(*near, plan) < miss_of(*out.nearest, plan)))
       out.nearest = std::move(near);
   }
 }

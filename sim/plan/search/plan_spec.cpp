@@ -44,7 +44,9 @@ ConfigTree read_gpu(const ConfigTree& tree, PlanSpec& plan) {
   if (available == nullptr) return tree;
   if (name == nullptr) throw ConfigError(tree->mark, "a GPU of the list needs its 'name'");
   ConfigReader in(tree, "a GPU");
-  plan.available.emplace_back((*name)->scalar, static_cast<int>(in.integer("available", {1, 1e6})));
+  const std::string shipped = shipped_name("hardware", (*name)->scalar);
+  plan.available.emplace_back(shipped.empty() ? (*name)->scalar : shipped,
+                              static_cast<int>(in.integer("available", {1, 1e6})));
   auto rest = std::make_shared<ConfigNode>(*tree);
   std::erase_if(rest->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
   return rest;

@@ -2,12 +2,19 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "base/csv.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/speculation_math.h"
+#include "tests/measured_data.h"
 
 using namespace roofcast;
 
@@ -92,6 +99,40 @@ TEST_CASE("acceptance by position, and from a trace of accepted drafts") {
   CHECK(by_position[1] == doctest::Approx(0.4 / 0.6));
   const Estimate e = run(llama_70b("{method: ngram, num_speculative_tokens: 2, acceptance: [0.6, 0.6667]}"), 1);
   CHECK(e.speculation->tokens_per_step == doctest::Approx(1 + 0.6 + 0.4).epsilon(1e-3));
+}
+
+TEST_CASE("acceptance: where none is given it is as measured elsewhere, less with each draft") {
+  for (const auto& [file_method, method] :
+       {std::pair{"MTP", SpeculationSpec::Method::kMtp}, std::pair{"EAGLE3", SpeculationSpec::Method::kEagle3}}) {
+    const std::vector<double> usual = usual_acceptance(method);
+    REQUIRE(usual.size() > 4);
+    for (std::size_t i = 1; i < usual.size(); ++i) CHECK(usual[i] < usual[i - 1]);
+    CHECK(usual[1] / usual[0] == doctest::Approx(usual[4] / usual[3]));
+    CHECK(acceptance_words(method, usual[0]).ends_with("as measured on other models"));
+    CHECK(acceptance_words(method, 0.5) == "0.5 (an assumption)");
+    const std::string table = roofcast::testing::kWholeData + "/published/inferencex_accept_len.csv";
+    if (!std::filesystem::exists(table)) continue;
+    // Mean tokens a step of each number of drafts, every model with the same weight.
+    const CsvTable measured = CsvTable::read_file(table);
+    for (int k = 1; k <= 8; ++k) {
+      std::map<std::string, std::vector<double>> models;
+      for (std::size_t row = 0; row < measured.rows(); ++row) {
+        if (measured.at(row, measured.column("spec_decode")) == fmt::format("{} k={}", file_method, k))
+          models[std::string(measured.at(row, measured.column("model")))].push_back(
+              measured.number(row, measured.column("value")));
+      }
+      REQUIRE_FALSE(models.empty());
+      double mean = 0;
+      for (const auto& [model, values] : models)
+        mean += std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()) /
+                static_cast<double>(models.size());
+      SpeculationSpec spec{.method = method, .num_speculative_tokens = k, .acceptance = usual};
+      CHECK(AcceptanceLaw(spec).mean_tokens() == doctest::Approx(mean).epsilon(0.035));
+    }
+  }
+  // Every draft of methods that nobody measured like that is accepted as often.
+  CHECK(usual_acceptance(SpeculationSpec::Method::kMedusa) == std::vector<double>{0.6});
+  CHECK(acceptance_deviation() == doctest::Approx(0.1));
 }
 
 TEST_CASE("lookahead: no drafter, (W + G)(N - 1) positions, one of G guesses") {

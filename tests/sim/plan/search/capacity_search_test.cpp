@@ -350,6 +350,20 @@ TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
   CHECK(dark.nearest.has_value());
 }
 
+TEST_CASE("plan: where all draw too much, the nearest is the one that draws the least too much") {
+  const PlanResult r =
+      search_capacity(plan_of(kChat + "search: {gpus: [h100-sxm], max_gpus: 8, tp: [1, 8], max_power: 100 W}"));
+  REQUIRE(r.ranked.empty());
+  REQUIRE(r.nearest.has_value());
+  CHECK(r.nearest->gpus() < 8);  // eight in one replica would answer sooner
+}
+
+TEST_CASE("plan: the GPUs there are may be named in any way that a GPU is named") {
+  const PlanSpec plan = plan_of(kChat + "search: {gpus: [{name: H100, available: 3}], max_gpus: 8, tp: [1]}");
+  REQUIRE(plan.available.size() == 1);
+  CHECK(plan.available.front() == std::pair<std::string, int>{"h100-sxm", 3});
+}
+
 TEST_CASE("plan: a goodput judges requests by all limits at once") {
   const auto tree = [](const std::string& search, const std::string& objectives) {
     return parse_config_text(

@@ -1,0 +1,75 @@
+#include "sim/plan/acceptance.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/config_reader.h"
+#include "base/text.h"
+
+namespace roofcast {
+namespace {
+
+constexpr int kDrafts = 16;  ///< beyond which the last value goes on
+
+struct Acceptance {
+  std::map<std::string, std::vector<double>, std::less<>> methods;
+  double deviation = 0;
+};
+
+Acceptance read_acceptances() {
+  ConfigReader in(load_named("uncertainty", "acceptance", Mark{"uncertainty", 0, 0}), "uncertainty");
+  in.ignore("name");
+  Acceptance out;
+  ConfigReader methods = in.child("methods");
+  for (const std::string& name : methods.keys()) {
+    ConfigReader one = methods.child(name);
+    double next = one.number("first", kFraction);
+    const double decay = one.number("decay", kFraction);
+    for (int i = 0; i < kDrafts; ++i, next *= decay) out.methods[name].push_back(next);
+    one.finish();
+  }
+  methods.finish();
+  out.deviation = in.number("deviation", kFraction);
+  in.finish();
+  return out;
+}
+
+const Acceptance& acceptances() {
+  static const Acceptance read = read_acceptances();
+  return read;
+}
+
+}  // namespace
+
+std::vector<double> usual_acceptance(SpeculationSpec::Method method) {
+  const MethodFacts facts = facts_of(method);
+  const auto measured = acceptances().methods.find(facts.name);
+  return measured == acceptances().methods.end() ? std::vector{facts.usual_acceptance} : measured->second;
+}
+
+double acceptance_deviation() { return acceptances().deviation; }
+
+namespace {
+
+constexpr const char* origin(bool measured) { return measured ? " as measured on other models" : " (an assumption)"; }
+
+}  // namespace
+
+std::string acceptance_words(const SpeculationSpec& spec) {
+  std::vector<std::string> shares;
+  for (const double share : spec.acceptance) shares.push_back(fmt::format("{:.2g}", share));
+  if (shares.size() > 4) shares.resize(3), shares.push_back("...");
+  const auto measured = acceptances().methods.find(name_of(spec.method));
+  return join(shares, ", ") + origin(measured != acceptances().methods.end() && measured->second == spec.acceptance);
+}
+
+std::string acceptance_words(SpeculationSpec::Method method, double first) {
+  const auto measured = acceptances().methods.find(name_of(method));
+  return fmt::format("{:.2g}", first) +
+         origin(measured != acceptances().methods.end() && measured->second.front() == first);
+}
+
+}  // namespace roofcast
