@@ -149,6 +149,22 @@ void CsvTable::read_header(int line, NextField next) {
   }
 }
 
+CsvTable CsvTable::slice(std::size_t begin, std::size_t end) const {
+  CsvTable part;
+  part.path_ = path_;
+  part.text_ = text_;
+  part.columns_ = columns_;
+  const auto field = [&](std::size_t row) {
+    return fields_.begin() + static_cast<std::ptrdiff_t>(row * columns_.size());
+  };
+  part.fields_.assign(field(begin), field(end));
+  const auto line = [&](std::size_t row) { return lines_.begin() + static_cast<std::ptrdiff_t>(row); };
+  part.lines_.assign(line(begin), line(end));
+  part.other_format_ = other_format_;
+  part.rows_ = end - begin;
+  return part;
+}
+
 std::optional<std::size_t> CsvTable::find(std::string_view column) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i] == column) return i;

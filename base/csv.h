@@ -20,6 +20,9 @@ class CsvTable {
   static CsvTable of_rows(const std::string& path, std::vector<std::string> columns,
                           const std::vector<std::vector<std::string>>& rows, std::vector<int> lines);
 
+  /// Rows `begin` to `end`, the last not among them, which keep their lines.
+  CsvTable slice(std::size_t begin, std::size_t end) const;
+
   const std::string& path() const { return path_; }
   const std::vector<std::string>& columns() const { return columns_; }
   std::size_t rows() const { return rows_; }

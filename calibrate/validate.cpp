@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -33,21 +34,49 @@ std::string group_name(const CsvTable& table, std::size_t row, const KernelOpera
   return name;
 }
 
+/// Predictions of `table`'s rows, none for those with a fault. Rows go in parts, so that a fault costs one part again.
+std::vector<Prediction> predict_rows(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator& op,
+                                     std::vector<ConfigError>& faults) {
+  constexpr std::size_t kPart = 512;
+  std::vector<Prediction> out;
+  std::size_t end = 0;
+  while (out.size() < table.rows()) {
+    const std::size_t begin = out.size();
+    if (end <= begin) end = std::min(begin + kPart, table.rows());
+    try {
+      const std::vector<Prediction> part = op.predict(table.slice(begin, end), gpu);
+      SIM_CHECK(part.size() == end - begin, "one prediction a row");
+      out.insert(out.end(), part.begin(), part.end());
+    } catch (const ConfigError& error) {
+      std::size_t bad = begin;
+      while (bad < end && table.mark(bad, 0).line != error.mark().line) ++bad;
+      if (bad == end) throw;  // not of one row
+      if (bad > begin) {
+        end = bad;
+        continue;
+      }
+      faults.push_back(error);
+      out.emplace_back();
+    }
+  }
+  if (!faults.empty() && faults.size() == table.rows()) throw faults.front();
+  return out;
+}
+
 }  // namespace
 
 KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator* op) {
   KernelValidation out;
   out.op = op ? op : &operator_of(table);
   const KernelTable checked(table, out.op->columns);
-  const std::vector<Prediction> predictions = out.op->predict(table, gpu);
-  SIM_CHECK(predictions.size() == table.rows(), "one prediction a row");
+  const std::vector<Prediction> predictions = predict_rows(table, gpu, *out.op, out.faults);
   for (const Prediction& one : predictions) out.predicted.push_back(one.time);
   std::map<std::string, Pairs> groups;
   Pairs all;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const Seconds measured = checked.header(row).latency;
-    if (!(measured > Seconds(0))) continue;               // not timed
     if (!(predictions[row].time > Seconds(0))) continue;  // passed over
+    const Seconds measured = checked.header(row).latency;
+    if (!(measured > Seconds(0))) continue;  // not timed
     groups[group_name(table, row, *out.op)].add(predictions[row], measured);
     all.add(predictions[row], measured);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/error.h"
 #include "base/error_summary.h"
 #include "base/units.h"
 #include "calibrate/operators.h"
@@ -19,12 +20,13 @@ struct ErrorGroup {
 
 struct KernelValidation {
   const KernelOperator* op = nullptr;
-  std::vector<Seconds> predicted;  ///< one a row, timed as it was
-  std::vector<ErrorGroup> groups;  ///< by engine and the operator's groups, sorted; empty when the table has no times
+  std::vector<Seconds> predicted;   ///< one a row, timed as it was; 0 where it is passed over
+  std::vector<ErrorGroup> groups;   ///< by engine and the operator's groups, sorted; empty when the table has no times
+  std::vector<ConfigError> faults;  ///< of the rows passed over: missing, not a number, of a format not computed
 };
 
-/// Predicts every row of `table`, as `op` or, when null, as the operator that has its columns. Throws ConfigError with
-/// the row where something is missing, not a number, not positive, or of a format that the GPU cannot compute.
+/// Predicts every row of `table`, as `op` or, when null, as the operator that has its columns. Throws the first fault
+/// where every row has one.
 KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator* op = nullptr);
 
 /// The table with a last column `predicted_us`.

@@ -1,5 +1,7 @@
 // roofcast validate kernels: predictions beside measured kernel times.
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/config_library.h"
@@ -56,6 +58,20 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
   return format == "csv" ? records_csv(groups) : table.text();
 }
 
+/// Rows passed over, one line for all with the same fault.
+void name_faults(const std::vector<ConfigError>& faults) {
+  std::map<std::string, std::pair<const ConfigError*, int>> alike;
+  for (const ConfigError& fault : faults) {
+    auto& [first, rows] = alike[fault.message()];
+    if (first == nullptr) first = &fault;
+    ++rows;
+  }
+  for (const auto& [message, found] : alike) {
+    const auto& [first, rows] = found;
+    fmt::print(stderr, "passed over: {}{}\n", first->what(), rows > 1 ? fmt::format(" ({} rows)", rows) : "");
+  }
+}
+
 /// A CSV is one table, the lines of `calibrate measure` are one an operator.
 std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const KernelOperator*& op) {
   const std::string text = read_file(path, 2'000'000'000);
@@ -110,6 +126,7 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   std::vector<Validated> all;
   for (CsvTable& table : read_tables(options.text("data"), gpu.spec, op)) {
     KernelValidation found = validate_kernels(table, gpu, op);
+    name_faults(found.faults);
     all.push_back({std::move(table), std::move(found)});
   }
   if (options.has("out") && all.size() > 1)

@@ -92,13 +92,26 @@ TEST_CASE("validate: a row whose time is blank is predicted and not judged") {
 TEST_CASE("validate: every fault of a row is named with its place") {
   const std::string header = "engine,dtype,m,n,k,latency_us\n";
   CHECK(refusal("engine,dtype,m,n,latency_us\nvllm-1,bfloat16,1,1,1\n").find("no known operator") != std::string::npos);
-  CHECK(refusal(header + "vllm-1,bfloat16,1,64,64,5\nvllm-1,bfloat16,1,64,64,-5\n").find("times.csv:3:6") == 0);
   CHECK(refusal(header + "vllm-1,bfloat16,1,64,64,nan\n").find("times.csv:2:6") == 0);
   CHECK(refusal(header + "vllm-1,bfloat16,0,64,64,5\n").find("times.csv:2:3") == 0);
   CHECK(refusal(header + "vllm-1,bfloat16,inf,64,64,5\n").find("times.csv:2:3") == 0);
   CHECK(refusal(header + "vllm-1,bfloat15,1,64,64,5\n").find("times.csv:2:2") == 0);
   CHECK(refusal(header + "vllm-1,nvfp4,1,64,64,5\n") == "times.csv:2:2: round has no unit that computes 'nvfp4'");
   CHECK(refusal(header + "lmdeploy-1,bfloat16,1,64,64,5\n").find("unknown engine 'lmdeploy-1'") != std::string::npos);
+}
+
+TEST_CASE("validate: rows with a fault are passed over and named, the others are judged") {
+  const std::string header = "engine,dtype,m,n,k,latency_us\n", good = "vllm-1,bfloat16,1,64,64,5\n";
+  const KernelValidation found = validate(header + good + "vllm-1,bfloat16,1,64,64,-5\n" + good +
+                                          "vllm-1,bfloat16,0,64,64,5\nvllm-1,bfloat15,1,64,64,5\n" + good);
+  CHECK(found.groups.back().errors.rows == 3);
+  REQUIRE(found.predicted.size() == 6);
+  CHECK(found.predicted[0] == found.predicted[5]);
+  CHECK(found.predicted[3] == Seconds(0));
+  REQUIRE(found.faults.size() == 3);
+  CHECK(std::string(found.faults[0].what()).find("times.csv:3:6") == 0);
+  CHECK(std::string(found.faults[1].what()).find("times.csv:5:3") == 0);
+  CHECK(std::string(found.faults[2].what()).find("times.csv:6:2") == 0);
 }
 
 TEST_CASE("fit: a row that the GPU has no unit for is refused at its place, too") {
