@@ -391,9 +391,10 @@ TEST_CASE("attention: masked multi-head attention runs in waves of blocks as lar
   // 100 SMs. Up to 133 blocks have 1024 threads and an SM to themselves: 100 run at once, 108 in two waves.
   CHECK(time(25, 2) == doctest::Approx(10.0).epsilon(0.02));
   CHECK(time(27, 2) == doctest::Approx(16.0).epsilon(0.02));
-  // 160 blocks of 512 threads, two an SM: one wave. 400 of 256, four an SM: one wave; 404: two.
+  // 160 blocks of 512 threads, two an SM: one wave. 400 of 256, four an SM: one wave; 404: two. 100 sequences have
+  // 100 x 4 x 256 values of queries and outputs beside their keys, 0.35 us of memory.
   CHECK(time(40, 2) == doctest::Approx(10.0).epsilon(0.02));
-  CHECK(time(100, 2) == doctest::Approx(10.0).epsilon(0.02));
+  CHECK(time(100, 2) == doctest::Approx(10.35).epsilon(0.001));
   CHECK(time(101, 2) == doctest::Approx(16.0).epsilon(0.02));
   // One head of dimension 128 is cut each 65536 / 128 = 512 keys, the new one counted: 511 in one block, 512 in two.
   p["combine_us"] = 5.0;
