@@ -89,10 +89,16 @@ Layout layout_of(const Group& group, const GpuSpec& gpu) {
 /// Steps inside a domain. One of several nodes (NVL72) is passed as nodes beyond a domain are: a ring or chain in each,
 /// a tree over them, whose hops are steps of the links (NCCL: double binary trees over nodes, Sanders et al. 2009;
 /// nodes of one NVLink domain are nodes to it, too). A ring through all 72 would take 142 steps in a row.
-double steps(Collective kind, const Layout& at) {
+/// In a switch larger than the nodes of eight that were measured, a node of more GPUs is passed as trays of four are:
+/// nothing in it is farther apart.
+constexpr int kMeasuredNode = 8;
+constexpr double kTray = 4.0;
+double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   if (kind == Collective::kAllToAll || kind == Collective::kSend) return ring_steps(kind, at.local);
-  const double over = std::log2(std::max(1.0, at.local / at.beside));
-  return ring_steps(kind, at.beside) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);
+  const bool beyond = has_fabric(gpu) && gpu.node.fabric_domain > kMeasuredNode;
+  const double ring = beyond ? std::min(at.beside, kTray) : at.beside;
+  const double over = std::log2(std::max(1.0, at.local / ring));
+  return ring_steps(kind, ring) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);
 }
 
 /// Seconds that the network between domains adds to or takes for a message: `latency` on top, `transfer` beside
@@ -285,7 +291,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   const Network network =
       network_of(kind, s, at, across.bandwidth * across.share, 1e-6 * (across.network ? p.network_us : p.step_us));
   const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;
-  const double hops = at.local > 1.0 ? steps(kind, at) : 0.0;
+  const double hops = at.local > 1.0 ? steps(kind, at, gpu) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;
   const auto protocol = [&](double start_us, double step_us, double fraction) {
     const double transfer = link > 0.0 ? moved / (link * link_share_reached(fraction, at.local, gpu)) : 0.0;

@@ -16,6 +16,8 @@ namespace {
 constexpr double kNormalSms = 20.0;
 /// The most ranks of a node that its kernels know (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
 constexpr int kMostPeers = 8;
+/// SMs of the H100 that it was written for: a GPU that does not give its own lends the same share.
+constexpr double kTunedSms = 132.0;
 /// Exponent by which SMs, links and network overlap: the larger, the more the slowest alone decides.
 constexpr double kSharpness = 4.0;
 
@@ -47,6 +49,10 @@ double distinct(double places, double k) {
   return places <= 1.0 ? 1.0 : places * (1.0 - std::pow(1.0 - 1.0 / places, k));
 }
 
+/// A GPU that is priced by a roofline need not say how many it has.
+bool knows_sms(const GpuSpec& gpu) { return gpu.sm_count > 1; }
+
+/// SMs that copy, of a GPU that says how many it has.
 double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   if (shape.kernel == ExchangeKernel::kNormal)
     return std::min<double>(shape.sms > 0.0 ? shape.sms : kNormalSms, gpu.sm_count);
@@ -100,9 +106,10 @@ double slowest(double sms, double links, double network) {
                   1.0 / kSharpness);
 }
 
-/// Seconds in which the SMs copy.
+/// Seconds in which the SMs copy. Where a GPU does not give its SMs, links and network alone bind.
 double copying_seconds(const ExchangeShape& shape, const Copies& copies, const ExchangeParameters& p,
                        const GpuSpec& gpu) {
+  if (!knows_sms(gpu)) return 0.0;
   const bool normal = shape.kernel == ExchangeKernel::kNormal;
   const bool forwards = normal && domains_of(shape, gpu).count > 1.0;
   const double rate = 1e9 * p.sm_gb_per_s * (forwards ? p.network_sm_share : 1.0);
@@ -212,7 +219,7 @@ ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine
   const GpuSpec& gpu = *machine.gpu;
   switch (shape.kernel) {
     case ExchangeKernel::kNormal:
-      return {.share = sms_of(shape, gpu) / gpu.sm_count};
+      return {.share = knows_sms(gpu) ? sms_of(shape, gpu) / gpu.sm_count : kNormalSms / kTunedSms};
     case ExchangeKernel::kLowLatency: {
       const Copies copies = copies_of(shape, gpu);
       const double fabric = wire_of(shape, copies, gpu).fabric;

@@ -343,3 +343,32 @@ TEST_CASE("collectives: without peer-to-peer every byte passes the host, whose s
     CHECK(time(apart) >= 2.0 * (gpus - 1) / gpus * 1e9 / (18e9 / gpus));
   }
 }
+
+TEST_CASE("collectives: a larger node, a larger switch and more ranks in it are not slower, or faster, than less") {
+  const CalibratedGpu base = load_gpu(load_named("hardware", "b200-sxm", Mark{"test", 1, 1}), KernelFamily::kVllm);
+  const auto time = [&](int gpus, int node, int domain, double bytes) {
+    GpuSpec gpu = base.spec;
+    gpu.node.gpus_per_node = node;
+    gpu.node.fabric_domain = domain;
+    gpu.node.fabric = domain > node ? Fabric::kNvlDomain : Fabric::kNvSwitch;
+    return nccl(Collective::kAllReduce, Bytes{bytes}, {.gpus = gpus, .gpus_per_node = std::min(gpus, domain)},
+                {.gpu = &gpu, .efficiency = &base.efficiency})
+        .time.base();
+  };
+  for (const double bytes : {1e4, 1e6, 1e8}) {
+    CAPTURE(bytes);
+    for (const int gpus : {4, 8, 16, 32, 64}) {
+      CAPTURE(gpus);
+      double before = time(gpus, 8, 8, bytes);  // nodes of eight over a network
+      for (const int domain : {16, 32, 64}) {
+        const double now = time(gpus, domain, domain, bytes);
+        CHECK(now <= before * 1.000001);
+        before = now;
+        // Eight, or all, in a node are no farther apart than trays of four.
+        for (const int node : {8, domain})
+          CHECK(time(gpus, node, domain, bytes) <= time(gpus, 4, domain, bytes) * 1.000001);
+      }
+      if (gpus > 4) CHECK(time(gpus, 64, 64, bytes) >= time(gpus / 2, 64, 64, bytes));
+    }
+  }
+}

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
 
+#include "base/config_library.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 
@@ -173,4 +176,22 @@ TEST_CASE("exchange: over PCIe alone it gets what bridges let through") {
   // Low latency, 8 ranks: 2 copies of 1 MB, 7/8 of them away, at 0.45 of 50 GB/s
   const ExchangeShape shape = shape_of(ExchangeKernel::kLowLatency, 8);
   CHECK(exchange_time(shape, fast, gpu).in(kMicrosecond) == doctest::Approx(1.75e6 / (0.45 * 50e3)).epsilon(1e-3));
+}
+
+TEST_CASE("exchange: a large one reaches a fifth of its links on every shipped GPU, however many SMs it gives") {
+  for (const std::string& name : names_of("hardware")) {
+    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), KernelFamily::kVllm);
+    if (gpu.spec.node.fabric_bandwidth.base() <= 0.0) continue;
+    const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
+    for (const ExchangeKernel kernel : kAll) {
+      ExchangeShape shape = shape_of(kernel, std::min(8, gpu.spec.node.fabric_domain), 8.0);
+      shape.tokens = 8192, shape.hidden = 7168, shape.value_bytes = 2.0, shape.experts = 256;
+      shape.combine = true;
+      CAPTURE(name);
+      CAPTURE(static_cast<int>(kernel));
+      CHECK(exchange(shape, machine).time.in(kMicrosecond) <= 5.0 * ideal_us(shape, gpu.spec));
+      // A roofline has no SMs to give away: 20 of the H100's 132.
+      if (kernel == ExchangeKernel::kNormal && shape.ranks > 1) CHECK(exchange_on_sms(shape, machine).share <= 0.5);
+    }
+  }
 }

@@ -178,6 +178,26 @@ std::string BenchRun::load() const {
   return unlimited_rate ? "all at once" : "load not said";
 }
 
+namespace {
+
+/// Of one latency, a percentile that lies below a lower one: "p99_ttft_ms (10) is below median_ttft_ms (50)".
+std::optional<std::string> percentiles_out_of_order(const BenchRun& run) {
+  constexpr double kRounding = 1e-3;  // tools print hundredths of a millisecond
+  for (const auto& [high_name, high] : run.values) {
+    const auto upper = parse_latency_key(high_name);
+    if (!upper || upper->statistic != LatencyKey::Statistic::kPercentile) continue;
+    for (const auto& [low_name, low] : run.values) {
+      const auto lower = parse_latency_key(low_name);
+      if (!lower || lower->statistic != upper->statistic || lower->latency != upper->latency) continue;
+      if (lower->percentile < upper->percentile && high < low * (1.0 - kRounding))
+        return fmt::format("{} ({:.4g}) is below {} ({:.4g})", high_name, high, low_name, low);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void check_run(const BenchRun& run) {
   const auto fail = [&](const std::string& message) { throw ConfigError(Mark{run.path, 0, 0}, message); };
   if (!run.window && !(std::max(run.requests(), run.completed) <= kMostRequests))
@@ -191,6 +211,8 @@ void check_run(const BenchRun& run) {
   });
   if (!figure && !(run.duration_s > 0 && run.output_tokens > 0))
     fail("no mean or median of TTFT, TPOT, ITL or E2E latency is there, nor output tokens and a duration");
+  if (const auto contradiction = percentiles_out_of_order(run))
+    fail(fmt::format("{}: these are not percentiles of one run", *contradiction));
 }
 
 std::vector<BenchRun> read_bench_runs(const std::string& path) {

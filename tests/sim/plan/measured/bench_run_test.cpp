@@ -115,6 +115,11 @@ TEST_CASE("a run's file: what is wrong is said with the file and the key") {
   CHECK(error_of(start + "\"total_output_tokens\": 5, \"input_lens\": 7}").find("'input_lens' must be a list") == 2);
   CHECK(error_of(R"({"completed": 0, "duration": 1, "total_input_tokens": 0, "total_output_tokens": 0})")
             .find("completed no request") != std::string::npos);
+  CHECK(error_of(start + "\"total_output_tokens\": 5, \"median_ttft_ms\": 50, \"p99_ttft_ms\": 10}") ==
+        ": p99_ttft_ms (10) is below median_ttft_ms (50): these are not percentiles of one run");
+  CHECK(error_of(start + "\"total_output_tokens\": 5, \"p90_itl_ms\": 9, \"p99_itl_ms\": 8, \"p99_ttft_ms\": 1}") ==
+        ": p99_itl_ms (8) is below p90_itl_ms (9): these are not percentiles of one run");
+  CHECK(error_of(start + "\"total_output_tokens\": 5, \"p90_itl_ms\": 9, \"p99_itl_ms\": 9}") == "no error");
   CHECK(error_of(R"({"request_latency": {"unit": "ms"}, "request_count": 5})") ==
         ": 'request_count' must be a map with 'unit' and 'avg'");
   CHECK(error_of(R"({"time_to_first_token": {}, "request_count": {"avg": 1}})") ==
