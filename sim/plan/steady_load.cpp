@@ -57,6 +57,7 @@ struct Rhythm {
   double mixed = 0;   ///< of them, those in which a rank has prompts
   double ranks = 0;   ///< that have prompts then
   double tokens = 0;  ///< of prompts on each of those
+  double wait = 0;    ///< steps that a prompt is held
 };
 
 /// Steps of a cycle in which a rank has prompts and does not decode, P: chunks fall into steps at random, so that
@@ -69,9 +70,11 @@ double steps_with_prompts(const Users& u, double here) {
   return std::max({steps - decodes, u.chunks, here * u.prompt / u.budget});
 }
 
-/// Every rank by itself; `here` users of each load the engine.
-Rhythm independent(const Users& u, double here, bool alone) {
+/// Every rank by itself; `on_average` users of each load the engine. Where there are fewer than ranks, as many ranks
+/// have one each.
+Rhythm independent(const Users& u, double on_average, bool alone) {
   Rhythm r;
+  const double ranks = std::clamp(on_average * u.ranks, 1.0, u.ranks), here = on_average * u.ranks / ranks;
   double chance = 0;  // that a step of a rank holds a chunk
   if (alone) {
     const double prompts = steps_with_prompts(u, here);
@@ -81,29 +84,101 @@ Rhythm independent(const Users& u, double here, bool alone) {
     r.steps = std::max(u.output - 1 + u.chunks, here * u.prompt / u.budget);
     chance = std::max(1 - std::exp(-here * u.chunks / r.steps), u.chunks / r.steps);  // its own are apart
   }
-  r.mixed = 1 - std::pow(1 - chance, u.ranks);
-  r.ranks = u.ranks * chance / r.mixed;
+  r.mixed = 1 - std::pow(1 - chance, ranks);
+  r.ranks = ranks * chance / r.mixed;
   r.tokens = std::min(u.budget, here * u.prompt / (r.steps * chance));
   return r;
 }
 
-/// Ranks that wait for each other's prompts. They come at a rate of here / S a step to each rank, so that every rank
-/// has one after H_R S / here steps on average, H_R = 1 + 1/2 + ... + 1/R; of this and what they wait for more, at most
-/// the timeout, a prompt waits half.
-Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alone) {
-  double harmonic = 0;
-  for (double i = 1; i <= u.ranks; ++i) harmonic += 1 / i;
-  const double decoding = alone ? u.output - 1 : u.output - 1 + u.chunks;
-  Rhythm r{.steps = decoding, .ranks = u.ranks};
-  double interval = 1;
-  for (int i = 0; i < 50; ++i) {
-    interval = std::clamp(harmonic * r.steps / here + engine.prefill_batch_steps, 1.0,
-                          static_cast<double>(engine.prefill_wait_steps));
-    r.steps = std::max(decoding + (interval - 1) / 2, here * u.prompt / u.budget + (alone ? u.output - 1 : 0.0));
+/// Ranks with equally many users. `t` steps after all of them began to decode, each of whom is done with a chance of
+/// d = 1 - exp(-t / D), D their decode steps.
+struct AlikeRanks {
+  double ranks = 0;
+  int users = 0;
+
+  double none(double d) const { return std::pow(1 - d, users); }  ///< has a prompt
+  double all(double d) const { return std::pow(d, users); }       ///< decodes no more
+  /// `done` of them have a prompt.
+  double some(double d, int done) const {
+    return std::exp(std::lgamma(users + 1.0) - std::lgamma(done + 1.0) - std::lgamma(users - done + 1.0)) *
+           std::pow(d, done) * std::pow(1 - d, users - done);
   }
-  const double tokens = here * u.prompt / r.steps;  // a step, of each rank
-  r.mixed = std::min(1.0, std::max(1 / interval, tokens / u.budget));
-  r.tokens = std::min(u.budget, tokens / r.mixed);
+  /// Prompts that wait on a rank, where some decode.
+  double waiting(double d) const { return users * d - users * all(d); }
+};
+
+/// Until prompts that wait for each other run.
+struct Hold {
+  double steps = 0;     ///< of it on average
+  double waited = 0;    ///< prompts x steps
+  double gathered = 0;  ///< share of the holds that end because every rank has a prompt
+  double empty = 0;     ///< share that end at the timeout, when no prompt waits
+};
+
+/// Prompts are held while every rank decodes and not every rank has one, at most `most` steps. With
+///   Q = product over ranks of (1 - all),  A = product of (1 - all - none):  Q - A is the chance of being held at t
+/// `few` and `more` are the ranks with floor(n) and ceil(n) users.
+Hold hold_of(const AlikeRanks& few, const AlikeRanks& more, double decodes, double most) {
+  const auto others = [](double each, double ranks) { return ranks > 0 ? std::pow(each, ranks - 1) : 0.0; };
+  Hold hold;
+  double ended = 0;  // chance that a rank ran out of decodes first
+  double held = 0;   // at the end
+  constexpr int kParts = 400;
+  const double end = std::min(most, 12 * decodes), dt = end / kParts;
+  for (int i = 0; i < kParts; ++i) {
+    const double d = 1 - std::exp(-(i + 0.5) * dt / decodes);
+    double busy[2], apart[2];
+    const AlikeRanks* const kinds[2] = {&few, &more};
+    for (int k = 0; k < 2; ++k) {
+      busy[k] = 1 - kinds[k]->all(d);
+      apart[k] = std::max(0.0, busy[k] - kinds[k]->none(d));
+    }
+    held = std::pow(busy[0], few.ranks) * std::pow(busy[1], more.ranks) -
+           std::pow(apart[0], few.ranks) * std::pow(apart[1], more.ranks);
+    hold.steps += dt * held;
+    for (int k = 0; k < 2; ++k) {
+      const AlikeRanks &mine = *kinds[k], &rest = *kinds[1 - k];
+      if (mine.ranks <= 0) continue;
+      const double all_busy = others(busy[k], mine.ranks) * std::pow(busy[1 - k], rest.ranks);
+      const double all_apart = others(apart[k], mine.ranks) * std::pow(apart[1 - k], rest.ranks);
+      hold.waited += dt * mine.ranks * mine.waiting(d) * (all_busy - all_apart);
+      // Its last sequence ends while prompts are held.
+      const double last = mine.some(d, mine.users - 1) / decodes;
+      ended += dt * mine.ranks * last * (all_busy - (mine.users > 1 ? all_apart : 0.0));
+    }
+  }
+  hold.gathered = std::clamp(1 - ended - held, 0.0, 1.0);
+  hold.empty = std::exp(-(few.ranks * few.users + more.ranks * more.users) * end / decodes);
+  return hold;
+}
+
+/// Ranks that wait for each other's prompts: every rank decodes, else none waits. In a cycle of S steps each of
+/// `here` x ranks users has one prompt, so that a hold and the step that ends it see here x ranks x (steps of both) /
+/// S.
+Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alone) {
+  const double decoding = std::max(1.0, u.output - 1), own = alone ? 0.0 : u.chunks;
+  const int fewer = static_cast<int>(here);
+  const AlikeRanks more{std::round((here - fewer) * u.ranks), fewer + 1}, few{u.ranks - more.ranks, fewer};
+  const double timeout = engine.prefill_wait_steps;
+  const Hold hold = hold_of(few, more, decoding, timeout);
+  const double length =
+      std::clamp(hold.steps + hold.gathered * engine.prefill_batch_steps, 1.0, std::max(1.0, timeout));
+  const double interval = length / (1 - std::min(0.99, hold.empty));  // between two steps with prompts
+  Rhythm r;
+  // Prompts wait for each other, and then for more of them.
+  double wait = 0;
+  for (int i = 0; i < 50; ++i) {
+    r.steps = std::max(decoding + own + wait, here * u.prompt / u.budget + (alone ? decoding : 0.0));
+    const double prompts = here * u.ranks * length / r.steps;  // of a hold
+    wait = hold.waited / prompts + hold.gathered * engine.prefill_batch_steps;
+  }
+  const double prompts = std::max(1.0, here * u.ranks * interval / r.steps);
+  r.wait = wait;
+  const double spread = u.ranks * (1 - std::pow(1 - 1 / u.ranks, prompts));  // ranks that so many prompts fall on
+  r.ranks = std::max(1.0, hold.gathered * u.ranks + (1 - hold.gathered) * spread);
+  const double tokens = here * u.ranks * u.prompt / r.steps;  // a step, of all ranks
+  r.mixed = std::min(1.0, std::max(1 / interval, tokens / (r.ranks * u.budget)));
+  r.tokens = std::min(u.budget, tokens / r.mixed / r.ranks);
   return r;
 }
 
@@ -129,29 +204,27 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const bool alone = prompts_alone(e);
   const HostCosts& host = e.host;
   const double outside = (host.request_time + host.request_latency + host.prompt_token_time * u.prompt).base();
-  double busy = 1, cycle = 0, first = 0, steps = 0;
-  const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
-  if (waits && n < 2) return std::nullopt;  // others' chunks do not fall into a user's own prompt steps, as taken here
+  double busy = 1, cycle = 0, gaps = 0;
+  // A rank without decodes holds nobody's prompts.
+  const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1 && n >= 1;
   for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
     Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
     r.mixed = std::max(r.mixed, std::min(1.0, u.chunks / r.steps));
-    steps = r.steps;
-    const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
+    const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : r.steps);
     const Seconds mixed = mixed_step(model, u, decodes, r.ranks, r.tokens, alone),
                   plain = decode_step(model, u, decodes);
-    cycle = steps * (r.mixed * mixed.base() + (1 - r.mixed) * plain.base());
-    first = u.chunks * mixed.base();
+    cycle = r.steps * (r.mixed * mixed.base() + (1 - r.mixed) * plain.base());
+    // A user's own prompt, and the steps for which it is held, are no gap between its tokens: prompts of others are.
+    gaps = (cycle - u.chunks * mixed.base() - r.wait * plain.base()) / (alone ? o - 1 : r.steps - u.chunks - r.wait);
     busy = cycle / (cycle + outside);
   }
   const double most = host.token_time.base() > 0
                           ? e.front_ends(d.sharding) * std::max(1, e.postprocess_workers) / host.token_time.base()
                           : std::numeric_limits<double>::infinity();
   const double free = u.users * o / (cycle + outside), rate = std::min(free, most);
-  // A user's own prompt is no gap between its tokens: those of the others are.
-  const double tpot = (cycle - first) / (alone ? o - 1 : steps - u.chunks);
   return SteadyLoad{
-      .tpot = Seconds(tpot * free / rate), .output_tokens_per_s = r.replicas * rate, .front_end_share = rate / most};
+      .tpot = Seconds(gaps * free / rate), .output_tokens_per_s = r.replicas * rate, .front_end_share = rate / most};
 }
 
 }  // namespace roofcast

@@ -12,11 +12,12 @@ namespace roofcast {
 ///   g = max(k / S, 1 - exp(-n k / S)) is the share of a rank's steps that hold a chunk, or several
 ///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps
 ///   prompts alone:          S = o - 1 + g S, at least o - 1 + n prompt / budget: a rank that prefills decodes nothing
-///   ranks that wait for each other's prompts:  I = H_R S / n steps pass until each has one, at most the timeout; then
-///   all run theirs, in one of I steps.  S = o - 1 + k + (I - 1) / 2
+///   ranks that wait for each other's prompts, of which none is without a user: prompts are held for I steps, until
+///   every rank has one, some rank decodes nothing any more, or the timeout; then all run theirs, in one of I steps.
+///   S = o - 1 + k + the mean wait of a prompt. I and the wait by integration over the time since the last such step.
 ///   f = 1 - (1 - g)^R of the steps hold a chunk of some rank and take t_mixed, the others t
 ///   cycle C = S (f t_mixed + (1 - f) t);  tokens/s = N o / (C + what the front end takes)
-/// at most what the front end's servers can send. None for ranks that wait with fewer than two users each.
+/// at most what the front end's servers can send.
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& request);
 
 }  // namespace roofcast

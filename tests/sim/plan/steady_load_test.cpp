@@ -102,6 +102,21 @@ TEST_CASE(
   CHECK(20 * tally.apart <= tally.compared);
 }
 
+/// Nine of ten within 15 %, all within 30 %.
+TEST_CASE(
+    "a steady load: the two agree where ranks wait for each other's prompts, for one user of eight ranks or many") {
+  constexpr const char* machines[] = {"model: deepseek-v3\ngpu: b200-sxm\nparallelism: {attention_dp: 8, ep: 8}\n",
+                                      "model: gpt-oss-120b\ngpu: b200-sxm\nparallelism: {attention_dp: 4, ep: 4}\n"};
+  constexpr int users[] = {2, 4, 8, 12, 16, 32, 128};
+  Tally tally;
+  for (const char* waits : {"prefill_wait_steps: 60", "prefill_wait_steps: 500, prefill_batch_steps: 10"}) {
+    const std::string engine = fmt::format("{{name: trtllm, attention_dp_balance: true, {}}}", waits);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(engine, seed, machines, users));
+  }
+  CHECK(tally.compared >= 35);
+  CHECK(10 * tally.apart <= tally.compared);
+}
+
 TEST_CASE("a steady load: the two agree for one to sixteen users of a GPU at home") {
   struct Local {
     const char *engine, *machine;
