@@ -255,7 +255,14 @@ void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, Pr
   for (const double confidence : {0.5, 0.8, 0.95}) {
     Sizer sizer(*from, plan, draws, pricers);
     const int step = sizer.fewest(confidence, first_guess(*from, plan));
-    if (step >= 0) p.safer.push_back(safer_fleet(sizer.at(step), confidence));
+    if (step < 0) continue;
+    PlannedDeployment fleet = sizer.at(step);
+    // Draws next to each other in the order of harm may hold in the other order: what is surer is never smaller.
+    const auto smaller = [&](const PlannedDeployment& a, const PlannedDeployment& b) {
+      return plan.goal == PlanGoal::kThroughput ? a.load > b.load : a.gpus() < b.gpus();
+    };
+    if (confidence >= plan.confidence ? smaller(fleet, p) : smaller(p, fleet)) fleet = p;
+    p.safer.push_back(safer_fleet(fleet, confidence));
   }
 }
 

@@ -137,7 +137,23 @@ TEST_CASE("risk: constants of another vendor's GPU are held to their own bound")
   CHECK(replicas("mi300x") > replicas("h100-sxm"));
 }
 
-/// 40 specs and 20 truths each under ROOFCAST_LONG_TESTS=N, which takes minutes; other specs for each N. A few otherwise.
+TEST_CASE("risk: what is surer is never smaller than what is planned") {
+  for (const char* goal : {"cost", "throughput"}) {
+    for (const double rate : {7.0, 33.0, 71.0}) {
+      const PlanSpec plan = plan_of(chat(fmt::format("{}", rate), fmt::format(", goal: {}", goal)));
+      const PlanResult r = search_capacity(plan);
+      REQUIRE(!r.ranked.empty());
+      const PlannedDeployment& w = r.ranked.front();
+      for (const SaferFleet& f : w.safer) {
+        CHECK((f.confidence < plan.confidence ? f.gpus <= w.gpus() : f.gpus >= w.gpus()));
+        CHECK((f.confidence < plan.confidence ? f.load >= w.load : f.load <= w.load));
+      }
+    }
+  }
+}
+
+/// 40 specs and 20 truths each under ROOFCAST_LONG_TESTS=N, which takes minutes; other specs for each N. A few
+/// otherwise.
 TEST_CASE("risk: a planned fleet meets its objectives as often as it was asked to") {
   const char* many = std::getenv("ROOFCAST_LONG_TESTS");
   const bool all = many != nullptr;
