@@ -47,7 +47,7 @@ std::string_view word_for(std::string_view kind) {
 
 bool is_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml") ||
-         name.ends_with(".json");
+         name.ends_with(".json") || name == "." || name == "..";
 }
 
 bool is_readable_file(const std::string& path) {
@@ -143,8 +143,9 @@ bool is_of_repository(const std::string& path, const std::string& wanted) {
 
 /// What else a name may be: in another case, a GPU without "-sxm", a model by its Hugging Face id. Empty: nothing.
 std::string path_by_other_name(std::string_view kind, const std::string& name) {
-  const std::string wanted = lower(name);
+  std::string wanted = lower(name);
   const std::vector<std::string> names = names_of(kind);
+  if (kind == "hardware") std::replace(wanted.begin(), wanted.end(), ' ', '-');  // RTX 4090
   for (const std::string& other : {wanted, kind == "hardware" ? wanted + "-sxm" : wanted}) {
     if (!other.empty() && std::count(names.begin(), names.end(), other) > 0)
       return fmt::format("{}/{}.yaml", folder_of(kind), other);
@@ -236,6 +237,13 @@ ConfigTree load_document(std::string_view kind, const std::string& name_or_path,
 
 namespace {
 
+/// Throws where a release is announced by '@' and not named.
+NameAndVersion asked_for(const std::string& name, const Mark& origin) {
+  if (!is_path(name) && name.ends_with('@'))
+    throw ConfigError(origin, fmt::format("'{}': a version or a day must follow '@'", name));
+  return split_version(name);
+}
+
 /// A document that only says `same_as: NAME@VERSION` is another name of that.
 NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark& origin) {
   const ConfigTree document = load_document(kind, asked.name, origin);
@@ -265,12 +273,12 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
 }  // namespace
 
 NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin) {
-  const NameAndVersion found = followed(kind, split_version(name), origin);
+  const NameAndVersion found = followed(kind, asked_for(name, origin), origin);
   return {load_document(kind, found.name, origin), found.version};
 }
 
 ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
-  return load_release(kind, split_version(name_or_path), origin);
+  return load_release(kind, asked_for(name_or_path, origin), origin);
 }
 
 std::vector<std::string> names_of(std::string_view kind) {
@@ -297,7 +305,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }
-  NameAndVersion asked = split_version((*name)->scalar);
+  NameAndVersion asked = asked_for((*name)->scalar, (*name)->mark);
   Mark origin = (*name)->mark;
   auto changes = std::make_shared<ConfigNode>(*value);
   const ConfigTree* version = value->find("version");

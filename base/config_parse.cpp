@@ -254,6 +254,8 @@ ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, P
   if (problem == "could not find expected ':'")  // behind the key, which may end on an earlier line
     return says(places.at(parser.context_mark), "this key has no ':'");
   if (problem == "did not find expected <document start>") return {mark, kSecondDocument};
+  if (problem == "found character that cannot start any token" && rest.starts_with('\t'))
+    return says(mark, "a tab cannot indent; use spaces");
   if (problem == "found unknown escape character") {
     if (rest.size() < 2) return says(places.at_byte(std::string_view::npos), kOpenQuote);
     return says(mark, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
@@ -288,7 +290,17 @@ ConfigTree parse(std::string_view text, const std::string& path, bool has_lines)
 
 ConfigTree parse_config_file(const std::string& path) { return parse_config_text(read_file(path, kLimitBytes), path); }
 
-ConfigTree parse_config_text(std::string_view text, const std::string& path) { return parse(text, path, true); }
+/// What `roofcast import --format json` wrote is read without the head of that result.
+ConfigTree parse_config_text(std::string_view text, const std::string& path) {
+  const ConfigTree tree = parse(text, path, true);
+  const ConfigTree* kind = tree->find("kind");
+  if (kind == nullptr || !*kind || (*kind)->scalar != "import" || tree->find("schema") == nullptr) return tree;
+  auto document = std::make_shared<ConfigNode>(*tree);
+  std::erase_if(document->entries, [](const ConfigNode::Entry& entry) {
+    return entry.key == "kind" || entry.key == "schema" || entry.key == "of";
+  });
+  return document;
+}
 
 ConfigTree parse_config_value(std::string_view text, const std::string& origin) { return parse(text, origin, false); }
 

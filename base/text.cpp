@@ -54,9 +54,11 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
     }
   }
   if (best > 1 && word.size() >= 2) {
-    const auto begins = [&](const std::string& name) { return lower(name).starts_with(wanted); };
-    const auto first = std::find_if(candidates.begin(), candidates.end(), begins);
-    if (first != candidates.end()) found = *first;
+    const auto first = [&](auto&& fits) { return std::find_if(candidates.begin(), candidates.end(), fits); };
+    auto other = first([&](const std::string& name) { return lower(name).starts_with(wanted); });
+    if (other == candidates.end())
+      other = first([&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
+    if (other != candidates.end()) found = *other;
   }
   return std::string(found);
 }

@@ -98,8 +98,8 @@ void tell_failures(const ServingMetrics& m, const Deployment& d) {
   const auto add = [&](std::int64_t count, const std::string& cause) {
     if (count > 0) causes += fmt::format("{}{} {}", causes.empty() ? "" : "; ", count, cause);
   };
-  add(m.cancelled, "given up by their clients (timeout)");
-  add(m.rejected, "refused by a full queue (max_queue) or a rate limit");
+  add(m.cancelled, "cancelled by their clients (timeout)");
+  add(m.rejected, "rejected by a full queue (max_queue) or a rate limit");
   add(m.lost, "lost with a failed replica");
   const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   add(m.failed - m.cancelled - m.rejected - m.lost,
@@ -113,7 +113,7 @@ void add_simulate_flags(Options& options) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("trace", po::value<std::string>(),
-                              "FILE of requests: their times and lengths, in place of the scenario's workload")(
+                              "FILE: requests (times and lengths), in place of the scenario's workload")(
       "trace-format", po::value<std::string>(),
       "azure | mooncake | bailian | burstgpt | vidur | agentic | csv (default: known by the first line)")(
       "requests-out", po::value<std::string>(), "FILE.csv: one line per request")(
@@ -123,8 +123,9 @@ void add_simulate_flags(Options& options) {
       "FILE.json: steps and requests as a timeline for ui.perfetto.dev or chrome://tracing")(
       "openmetrics", po::value<std::string>(), "FILE: the run in vLLM's metric names, as OpenMetrics text")(
       "bench-out", po::value<std::string>(), "FILE: the run as a load generator would have written it")(
-      "bench-format", po::value<std::string>()->default_value("vllm"), "vllm | sglang | aiperf | guidellm: whose")(
-      "seed", po::value<std::string>(), "N of the random numbers (default 0)");
+      "bench-format", po::value<std::string>()->default_value("vllm"),
+      "vllm | sglang | aiperf | genai-perf | guidellm | loadgen | llama-bench: format of --bench-out")(
+      "seed", po::value<std::string>(), "N: seed of the random numbers (default 0)");
   options.positional("scenario", 1);
 }
 
@@ -138,10 +139,11 @@ int run_simulate(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench-format") && !options.has("bench-out"))
     throw ConfigError("--bench-format: needs --bench-out FILE");
-  (void)find_bench_format(options.text("bench-format"), "--bench-format");
+  const BenchFormat& bench_format = find_bench_format(options.text("bench-format"), "--bench-format");
   const ConfigTree tree = scenario_tree(options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
+  if (options.has("bench-out") && bench_format.check != nullptr) bench_format.check(scenario);
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -92,6 +93,12 @@ std::string sglang_text(const ServingMetrics& m, const Scenario& s) {
   return out.dump() + "\n";
 }
 
+/// Adds min, max, std and percentiles to a block of AIPerf's and GenAI-Perf's.
+void add_statistics(Json& metric, const Distribution& d) {
+  metric["min"] = d.min(), metric["max"] = d.max(), metric["std"] = d.stddev();
+  for (const double p : {25.0, 50.0, 75.0, 90.0, 95.0, 99.0}) metric[fmt::format("p{:.0f}", p)] = d.percentile(p);
+}
+
 Json block(const char* unit, double value) { return {{"unit", unit}, {"avg", value}}; }
 
 std::string aiperf_text(const ServingMetrics& m, const Scenario& s) {
@@ -112,14 +119,129 @@ std::string aiperf_text(const ServingMetrics& m, const Scenario& s) {
   out["benchmark_duration"] = block("sec", m.duration.base());
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const Distribution& d = *latencies(m)[i].values;
-    Json& metric = out[kNames[i]] = block("ms", d.mean());
-    metric["min"] = d.min(), metric["max"] = d.max(), metric["std"] = d.stddev();
-    for (const double p : {25.0, 50.0, 75.0, 90.0, 95.0, 99.0}) metric[fmt::format("p{:.0f}", p)] = d.percentile(p);
+    add_statistics(out[kNames[i]] = block("ms", d.mean()), d);
   }
   Json& config = out["input_config"];
   config["endpoint"]["model_names"] = {s.deployment->model.name};
   if (load.rate) config["loadgen"]["request_rate"] = *load.rate;
   if (load.concurrency) config["loadgen"]["concurrency"] = *load.concurrency;
+  return out.dump(2) + "\n";
+}
+
+/// Its inter_token_latency is TPOT; it counts no chunks, no tokens in all and no errors.
+std::string genai_perf_text(const ServingMetrics& m, const Scenario& s) {
+  const Load load(*s.workload);
+  const double n = static_cast<double>(m.completed);
+  Json out;
+  out["request_throughput"] = block("requests/sec", per_second(n, m));
+  for (const auto& [name, values] : {std::pair{"request_latency", &m.e2el_ms},
+                                     {"time_to_first_token", &m.ttft_ms},
+                                     {"inter_token_latency", &m.tpot_ms}})
+    add_statistics(out[name] = block("ms", values->mean()), *values);
+  out["request_count"] = block("requests", n);
+  out["output_token_throughput"] = block("tokens/sec", per_second(m.output_tokens, m));
+  out["output_sequence_length"] = block("tokens", n > 0 ? m.output_tokens / n : 0);
+  out["input_sequence_length"] = block("tokens", n > 0 ? m.input_tokens / n : 0);
+  Json& config = out["input_config"];
+  config["model"] = {s.deployment->model.name};
+  Json& stimulus = config["perf_analyzer"]["stimulus"] = Json::object();
+  if (load.rate) stimulus["request_rate"] = *load.rate;
+  if (load.concurrency) stimulus["concurrency"] = *load.concurrency;
+  return out.dump(2) + "\n";
+}
+
+/// LoadGen sends at a rate (server), all at once (offline), or one query after another (single stream).
+enum class LoadgenScenario { kServer, kOffline, kSingleStream };
+LoadgenScenario loadgen_scenario(const Scenario& s) {
+  const Load load(*s.workload);
+  if (load.rate) return LoadgenScenario::kServer;
+  if (!load.concurrency) return LoadgenScenario::kOffline;
+  if (*load.concurrency == 1) return LoadgenScenario::kSingleStream;
+  throw ConfigError(
+      fmt::format("--bench-format: LoadGen has no closed loop of {:.0f} clients; it sends at a rate, all at "
+                  "once, or with concurrency 1",
+                  *load.concurrency));
+}
+void check_loadgen(const Scenario& s) { (void)loadgen_scenario(s); }
+
+/// mlperf_log_detail.txt, as far as it has results. Rates of the server scenario are of one query less: the first opens
+/// the interval. Its tokens are counted against the time of the last send.
+std::string loadgen_text(const ServingMetrics& m, const Scenario& s) {
+  std::string out;
+  const auto line = [&](const std::string& key, const Json& value) {
+    const Json entry{{"key", key},
+                     {"value", value},
+                     {"time_ms", m.duration.in(kMillisecond)},
+                     {"namespace", "mlperf::logging"},
+                     {"event_type", "POINT_IN_TIME"},
+                     {"metadata", {{"is_error", false}, {"is_warning", false}}}};
+    out += ":::MLLOG " + entry.dump() + "\n";
+  };
+  const double n = static_cast<double>(m.completed), intervals = std::max(n - 1, 1.0);
+  line("generated_query_count", m.completed);
+  line("generated_samples_per_query", 1);
+  line("result_query_count", m.completed);
+  line("result_validity", m.failed == 0 ? "VALID" : "INVALID");
+  switch (loadgen_scenario(s)) {
+    case LoadgenScenario::kServer: {
+      const double sent = s.workload->arrivals.rate.base();
+      line("effective_scenario", "Server");
+      line("result_scheduled_samples_per_sec", sent);
+      line("result_completed_samples_per_sec", per_second(intervals, m));
+      line("result_token_throughput_with_loadgen_overhead", m.output_tokens * sent / intervals);
+      break;
+    }
+    case LoadgenScenario::kOffline:
+      line("effective_scenario", "Offline");
+      line("result_samples_per_second", per_second(n, m));
+      line("result_tokens_per_second", per_second(m.output_tokens, m));
+      break;
+    case LoadgenScenario::kSingleStream:
+      line("effective_scenario", "SingleStream");
+      line("result_qps_with_loadgen_overhead", per_second(n, m));
+      line("result_token_throughput_with_loadgen_overhead", per_second(m.output_tokens, m));
+      break;
+  }
+  const auto nanoseconds = [](double ms) { return std::llround(ms * 1e6); };
+  for (const auto& [mean, before, after, values] :
+       {std::tuple{"result_first_token_mean_latency_ns", "result_first_token_", "_percentile_latency_ns", &m.ttft_ms},
+        {"result_time_to_output_token_mean", "result_time_per_output_token_", "_percentile_ns", &m.tpot_ms},
+        {"result_mean_latency_ns", "result_", "_percentile_latency_ns", &m.e2el_ms}}) {
+    line(mean, nanoseconds(values->mean()));
+    for (const double p : {50.0, 90.0, 95.0, 97.0, 99.0, 99.9})
+      line(fmt::format("{}{:.2f}{}", before, p, after), nanoseconds(values->percentile(p)));
+  }
+  return out;
+}
+
+void check_llama_bench(const Scenario& s) {
+  const Load load(*s.workload);
+  if (load.concurrency != 1.0)
+    throw ConfigError(
+        "--bench-format: llama-bench measures one user; the workload needs 'arrivals: {process: closed_loop, "
+        "concurrency: 1}'");
+}
+
+/// `llama-bench -o json`: a test of the mean prompt, and one of the mean answer behind it.
+std::string llama_bench_text(const ServingMetrics& m, const Scenario& s) {
+  check_llama_bench(s);
+  const double n = std::max<double>(1, static_cast<double>(m.completed));
+  const auto prompt = std::llround(m.input_tokens / n), output = std::llround(m.output_tokens / n);
+  Json out = Json::array();
+  const auto test = [&](long long n_prompt, long long n_gen, long long depth, double tokens_per_s) {
+    if (n_prompt + n_gen == 0 || !(tokens_per_s > 0)) return;
+    const double ns = static_cast<double>(n_prompt + n_gen) / tokens_per_s * 1e9;
+    out.push_back({{"model_filename", s.deployment->model.name},
+                   {"model_type", s.deployment->model.name},
+                   {"n_prompt", n_prompt},
+                   {"n_gen", n_gen},
+                   {"n_depth", depth},
+                   {"avg_ns", std::llround(ns)},
+                   {"avg_ts", tokens_per_s}});
+  };
+  const auto rate = [](double tokens, double ms) { return ms > 0 ? tokens / ms * 1e3 : 0.0; };
+  test(prompt, 0, 0, rate(m.input_tokens / n, m.ttft_ms.mean()));
+  test(0, output, prompt, rate(1, m.tpot_ms.mean()));
   return out.dump(2) + "\n";
 }
 
@@ -175,10 +297,14 @@ std::string guidellm_text(const ServingMetrics& m, const Scenario& s) {
   return report.dump(2) + "\n";
 }
 
-constexpr std::array kFormats{BenchFormat{"vllm", "vllm bench serve --save-result", vllm_text},
-                              BenchFormat{"sglang", "a line of SGLang bench_serving", sglang_text},
-                              BenchFormat{"aiperf", "profile_export_aiperf.json", aiperf_text},
-                              BenchFormat{"guidellm", "benchmarks.json of GuideLLM", guidellm_text}};
+constexpr std::array kFormats{
+    BenchFormat{"vllm", "vllm bench serve --save-result", vllm_text},
+    BenchFormat{"sglang", "a line of SGLang bench_serving", sglang_text},
+    BenchFormat{"aiperf", "profile_export_aiperf.json", aiperf_text},
+    BenchFormat{"genai-perf", "profile_export_genai_perf.json", genai_perf_text},
+    BenchFormat{"guidellm", "benchmarks.json of GuideLLM", guidellm_text},
+    BenchFormat{"loadgen", "mlperf_log_detail.txt of MLPerf LoadGen", loadgen_text, check_loadgen},
+    BenchFormat{"llama-bench", "llama-bench -o json", llama_bench_text, check_llama_bench}};
 
 }  // namespace
 

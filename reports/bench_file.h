@@ -13,8 +13,10 @@ namespace roofcast {
 struct BenchFormat {
   std::string_view name, help;
   std::string (*write)(const ServingMetrics& metrics, const Scenario& scenario);
+  void (*check)(const Scenario& scenario) = nullptr;  ///< throws ConfigError for a load that the tool does not make
 };
-/// vllm, sglang, aiperf, guidellm. sim/plan/measured/bench_reader.h has the sources of the formats, and reads them.
+/// vllm, sglang, aiperf, genai-perf, guidellm, loadgen, llama-bench. sim/plan/measured/bench_reader.h and llama_bench.h
+/// have the sources of the formats, and read them.
 std::span<const BenchFormat> bench_formats();
 /// Throws ConfigError, which begins with `origin`, for an unknown name.
 const BenchFormat& find_bench_format(const std::string& name, const std::string& origin);

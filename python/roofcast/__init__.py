@@ -73,10 +73,9 @@ def estimate_grid(scenario, grid, *, zip=None, where=None, batch=None, prompt_to
     "parallelism.tp * parallelism.pp <= 8". Returns Columns: {name: numpy array}, the keys of the grid first, then the
     metrics of a sweep's points; "fits" tells which hold; "error", where there is one, why a point is not possible.
     """
-    import numpy
+    from roofcast._base import Columns, array_of, needed
 
-    from roofcast._base import Columns, array_of
-
+    numpy = needed("numpy", "estimate_grid()")
     request = {"batch": batch, "prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "context": context}
     given = {key: value for key, value in request.items() if value is not None}
     flags["set"] = {**given, **flags.get("set", {})}
@@ -98,13 +97,12 @@ def simulate(scenario=None, *, trace=None, trace_format=None, per_request=False,
     `per_request` holds Columns, one entry a request, in the order in which they end. intervals=True adds 90 % intervals
     and, over time, queue, batch, cache and tokens. Returns roofcast.results.Simulation.
     """
+    from roofcast._base import Columns, needed
+
+    numpy = needed("numpy", "per_request=True") if per_request else None
     answer = _core.simulate(scenario, trace, trace_format, per_request, intervals, progress, flags)
     result = _result("simulation", answer)
     if per_request:
-        import numpy
-
-        from roofcast._base import Columns
-
         result.__dict__["per_request"] = Columns(
             (name, numpy.frombuffer(values, dtype=float)) for name, values in answer.requests.items()
         )
@@ -128,10 +126,10 @@ def sweep(sweep, *, store=":memory:", progress=None, **flags):
 
 
 def compare(scenario, bench=None, *, run=None, prometheus=None, window=None, progress=None, **flags):
-    """A measured run beside its prediction, and what explains the difference.
+    """A measured run compared with its prediction, and what explains the difference.
 
     bench: file of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf LoadGen or llama-bench.
-    run: which of the runs in it, from 1. prometheus: instead, a file with what a server's /metrics page said, or two:
+    run: which of the runs in it, from 1. prometheus: instead, a saved /metrics page of a server, or two:
     (before, after). window: the time that they cover, seconds or "10 min". Returns roofcast.results.Comparison.
     """
     if (bench is None) == (prometheus is None):

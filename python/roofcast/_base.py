@@ -4,20 +4,29 @@ import json
 from typing import Any
 
 
+def needed(module: str, what: str) -> Any:
+    """The module, or an ImportError that says what needs it and how to get it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{what} needs {module}: pip install {module}, or apt-get install python3-{module}", name=module
+        ) from None
+
+
 class Columns(dict[str, Any]):
     """Arrays of one length by name."""
 
     def to_pandas(self) -> Any:
         """The same as a pandas.DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(dict(self))
+        return needed("pandas", "to_pandas()").DataFrame(dict(self))
 
 
 def array_of(values):
     """Numbers as float64 (None is NaN), booleans as bool, anything else as objects."""
-    import numpy
-
+    numpy = needed("numpy", "an array")
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return numpy.array(values, dtype=bool)

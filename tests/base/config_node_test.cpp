@@ -137,6 +137,12 @@ TEST_CASE("parse: a large map finds its duplicate, too") {
   CHECK(refused(text + "k19999: 2\n") == "c.yaml:20001:1: duplicate key 'k19999', first on line 20000");
 }
 
+TEST_CASE("parse: an imported document is read without the head of that result") {
+  CHECK(to_yaml(*parse_config_text(R"({"kind": "import", "schema": 1, "of": "model", "name": "m"})", "m.json")) ==
+        "name: m\n");
+  CHECK(to_yaml(*parse_config_text("kind: import\nname: m\n", "m.yaml")) == "kind: import\nname: m\n");
+}
+
 TEST_CASE("parse: malformed text has a place") {
   CHECK(refused("a: [1, 2\n").starts_with("c.yaml:2:"));
   CHECK(refused("a: {b: 1\n").find(": malformed YAML: ") != std::string::npos);
@@ -146,6 +152,7 @@ TEST_CASE("parse: malformed text has a place") {
   CHECK(refused("a: \"b\\") == "c.yaml:1:7: malformed YAML: a quoted text has no end");
   CHECK(refused("a: 'b\n").ends_with("a quoted text has no end"));
   CHECK(refused("a: 'b") == "c.yaml:1:6: malformed YAML: a quoted text has no end");
+  CHECK(refused("a:\n\tb: 1\n") == "c.yaml:2:1: malformed YAML: a tab cannot indent; use spaces");
   CHECK(refused("a: b: c\n").starts_with("c.yaml:1:5: malformed YAML: "));
   CHECK(refused("a: 1\n b: 2\n").find("malformed YAML") != std::string::npos);
   CHECK(refused("a: \"\\q\"\n").find("malformed YAML: unknown escape character: q") != std::string::npos);

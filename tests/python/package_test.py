@@ -170,6 +170,15 @@ class Inputs(unittest.TestCase):
             self.assertEqual(result.to_json(), printed("estimate", "--model", model, "--gpu", "h100-sxm", "--format",
                                                        "json"))
 
+    def test_without_numpy(self):
+        code = "import sys; sys.modules['numpy'] = None; import roofcast\nprint(roofcast.estimate(%r).batch)\n" % SMALL
+        for call, what in (("simulate(%r, per_request=True)" % LOAD, "per_request=True"),
+                           ("estimate_grid(%r, {'batch': [1, 2]})" % SMALL, "estimate_grid()")):
+            done = subprocess.run([sys.executable, "-c", code + "roofcast." + call], capture_output=True, text=True)
+            self.assertEqual(done.stdout, "1\n", done.stderr)
+            self.assertTrue(done.stderr.rstrip().endswith(
+                f"ImportError: {what} needs numpy: pip install numpy, or apt-get install python3-numpy"), done.stderr)
+
     def test_numpy_values(self):
         import numpy
 
