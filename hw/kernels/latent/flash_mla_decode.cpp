@@ -1,6 +1,6 @@
 // FlashMLA on Hopper as TensorRT-LLM and as vLLM call it, and FlashAttention-3 over 16-bit latents: new tokens.
 
-#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
 namespace {

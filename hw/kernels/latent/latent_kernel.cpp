@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
 

@@ -1,6 +1,6 @@
 // trtllm-gen over latents: new tokens on data-center Blackwell.
 
-#include "hw/kernels/latent/latent_kernel.h"
+#include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
 namespace {
