@@ -219,7 +219,7 @@ ConvolutionParameters convolution_prior(KernelFamily family) {
 
 const KernelOf<StateParameters>& state_kernel() {
   static const KernelOf<StateParameters> kernel(
-      {"state", "the recurrence of state-space and linear mixers", "equations-state.md", {0.1, 0.33, 0.0}});
+      {"state", "the recurrence of state-space and linear mixers", "equations-state.md", {0.1, 0.4, 0.0}});
   return kernel;
 }
 const KernelOf<ConvolutionParameters>& convolution_kernel() {
