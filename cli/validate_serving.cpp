@@ -89,6 +89,18 @@ void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
   printed.add("coverage", table, coverage_json(lines));
 }
 
+/// Columns of which some row has an interval.
+std::vector<std::string> ranged_columns(const MeasuredRuns& runs, const std::vector<RunIntervals>& intervals) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (!runs.runs[i].note.empty()) continue;
+    for (const ColumnRange& r : ranges_of(runs.runs[i], runs.kind, intervals[i])) {
+      if (std::find(out.begin(), out.end(), r.column) == out.end()) out.push_back(r.column);
+    }
+  }
+  return out;
+}
+
 /// The table with its predictions beside it.
 std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows,
                           const std::vector<RunIntervals>& intervals) {
@@ -101,7 +113,13 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
          : steady      ? "predicted_itl_ms,predicted_output_tokens_per_s,"
          : submissions ? "predicted_tokens_per_s,predicted_p99_ttft_ms,predicted_p99_tpot_ms,predicted_met,"
                        : "predicted_value,";
-  if (ranges) out += kIntervalColumns;
+  std::vector<std::string> ranged;
+  if (ranges) {
+    out += kIntervalColumns;
+  } else if (!intervals.empty()) {
+    ranged = ranged_columns(runs, intervals);
+    for (const std::string& column : ranged) out += fmt::format("predicted_{0}_low,predicted_{0}_high,", column);
+  }
   out += "note\n";
   for (std::size_t row = 0; row < table.rows(); ++row) {
     for (const std::size_t i : kept) out += csv_field(table.at(row, i)) + ",";
@@ -112,7 +130,14 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
                ? fmt::format("{},{},{},{:d}", field(p.value), field(p.p99_ttft_ms), field(p.p99_tpot_ms), p.met)
                : field(p.value);
     out += ",";
-    if (ranges) out += range_fields(intervals[row].ttft_ms) + range_fields(intervals[row].tpot_ms);
+    if (ranges)
+      out += range_fields(intervals[row].of("mean_ttft_ms")) + range_fields(intervals[row].of("mean_tpot_ms"));
+    const std::vector<ColumnRange> own =
+        ranged.empty() ? std::vector<ColumnRange>{} : ranges_of(runs.runs[row], runs.kind, intervals[row]);
+    for (const std::string& column : ranged) {
+      const auto at = std::find_if(own.begin(), own.end(), [&](const ColumnRange& r) { return r.column == column; });
+      out += range_fields(at == own.end() ? std::nullopt : at->range);
+    }
     out += csv_field(rows[row].note) + "\n";
   }
   return out;
@@ -137,8 +162,24 @@ Table accuracy_table(const std::vector<AccuracyLine>& lines) {
   return table;
 }
 
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("--emit-scenarios: cannot make the folder '{}'", folder));
+}
+
+void emit_scenario(const std::string& folder, std::string name, const ConfigNode& scenario) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  write_file("--emit-scenarios", fmt::format("{}/{}.yaml", folder, name), to_yaml(scenario));
+}
+
 /// Runs with the scenarios that describe them.
 int validate_published(const Options& options, const CsvTable& table) {
+  if (options.has("emit-scenarios")) {
+    make_folder(options.text("emit-scenarios"));
+    for (std::size_t row = 0; row < table.rows(); ++row)
+      emit_scenario(options.text("emit-scenarios"), fmt::format("row-{}", row + 1), *published_scenario(table, row));
+  }
   const bool ranges = options.has("intervals");
   const std::vector<PublishedRun> runs = predict_published(table, ranges);
   if (options.has("out")) {
@@ -154,8 +195,8 @@ int validate_published(const Options& options, const CsvTable& table) {
       for (std::size_t k = 0; k < std::size(kPublishedMetrics); ++k)
         csv += (runs[row].predictions.empty() ? std::string() : field(runs[row].predictions[k])) + ",";
       if (ranges)
-        csv += range_fields(runs[row].intervals.ttft_ms) + range_fields(runs[row].intervals.tpot_ms) +
-               range_fields(runs[row].intervals.output_throughput);
+        for (const char* metric : {"mean_ttft_ms", "mean_tpot_ms", "output_throughput"})
+          csv += range_fields(runs[row].intervals.of(metric));
       csv += csv_field(runs[row].note) + "\n";
     }
     options.write(csv);
@@ -240,14 +281,9 @@ void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
 
 /// One file a row, named by its id.
 void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("--emit-scenarios: cannot make the folder '{}'", folder));
+  make_folder(folder);
   for (const MeasuredRun& run : runs.runs) {
-    if (!run.scenario) continue;
-    std::string name = run.id;
-    std::replace(name.begin(), name.end(), '/', '-');
-    write_file("--emit-scenarios", fmt::format("{}/{}.yaml", folder, name), to_yaml(*run.scenario));
+    if (run.scenario) emit_scenario(folder, run.id, *run.scenario);
   }
 }
 

@@ -54,6 +54,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .source = in.text("source", ""),
                       .engines = in.texts("engines"),
                       .rules = {},
+                      .stock = in.boolean("stock", false),
                       .client = in.text("client", ""),
                       .also = in.texts("also"),
                       .images = in.tree("images"),

@@ -20,6 +20,7 @@ struct LaunchRecipe {
   std::string name, help, source;
   std::vector<std::string> engines;  ///< that it launches; empty: any
   std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
+  bool stock = false;                ///< the server as it comes, tuned for nothing
   /// Of a table of measured runs that says only whose they are.
   std::string client;                ///< a name of configs/clients
   std::vector<std::string> also;     ///< other names of the same

@@ -7,6 +7,7 @@
 #include "base/error_summary.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/metrics_list.h"
+#include "sim/plan/planned_spread.h"
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/truth.h"
 
@@ -50,7 +51,7 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
   return together(kernel_spread(std::sqrt(variance)),
-                  spread_of(metric, system_spread(*d, regime_of(scenario, metrics))));
+                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics))));
 }
 
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {

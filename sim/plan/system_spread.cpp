@@ -3,23 +3,29 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/error_summary.h"
 #include "base/text.h"
+#include "sim/plan/launch_recipe.h"
+#include "sim/plan/planned_spread.h"
 
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRegimes{"light", "loaded", "saturated"};
+constexpr std::array<std::string_view, 4> kRegimes{"light", "loaded", "saturated", "queued"};
 
 struct Uncertainty {
   std::array<SystemSpread, kRegimes.size()> regimes;
   struct Deviation {
     double ttft = 0, tpot = 0;
   };
-  Deviation recipe, release, another_vendor;
+  SystemSpread recipe;
+  Deviation host, release, another_vendor;
   LogSpread power;
 };
 
@@ -29,20 +35,23 @@ LogSpread parse_spread(ConfigReader& in, std::string_view key) {
   return {pair[0], pair[1]};
 }
 
+SystemSpread parse_spreads(ConfigReader in) {
+  const SystemSpread spread{parse_spread(in, "ttft"), parse_spread(in, "tpot")};
+  in.finish();
+  return spread;
+}
+
 Uncertainty read_uncertainty() {
   ConfigReader in(load_named("uncertainty", "serving", Mark{"uncertainty", 0, 0}), "uncertainty");
   in.ignore("name");
   Uncertainty u;
   ConfigReader regimes = in.child("regimes");
-  for (std::size_t i = 0; i < kRegimes.size(); ++i) {
-    ConfigReader one = regimes.child(kRegimes[i]);
-    u.regimes[i] = {parse_spread(one, "ttft"), parse_spread(one, "tpot")};
-    one.finish();
-  }
+  for (std::size_t i = 0; i < kRegimes.size(); ++i) u.regimes[i] = parse_spreads(regimes.child(kRegimes[i]));
   regimes.finish();
   u.power = parse_spread(in, "power");
   ConfigReader unknown = in.child("unknown");
-  for (const auto& [key, to] : {std::pair{"recipe", &u.recipe}, {"release", &u.release}}) {
+  u.recipe = parse_spreads(unknown.child("recipe"));
+  for (const auto& [key, to] : {std::pair{"host", &u.host}, {"release", &u.release}}) {
     ConfigReader one = unknown.child(key);
     *to = {one.number("ttft", {0, 5}), one.number("tpot", {0, 5})};
     one.finish();
@@ -60,7 +69,43 @@ const Uncertainty& uncertainty() {
   return read;
 }
 
+/// Does a recipe say how the engine is launched, beside a stock server? A file of the user's own does.
+bool launch_stated(const std::string& recipe) {
+  if (recipe.empty()) return false;
+  static std::mutex mutex;
+  static std::map<std::string, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(recipe);
+  if (found != known.end()) return found->second;
+  const std::optional<LaunchRecipe> named = known_launch_recipe(recipe);
+  return known[recipe] = !named || !named->stock;
+}
+
 LogSpread normal(double deviation) { return {-kNinetyPercent * deviation, kNinetyPercent * deviation}; }
+SystemSpread normal(const Uncertainty::Deviation& d) { return {normal(d.ttft), normal(d.tpot)}; }
+
+/// Whole runs of one user, on hardware left out, show a backend's own deviation already.
+bool has_spread(const Deployment& d, LoadRegime regime) {
+  if (d.fidelity == Fidelity::kIdeal) return false;
+  const bool whole_runs = d.roofline() != nullptr && !d.roofline()->source.empty();
+  return !whole_runs || regime != LoadRegime::kLight;
+}
+
+void widen(SystemSpread& spread, const SystemSpread& more) {
+  spread.ttft = together(spread.ttft, more.ttft);
+  spread.tpot = together(spread.tpot, more.tpot);
+}
+
+/// `launch`: what is not known of it.
+SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch) {
+  if (!has_spread(d, regime)) return {};
+  const Uncertainty& u = uncertainty();
+  SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
+  widen(spread, launch_stated(d.recipe) ? SystemSpread{} : launch);
+  if (d.engine.beyond_known) widen(spread, normal(u.release));
+  if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
+  return spread;
+}
 
 }  // namespace
 
@@ -78,20 +123,10 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
 }
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
-  if (d.fidelity == Fidelity::kIdeal) return {};
-  // A backend's own deviation is that of whole runs of one user, on hardware left out.
-  const bool whole_runs = d.roofline() != nullptr && !d.roofline()->source.empty();
-  if (whole_runs && regime == LoadRegime::kLight) return {};
-  const Uncertainty& u = uncertainty();
-  SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
-  const auto widen = [&](const Uncertainty::Deviation& more) {
-    spread.ttft = together(spread.ttft, normal(more.ttft));
-    spread.tpot = together(spread.tpot, normal(more.tpot));
-  };
-  if (d.recipe.empty()) widen(u.recipe);
-  if (d.engine.beyond_known) widen(u.release);
-  if (of_another_vendor(d)) widen(u.another_vendor);
-  return spread;
+  return spread_of(d, regime, uncertainty().recipe);
+}
+SystemSpread planned_spread(const Deployment& d, LoadRegime regime) {
+  return spread_of(d, regime, normal(uncertainty().host));
 }
 
 LogSpread power_spread(const Deployment& d) {

@@ -11,7 +11,8 @@ namespace roofcast {
 enum class LoadRegime {
   kLight,      ///< at most 4 requests in flight on a GPU
   kLoaded,     ///< more
-  kSaturated,  ///< requests wait for a place in the batch or for memory
+  kSaturated,  ///< requests wait for a place in the batch or for memory, if the forecast errs a little
+  kQueued,     ///< they wait in the forecast, too: most of TTFT is a queue, as long as the throughput makes it
 };
 std::string_view name_of(LoadRegime regime);
 
@@ -23,9 +24,9 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// From configs/uncertainty/serving.yaml: by the regime, wider where the scenario names no recipe, where its engine is
-/// newer than what is known, and where the kernels were measured on a GPU of another vendor. Nothing for the ideal
-/// roofline.
+/// From configs/uncertainty/serving.yaml: by the regime, wider where no recipe says how the engine is launched (none is
+/// named, or one of a stock server), where the engine is newer than what is known, and where the kernels were measured
+/// on a GPU of another vendor. Nothing for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };

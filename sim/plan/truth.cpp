@@ -7,6 +7,7 @@
 #include "base/normal.h"
 #include "base/random.h"
 #include "sim/plan/acceptance.h"
+#include "sim/plan/planned_spread.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
@@ -104,8 +105,10 @@ LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& m) {
   const ArrivalSpec& arrivals = scenario.workload->arrivals;
   const bool closed = arrivals.process == ArrivalSpec::Process::kClosedLoop;
   const double tokens = (m.input_tokens + m.output_tokens) / completed;
-  return load_regime(*scenario.deployment, scenario.serving.replicas, closed ? arrivals.concurrency : in_flight,
-                     tokens);
+  const LoadRegime regime =
+      load_regime(*scenario.deployment, scenario.serving.replicas, closed ? arrivals.concurrency : in_flight, tokens);
+  const bool queue = m.queue_ms.mean() > 0.5 * m.ttft_ms.mean();
+  return regime == LoadRegime::kSaturated && queue ? LoadRegime::kQueued : regime;
 }
 
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed) {
@@ -131,7 +134,8 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
   // A fleet whose queue grows in some draw is simulated to do so; that is not drawn a second time.
-  const SystemSpread system = system_spread(d, regime == LoadRegime::kSaturated ? LoadRegime::kLoaded : regime);
+  const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
+  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime);
   system_ = system.tpot;
   first_token_ = beyond(system.ttft, system.tpot);
 }

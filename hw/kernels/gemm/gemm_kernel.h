@@ -58,7 +58,7 @@ class MatmulKernelOf : public KernelOf<P, MatmulKernel> {
   void follow(P& p, const CarryOverCase& to) const override { follow_chip(p, to); }
 };
 
-inline constexpr Unexplained kGemmUnexplained{0.05, 0.2, 0.2};
+inline constexpr Unexplained kGemmUnexplained{0.05, 0.27, 0.2};
 inline constexpr std::string_view kGemmForm = "equations-gemm.md";
 
 const MatmulKernel& cublaslt();

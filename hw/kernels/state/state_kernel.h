@@ -94,7 +94,7 @@ class StateKernelOf final : public KernelOf<P, StateKernel> {
   }
 };
 
-inline constexpr Unexplained kConvolutionUnexplained{0.1, 0.27, 0.0}, kStateUnexplained{0.1, 0.33, 0.0};
+inline constexpr Unexplained kConvolutionUnexplained{0.1, 0.27, 0.0}, kStateUnexplained{0.1, 0.4, 0.0};
 
 const ConvolutionKernel& block_convolution();
 const ConvolutionKernel& mamba_block_convolution();

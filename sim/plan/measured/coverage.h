@@ -7,22 +7,32 @@
 
 #include "base/csv.h"
 #include "sim/plan/measured/measured_runs.h"
+#include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 
-/// Intervals of mean TTFT, mean TPOT and output throughput; nullopt where there is none.
+/// Intervals of a run's metrics, as `simulate --intervals` names them; empty where nothing is completed.
 struct RunIntervals {
   struct Range {
     double low = 0, high = 0;
   };
-  std::optional<Range> ttft_ms, tpot_ms, output_throughput;
+  std::vector<MetricInterval> metrics;
+  LoadRegime regime = LoadRegime::kLight;
+  double steady_over_mean = 1;  ///< a closed loop's steady throughput over that of the whole run
+  std::optional<Range> of(std::string_view metric) const;
 };
-
-/// As `simulate --intervals` gives them; empty where the scenario completes nothing.
 RunIntervals intervals_of(const Scenario& scenario);
 
 /// Of every run that can be predicted, on all cores.
 std::vector<RunIntervals> run_intervals(const MeasuredRuns& runs);
+
+/// The interval of what a column of a table measures.
+struct ColumnRange {
+  std::string column, metric;
+  std::optional<RunIntervals::Range> range;
+};
+/// Of the columns that a table of this kind may hold, those of this run.
+std::vector<ColumnRange> ranges_of(const MeasuredRun& run, RunKind kind, const RunIntervals& intervals);
 
 /// How many of a class's measured values lie within, and how wide the intervals are.
 struct CoverageLine {
@@ -41,7 +51,8 @@ struct Covered {
 };
 std::vector<CoverageLine> coverage(const std::vector<Covered>& values);
 
-/// Scored closed loops by all, engine, GPU and load.
+/// Scored rows by all, engine and GPU; closed loops also by load, entries of a contest by their kind of load.
+/// Throughputs of entries with arrivals are left out: they are the rate that was sent.
 std::vector<Covered> covered_runs(const MeasuredRuns& runs, const CsvTable& table,
                                   const std::vector<RunIntervals>& intervals);
 

@@ -10,6 +10,7 @@
 #include "sim/plan/measured/run_table.h"
 #include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/system_spread.h"
 #include "sim/serve/simulation.h"
 
 namespace roofcast {
@@ -56,6 +57,7 @@ struct RunPrediction {
   double output_tokens_per_s = 0;
   double p99_ttft_ms = 0, p99_tpot_ms = 0;
   bool met = false;              ///< the objectives of its workload, where it has any
+  LoadRegime regime = LoadRegime::kLight;
   double power_w = 0;            ///< mean of all GPUs together
   double busy_share = 0;         ///< of the time that a step was running
   Utilization utilization = {};  ///< while a step was running

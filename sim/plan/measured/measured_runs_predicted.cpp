@@ -9,6 +9,7 @@
 #include "sim/plan/objectives.h"
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/steady_rate.h"
+#include "sim/plan/truth.h"
 
 namespace roofcast {
 namespace {
@@ -48,6 +49,7 @@ RunPrediction predict_run(const MeasuredRun& run, StepPricer& pricer) {
   if (m.completed == 0) return {};
   RunPrediction p{.ttft_ms = m.ttft_ms.mean(), .tpot_ms = m.tpot_ms.mean(), .value = 0};
   p.value = value_of(run, p, m);
+  p.regime = regime_of(scenario_of(run), m);
   p.itl_ms = m.itl_ms.percentile(50);
   const double steady = steady_output_rate(run.workload, m);
   p.output_tokens_per_s = steady > 0 ? steady : m.output_tokens / m.duration.base();

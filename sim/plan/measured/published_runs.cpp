@@ -19,8 +19,7 @@ PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column,
   PublishedRun run;
   const Mark mark = table.mark(row, column);
   try {
-    const Scenario s =
-        read_scenario(parse_config_text(std::string(table.at(row, column)), table.path()), Fidelity::kCalibrated);
+    const Scenario s = read_scenario(published_scenario(table, row), Fidelity::kCalibrated);
     run.engine = s.deployment->engine.name;
     run.gpu = s.deployment->gpu.name;
     run.group = run.engine + " " + run.gpu;
@@ -55,6 +54,10 @@ bool holds_scenarios(const CsvTable& table) {
   return table.rows() == 0;
 }
 
+ConfigTree published_scenario(const CsvTable& table, std::size_t row) {
+  return parse_config_text(std::string(table.at(row, table.column("scenario"))), table.path());
+}
+
 std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals) {
   const std::size_t column = table.column("scenario");
   std::vector<PublishedRun> runs(table.rows());
@@ -66,14 +69,12 @@ std::vector<Covered> covered_published(const CsvTable& table, const std::vector<
   std::vector<Covered> values;
   for (std::size_t row = 0; row < runs.size(); ++row) {
     const PublishedRun& run = runs[row];
-    const auto add = [&](const char* column, const std::optional<RunIntervals::Range>& range) {
-      const auto at = table.find(column);
+    for (const char* metric : kPublishedMetrics) {
+      const auto at = table.find(metric);
       const double measured = at ? table.number(row, *at, 0.0) : 0.0;
-      if (range && measured > 0) values.push_back({{"all", run.engine, run.gpu}, column, measured, *range});
-    };
-    add("mean_ttft_ms", run.intervals.ttft_ms);
-    add("mean_tpot_ms", run.intervals.tpot_ms);
-    add("output_throughput", run.intervals.output_throughput);
+      const std::optional<RunIntervals::Range> range = run.intervals.of(metric);
+      if (range && measured > 0) values.push_back({{"all", run.engine, run.gpu}, metric, measured, *range});
+    }
   }
   return values;
 }

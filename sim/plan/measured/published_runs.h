@@ -25,6 +25,9 @@ struct PublishedRun {
 /// Whether the table has a column of scenarios: maps, not words.
 bool holds_scenarios(const CsvTable& table);
 
+/// The scenario of a row, as `simulate` takes it.
+ConfigTree published_scenario(const CsvTable& table, std::size_t row);
+
 /// Simulates the scenario of each row, YAML or JSON in one field, on all cores.
 std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals = false);
 

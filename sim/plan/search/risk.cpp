@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/plan/parallel.h"
+#include "sim/plan/planned_spread.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/spares.h"
 
@@ -193,7 +194,7 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
   if (s.goodput > 0 || confidence < 0.5) return true;  // errors left out make a rare success less rare
   const auto may = [&](LoadRegime regime) {
-    const SystemSpread spread = system_spread(*s.deployment, regime);
+    const SystemSpread spread = planned_spread(*s.deployment, regime);
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
       const SystemFactors slower = system_factors(spread, draw);
       return may_hold({.ttft = bounds.ttft * slower.first_token, .tpot = bounds.tpot * slower.step}, s.objectives);

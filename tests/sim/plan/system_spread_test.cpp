@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/config_library.h"
+#include "sim/plan/planned_spread.h"
 #include "sim/plan/scenario.h"
 
 using namespace roofcast;
@@ -38,25 +39,36 @@ TEST_CASE("system spread: regimes by requests on a GPU, and by what there is roo
   CHECK(name_of(LoadRegime::kSaturated) == "saturated");
 }
 
-TEST_CASE("system spread: wider without a recipe, and for releases newer than what is known") {
+TEST_CASE("system spread: wider without a launch recipe, and for releases newer than what is known") {
   const LoadRegime light = LoadRegime::kLight;
   const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light),
                      bare = system_spread(*deployment("engine: vllm@0.19"), light),
                      newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: dynamo"), light);
   const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
-  const auto number = [&](std::initializer_list<const char*> keys) {
-    ConfigTree at = written;
-    for (const char* key : keys) at = *at->find(key);
-    return std::stod(at->scalar);
+  const auto at = [&](const char* what, const char* metric) {
+    ConfigTree found = written;
+    for (const char* key : {"unknown", what, metric}) found = *found->find(key);
+    return found;
   };
-  const auto wider = [](const LogSpread& spread, double deviation) {
-    return std::hypot(spread.high, 1.645 * deviation);  // the 95 % quantile of a normal law
+  const auto side = [&](const char* metric, std::size_t i) {
+    return std::stod(at("recipe", metric)->items.at(i)->scalar);
   };
-  CHECK(bare.ttft.high == doctest::Approx(wider(known.ttft, number({"unknown", "recipe", "ttft"}))));
-  CHECK(bare.tpot.high == doctest::Approx(wider(known.tpot, number({"unknown", "recipe", "tpot"}))));
-  CHECK(newer.ttft.high == doctest::Approx(wider(known.ttft, number({"unknown", "release", "ttft"}))));
+  CHECK(bare.ttft.high == doctest::Approx(std::hypot(known.ttft.high, side("ttft", 1))));
+  CHECK(bare.tpot.high == doctest::Approx(std::hypot(known.tpot.high, side("tpot", 1))));
+  CHECK(bare.tpot.low == doctest::Approx(-std::hypot(known.tpot.low, side("tpot", 0))));
+  // 1.645 deviations are the 95 % quantile of a normal law.
+  const double release = 1.645 * std::stod(at("release", "ttft")->scalar);
+  CHECK(newer.ttft.high == doctest::Approx(std::hypot(known.ttft.high, release)));
   CHECK(newer.tpot.low < known.tpot.low);
-  for (const LoadRegime regime : {LoadRegime::kLight, LoadRegime::kLoaded, LoadRegime::kSaturated}) {
+  // A plan says how to launch: of it only the host is unknown.
+  const double host = 1.645 * std::stod(at("host", "tpot")->scalar);
+  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light).tpot.high ==
+        doctest::Approx(std::hypot(known.tpot.high, host)));
+  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light).tpot.high == known.tpot.high);
+  // A stock server is tuned for nothing that is known.
+  CHECK(system_spread(*deployment("engine: vllm@0.19\nrecipe: ml-energy"), light).ttft.high == bare.ttft.high);
+  for (const LoadRegime regime :
+       {LoadRegime::kLight, LoadRegime::kLoaded, LoadRegime::kSaturated, LoadRegime::kQueued}) {
     const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime);
     for (const LogSpread& one : {spread.ttft, spread.tpot}) {
       CHECK(one.low < 0);

@@ -49,17 +49,34 @@ TEST_CASE("coverage: a run's interval holds its own prediction, and none is give
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<RunIntervals> intervals = run_intervals(runs);
   REQUIRE(intervals.size() == 4);
-  REQUIRE(intervals[0].ttft_ms);
-  CHECK(intervals[0].ttft_ms->low < p.ttft_ms);
-  CHECK(intervals[0].ttft_ms->high > p.ttft_ms);
-  CHECK(intervals[0].tpot_ms->low < p.tpot_ms);
-  CHECK(intervals[0].tpot_ms->high > p.tpot_ms);
-  CHECK_FALSE(intervals[2].ttft_ms);  // not scored
-  CHECK_FALSE(intervals[3].ttft_ms);  // cannot be predicted
+  const auto ttft = intervals[0].of("mean_ttft_ms"), tpot = intervals[0].of("mean_tpot_ms");
+  REQUIRE(ttft);
+  REQUIRE(tpot);
+  CHECK(ttft->low < p.ttft_ms);
+  CHECK(ttft->high > p.ttft_ms);
+  CHECK(tpot->low < p.tpot_ms);
+  CHECK(tpot->high > p.tpot_ms);
+  CHECK(intervals[2].metrics.empty());  // not scored
+  CHECK(intervals[3].metrics.empty());  // cannot be predicted
   const std::vector<CoverageLine> lines = coverage(covered_runs(runs, table, intervals));
   for (const char* name : {"all", "vllm", "h100-sxm", "light"}) {
     CHECK(line(lines, name, "tpot_ms").rows == 2);
     CHECK(line(lines, name, "tpot_ms").inside == doctest::Approx(0.5));  // one of the two
+  }
+}
+
+TEST_CASE("coverage: one figure of a run by its own interval, the time of a batch by one over its throughput") {
+  for (const Cells& kind : {rows::figure({{"batch", "4"}, {"metric", "e2e_ms"}}), rows::figure({{"batch", "4"}}),
+                            rows::figure({{"request_rate", "2"}, {"metric", "ttft_ms"}})}) {
+    const double value = rows::predict(rows::read(kind)).value;
+    const double slower = kind.at("metric") == "output_tokens_per_s" ? value / 50 : value * 50;
+    const CsvTable table = rows::table(
+        {rows::with(kind, {{"value", std::to_string(value)}}), rows::with(kind, {{"value", std::to_string(slower)}})});
+    const MeasuredRuns runs = read_measured_runs(table);
+    const std::vector<CoverageLine> lines = coverage(covered_runs(runs, table, run_intervals(runs)));
+    CAPTURE(kind.at("metric"));
+    CHECK(line(lines, "trtllm", kind.at("metric")).rows == 2);
+    CHECK(line(lines, "trtllm", kind.at("metric")).inside == doctest::Approx(0.5));
   }
 }
 

@@ -37,13 +37,14 @@ TEST_CASE("published runs: the scenario of a row is simulated, and what is measu
 
 TEST_CASE("published runs: intervals where they are asked for, and whether they hold what was measured") {
   const CsvTable table = table_of(kScenario, "1000,");
-  CHECK_FALSE(predict_published(table)[0].intervals.tpot_ms);
+  CHECK(predict_published(table)[0].intervals.metrics.empty());
   const std::vector<PublishedRun> runs = predict_published(table, true);
-  REQUIRE(runs[0].intervals.tpot_ms);
-  CHECK(runs[0].intervals.tpot_ms->low < runs[0].predictions[2]);
-  CHECK(runs[0].intervals.tpot_ms->high > runs[0].predictions[2]);
+  const auto range = runs[0].intervals.of("mean_tpot_ms");
+  REQUIRE(range);
+  CHECK(range->low < runs[0].predictions[2]);
+  CHECK(range->high > runs[0].predictions[2]);
   // A second for a token is in no interval; one in the middle of it is.
-  const double middle = 0.5 * (runs[0].intervals.tpot_ms->low + runs[0].intervals.tpot_ms->high);
+  const double middle = 0.5 * (range->low + range->high);
   const CsvTable likely = table_of(kScenario, fmt::format("{},", middle));
   for (const auto& [of, inside] : {std::pair{&table, 0.0}, {&likely, 1.0}}) {
     const std::vector<CoverageLine> lines = coverage(covered_published(*of, runs));

@@ -1,0 +1,9 @@
+#pragma once
+#include "sim/plan/system_spread.h"
+
+namespace roofcast {
+
+/// system_spread() of a deployment that a plan launches by its own command: how is known then, on which host is not.
+SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime);
+
+}  // namespace roofcast
