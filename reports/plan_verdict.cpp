@@ -13,6 +13,7 @@
 #include "reports/plan_tables.h"
 #include "reports/provenance.h"
 #include "reports/table.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/serving_intervals.h"
@@ -28,6 +29,11 @@ std::string fleet_of(const Candidate& c, const Fleet& fleet) {
 }
 
 }  // namespace
+
+std::string order_by(int month, int lead_months) {
+  if (month == 0 || month < lead_months) return "now";
+  return fmt::format("month {}", month - lead_months);
+}
 
 const char* unit_of(LoadKind kind) {
   if (kind == LoadKind::kPace) return "times the trace's rate";
@@ -50,7 +56,7 @@ std::string below_ranking(const PlanAnswer& a) {
   std::string out;
   if (known > 0)
     out += fmt::format("P: probability that every objective is met{}\n",
-                       known == std::ssize(shown) ? "" : fmt::format(", worked out for the first {}", known));
+                       known == std::ssize(shown) ? "" : "; -: sized by the forecast alone, not judged");
   if (a.fleet && shown.size() > 1 && better(shown[1], shown[0], a.plan.goal))
     out += "first: the deployment whose day costs the least; then by the cost at the peak\n";
   return out;
@@ -113,19 +119,21 @@ std::string token_prices_text(const PlanAnswer& a) {
 /// Drafts, and how many of them are taken to be accepted.
 std::string speculation_text(const SpeculationSpec& drafts) {
   if (!drafts.active()) return "";
-  std::vector<std::string> shares;
-  for (double share : drafts.acceptance) shares.push_back(fmt::format("{:.2g}", share));
-  if (shares.size() > 4) shares.resize(4), shares.push_back("...");
-  return fmt::format("  speculation: {}, {} draft{} per step; acceptance {} is an assumption about the traffic\n",
-                     name_of(drafts.method), drafts.num_speculative_tokens,
-                     drafts.num_speculative_tokens == 1 ? "" : "s", join(shares, ", "));
+  return fmt::format("  speculation: {}, {} draft{} per step; acceptance {}\n", name_of(drafts.method),
+                     drafts.num_speculative_tokens, drafts.num_speculative_tokens == 1 ? "" : "s",
+                     acceptance_words(drafts));
 }
 
-/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
-std::string past_limit(const PlannedDeployment& w, const PlanSpec& plan) {
-  if (!w.probability || *w.probability < plan.confidence - 1e-9) return ", beyond the limit";
-  return fmt::format(", in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
+}  // namespace
+
+/// It may end there, for the share of deployments that the plan's confidence leaves.
+std::string past_limit(const PlannedDeployment& w, const Verdict& v, double high, const PlanSpec& plan) {
+  if (high <= v.objective.limit.base()) return "";
+  if (!w.probability || *w.probability < plan.confidence - 1e-9) return "beyond the limit";
+  return fmt::format("in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
 }
+
+namespace {
 
 /// Each objective and limit, and how far it is met.
 std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
@@ -144,10 +152,11 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
+    const double high = v.value.base() * std::exp(spread.high);
+    const std::string past = past_limit(w, v, high, plan);
     out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
-                       human_time(v.value.base() * std::exp(spread.low)),
-                       human_time(v.value.base() * std::exp(spread.high)),
-                       v.value.base() * std::exp(spread.high) <= v.objective.limit.base() ? "" : past_limit(w, plan));
+                       human_time(v.value.base() * std::exp(spread.low)), human_time(high),
+                       past.empty() ? "" : ", " + past);
   }
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
@@ -235,12 +244,6 @@ std::string winner_text(const PlanAnswer& a) {
                     standing_text(*w.candidate.scenario.deployment);
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;
-}
-
-/// When the next GPUs must be ordered, in words.
-std::string order_by(int month, int lead_months) {
-  if (month == 0 || month < lead_months) return "now";
-  return fmt::format("month {}", month - lead_months);
 }
 
 /// What the GPUs at hand carry, before what is to be bought for the rest.
