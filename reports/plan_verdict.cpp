@@ -82,8 +82,8 @@ std::string headline(const PlanAnswer& a) {
       a.plan.goal == PlanGoal::kThroughput
           ? fmt::format(" ({} output tokens/s per GPU)", significant(w.tokens_per_s_per_gpu(), 3))
           : "";
-  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(w.usd_per_hour(), 3),
-                                       w.usd_per_hour() * kHoursPerMonth);
+  const double usd = a.share.value_or(w.usd_per_hour());
+  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(usd, 3), usd * kHoursPerMonth);
   return fmt::format("{} {}{} on {} for {}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
@@ -96,8 +96,12 @@ std::string fleet_text(const PlanAnswer& a) {
           ? fmt::format("prefill: {}\ndecode: {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
           : deployment_line(d) + "\n";
   out += fmt::format("{}: {} GPU{}\n", fleet_words(w), w.gpus(), w.gpus() == 1 ? "" : "s");
-  if (paid_gpus_of(w) > w.gpus())
+  if (a.share) {
+    out += fmt::format("  on instances that other services share; by itself it would cost {} USD/h\n",
+                       significant(w.usd_per_hour(), 3));
+  } else if (paid_gpus_of(w) > w.gpus()) {
     out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w));
+  }
   if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
     out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";
   return out;
@@ -108,12 +112,13 @@ std::string token_prices_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const TokenPrice price = token_price(w, a.plan);
   if (!(price.usd_per_million_total > 0)) return "";
+  const double part = a.share ? *a.share / w.usd_per_hour() : 1;
+  const auto usd = [&](double whole) { return significant(whole * part, 3); };
   const std::string cached = w.result.metrics.cached_tokens > 0
-                                 ? fmt::format(", {} cached input", significant(price.usd_per_million_cached_input, 3))
+                                 ? fmt::format(", {} cached input", usd(price.usd_per_million_cached_input))
                                  : "";
-  return fmt::format("  per million tokens: {} USD input{}, {} output, {} of both\n",
-                     significant(price.usd_per_million_input, 3), cached, significant(price.usd_per_million_output, 3),
-                     significant(price.usd_per_million_total, 3));
+  return fmt::format("  per million tokens: {} USD input{}, {} output, {} of both\n", usd(price.usd_per_million_input),
+                     cached, usd(price.usd_per_million_output), usd(price.usd_per_million_total));
 }
 
 /// Drafts, and how many of them are taken to be accepted.
@@ -344,16 +349,18 @@ Launch launch_of(const PlanAnswer& a) {
   }
 }
 
+std::string outcome_text(const PlanAnswer& a) {
+  return a.result.ranked.empty() ? no_plan(a.result, a.plan) + "\n" + advice_text(a.result) : winner_text(a);
+}
+
 ResultVerdict plan_verdict(const PlanAnswer& a) {
   const PlanResult& r = a.result;
   ResultVerdict out;
   if (a.owned) out.add("", owned_text(a));
   if (a.fleet) add_fleet_verdict(*a.fleet, out);
   const char* of = !a.fleet ? "" : a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:" : "for the peak:";
-  if (r.ranked.empty()) {
-    out.add(of, no_plan(r, a.plan) + "\n" + advice_text(r));
-  } else {
-    out.add(of, winner_text(a));
+  out.add(of, outcome_text(a));
+  if (!r.ranked.empty()) {
     out.add("", ranking_table(a));
     if (const std::string text = below_ranking(a); !text.empty()) out.add("", text);
   }
