@@ -11,6 +11,8 @@
 #include "reports/plan_report.h"
 #include "reports/plan_verdict.h"
 #include "reports/question.h"
+#include "reports/services_report.h"
+#include "sim/plan/search/services.h"
 
 namespace roofcast {
 namespace po = boost::program_options;
@@ -27,6 +29,27 @@ ConfigTree plan_tree(const Options& options) {
   if (options.has("confidence"))
     tree = with_assignment(tree, "search.confidence=" + options.text("confidence"), "--confidence");
   return tree;
+}
+
+/// Of several services.
+int run_services(Options& options, const ConfigTree& tree, const SearchOptions& search) {
+  const auto start = std::chrono::steady_clock::now();
+  const ServicesAnswer answer =
+      answer_services(tree, search, options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  if (answer.joint && options.has("emit")) {
+    options.write(services_launch(answer, options.text("emit"), options.text("emit-as")));
+  } else {
+    options.write_report([&](const std::string& format) {
+      return services_report(answer, format, options.has("wide"), question_json(tree, options.fidelity()));
+    });
+  }
+  for (const ServiceAnswer& service : answer.services) {
+    for (const std::string& note : service.answer.result.notes) fmt::print(stderr, "{}: {}\n", service.name, note);
+  }
+  if (!answer.complete()) throw Unavailable(no_services_plan(answer));
+  if (!options.has("emit")) fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
+  return kDone;
 }
 
 }  // namespace
@@ -48,10 +71,10 @@ int run_plan(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   const ConfigTree tree = plan_tree(options);
   if (options.has("emit")) check_launch_engine(options.text("emit"));
+  const SearchOptions search{.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true};
+  if (has_services(tree)) return run_services(options, tree, search);
   const auto start = std::chrono::steady_clock::now();
-  const PlanAnswer answer =
-      answer_plan(tree, {.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true},
-                  options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
+  const PlanAnswer answer = answer_plan(tree, search, options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
   const bool found = !answer.result.ranked.empty();
   if (found && options.has("emit")) {
     const PlannedDeployment& winner = answer.result.ranked.front();

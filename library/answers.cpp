@@ -13,6 +13,7 @@
 #include "reports/question.h"
 #include "reports/result_schema.h"
 #include "reports/run_observers.h"
+#include "reports/services_report.h"
 #include "reports/simulation_report.h"
 #include "reports/sweep_report.h"
 #include "sim/plan/idle_settings.h"
@@ -112,9 +113,24 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
   return answer;
 }
 
+namespace {
+
+Answer answer_of_services(const ConfigTree& tree, const SearchOptions& options) {
+  const ServicesAnswer plan = answer_services(tree, options);
+  Answer answer{.json = services_json(plan), .reason = no_services_plan(plan)};
+  answer.json["question"] = question_json(tree, options.fidelity);
+  for (const ServiceAnswer& service : plan.services) {
+    for (const std::string& note : service.answer.result.notes) answer.notes.push_back(service.name + ": " + note);
+  }
+  return answer;
+}
+
+}  // namespace
+
 Answer answer_plan(const ConfigTree& tree, bool ideal, const PlanQuestion& question) {
-  const PlanAnswer plan =
-      roofcast::answer_plan(tree, {.fidelity = fidelity(ideal), .prune = question.prune, .confirm = true});
+  const SearchOptions options{.fidelity = fidelity(ideal), .prune = question.prune, .confirm = true};
+  if (has_services(tree)) return answer_of_services(tree, options);
+  const PlanAnswer plan = roofcast::answer_plan(tree, options);
   Answer answer{.json = plan_json(plan), .notes = plan.result.notes};
   answer.json["question"] = question_json(tree, fidelity(ideal));
   if (plan.result.ranked.empty()) answer.reason = no_plan(plan.result, plan.plan);

@@ -42,7 +42,9 @@ Result simulate(const Scenario& scenario, const SimulateOptions& options) {
 
 Result plan(const Scenario& scenario, const PlanOptions& options) {
   return with_public_errors([&] {
-    return result_of("plan", library::answer_plan(scenario.tree().tree, options.fidelity == Fidelity::ideal));
+    library::Answer answer = library::answer_plan(scenario.tree().tree, options.fidelity == Fidelity::ideal);
+    const bool several = answer.json["kind"] == "services_plan";
+    return result_of(several ? "services_plan" : "plan", std::move(answer));
   });
 }
 

@@ -22,8 +22,9 @@ from roofcast._base import Columns, Part, Result
 '''
 TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "object": "dict", "array": "list"}
 # Entries of these lists are what columns() shows; the first that is there.
-POINTS = ("points", "deployments", "rungs", "metrics", "groups", "statistics", "spreads", "coverage")
-KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration")
+POINTS = ("points", "deployments", "services", "rungs", "metrics", "groups", "statistics", "spreads", "coverage")
+KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration",
+         "services_plan")
 
 
 def camel(text):

@@ -60,6 +60,9 @@ void add_charts(const Result& result, std::vector<Chart>& out) {
     case ResultKind::kRequestRows:
       add_request_charts(result, out);
       break;
+    case ResultKind::kServicesPlan:
+      add_services_charts(result, out);
+      break;
   }
 }
 

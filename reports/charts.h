@@ -20,6 +20,7 @@ void add_simulation_charts(const Result& result, std::vector<Chart>& out);  // c
 void add_request_charts(const Result& result, std::vector<Chart>& out);
 void add_sweep_charts(const Result& result, std::vector<Chart>& out);  // charts_sweep.cpp
 void add_plan_charts(const Result& result, std::vector<Chart>& out);   // charts_plan.cpp
+void add_services_charts(const Result& result, std::vector<Chart>& out);
 void add_ladder_charts(const Result& result, std::vector<Chart>& out);
 void add_validation_charts(const Result& result, std::vector<Chart>& out);  // charts_validation.cpp
 void add_error_charts(const Result& result, std::vector<Chart>& out);       // of validate's JSON

@@ -232,4 +232,24 @@ void add_ladder_charts(const Result& result, std::vector<Chart>& out) {
                           "output tokens/s", "output_tokens_per_s", false));
 }
 
+/// What each service costs together with the others, and would by itself.
+void add_services_charts(const Result& result, std::vector<Chart>& out) {
+  if (!result.json.is_object() || !result.json.contains("services") || !result.json["services"].is_array()) return;
+  Chart c{.id = "services-cost", .title = "Cost of each service", .x = {.title = "USD/h"}, .horizontal = true};
+  Series together{.name = "its share of what is bought for all", .shape = Shape::kBars, .color = 2},
+      alone{.name = "its cheapest fleet by itself", .shape = Shape::kBars, .color = 7};
+  const auto add = [&](Series& s, const std::string& name, double usd) {
+    s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
+    s.labels.push_back(fmt::format("{}: {} USD/h", name, tick_text(usd)));
+    c.y.categories.push_back(name);
+  };
+  for (const Json& service : result.json["services"]) {
+    const std::string name = text_at(service, "name");
+    if (const auto usd = number_at(service, "usd_per_hour_alone")) add(alone, name + ", by itself", *usd);
+    if (const auto usd = number_at(service, "usd_per_hour")) add(together, name, *usd);
+  }
+  c.series = {std::move(together), std::move(alone)};
+  if (!c.y.categories.empty()) out.push_back(std::move(c));
+}
+
 }  // namespace roofcast

@@ -251,6 +251,7 @@ Json questions_of(std::span<const Result> results) {
   Json out = Json::array();
   for (const Result& r : results) {
     if (!r.json.is_object() || !r.json.contains("question") || !r.json["question"].is_object()) continue;
+    if (r.kind == ResultKind::kServicesPlan) continue;  // its plans are a search each: too long for a page
     if (r.kind == ResultKind::kSweep) {
       if (Json point = question_of_point(r); !point.is_null()) out.push_back(std::move(point));
       continue;

@@ -229,6 +229,7 @@ std::string detail_table(const Result& r) {
     case ResultKind::kValidation:
     case ResultKind::kCalibration:
     case ResultKind::kRequestRows:
+    case ResultKind::kServicesPlan:
       break;
   }
   return "";

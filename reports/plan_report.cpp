@@ -20,7 +20,7 @@
 namespace roofcast {
 namespace {
 
-Json objective_json(const Verdict& v, const PlannedDeployment& p) {
+Json objective_json(const Verdict& v, const PlannedDeployment& p, const PlanSpec& plan) {
   const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
   return {{"objective", v.objective.name()},
           {"limit_ms", v.objective.limit.in(kMillisecond)},
@@ -29,6 +29,7 @@ Json objective_json(const Verdict& v, const PlannedDeployment& p) {
           {"interval_low_ms", v.value.in(kMillisecond)*std::exp(spread.low)},
           {"interval_high_ms", v.value.in(kMillisecond)*std::exp(spread.high)},
           {"margin", v.margin()},
+          {"remark", past_limit(p, v, v.value.base() * std::exp(spread.high), plan)},
           {"met", v.met}};
 }
 
@@ -69,7 +70,7 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
                       {"met", p.result.goodput_low >= a.plan.goodput}};
   }
   out["objectives"] = Json::array();
-  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(objective_json(v, p));
+  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(objective_json(v, p, a.plan));
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();

@@ -13,6 +13,7 @@
 #include "reports/plan_tables.h"
 #include "reports/provenance.h"
 #include "reports/table.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/serving_intervals.h"
@@ -28,6 +29,11 @@ std::string fleet_of(const Candidate& c, const Fleet& fleet) {
 }
 
 }  // namespace
+
+std::string order_by(int month, int lead_months) {
+  if (month == 0 || month < lead_months) return "now";
+  return fmt::format("month {}", month - lead_months);
+}
 
 const char* unit_of(LoadKind kind) {
   if (kind == LoadKind::kPace) return "times the trace's rate";
@@ -50,7 +56,7 @@ std::string below_ranking(const PlanAnswer& a) {
   std::string out;
   if (known > 0)
     out += fmt::format("P: probability that every objective is met{}\n",
-                       known == std::ssize(shown) ? "" : fmt::format(", worked out for the first {}", known));
+                       known == std::ssize(shown) ? "" : "; -: sized by the forecast alone, not judged");
   if (a.fleet && shown.size() > 1 && better(shown[1], shown[0], a.plan.goal))
     out += "first: the deployment whose day costs the least; then by the cost at the peak\n";
   return out;
@@ -76,8 +82,8 @@ std::string headline(const PlanAnswer& a) {
       a.plan.goal == PlanGoal::kThroughput
           ? fmt::format(" ({} output tokens/s per GPU)", significant(w.tokens_per_s_per_gpu(), 3))
           : "";
-  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(w.usd_per_hour(), 3),
-                                       w.usd_per_hour() * kHoursPerMonth);
+  const double usd = a.share.value_or(w.usd_per_hour());
+  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(usd, 3), usd * kHoursPerMonth);
   return fmt::format("{} {}{} on {} for {}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
@@ -90,8 +96,12 @@ std::string fleet_text(const PlanAnswer& a) {
           ? fmt::format("prefill: {}\ndecode: {}\n", deployment_line(w.candidate.prefill()), deployment_line(d))
           : deployment_line(d) + "\n";
   out += fmt::format("{}: {} GPU{}\n", fleet_words(w), w.gpus(), w.gpus() == 1 ? "" : "s");
-  if (paid_gpus_of(w) > w.gpus())
+  if (a.share) {
+    out += fmt::format("  on instances that other services share; by itself it would cost {} USD/h\n",
+                       significant(w.usd_per_hour(), 3));
+  } else if (paid_gpus_of(w) > w.gpus()) {
     out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w));
+  }
   if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
     out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";
   return out;
@@ -102,30 +112,33 @@ std::string token_prices_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const TokenPrice price = token_price(w, a.plan);
   if (!(price.usd_per_million_total > 0)) return "";
+  const double part = a.share ? *a.share / w.usd_per_hour() : 1;
+  const auto usd = [&](double whole) { return significant(whole * part, 3); };
   const std::string cached = w.result.metrics.cached_tokens > 0
-                                 ? fmt::format(", {} cached input", significant(price.usd_per_million_cached_input, 3))
+                                 ? fmt::format(", {} cached input", usd(price.usd_per_million_cached_input))
                                  : "";
-  return fmt::format("  per million tokens: {} USD input{}, {} output, {} of both\n",
-                     significant(price.usd_per_million_input, 3), cached, significant(price.usd_per_million_output, 3),
-                     significant(price.usd_per_million_total, 3));
+  return fmt::format("  per million tokens: {} USD input{}, {} output, {} of both\n", usd(price.usd_per_million_input),
+                     cached, usd(price.usd_per_million_output), usd(price.usd_per_million_total));
 }
 
 /// Drafts, and how many of them are taken to be accepted.
 std::string speculation_text(const SpeculationSpec& drafts) {
   if (!drafts.active()) return "";
-  std::vector<std::string> shares;
-  for (double share : drafts.acceptance) shares.push_back(fmt::format("{:.2g}", share));
-  if (shares.size() > 4) shares.resize(4), shares.push_back("...");
-  return fmt::format("  speculation: {}, {} draft{} per step; acceptance {} is an assumption about the traffic\n",
-                     name_of(drafts.method), drafts.num_speculative_tokens,
-                     drafts.num_speculative_tokens == 1 ? "" : "s", join(shares, ", "));
+  return fmt::format("  speculation: {}, {} draft{} per step; acceptance {}\n", name_of(drafts.method),
+                     drafts.num_speculative_tokens, drafts.num_speculative_tokens == 1 ? "" : "s",
+                     acceptance_words(drafts));
 }
 
-/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
-std::string past_limit(const PlannedDeployment& w, const PlanSpec& plan) {
-  if (!w.probability || *w.probability < plan.confidence - 1e-9) return ", beyond the limit";
-  return fmt::format(", in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
+}  // namespace
+
+/// It may end there, for the share of deployments that the plan's confidence leaves.
+std::string past_limit(const PlannedDeployment& w, const Verdict& v, double high, const PlanSpec& plan) {
+  if (high <= v.objective.limit.base()) return "";
+  if (!w.probability || *w.probability < plan.confidence - 1e-9) return "beyond the limit";
+  return fmt::format("in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
 }
+
+namespace {
 
 /// Each objective and limit, and how far it is met.
 std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
@@ -144,10 +157,11 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
+    const double high = v.value.base() * std::exp(spread.high);
+    const std::string past = past_limit(w, v, high, plan);
     out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
-                       human_time(v.value.base() * std::exp(spread.low)),
-                       human_time(v.value.base() * std::exp(spread.high)),
-                       v.value.base() * std::exp(spread.high) <= v.objective.limit.base() ? "" : past_limit(w, plan));
+                       human_time(v.value.base() * std::exp(spread.low)), human_time(high),
+                       past.empty() ? "" : ", " + past);
   }
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
@@ -235,12 +249,6 @@ std::string winner_text(const PlanAnswer& a) {
                     standing_text(*w.candidate.scenario.deployment);
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;
-}
-
-/// When the next GPUs must be ordered, in words.
-std::string order_by(int month, int lead_months) {
-  if (month == 0 || month < lead_months) return "now";
-  return fmt::format("month {}", month - lead_months);
 }
 
 /// What the GPUs at hand carry, before what is to be bought for the rest.
@@ -341,16 +349,18 @@ Launch launch_of(const PlanAnswer& a) {
   }
 }
 
+std::string outcome_text(const PlanAnswer& a) {
+  return a.result.ranked.empty() ? no_plan(a.result, a.plan) + "\n" + advice_text(a.result) : winner_text(a);
+}
+
 ResultVerdict plan_verdict(const PlanAnswer& a) {
   const PlanResult& r = a.result;
   ResultVerdict out;
   if (a.owned) out.add("", owned_text(a));
   if (a.fleet) add_fleet_verdict(*a.fleet, out);
   const char* of = !a.fleet ? "" : a.fleet->recorded && !a.fleet->of_busiest ? "for the whole:" : "for the peak:";
-  if (r.ranked.empty()) {
-    out.add(of, no_plan(r, a.plan) + "\n" + advice_text(r));
-  } else {
-    out.add(of, winner_text(a));
+  out.add(of, outcome_text(a));
+  if (!r.ranked.empty()) {
     out.add("", ranking_table(a));
     if (const std::string text = below_ranking(a); !text.empty()) out.add("", text);
   }

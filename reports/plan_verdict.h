@@ -7,6 +7,15 @@
 namespace roofcast {
 
 ResultVerdict plan_verdict(const PlanAnswer& answer);
+/// Of the winner what it is, costs and holds; where there is none, what stands in the way and what would help.
+std::string outcome_text(const PlanAnswer& answer);
+
+/// What is said of an objective's interval that ends beyond the limit; empty where it does not.
+std::string past_limit(const PlannedDeployment& planned, const Verdict& verdict, double interval_high,
+                       const PlanSpec& plan);
+
+/// By when GPUs must be ordered that are needed in this month: "now", "month 3".
+std::string order_by(int month, int lead_months);
 
 /// The winner's launch commands; empty without a winner.
 struct Launch {

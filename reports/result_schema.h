@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/result_keys.h"
+#include "reports/services_keys.h"
 
 namespace roofcast {
 
@@ -25,6 +25,7 @@ enum class ResultKind {
   kComparison,
   kValidation,
   kCalibration,
+  kServicesPlan,
   kKernelRows,
   kServingRows,
   kRequestRows
@@ -46,7 +47,8 @@ inline constexpr std::array kResultSchemas{
     ResultSchema{ResultKind::kLadder, "ladder", "a", 1, result_keys::kLadderGroups, "rungs"},
     ResultSchema{ResultKind::kComparison, "comparison", "a", 1, result_keys::kComparisonGroups},
     ResultSchema{ResultKind::kValidation, "validation", "a", 1, result_keys::kValidationGroups},
-    ResultSchema{ResultKind::kCalibration, "calibration", "a", 1, result_keys::kCalibrationGroups}};
+    ResultSchema{ResultKind::kCalibration, "calibration", "a", 1, result_keys::kCalibrationGroups},
+    ResultSchema{ResultKind::kServicesPlan, "services_plan", "a", 1, result_keys::kServicesGroups}};
 constexpr const ResultSchema& schema_of(ResultKind kind) { return kResultSchemas[static_cast<std::size_t>(kind)]; }
 
 /// The head of a result of this kind: {kind, schema}. The rest is added behind it.

@@ -26,21 +26,26 @@ inline constexpr auto kTexts = all<Type::kText>(
     "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
     "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
-    "from", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command", "left_out");
-inline constexpr auto kFlags = all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met",
-                                                "rungs[].simulated", "constants[].stated");
+    "from", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command", "left_out", "remark",
+    "services[].layout", "services[].formats", "binding_limits[].limit");
+inline constexpr auto kFlags =
+    all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated",
+                     "constants[].stated", "complete", "fleet_found", "proven_cheapest");
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
     "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "below_availability",
     "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
     "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
-inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings");
+inline constexpr auto kLists =
+    all<Type::kTexts>("keys", "notes", "advice.beyond", "growth[].beyond", "relax", "not_tried", "findings");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
-                             "ceilings[].share", "standard_error");
-inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot",
-                                                    "where_the_time_goes.ttft", "assumptions[].predicted");
-inline constexpr auto kLoose = all<Type::kAny>("mismatches");
+                             "ceilings[].share", "standard_error", "limits.max_cost_usd_per_hour",
+                             "limits.max_power_watts", "bought[].available", "services[].usd_per_hour");
+inline constexpr auto kObjects =
+    all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot", "where_the_time_goes.ttft",
+                       "assumptions[].predicted", "services[].plan");
+inline constexpr auto kLoose = all<Type::kAny>("mismatches", "shared_instances[].services");
 
 }  // namespace roofcast::result_types

@@ -85,6 +85,7 @@ ResultVerdict verdict_of(const Result& r) {
     case ResultKind::kPlan:
     case ResultKind::kLadder:
     case ResultKind::kComparison:
+    case ResultKind::kServicesPlan:
       break;
   }
   out.add("", "This file holds no verdict, only numbers: a table, or the JSON of an older roofcast.");

@@ -13,7 +13,7 @@ inline namespace v0 {
 /// are those of `roofcast ... --format json`, which docs/metrics.md explains.
 class Result {
  public:
-  /// "estimate", "simulation" or "plan".
+  /// "estimate", "simulation", "plan" or, of several services, "services_plan".
   const std::string& kind() const;
   /// Version of the keys of this kind: it grows when a key is renamed or dropped.
   int schema() const;

@@ -113,10 +113,11 @@ def plan(plan, *, confidence=None, exhaustive=False, progress=None, **flags):
     """The cheapest deployments that meet the objectives, the winner first.
 
     confidence: probability that all objectives are met (default 0.9; 0: not judged). exhaustive=True simulates every
-    candidate, whatever the bounds say. Returns roofcast.results.Plan; where nothing meets the objectives raises
-    Infeasible, whose `result` has the nearest deployment.
+    candidate, whatever the bounds say. Returns roofcast.results.Plan, of several `services` ServicesPlan; where
+    nothing meets the objectives raises Infeasible, whose `result` has the nearest deployment.
     """
-    return _result("plan", _core.plan(plan, confidence, exhaustive, progress, flags))
+    answer = _core.plan(plan, confidence, exhaustive, progress, flags)
+    return _result(answer.value("kind"), answer)
 
 
 def sweep(sweep, *, store=":memory:", progress=None, **flags):

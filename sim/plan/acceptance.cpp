@@ -54,7 +54,7 @@ double acceptance_deviation() { return acceptances().deviation; }
 
 namespace {
 
-constexpr const char* origin(bool measured) { return measured ? " as measured on other models" : " (an assumption)"; }
+constexpr const char* origin(bool measured) { return measured ? " measured on other models" : " (an assumption)"; }
 
 }  // namespace
 

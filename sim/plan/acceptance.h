@@ -8,14 +8,14 @@
 
 namespace roofcast {
 
-/// Of each draft, the ones before it accepted, as SpeculationSpec::acceptance has it: as measured on other models where
+/// Of each draft, the ones before it accepted, as SpeculationSpec::acceptance has it: measured on other models where
 /// there are measurements of the method (first x decay^i), else what was published for it, the same for every draft.
 std::vector<double> usual_acceptance(SpeculationSpec::Method method);
 
 /// Standard deviation of the acceptance of a deployment that nobody measured.
 double acceptance_deviation();
 
-/// "0.86, 0.8, 0.74, ... as measured on other models", "0.7 (an assumption)".
+/// "0.86, 0.8, 0.74, ... measured on other models", "0.7 (an assumption)".
 std::string acceptance_words(const SpeculationSpec& spec);
 /// The same of the first draft alone.
 std::string acceptance_words(SpeculationSpec::Method method, double first);

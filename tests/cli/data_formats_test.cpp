@@ -26,8 +26,8 @@ const std::string kSmall = "estimate --model llama-3.1-8b --gpu h100-sxm ";
 }  // namespace
 
 TEST_CASE("schemas: docs/schemas holds what the program writes") {
-  for (const std::string kind :
-       {"estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration"}) {
+  for (const std::string kind : {"estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation",
+                                 "calibration", "services_plan"}) {
     CAPTURE(kind);
     const std::string text = run_roofcast("schema " + kind).out;
     CHECK(text.find("\"const\": \"" + kind + "\"") != std::string::npos);
@@ -35,7 +35,7 @@ TEST_CASE("schemas: docs/schemas holds what the program writes") {
   }
   CHECK(run_roofcast("schema plans", Stream::kErr).out ==
         "unknown kind of result 'plans'; nearest is 'plan' (valid: estimate, simulation, sweep, plan, ladder, "
-        "comparison, validation, calibration)\n");
+        "comparison, validation, calibration, services_plan)\n");
   CHECK(run_roofcast("schema", Stream::kErr).status == 2);
 }
 

@@ -22,6 +22,7 @@
 #include "sim/plan/measured/bench_run.h"
 #include "sim/plan/measured/run_scenario.h"
 #include "sim/plan/search/plan_spec.h"
+#include "sim/plan/search/services.h"
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/search/sweep_store.h"
 #include "sim/serve/traces.h"
@@ -113,7 +114,14 @@ void sweep(std::string_view bytes) {
   (void)run_point(first, false, Fidelity::kIdeal, specs);
 }
 
-void plan(std::string_view bytes) { (void)parse_plan(parse_at("configs/plans/fuzz.yaml", bytes)); }
+void plan(std::string_view bytes) {
+  const ConfigTree tree = parse_at("configs/plans/fuzz.yaml", bytes);
+  if (has_services(tree)) {
+    (void)parse_services(tree);
+  } else {
+    (void)parse_plan(tree);
+  }
+}
 
 /// The first byte says the format.
 void trace(std::string_view bytes) {

@@ -80,6 +80,12 @@ class Differential(unittest.TestCase):
             self.assertTrue(caught.exception.reason.startswith("no deployment"))
             self.same(caught.exception.result, "plan", path, status=3)
             self.assertEqual(caught.exception.result.nearest.gpu, "h100-sxm")
+            both = {"services": [{"name": name, **LOAD, "objectives": {"ttft_p90": "1 s"}} for name in "ab"],
+                    "search": {"gpus": ["h100-sxm"], "max_gpus": 2, "tp": [1], "confidence": 0}}
+            path.write_text(json.dumps(both))
+            result = roofcast.plan(both)
+            self.same(result, "plan", path)
+            self.assertEqual([service.name for service in result.services], ["a", "b"])
 
     def test_sweep(self):
         result = roofcast.sweep("llama-2-13b-batch")

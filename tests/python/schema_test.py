@@ -21,6 +21,10 @@ SOURCE = pathlib.Path(os.environ["ROOFCAST_SOURCE_DIR"])
 DATA = SOURCE / "tests/data"
 LOAD = """{model: llama-3.1-8b, gpu: h100-sxm, objectives: {ttft_p90: %s}, workload: {arrivals: {process: poisson,
   rate: 20 /s}, prompt_tokens: 100, output_tokens: 20, requests: 60}, search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}}"""
+SERVICES = """{model: llama-3.1-8b, price: {tier: owned, usd_per_gpu: 30000, years: 4, host: 8}, objectives: {ttft_p90: 2 s},
+  workload: {arrivals: {process: poisson, rate: 20 /s}, prompt_tokens: 100, output_tokens: 20},
+  services: [{name: a, search: {growth: {per_month: 0.5, months: 6}}}, {name: b}],
+  search: {gpus: [h100-sxm], max_gpus: %d, tp: [1]}}"""
 SWEEP = "{run: %s, scenario: %s, grid: {gpu: [h100-sxm, l40s]}}"
 SCENARIO = LOAD[: LOAD.index(", search")] % "2 s" + "}"
 BENCH = {"completed": 60, "duration": 3.2, "mean_ttft_ms": 30, "mean_tpot_ms": 9, "output_throughput": 385,
@@ -48,6 +52,8 @@ def commands(folder):
     yield "sweep", file("runs.yaml", SWEEP % ("simulate", SCENARIO)), "--store", ":memory:"
     yield "plan", file("plan.yaml", LOAD % "2 s")
     yield "plan", file("no-plan.yaml", LOAD % "1 us")
+    for max_gpus in (1, 4):  # too few; and the instance that both share
+        yield "plan", file(f"services-{max_gpus}.yaml", SERVICES % max_gpus), "--confidence", "0"
     yield "ladder", scenario, "--concurrency", "8", "--requests", "16"
     yield "compare", scenario, "--bench", bench
     yield "validate", "serving", "--data", str(DATA / "e2e/agg.csv"), "--intervals", "--spreads"

@@ -13,6 +13,7 @@
 #include "reports/ladder_report.h"
 #include "reports/plan_report.h"
 #include "reports/run_observers.h"
+#include "reports/services_report.h"
 #include "reports/simulation_report.h"
 #include "reports/sweep_report.h"
 #include "sim/plan/measured/comparison.h"
@@ -54,6 +55,18 @@ std::string sweep_text(const std::string& run) {
 
 std::string plan_text() {
   return plan_report(answer_plan(tree(", search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}}"), {}), "json");
+}
+
+std::string services_text() {
+  const std::string load =
+      "objectives: {ttft_p90: 2 s}, workload: {arrivals: {process: poisson, rate: 20 /s}, prompt_tokens: 100, "
+      "output_tokens: 20}}";
+  return services_report(
+      answer_services(parse_config_text("{model: llama-3.1-8b, services: [{name: a, " + load + ", {name: b, " + load +
+                                            "], search: {gpus: [h100-sxm], max_gpus: 4, tp: [1], confidence: 0}}",
+                                        "test.yaml"),
+                      {}),
+      "json");
 }
 
 std::string ladder_text() {
@@ -113,9 +126,11 @@ TEST_CASE("schema: a sweep's points hold the metrics of their kind of run") {
         Groups{"points[].result.ttft_ms", "points[].result.reason", "points[].error"});
 }
 
-TEST_CASE("schema: a plan, a ladder and a comparison hold every declared key") {
+TEST_CASE("schema: plans, a ladder and a comparison hold every declared key") {
   CHECK(words(absent_of(plan_text(), ResultKind::kPlan)) ==
         "fleet.static.usd fleet.hours[].start_s owned.gpu growth[].gpu growth[].stages[].month");  // no day, no growth
+  CHECK(words(absent_of(services_text(), ResultKind::kServicesPlan)) ==
+        "shared_instances[].gpu binding_limits[].limit growth[].month");  // nothing shared, bound, or growing
   CHECK(absent_of(ladder_text(), ResultKind::kLadder) == Groups{});
   CHECK(absent_of(comparison_text(), ResultKind::kComparison) == Groups{});
 }

@@ -79,35 +79,56 @@ void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   advice.carries_on = in_words(*found);
 }
 
+/// The plan with these objectives alone.
+PlanSpec with_objectives(const PlanSpec& plan, ConfigTree objectives) {
+  auto scenario = std::make_shared<ConfigNode>(*plan.space.scenario);
+  for (ConfigNode::Entry& e : scenario->entries) {
+    if (e.key == "objectives") e.value = objectives;
+  }
+  PlanSpec out = plan;
+  out.space.scenario = scenario;
+  return out;
+}
+
+/// What the deployment meets: the sampled percentile, or what nine of ten deployments like it stay below, whichever is
+/// later. Nothing where that is within the limit.
+std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
+  const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.name());
+  const double forecast = observed(o, found.result.metrics).base();
+  const double seconds = std::max(upper_confidence(o, found.result.metrics).base(),
+                                  plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
+  if (seconds <= o.limit.base()) return std::nullopt;
+  return fmt::format("{} from {:.3g} s to {:.3g} s", o.name(), o.limit.base(), seconds);
+}
+
+/// Where no single limit stands in the way: all of them.
+void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const SearchOptions& options,
+               Advice& advice) {
+  const auto found = answer_of(with_objectives(plan, make_map()), options);
+  if (!found) return;
+  std::string all;
+  for (const Objective& o : asked) {
+    if (const auto one = relaxed(o, *found, plan)) all += (all.empty() ? "" : " and ") + *one;
+  }
+  if (!all.empty()) advice.relax.push_back(all + ", on " + in_words(*found));
+}
+
 /// The limit that would hold where the others stand as they are.
 void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   const ConfigTree* objectives = plan.space.scenario->find("objectives");
   if (objectives == nullptr || !*objectives || plan.goodput > 0) return;
+  const std::vector<Objective> asked = parse_objectives(ConfigReader(*objectives, "objectives"));
   for (const ConfigNode::Entry& entry : (*objectives)->entries) {
     auto fewer = std::make_shared<ConfigNode>(**objectives);
     std::erase_if(fewer->entries, [&](const ConfigNode::Entry& e) { return e.key == entry.key; });
-    auto scenario = std::make_shared<ConfigNode>(*plan.space.scenario);
-    for (ConfigNode::Entry& e : scenario->entries) {
-      if (e.key == "objectives") e.value = fewer;
-    }
-    PlanSpec free = plan;
-    free.space.scenario = scenario;
-    const auto found = answer_of(free, options);
+    const auto found = answer_of(with_objectives(plan, fewer), options);
     if (!found) continue;
-    const auto asked = parse_objectives(ConfigReader(*objectives, "objectives"));
     for (const Objective& o : asked) {
-      const bool this_one = entry.key == o.name() || entry.key == name_of(o.metric);
-      if (!this_one) continue;
-      // The sampled percentile, or what nine of ten deployments like it stay below, whichever is later.
-      const LogSpread spread = quick_spread(found->candidate.scenario, found->result.metrics, o.name());
-      const double forecast = observed(o, found->result.metrics).base();
-      const double seconds = std::max(upper_confidence(o, found->result.metrics).base(),
-                                      plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
-      if (seconds <= o.limit.base()) continue;  // this limit alone does not stand in the way
-      advice.relax.push_back(
-          fmt::format("{} from {:.3g} s to {:.3g} s, on {}", o.name(), o.limit.base(), seconds, in_words(*found)));
+      if (entry.key != o.name() && entry.key != name_of(o.metric)) continue;
+      if (const auto one = relaxed(o, *found, plan)) advice.relax.push_back(*one + ", on " + in_words(*found));
     }
   }
+  if (advice.relax.empty() && advice.gpus == 0 && asked.size() > 1) relax_all(plan, asked, options, advice);
 }
 
 /// The objective that is nearest to its limit, or the furthest beyond, as far as nine of ten deployments like it may

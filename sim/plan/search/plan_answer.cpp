@@ -22,17 +22,26 @@ std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalP
 }
 
 /// The deployment whose day costs the least is the answer, whatever the peak alone would take.
-void put_first(PlanResult& result, std::uint64_t candidate, const PlanSpec& plan) {
-  std::vector<PlannedDeployment>& ranked = result.ranked;
-  const auto chosen = std::find_if(ranked.begin(), ranked.end(),
+std::size_t row_of(const PlanResult& result, std::uint64_t candidate) {
+  const auto chosen = std::find_if(result.ranked.begin(), result.ranked.end(),
                                    [&](const PlannedDeployment& p) { return p.candidate.index == candidate; });
-  if (chosen == ranked.begin()) return;
-  std::rotate(ranked.begin(), chosen, chosen + 1);
+  return static_cast<std::size_t>(chosen - result.ranked.begin());
+}
+
+}  // namespace
+
+void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
+  if (row == 0) return;
+  const auto first = result.ranked.begin(), chosen = first + static_cast<std::ptrdiff_t>(row);
+  std::rotate(first, chosen, chosen + 1);
   PricerPool pricers;
   price_confidence(result, 0, plan, pricers);
 }
 
-}  // namespace
+void add_details(const ConfigTree& tree, PlanAnswer& answer) {
+  answer.sensitivities = sensitivities(answer.result.ranked.front());
+  add_plan_notes(tree, answer);
+}
 
 PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, PlanDetail detail) {
   const std::optional<OwnedPlan> owned = plan_owned(asked, options);
@@ -47,11 +56,10 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
   if (diurnal) {
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
-    put_first(answer.result, answer.fleet->candidate, answer.plan);
+    put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
   }
-  answer.sensitivities = sensitivities(answer.result.ranked.front());
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
-  add_plan_notes(tree, answer);
+  add_details(tree, answer);
   return answer;
 }
 

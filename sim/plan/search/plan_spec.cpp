@@ -260,6 +260,9 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   if (nested != nullptr && *nested)
     throw ConfigError((*nested)->mark,
                       "a plan has no 'scenario': write its keys (model, workload, ...) beside 'search'");
+  const ConfigTree* services = tree->kind == ConfigNode::Kind::kMap ? tree->find("services") : nullptr;
+  if (services != nullptr && *services)
+    throw ConfigError((*services)->mark, "several services are planned by 'roofcast plan' and by plan() of Python");
   if (search == nullptr)
     throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
   plan.space.scenario = scenario_of(tree);

@@ -194,6 +194,17 @@ TEST_CASE("advice: what the given GPUs carry, what would do, and which limit bin
   CHECK(!r.advice.binds.empty());
 }
 
+TEST_CASE("advice: where no single limit stands in the way, all of them") {
+  const PlanResult r = search_capacity(
+      plan_of("model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 2 /s}, prompt_tokens: 512, "
+              "output_tokens: 64}\nobjectives: {ttft_p90: 1 us, tpot_p90: 1 us}\n"
+              "search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}"));
+  REQUIRE(r.ranked.empty());
+  REQUIRE(r.advice.relax.size() == 1);
+  CHECK(r.advice.relax.front().starts_with("ttft_p90 from 1e-06 s to "));
+  CHECK(r.advice.relax.front().find(" and tpot_p90 from 1e-06 s to ") != std::string::npos);
+}
+
 TEST_CASE("advice: a budget that is too small") {
   const auto planned = [](const char* budget) {
     return search_capacity(

@@ -1,0 +1,360 @@
+#include "sim/plan/search/services.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/plan/search/condition.h"
+#include "sim/plan/search/risk.h"
+
+namespace roofcast {
+namespace {
+
+constexpr const char* kFile = "plan";
+
+void check_kind(const Service& service, const PlanResult& result) {
+  if (result.kind == LoadKind::kRate || result.kind == LoadKind::kUsers) return;
+  throw ConfigError(service.plan->mark,
+                    fmt::format("'{}': several services need steady loads, a rate or users; a trace, "
+                                "clients or a batch job are planned by themselves",
+                                service.name));
+}
+
+// --- options ---------------------------------------------------------------------------------------------------------
+
+/// A row of a search that a service may get.
+struct Row {
+  std::size_t source = 0, row = 0;
+  FleetOption option;
+};
+
+/// What is known of one service: its own answer, and those of single kinds of GPUs.
+struct Sources {
+  std::vector<PlanAnswer> answers;
+  std::vector<Row> rows;
+};
+
+bool sure(const PlanResult& result, const PlannedDeployment& p) { return result.draws == 0 || p.probability; }
+
+std::size_t pool_of(std::vector<PoolUse>& pools, const Deployment& d) {
+  const GpuPool pool{d.gpu.name, d.gpu.price.value, std::max(1, d.price.host)};
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const PoolUse& known = pools[i];
+    const bool same_price = known.pool.usd_per_gpu_hour == pool.usd_per_gpu_hour ||
+                            (std::isnan(known.pool.usd_per_gpu_hour) && std::isnan(pool.usd_per_gpu_hour));
+    if (known.pool.gpu == pool.gpu && known.pool.host == pool.host && same_price &&
+        known.quote.provider == d.price.provider && known.quote.tier == d.price.tier)
+      return i;
+  }
+  pools.push_back({.pool = pool, .quote = d.price, .available = std::nullopt});
+  return pools.size() - 1;
+}
+
+FleetOption option_of(const PlannedDeployment& p, std::vector<PoolUse>& pools) {
+  const Fleet paid = p.paid();
+  FleetOption out{.parts = {{pool_of(pools, *p.candidate.scenario.deployment), p.candidate.gpus(), paid.replicas}},
+                  .watts = p.power_bound().value};
+  if (p.candidate.disaggregated())
+    out.parts.push_back({pool_of(pools, p.candidate.prefill()), p.candidate.prefill_gpus(), paid.prefill_replicas});
+  return out;
+}
+
+/// Whether `a` takes no more than `b` of anything.
+bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
+  if (a.parts.size() != b.parts.size() || (watts && a.watts > b.watts)) return false;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    const PooledReplicas &x = a.parts[i], &y = b.parts[i];
+    if (x.pool != y.pool || x.gpus != y.gpus || x.replicas > y.replicas) return false;
+  }
+  return true;
+}
+
+/// Adds the sure rows of an answer. Rows beyond the first few are judged now, unless a fleet is known that takes no
+/// more than their forecast does.
+void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools, bool watts) {
+  PlanAnswer& answer = sources.answers[source];
+  PlanResult& result = answer.result;
+  const auto known = [&](const FleetOption& option) {
+    return std::any_of(sources.rows.begin(), sources.rows.end(),
+                       [&](const Row& r) { return covers(r.option, option, watts); });
+  };
+  PricerPool pricers;
+  for (const bool judged : {true, false}) {
+    for (std::size_t i = 0; i < result.ranked.size(); ++i) {
+      PlannedDeployment& p = result.ranked[i];
+      if (sure(result, p) != judged) continue;
+      if (known(option_of(p, pools))) continue;
+      if (!judged) {
+        result.forecasts.push_back(p);
+        if (!make_sure(p, answer.plan, draws_of(answer.plan, p.candidate.scenario), pricers)) {
+          p.probability.reset();
+          continue;
+        }
+        if (known(option_of(p, pools))) continue;
+      }
+      sources.rows.push_back({source, i, option_of(p, pools)});
+    }
+  }
+}
+
+/// The plan with a single kind of GPU.
+ConfigTree with_gpu(const ConfigTree& plan, const ConfigTree& gpu) {
+  return with_value(plan, "search.gpus", make_list({gpu}, gpu->mark), kFile);
+}
+
+/// By itself, and with each kind of GPU by itself: others may take what it would like best.
+Sources sources_of(const Service& service, const SearchOptions& options) {
+  Sources out;
+  out.answers.push_back(answer_plan(service.plan, options, PlanDetail::kRanking));
+  check_kind(service, out.answers.front().result);
+  const ConfigTree gpus = value_at(service.plan, "search.gpus");
+  if (out.answers.front().result.ranked.empty() || gpus->items.size() < 2) return out;
+  SearchOptions quiet = options;
+  quiet.advise = false;
+  for (const ConfigTree& gpu : gpus->items) {
+    try {
+      PlanAnswer answer = answer_plan(with_gpu(service.plan, gpu), quiet, PlanDetail::kRanking);
+      if (!answer.result.ranked.empty()) out.answers.push_back(std::move(answer));
+    } catch (const ConfigError&) {  // this kind cannot run it, or has no price: its own answer says so
+      continue;
+    }
+  }
+  return out;
+}
+
+// --- the joint plan --------------------------------------------------------------------------------------------------
+
+std::vector<GpuPool> bare(const std::vector<PoolUse>& pools) {
+  std::vector<GpuPool> out;
+  for (const PoolUse& use : pools) out.push_back(use.pool);
+  return out;
+}
+
+Cheapest weighed_by(PlanGoal goal) { return goal == PlanGoal::kGpus ? Cheapest::kGpus : Cheapest::kUsd; }
+
+struct LimitWord {
+  std::string what;
+  SharedLimits without;
+};
+
+/// Every limit by itself, and, of several, all of them.
+std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
+  constexpr int kAny = 1 << 24;
+  std::vector<LimitWord> out;
+  const auto add = [&](std::string what, auto lift) {
+    out.push_back({std::move(what), limits});
+    lift(out.back().without);
+  };
+  add(fmt::format("max_gpus ({})", limits.max_gpus), [&](SharedLimits& l) { l.max_gpus = kAny; });
+  if (limits.max_usd_per_hour)
+    add(fmt::format("max_cost ({:.3g} USD/h)", *limits.max_usd_per_hour),
+        [](SharedLimits& l) { l.max_usd_per_hour.reset(); });
+  if (limits.max_watts)
+    add(fmt::format("max_power ({:.3g} kW)", *limits.max_watts / 1e3), [](SharedLimits& l) { l.max_watts.reset(); });
+  for (const auto& kind : limits.available)
+    add(fmt::format("the {} x {} available", kind.second, kind.first),
+        [&](SharedLimits& l) { std::erase(l.available, kind); });
+  if (out.size() > 1) add("any of the limits", [&](SharedLimits& l) { l = {}, l.max_gpus = kAny; });
+  return out;
+}
+
+using Options = std::vector<std::vector<FleetOption>>;
+
+void find_binding(ServicesAnswer& out, const std::vector<GpuPool>& pools, const Options& options) {
+  const Cheapest by = weighed_by(out.spec.goal);
+  std::vector<LimitWord> lifted = each_lifted(out.spec.limits);
+  for (const LimitWord& limit : lifted) {
+    if (lifted.size() > 1 && &limit == &lifted.back() && !out.binds.empty()) break;
+    const auto free = cheapest_assignment(pools, options, limit.without, by);
+    if (!free) continue;
+    const bool less = !out.joint || (by == Cheapest::kGpus ? free->gpus < out.joint->gpus
+                                                           : free->usd_per_hour < out.joint->usd_per_hour - 1e-6);
+    if (less) out.binds.push_back({limit.what, free->gpus, free->usd_per_hour});
+  }
+}
+
+/// What is bought, what of it is shared, and each service's part of the bill.
+void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std::vector<std::size_t>& of,
+                    const std::vector<FleetOption>& fleets) {
+  for (const Instance& instance : packed(bare(pools), fleets)) {
+    PoolUse& use = pools[instance.pool];
+    int used = 0;
+    for (const auto& [service, gpus] : instance.gpus) used += gpus;
+    use.gpus += used, use.paid_gpus += use.pool.host;
+    for (const auto& [service, gpus] : instance.gpus)
+      out.services[of[service]].usd_per_hour += use.pool.usd_per_gpu_hour * use.pool.host * gpus / used;
+    if (instance.gpus.size() < 2) continue;
+    Instance shared = instance;
+    for (auto& [service, gpus] : shared.gpus) service = of[service];
+    out.shared.push_back(std::move(shared));
+  }
+  for (PoolUse& use : pools) {
+    for (const auto& [gpu, count] : out.spec.limits.available) {
+      if (gpu == use.pool.gpu) use.available = count;
+    }
+  }
+  std::vector<std::size_t> renumbered(pools.size());
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    renumbered[i] = out.pools.size();
+    if (pools[i].gpus > 0) out.pools.push_back(pools[i]);
+  }
+  for (Instance& instance : out.shared) instance.pool = renumbered[instance.pool];
+  for (const Instance& instance : out.shared) {
+    for (const auto& [service, gpus] : instance.gpus)
+      out.services[service].answer.share = out.services[service].usd_per_hour;
+  }
+}
+
+/// Each service's fleet month by month, summed up.
+void add_growth(ServicesAnswer& out) {
+  std::vector<int> months{0};
+  for (ServiceAnswer& s : out.services) {
+    PlanAnswer& a = s.answer;
+    if (a.result.ranked.empty()) continue;
+    PlanResult first;  // the row that was chosen, whichever would be cheaper later
+    first.kind = a.result.kind;
+    first.ranked = {a.result.ranked.front()};
+    a.growth = growth_paths(a.plan, first);
+    for (const GrowthPath& path : a.growth) {
+      for (const GrowthStage& stage : path.stages) months.push_back(stage.month);
+      if (path.outgrown) months.push_back(*path.outgrown);
+    }
+  }
+  std::sort(months.begin(), months.end());
+  months.erase(std::unique(months.begin(), months.end()), months.end());
+  const auto grows = [](const ServiceAnswer& s) { return !s.answer.growth.empty(); };
+  if (std::none_of(out.services.begin(), out.services.end(), grows)) return;
+  for (const int month : months) {
+    std::vector<PoolUse> pools;
+    std::vector<FleetOption> fleets;
+    ServicesStage stage;
+    stage.month = month;
+    double watts = 0;
+    for (const ServiceAnswer& s : out.services) {
+      if (s.answer.result.ranked.empty()) continue;
+      PlannedDeployment p = s.answer.result.ranked.front();
+      const double now = p.gpus();
+      if (grows(s)) {
+        const GrowthPath& path = s.answer.growth.front();
+        for (const GrowthStage& g : path.stages) {
+          if (g.month <= month)
+            p.replicas = g.fleet.replicas, p.prefill_replicas = g.fleet.prefill_replicas, p.spare = g.spare;
+        }
+        if (path.outgrown && *path.outgrown <= month) stage.beyond.push_back(fmt::format("'{}' by itself", s.name));
+      }
+      fleets.push_back(option_of(p, pools));
+      watts += s.answer.result.ranked.front().power_bound().value * p.gpus() / now;
+    }
+    for (const Instance& instance : packed(bare(pools), fleets)) {
+      stage.paid_gpus += pools[instance.pool].pool.host;
+      stage.usd_per_hour += pools[instance.pool].pool.host * pools[instance.pool].pool.usd_per_gpu_hour;
+      for (const auto& [service, gpus] : instance.gpus) pools[instance.pool].gpus += gpus;
+    }
+    for (const PoolUse& use : pools) stage.gpus += use.gpus;
+    const SharedLimits& limits = out.spec.limits;
+    if (stage.gpus > limits.max_gpus) stage.beyond.push_back(fmt::format("max_gpus ({})", limits.max_gpus));
+    if (limits.max_usd_per_hour && stage.usd_per_hour > *limits.max_usd_per_hour * (1 + 1e-9))
+      stage.beyond.push_back(fmt::format("max_cost ({:.3g} USD/h)", *limits.max_usd_per_hour));
+    if (limits.max_watts && watts > *limits.max_watts * (1 + 1e-9))
+      stage.beyond.push_back(fmt::format("max_power ({:.3g} kW)", *limits.max_watts / 1e3));
+    for (const auto& [gpu, count] : limits.available) {
+      int used = 0;
+      for (const PoolUse& use : pools) used += use.pool.gpu == gpu ? use.gpus : 0;
+      if (used > count) stage.beyond.push_back(fmt::format("the {} x {} available", count, gpu));
+    }
+    out.growth.push_back(std::move(stage));
+    if (!out.growth.back().beyond.empty()) break;
+  }
+}
+
+/// A service is planned as if it stood alone.
+void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail detail) {
+  const Service& service = out.spec.services.front();
+  ServiceAnswer only{.name = service.name, .answer = answer_plan(service.plan, options, detail), .options = 1};
+  const std::vector<PlannedDeployment>& ranked = only.answer.result.ranked;
+  std::vector<PoolUse> pools;
+  std::vector<FleetOption> fleets;
+  if (!ranked.empty()) {
+    only.usd_alone = ranked.front().usd_per_hour();
+    fleets.push_back(option_of(ranked.front(), pools));
+    out.joint = Assignment{.chosen = {0},
+                           .gpus = ranked.front().gpus(),
+                           .paid_gpus = 0,
+                           .usd_per_hour = only.usd_alone,
+                           .watts = fleets.front().watts};
+  }
+  out.services.push_back(std::move(only));
+  describe_joint(out, pools, {0}, fleets);
+  for (const PoolUse& use : out.pools) out.joint->paid_gpus += use.paid_gpus;
+}
+
+}  // namespace
+
+bool ServicesAnswer::complete() const { return joint && joint->chosen.size() == services.size(); }
+
+Watts ServicesAnswer::power() const {
+  Watts sum{0};
+  for (const ServiceAnswer& s : services) {
+    if (!s.answer.result.ranked.empty()) sum.value += s.answer.result.ranked.front().power().value;
+  }
+  return sum;
+}
+Watts ServicesAnswer::power_bound() const {
+  Watts sum{0};
+  for (const ServiceAnswer& s : services) {
+    if (!s.answer.result.ranked.empty()) sum.value += s.answer.result.ranked.front().power_bound().value;
+  }
+  return sum;
+}
+
+ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& options, PlanDetail detail) {
+  ServicesAnswer out;
+  out.spec = parse_services(plan);
+  if (out.spec.services.size() == 1) {
+    answer_alone(out, options, detail);
+    return out;
+  }
+  std::vector<PoolUse> pools;
+  std::vector<Sources> sources;
+  std::vector<std::size_t> of;  // services that have a fleet at all
+  Options choices;
+  for (const Service& service : out.spec.services) {
+    Sources& known = sources.emplace_back(sources_of(service, options));
+    for (std::size_t i = 0; i < known.answers.size(); ++i)
+      add_rows(known, i, pools, out.spec.limits.max_watts.has_value());
+    if (known.rows.empty()) continue;
+    of.push_back(sources.size() - 1);
+    std::vector<FleetOption>& rows = choices.emplace_back();
+    for (const Row& row : known.rows) rows.push_back(row.option);
+  }
+  if (!of.empty()) {
+    out.joint = cheapest_assignment(bare(pools), choices, out.spec.limits, weighed_by(out.spec.goal));
+    find_binding(out, bare(pools), choices);
+  }
+  std::vector<FleetOption> fleets;
+  for (std::size_t s = 0, k = 0; s < sources.size(); ++s) {
+    Sources& known = sources[s];
+    ServiceAnswer& service = out.services.emplace_back(ServiceAnswer{.name = out.spec.services[s].name, .answer = {}});
+    service.options = known.rows.size();
+    const PlanResult& alone = known.answers.front().result;
+    if (!alone.ranked.empty()) service.usd_alone = alone.ranked.front().usd_per_hour();
+    const bool chosen = out.joint && k < of.size() && of[k] == s;
+    const Row row = chosen ? known.rows[out.joint->chosen[k++]] : Row{};
+    if (chosen) fleets.push_back(row.option);
+    service.answer = std::move(known.answers[row.source]);
+    service.answer.plan.max_cost = {}, service.answer.plan.max_power = {};  // of all, and said of all
+    if (!chosen) continue;
+    std::vector<PlannedDeployment>& ranked = service.answer.result.ranked;
+    put_first(service.answer.result, row.row, service.answer.plan);
+    std::stable_sort(ranked.begin() + 1, ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, out.spec.goal); });
+    if (detail == PlanDetail::kAll) add_details(out.spec.services[s].plan, service.answer);
+  }
+  if (!out.joint) return out;
+  describe_joint(out, pools, of, fleets);
+  if (detail == PlanDetail::kAll) add_growth(out);
+  return out;
+}
+
+}  // namespace roofcast
