@@ -2,8 +2,11 @@
 #include <array>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "base/random.h"
 #include "sim/step/step_model.h"
+#include "tests/scenarios.h"
 #include "tests/sim/step/shipped.h"
 
 using namespace roofcast;
@@ -69,5 +72,70 @@ TEST_CASE("cost and breakdown of an encoder-decoder's step agree") {
     CHECK(step.flops.base() == doctest::Approx(cost.flops.base()).epsilon(1e-6));
     CHECK(step.time.base() == doctest::Approx(cost.time.base()).epsilon(1e-6));
     CHECK(step.gpu_time.base() <= step.time.base() * (1 + 1e-9));
+  }
+}
+
+namespace {
+
+/// An encoder-decoder of texts, and what its steps compute, written apart from the simulator.
+struct Plain {
+  double width, heads, head, inter, encoder, decoder, words;
+  bool gated;
+
+  std::string config() const {
+    return fmt::format(
+        "{{model_type: t5, d_model: {}, num_heads: {}, d_kv: {}, d_ff: {}, num_layers: {}, num_decoder_layers: {}, "
+        "vocab_size: {}, feed_forward_proj: {}}}",
+        width, heads, head, inter, encoder, decoder, words, gated ? "gated-gelu" : "relu");
+  }
+  double projection() const { return width * heads * head; }
+  double block() const { return (gated ? 3 : 2) * width * inter; }
+  double pairs(double count) const { return 4 * count * heads * head; }
+  /// FLOP of one token of an answer, without attention.
+  double token() const { return 2 * (decoder * (6 * projection() + block()) + width * words); }
+  double prompt(double tokens) const {
+    const double encoding = encoder * (2 * tokens * (4 * projection() + block()) + pairs(tokens * tokens)) +
+                            decoder * 4 * tokens * projection();
+    return encoding + token() + decoder * pairs(1 + tokens);
+  }
+  /// `context`: tokens of input and answer in all caches; every answer began with one more.
+  double decode(double sequences, double context) const {
+    return sequences * token() + decoder * pairs(context + sequences);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("steps of 500 random encoder-decoders compute what a plain sum says") {
+  Random random(24);
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return static_cast<double>(random.uniform_integer(low, high));
+  };
+  const auto shipped = shipped::deploy("t5-11b", "h100-sxm", "trtllm", 1, Fidelity::kIdeal);
+  for (int n = 0; n < scenarios(500); ++n) {
+    const Plain plain{.width = 16 * pick(1, 64),
+                      .heads = pick(1, 32),
+                      .head = 8 * pick(1, 16),
+                      .inter = 16 * pick(1, 256),
+                      .encoder = pick(1, 30),
+                      .decoder = pick(1, 30),
+                      .words = pick(10, 50000),
+                      .gated = random.uniform() < 0.5};
+    auto d = std::make_shared<Deployment>(*shipped);
+    d->model = parse_model(parse_config_text(plain.config(), "config.json"));
+    d->precision = d->model.precision;
+    std::vector<PrefillChunk> chunks;
+    double expected = 0;
+    for (int i = static_cast<int>(pick(1, 4)); i > 0; --i) {
+      chunks.push_back({.tokens = static_cast<int>(pick(1, 2000))});
+      expected += plain.prompt(chunks.back().tokens);
+    }
+    const auto decodes = static_cast<int>(pick(0, 40));
+    const double context = decodes * pick(2, 3000);
+    if (decodes > 0) expected += plain.decode(decodes, context);
+    const StepBreakdown step =
+        StepModel(d).breakdown({.decodes = decodes, .decode_context = context, .query_len = 1, .prefills = chunks});
+    INFO(n, " ", plain.config());
+    REQUIRE(step.flops.base() == doctest::Approx(expected).epsilon(1e-9));
   }
 }
