@@ -1,11 +1,11 @@
 #pragma once
-// One simulated run: requests, replicas and the events between them. Only simulation*.cpp includes this.
+// One simulated run: requests, replicas and the events between them. Only simulation*.cpp and replicas_apart.cpp
+// include this.
 
 #include <deque>
-#include <utility>
 
-#include "sim/serve/event_queue.h"
 #include "sim/serve/fleet.h"
+#include "sim/serve/lane.h"
 #include "sim/serve/replica.h"
 #include "sim/serve/simulation.h"
 
@@ -35,45 +35,6 @@ class Pool final : public ReplicaView {
   std::vector<Replica*> members_;
   Replica* sample_ = nullptr;  ///< they are all alike
   std::unique_ptr<Router> router_;
-};
-
-/// What happens on some replicas, to be put in order with what happens on others that they do not meet.
-struct ReplicaTape {
-  struct Push {
-    SimTime at;
-    EventQueue::Kind kind;
-  };
-  struct Left {
-    std::int64_t id;
-    std::uint16_t together;          ///< EndedRequest's
-    std::size_t begin = 0, end = 0;  ///< its calls
-  };
-  struct Event {
-    SimTime at;
-    EventQueue::Kind kind;
-    std::int64_t entered = -1;                    ///< id of the request that came, and was not refused
-    std::size_t calls = 0, pushes = 0, left = 0;  ///< so far
-  };
-  std::vector<Event> events;
-  std::vector<Collector::Call> calls;
-  std::vector<Push> pushes;
-  std::vector<Left> left;
-  std::int64_t entered = -1;
-
-  void end_event(const EventQueue::Event& event) {
-    events.push_back({event.at, event.kind, std::exchange(entered, -1), calls.size(), pushes.size(), left.size()});
-  }
-};
-
-/// Some replicas in a row, which do not meet the others: what prices their steps, and where they tell what happens.
-struct Lane {
-  int first = 0, replicas = 0;
-  StepPricer* pricer = nullptr;
-  StepPricer* draft_pricer = nullptr;
-  ReplicaTape* tape = nullptr;
-  // Of the request that the source has given last
-  std::int64_t number = 0;  ///< among those of all lanes
-  int replica = 0;          ///< that gets it
 };
 
 class Simulation {

@@ -12,8 +12,8 @@ class StepPricer {
  public:
   virtual ~StepPricer() = default;
   virtual StepCost cost(const StepBatch& batch) = 0;
-  /// As StepModel's: the sum of `steps` decode steps, its time alone, and the largest n whose first n - 1 end before the
-  /// budget.
+  /// As StepModel's: the sum of `steps` decode steps, its time alone, and the largest n whose first n - 1 end before
+  /// the budget.
   virtual StepCost decode_run(const StepBatch& first, std::int64_t steps) = 0;
   virtual Seconds run_time(const StepBatch& first, std::int64_t steps) { return decode_run(first, steps).time; }
   virtual std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) = 0;

@@ -61,20 +61,21 @@ TEST_CASE("kv account: blocks of all layers leave for host memory, and come back
   d->memory.layout.groups = {{Bytes(1), 0}, {Bytes(2), 32}, {Bytes(1), 64}};
   d->engine.prefix_caching = true;
   d->engine.kv_offload = Bytes(1e6);
+  const std::vector<std::uint64_t> hashes{1000, 2000, 3000, 4000};
   RequestTable requests;
   KvAccount kv(*d, requests);
-  const Slot first = fake::add(requests, 64, 10, {1, 2, 3, 4});
+  const Slot first = fake::add(requests, 64, 10, hashes);
   requests[first].base = 64;
   kv.admit(first, {}, kv.bytes(64), 0);
   kv.publish_prompt(first);
   kv.release(first, false);
   const auto leave_the_gpu = [&] {
-    kv.take(1000);
-    kv.give(1000);
+    kv.take(kv.pool().capacity());
+    kv.give(kv.pool().capacity());
   };
   leave_the_gpu();
   CHECK(kv.take_stored() == 64 + 2 * 64 + 64);
-  const KvPool::Hit hit = kv.look_up(fake::add(requests, 80, 10, {1, 2, 3, 4}));
+  const KvPool::Hit hit = kv.look_up(fake::add(requests, 80, 10, hashes));
   CHECK(hit.tokens == 64);
   CHECK(hit.host_tokens == 64);
   // All 64 tokens of the first; the 32 and 64 tokens behind which a prompt goes on of the others.
@@ -82,5 +83,5 @@ TEST_CASE("kv account: blocks of all layers leave for host memory, and come back
   leave_the_gpu();
   CHECK(kv.take_stored() == 0);  // it was there already
   kv.forget();
-  CHECK(kv.look_up(fake::add(requests, 80, 10, {1, 2, 3, 4})).tokens == 0);
+  CHECK(kv.look_up(fake::add(requests, 80, 10, hashes)).tokens == 0);
 }
