@@ -23,7 +23,7 @@ from roofcast._base import Columns, Part, Result
 TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "object": "dict", "array": "list"}
 # Entries of these lists are what columns() shows; the first that is there.
 POINTS = ("points", "deployments", "rungs", "metrics", "groups", "statistics", "spreads", "coverage")
-KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration")
+KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration", "lecture")
 
 
 def camel(text):
@@ -37,7 +37,7 @@ def singular(name):
 
 
 class Classes:
-    """Every object of every schema; equal ones of one name are one class."""
+    """Every object of every schema; equal ones of one name are one class. An import is a document, no class."""
 
     def __init__(self, schemas):
         self.schemas = schemas

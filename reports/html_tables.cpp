@@ -229,6 +229,8 @@ std::string detail_table(const Result& r) {
     case ResultKind::kValidation:
     case ResultKind::kCalibration:
     case ResultKind::kRequestRows:
+    case ResultKind::kLecture:
+    case ResultKind::kImport:
       break;
   }
   return "";

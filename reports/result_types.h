@@ -26,7 +26,8 @@ inline constexpr auto kTexts = all<Type::kText>(
     "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
     "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
-    "from", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command", "left_out");
+    "from", "lecture", "title", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command",
+    "left_out");
 inline constexpr auto kFlags = all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met",
                                                 "rungs[].simulated", "constants[].stated");
 inline constexpr auto kIntegers = all<Type::kInteger>(
@@ -35,12 +36,13 @@ inline constexpr auto kIntegers = all<Type::kInteger>(
     "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "below_availability",
     "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
     "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
-inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings");
+inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings",
+                                                 "outside_interval", "sources", "tables[].columns");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
-                             "ceilings[].share", "standard_error");
+                             "ceilings[].share", "standard_error", "metrics[].low", "metrics[].high");
 inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot",
                                                     "where_the_time_goes.ttft", "assumptions[].predicted");
-inline constexpr auto kLoose = all<Type::kAny>("mismatches");
+inline constexpr auto kLoose = all<Type::kAny>("mismatches", "tables[].rows");
 
 }  // namespace roofcast::result_types

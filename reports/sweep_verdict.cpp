@@ -89,7 +89,7 @@ ResultVerdict SweepVerdict::verdict() const {
     text += fmt::format("cheapest: {}, {} USD per million output tokens\n", label(cheapest_.keys),
                         significant(*cheapest_.value, 3));
   if (busiest_.value)
-    text += fmt::format("most of a GPU: {}, {} output tokens/s and GPU\n", label(busiest_.keys),
+    text += fmt::format("highest throughput per GPU: {}, {} output tokens/s per GPU\n", label(busiest_.keys),
                         significant(-*busiest_.value, 4));
   if (quickest_.value)
     text += fmt::format("quickest: {}, TPOT {}\n", label(quickest_.keys), human_time(*quickest_.value / 1e3));

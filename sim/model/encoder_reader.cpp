@@ -157,7 +157,7 @@ std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
   } else if (e.name == "clip_vision_model" && whole == "llava") {
     read_clip(e);
   } else {
-    return fmt::format("sees by '{}', whose tokens a picture are not known",
+    return fmt::format("sees by '{}', whose tokens per image are not known",
                        e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
   }
   return "";
@@ -181,7 +181,7 @@ std::string read_sounds(EncoderSpec& e, double bins) {
     e.projector_width = e.output;
     return "";
   }
-  return fmt::format("hears by '{}', whose tokens a second are not known", e.name);
+  return fmt::format("hears by '{}', whose tokens per second are not known", e.name);
 }
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
@@ -190,8 +190,8 @@ bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e
 
 Encoders read_encoders(HfConfig& in, double hidden) {
   Encoders out;
-  out.no_pictures = "has no encoder of pictures (no vision_config)";
-  out.no_sounds = "has no encoder of sounds (no audio_config)";
+  out.no_pictures = "has no image encoder (no vision_config)";
+  out.no_sounds = "has no audio encoder (no audio_config)";
   if (auto vision = in.outer().optional_child("vision_config")) {
     Part part(std::move(*vision));
     EncoderSpec e = widths(part);

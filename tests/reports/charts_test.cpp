@@ -156,7 +156,7 @@ TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
   CHECK(verdict_text(v.verdict()) ==
         "toy-7b on big-gpu: 4 points over batch: 1 can be run, 1 does not fit, 1 is saturated, 1 is not possible\n"
         "cheapest: batch 1, 2.00 USD per million output tokens\n"
-        "most of a GPU: batch 1, 10.00 output tokens/s and GPU\n"
+        "highest throughput per GPU: batch 1, 10.00 output tokens/s per GPU\n"
         "quickest: batch 1, TPOT 5.00 ms\n");
   const Chart c = pareto_chart("p", {{{{"batch", "1"}}, fits}, {{{"batch", "2"}}, unfit}});
   CHECK(c.series.back().labels == std::vector<std::string>{"batch 1"});
