@@ -29,7 +29,7 @@ std::string_view name_of(FieldState state) {
     case FieldState::kNotIdentified:
       return "not identified, prior kept";
     case FieldState::kPooled:
-      return "as in the block beneath";
+      return "inherited";
   }
   return "";
 }

@@ -43,7 +43,7 @@ class Line {
 
   [[noreturn]] void fail(const std::string& message) const { throw ConfigError(mark_, message); }
   const Json& at(const char* key) const {
-    if (!json_.contains(key)) fail(fmt::format("a measurement has '{}', this line has not", key));
+    if (!json_.contains(key)) fail(fmt::format("missing '{}', which every measurement has", key));
     return json_[key];
   }
   std::string text(const char* key) const {

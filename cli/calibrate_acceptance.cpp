@@ -19,7 +19,8 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
       "Runs with multi-token prediction state their drafts and not how many were accepted. Prints by group the\n"
       "acceptance of a draft at which the simulated TPOT is the measured one. It holds what the model of the\n"
       "step leaves unexplained, too: compare the group's error without drafts in `validate serving`.");
-  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of runs with speculation: mtp")(
+  options.add().add_options()("data", po::value<std::string>(),
+                              "FILE.csv: measured runs with speculation (method mtp)")(
       "out", po::value<std::string>(), "FILE.csv: the acceptance of every run");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;

@@ -54,8 +54,8 @@ std::string errors_of(const ErrorSummary& errors) {
 }
 
 std::string summary(const std::vector<FittedSet>& all) {
-  Table table(
-      {"constants", "engine", "rows", "told", "pooled", "MAPE, median, p90, bias, by time", "left out", "discrepancy"});
+  Table table({"constants", "engine", "rows", "determined", "inherited", "MAPE, median, p90, bias, by time", "left out",
+               "discrepancy"});
   for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
       const auto count = [&](auto&& is) { return std::to_string(std::ranges::count_if(block.fields, is)); };
@@ -75,8 +75,8 @@ std::string doubts(const std::vector<FittedSet>& all) {
   for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
       if (fit_detail::leans_on_priors(static_cast<std::size_t>(block.record.rows), block.fields)) {
-        text += fmt::format("{} {}: {} rows hold its constants near their priors more than they tell them\n",
-                            of.kernels, block.block, block.record.rows);
+        text += fmt::format("{} {}: {} rows determine its constants less than their priors do\n", of.kernels,
+                            block.block, block.record.rows);
       }
       for (const FieldReport& field : block.fields) {
         if (field.state != FieldState::kAtBound && field.state != FieldState::kNotIdentified) continue;
@@ -261,7 +261,7 @@ void write_constants(const std::vector<FittedSet>& all, const Options& options, 
   if (options.has("efficiency-dir")) write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
   if (options.has("out")) write_gpu_file(options.text("out"), with_gpu_constants(gpu, all, &moved));
   for (const std::string& block : moved)
-    fmt::print(stderr, "{}: not fitted, but its constants change with those of a block that was\n", block);
+    fmt::print(stderr, "{}: not fitted, but it inherits constants that changed\n", block);
 }
 
 /// What a block with too few rows is told: nothing new, when others could be fitted.
@@ -339,23 +339,23 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
       "Fits the constants of a GPU to what `calibrate measure` wrote, or to tables of kernel times as CSV\n"
       "(columns: roofcast validate kernels --help). Needs no GPU. What it writes to --out is a GPU file that\n"
       "--gpu FILE takes. A block with too few measurements keeps its constants and says so.");
-  options.add().add_options()("gpu", po::value<std::string>(),
-                              "NAME|FILE whose datasheet is meant (default: the shipped GPU that measurements\n"
-                              "by `calibrate measure` were taken on)")(
-      "op", po::value<std::string>(), "OP: the operator of the tables (default: known by their columns)")(
+  options.add().add_options()(
+      "gpu", po::value<std::string>(),
+      "NAME|FILE: GPU whose datasheet applies (default: the shipped GPU that the measurements of "
+      "`calibrate measure` name)")("op", po::value<std::string>(),
+                                   "OP: the operator of the tables (default: known by their columns)")(
       "engine", po::value<std::string>(),
       "trtllm | vllm | sglang: only the rows of this engine, and only its constants (default: all)")(
       "out", po::value<std::string>(), "FILE.yaml: the GPU with its new constants")(
       "efficiency-dir", po::value<std::string>(),
-      "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml, or DIR/<gpu>-shared.yaml\n"
-      "where they stand; keep the others")(
-      "keep", "leave the GPU's constants as they are; renew the rows, mape and discrepancy beside them")(
-      "source", po::value<std::string>(), "where the measurements come from, for the record")(
-      "starts", po::value<std::string>()->default_value("3"), "searches, the first from the priors")(
+      "DIR: put the new blocks into DIR/<gpu>-<engine>.yaml or DIR/<gpu>-shared.yaml, where they are now; keep the "
+      "others")("keep", "leave the GPU's constants as they are; renew the rows, mape and discrepancy beside them")(
+      "source", po::value<std::string>(), "TEXT: where the measurements come from, for the record")(
+      "starts", po::value<std::string>()->default_value("3"), "N: searches, the first from the priors")(
       "folds", po::value<std::string>()->default_value("2"),
-      "fifths of the shape families left out in turn, to score them")(
-      "seed", po::value<std::string>()->default_value("1"), "of the starts and samples")(
-      "scenario", po::value<std::string>(), "FILE or name: what serving runs (vllm bench serve) measured");
+      "N: fifths of the shape families to leave out in turn, to score them")(
+      "seed", po::value<std::string>()->default_value("1"), "N: seed of the starts and samples")(
+      "scenario", po::value<std::string>(), "NAME|FILE: scenario that the serving runs measured");
   options.add_format_flags();
   options.positional("measurements", -1);
   if (!options.parse(arguments)) return kDone;

@@ -129,12 +129,12 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "Host costs from measured serving runs, kernels held as they are. With --data, those of all engines and front\n"
       "ends as one population, from tables of closed loops. With --bench, those of one scenario's engine.");
   options.add().add_options()("data", po::value<std::vector<std::string>>()->composing(),
-                              "FILE.csv of closed loops; repeatable")("scenario", po::value<std::string>(),
-                                                                      "FILE or name: what --bench measured")(
+                              "FILE.csv: table of closed loops; repeatable")(
+      "scenario", po::value<std::string>(), "NAME|FILE: scenario that --bench measured")(
       "bench", po::value<std::vector<std::string>>()->composing(),
       "FILE: of a load generator, as `compare --bench` takes it; repeatable")(
-      "rounds", po::value<std::string>()->default_value("4"), "N times the runs are simulated anew, with --data")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N, of the loss in one descent, with --bench");
+      "rounds", po::value<std::string>()->default_value("4"), "N: times to simulate the runs again, with --data")(
+      "evaluations", po::value<std::string>()->default_value("160"), "N: most evaluations of the loss, with --bench");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {

@@ -148,15 +148,16 @@ void print_summary(const MeasureSummary& s, const std::string& path) {
 }  // namespace
 
 int run_calibrate_measure(std::span<const std::string> arguments) {
-  Options options("roofcast calibrate measure [--out FILE.jsonl] [--budget 3min] [--resume] [--only OP,...]",
-                  "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most telling points first.\n"
-                  "Every result is compared with a CPU reference before it is timed. Ctrl-C keeps what is there.\n"
-                  "Operators: " +
-                      fmt::format("{}", fmt::join(grid_operators(), " ")));
-  options.add().add_options()("out", po::value<std::string>(), "FILE.jsonl (default: the GPU's name)")(
+  Options options(
+      "roofcast calibrate measure [--out FILE.jsonl] [--budget 3min] [--resume] [--only OP,...]",
+      "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most telling points first.\n"
+      "Every result is compared with a CPU reference before it is timed. Ctrl-C keeps what is there.\n"
+      "Operators: " +
+          fmt::format("{}", fmt::join(grid_operators(), " ")));
+  options.add().add_options()("out", po::value<std::string>(), "FILE.jsonl: write here (default: the GPU's name)")(
       "budget", po::value<std::string>()->default_value("3min"),
       "time: under 2min the coarse grid, under 6min the default one, else the fine one")(
-      "device", po::value<std::string>()->default_value("0"), "N, as CUDA counts them")(
+      "device", po::value<std::string>()->default_value("0"), "N: CUDA device number")(
       "resume", "leave out points that the file has")("only", po::value<std::string>(),
                                                       "OP,...: these operators alone")(
       "backend", po::value<std::string>()->default_value("cuda"),

@@ -16,7 +16,7 @@ int run_calibrate_power(std::span<const std::string> arguments) {
                   "Fits the share of its range that a GPU draws, static + compute sqrt(MFU) + memory MBU, to servers\n"
                   "whose power was measured (columns power_w, median_itl_ms). Utilization is taken at the measured\n"
                   "speed. Errors are of curves fitted without the run's model, or without its GPU.");
-  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of servers at a steady batch");
+  options.add().add_options()("data", po::value<std::string>(), "FILE.csv: servers at a steady batch");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");

@@ -36,10 +36,10 @@ std::string ceiling_table(const std::vector<Ceiling>& ceilings) {
 }
 
 std::string constants_table(const std::vector<ShownBlock>& blocks) {
-  Table table({"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "standing"});
+  Table table({"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "provenance"});
   for (const ShownBlock& block : blocks) {
     for (const ShownBlock::Constant& c : block.constants) {
-      const std::string error = c.standard_error ? significant(*c.standard_error, 2) : c.stated ? "held" : "as beneath";
+      const std::string error = c.standard_error ? significant(*c.standard_error, 2) : c.stated ? "fixed" : "inherited";
       table.row({block.family + " " + block.block, c.name, significant(c.value, 5), error, std::to_string(block.rows),
                  significant(block.mape, 3), significant(block.discrepancy, 3), block.standing});
     }
@@ -47,10 +47,11 @@ std::string constants_table(const std::vector<ShownBlock>& blocks) {
   return table.text();
 }
 
-/// How many constants the rows had to tell.
+/// How many constants the rows determine.
 std::string constants_count(const std::vector<ShownBlock>& blocks) {
   constexpr int kFew = 10;
-  Table table({"engine", "blocks", "told", "as beneath", "held", "rows", "rows a constant", "blocks under ten"});
+  Table table(
+      {"engine", "blocks", "determined", "inherited", "fixed", "rows", "rows per constant", "blocks under ten"});
   std::vector<std::string_view> families{kSharedMap};
   const auto sets = all_kernel_rules();
   for (const auto& rules : sets) families.push_back(rules->name());
@@ -205,8 +206,9 @@ int run_calibrate_show(std::span<const std::string> arguments) {
       "roofcast calibrate show FILE.jsonl|FILE.yaml|NAME [--gpu NAME|FILE] [--svg DIR]",
       "Measurements: ceilings beside the datasheet, the constants in force against each kernel, decode steps\n"
       "against `estimate`, and what could not be measured. A GPU file: its constants with standard errors.");
-  options.add().add_options()("gpu", po::value<std::string>(),
-                              "NAME|FILE whose datasheet and constants are meant (default: known by SMs and memory)")(
+  options.add().add_options()(
+      "gpu", po::value<std::string>(),
+      "NAME|FILE: GPU whose datasheet and constants apply (default: recognized by SMs and memory)")(
       "svg", po::value<std::string>(), "DIR: plots as SVG");
   options.add_format_flags();
   options.positional("file", 1);

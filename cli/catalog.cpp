@@ -27,7 +27,7 @@ std::vector<std::string> listed_names(const Options& options, const char* kind) 
   std::vector<std::string> held = names;
   std::erase_if(held, [&](const std::string& name) { return name.find(filter) == std::string::npos; });
   if (held.empty())
-    throw ConfigError(fmt::format("--filter: no name holds '{}'{}", filter, nearest_and_valid(filter, names)));
+    throw ConfigError(fmt::format("--filter: no name contains '{}'{}", filter, nearest_and_valid(filter, names)));
   return held;
 }
 
@@ -36,11 +36,11 @@ int list_names(const Options& options, const char* kind) {
   std::string text;
   if (options.format() == "json") {
     text = nlohmann::json(names).dump(2) + "\n";
+  } else if (options.format() == "csv") {
+    text = "name\n" + join(names, "\n") + "\n";
   } else {
     for (const std::string& name : names) {
-      const bool plans = std::string_view(kind) == "hardware" &&
-                         parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{kind, 0, 0}), "a GPU")).announced;
-      text += name + (plans ? "  (announced)\n" : "\n");
+      text += name + "\n";
     }
   }
   options.write(text);
@@ -52,7 +52,7 @@ template <class Show, class List>
 int catalog(std::span<const std::string> arguments, const char* command, const char* kind, const char* help,
             const Show& show, const List& list) {
   Options options(fmt::format("roofcast {} [NAME|FILE] [--filter TEXT] [--format table|json|csv]", command), help);
-  options.add().add_options()("filter", po::value<std::string>(), "TEXT: only names that hold it");
+  options.add().add_options()("filter", po::value<std::string>(), "TEXT: only names that contain it");
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
@@ -104,7 +104,8 @@ int run_engines(std::span<const std::string> arguments) {
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
   if (options.has("name")) {
-    options.write(engine_report(options.value<std::vector<std::string>>("name").front(), options.format()));
+    const std::string& name = options.value<std::vector<std::string>>("name").front();
+    options.write_report([&](const std::string& format) { return engine_report(name, format); });
     return kDone;
   }
   return list_names(options, "engines");

@@ -41,26 +41,28 @@ MeasuredSource source_of(const Options& options) {
 int run_compare(std::span<const std::string> arguments) {
   Options options(
       "roofcast compare SCENARIO.yaml --bench FILE | --prometheus FILE [options]",
-      "A measured run beside the prediction, and what explains the difference: the scenario's load against\n"
-      "the run's, and one changed assumption at a time, simulated again. Wall time goes to stderr.");
+      "Compares a measured run with the prediction and looks for what explains the difference: the scenario's load\n"
+      "against the run's, and one changed assumption at a time, simulated again. Wall time goes to stderr.");
   options.add_deployment_flags();
   options.add_output_flags();
-  options.add().add_options()("bench", po::value<std::string>(),
-                              "FILE of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf "
-                              "LoadGen or llama-bench, known by what it holds")(
-      "run", po::value<std::string>(), "N: which run, where the file holds several")(
+  options.add().add_options()(
+      "bench", po::value<std::string>(),
+      "FILE: result of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf "
+      "LoadGen or llama-bench, recognized by its content")("run", po::value<std::string>(),
+                                                           "N: which run, where the file has several")(
       "prometheus", po::value<std::vector<std::string>>()->composing(),
-      "FILE: what the /metrics page of vLLM or SGLang said; twice: before the load and after it")(
-      "window", po::value<std::string>(), "TIME that the metrics cover, such as '10 min': gives their rates")(
-      "seed", po::value<std::string>(), "N of the random numbers (default 0)");
+      "FILE: a saved /metrics page of vLLM or SGLang; give it twice, before and after the load")(
+      "window", po::value<std::string>(), "TIME: that the metrics cover, such as '10 min'; gives their rates")(
+      "seed", po::value<std::string>(), "N: seed of the random numbers (default 0)");
   options.positional("scenario", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("scenario"))
     throw ConfigError(
         "compare: which scenario? roofcast compare SCENARIO.yaml --bench FILE; roofcast import FILE makes one");
-  const MeasuredSource source = source_of(options);
+  MeasuredSource source = source_of(options);
   const auto start = std::chrono::steady_clock::now();
   const ConfigTree tree = options.scenario(options.document("scenario", "scenarios"));
+  source.scenario = tree->mark;
   const Scenario scenario = read_scenario(tree, options.fidelity());
   const Comparison comparison = compare_with_source(scenario, source);
   options.write_report([&](const std::string& format) {

@@ -7,9 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "calibrate/operators.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "hw/dtype.h"
 #include "hw/kernel.h"
+#include "reports/result_schema.h"
+#include "sim/plan/lectures/lecture.h"
 
 namespace roofcast {
 namespace {
@@ -80,11 +84,20 @@ std::vector<std::string> names_for(std::string_view word) {
                                                                                          {"plan", "plans"},
                                                                                          {"show", "hardware"},
                                                                                          {"workload", "workloads"}}};
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) { names.emplace_back(name); };
   if (word == "kernels") {
-    std::vector<std::string> names;
-    for (const Kernel* kernel : kernels()) names.emplace_back(kernel->name());
-    return names;
+    for (const Kernel* kernel : kernels()) add(kernel->name());
+  } else if (word == "op") {
+    for (const KernelOperator& op : kernel_operators()) add(op.name);
+  } else if (word == "kind") {
+    for (const ResultSchema& schema : kResultSchemas) add(schema.name);
+  } else if (word == "lecture") {
+    for (const Lecture& lecture : lectures()) add(lecture.name);
+  } else if (word == "weights" || word == "activations" || word == "kv-cache-dtype") {
+    for (const std::string_view name : dtype_names()) add(name);
   }
+  if (!names.empty()) return names;
   for (const auto& [of, kind] : kKinds) {
     if (of == word) return names_of(kind);
   }
@@ -138,7 +151,8 @@ std::vector<Candidate> candidates(std::span<const Command> all, std::span<const 
   }
   const auto command = std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == words.front(); });
   if (command == all.end()) return {};
-  if (command->name == "help") return candidates(all, words.subspan(1));
+  const bool flags = words[1].starts_with("-");
+  if (command->name == "help" && !flags) return candidates(all, words.subspan(1));
   return command->steps ? candidates(command->steps(), words.subspan(1)) : words_of(*command, words.subspan(1));
 }
 

@@ -75,13 +75,13 @@ int run_estimate(std::span<const std::string> arguments) {
       "output-tokens", po::value<std::string>()->default_value("128"), "tokens of each output")(
       "context", po::value<std::string>(),
       "tokens in the cache at the decode step (default: prompt + half of the output)")(
-      "images", po::value<std::string>(), "pictures in each prompt, beside its tokens")(
+      "images", po::value<std::string>(), "N: images in each prompt, besides its tokens")(
       "image-size", po::value<std::string>(), "pixels of each, 1024x768")("no-kv-cache",
                                                                           "every token recomputes the whole sequence");
   if (!options.parse(arguments)) return kDone;
-  for (const char* flag : {"model", "gpu"}) {
+  for (const auto& [flag, word] : {std::pair{"model", "model"}, {"gpu", "GPU"}}) {
     if (!options.has(flag) && !options.has("set"))
-      throw ConfigError(fmt::format("--{}: missing; which {}?", flag, flag));
+      throw ConfigError(fmt::format("--{}: missing; which {}?", flag, word));
   }
   ConfigTree tree = options.scenario(make_map({}, Mark{"command line", 0, 0}));
   if (options.has("no-kv-cache")) tree = with_assignment(tree, "engine.kv_cache=false", "--no-kv-cache");

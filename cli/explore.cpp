@@ -44,11 +44,11 @@ bool is_loopback(const std::string& address) {
 
 int run_explore(std::span<const std::string> arguments) {
   Options options("roofcast explore [--port N] [--bind ADDRESS]",
-                  "A page in the browser on which every slider moves every picture, and the JSON API behind it\n"
+                  "A page in the browser on which every slider moves every chart, and the JSON API behind it\n"
                   "(docs/explorer.md). Runs until interrupted.");
-  options.add().add_options()("port", po::value<std::string>()->default_value("8377"), "N; 0: any free one")(
+  options.add().add_options()("port", po::value<std::string>()->default_value("8377"), "N: port; 0 picks a free one")(
       "bind", po::value<std::string>()->default_value("127.0.0.1"),
-      "ADDRESS to listen on; other machines can reach any but 127.0.0.1");
+      "ADDRESS: address to listen on; with any but 127.0.0.1 other machines can connect");
   if (!options.parse(arguments)) return kDone;
   const EndSignals signals;
   ExploreServer server({.address = options.text("bind"), .port = static_cast<int>(options.integer("port", 0, 65535))});

@@ -166,10 +166,11 @@ int run_gpus_new(std::span<const std::string> arguments) {
   for (const Figure& f : kFigures)
     options.add().add_options()(f.flag, po::value<std::string>(),
                                 fmt::format("{}, such as '{}'", f.help, f.example).c_str());
-  options.add().add_options()("out", po::value<std::string>(), "FILE instead of stdout");
+  options.add().add_options()("out", po::value<std::string>(), "FILE: write here instead of to stdout");
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;
-  if (!options.has("name")) throw ConfigError("gpus new: which name shall it have? Lower case, such as 'h100-nvl'");
+  if (!options.has("name"))
+    throw ConfigError("gpus new: --name is missing; give a name in lower case, such as 'h100-nvl'");
   const std::string name = options.value<std::vector<std::string>>("name").front();
   const bool known = options.has("architecture");
   const bool alone =

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kPurpose =
     "forecasts how a large language model will serve: TTFT, TPOT, throughput, memory, cost, energy";
-constexpr const char* kExitStatus = "0 done, 2 bad input, 3 no answer exists, 1 a bug of ours.";
+constexpr const char* kExitStatus = "0 done, 2 bad input, 3 no answer exists, 1 a bug in roofcast.";
 constexpr const char* kConfigs =
     "The folder of models, GPUs, engines and the other specs. By default share/roofcast/configs beside the folder of "
     "the program, or the source tree it was built from.";
@@ -104,7 +104,7 @@ std::string help_text(const CommandHelp& help, std::size_t width) {
       out += line + "\n";
       line.clear();
     }
-    for (const std::string& text : wrapped(described(flag), width - std::min(width, kTermWidth) + 1)) {
+    for (const std::string& text : wrapped(described(flag), width - std::min(width - 1, kTermWidth))) {
       line.resize(std::max(line.size(), text.empty() ? 0 : kTermWidth), ' ');
       out += line + text + "\n";
       line.clear();
@@ -118,7 +118,7 @@ std::string overview() {
       "roofcast {}.\n\n"
       "usage: roofcast COMMAND [options]     roofcast COMMAND --help: its options\n"
       "       roofcast --version\n\n{}\nExit status: {}\n"
-      "ROOFCAST_CONFIGS=DIR: other specs of models, GPUs and engines than those that come with the program.\n",
+      "ROOFCAST_CONFIGS=DIR: folder of models, GPUs, engines and other specs to use instead of the shipped ones.\n",
       kPurpose, command_list(commands()), kExitStatus);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/catalog_entry.h"
+#include "reports/result_schema.h"
 #include "sim/model/model_spec.h"
 #include "sim/plan/measured/run_scenario.h"
 #include "sim/plan/scenario.h"
@@ -21,6 +22,15 @@ void tell_assumptions(const std::vector<std::string>& assumptions) {
   for (const std::string& assumption : assumptions) fmt::print(stderr, "assumed: {}\n", assumption);
 }
 
+/// A spec as it was read; its JSON begins with the head of a result. `of`: model or scenario.
+std::string imported(const ConfigTree& tree, const char* of, const std::string& format) {
+  if (format != "json") return as_written(tree, format);
+  Json out = result_head(ResultKind::kImport);
+  out["of"] = of;
+  out.update(Json::parse(as_written(tree, format)));
+  return result_text(out);
+}
+
 int import_model(const Options& options, const std::string& path) {
   const ConfigTree tree = parse_model_file(path);
   const ModelSpec model = parse_model(tree);
@@ -28,7 +38,7 @@ int import_model(const Options& options, const std::string& path) {
   options.write_report([&](const std::string& format) {
     const std::string title =
         fmt::format("# {}: {:.2f} B parameters\n", model.name, count_parameters(model).total / 1e9);
-    return (format == "table" ? title : "") + as_written(tree, format);
+    return (format == "table" ? title : "") + imported(tree, "model", format);
   });
   return kDone;
 }
@@ -39,7 +49,7 @@ int import_run(const Options& options, const RunScenario& run) {
   if (tree->find("gpu") == nullptr) throw ConfigError("--gpu: the file does not say on which GPU it ran");
   (void)read_scenario(tree, Fidelity::kCalibrated);  // what is written can be read
   tell_assumptions(run.assumed);
-  options.write_report([&](const std::string& format) { return as_written(tree, format); });
+  options.write_report([&](const std::string& format) { return imported(tree, "scenario", format); });
   return kDone;
 }
 
@@ -50,11 +60,11 @@ int run_import(std::span<const std::string> arguments) {
       "roofcast import CONFIG.json [--out FILE.yaml]\n"
       "roofcast import RUN.json --gpu GPU [--run N] [--tp N ...] [--out FILE.yaml]",
       "A Hugging Face config.json as a model file. Or the scenario of a measured run, from the file of a load\n"
-      "generator or a server's /metrics page: its model and its load; the flags say what the file does not.");
+      "generator or a saved /metrics page: its model and its load; flags give what the file does not.");
   options.add_deployment_flags();
   options.add_output_flags();
-  options.add().add_options()("run", po::value<std::string>(), "N: which run, where the file holds several")(
-      "window", po::value<std::string>(), "TIME that a /metrics page covers, such as '10 min'");
+  options.add().add_options()("run", po::value<std::string>(), "N: which run, where the file has several")(
+      "window", po::value<std::string>(), "TIME: that a /metrics page covers, such as '10 min'");
   options.positional("file", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("import: which file? a config.json, or what a load generator wrote");

@@ -60,6 +60,8 @@ FlagHelp flag_help(const po::option_description& option) {
   if (option.semantic()->apply_default(fallback)) help.fallback = boost::any_cast<std::string>(fallback);
   help.choices = leading_choices(help.text);
   help.value = leading_value(help.text);
+  if (!help.value.empty() && help.text.substr(help.value.size()).starts_with(": "))
+    help.choices = leading_choices(help.text.substr(help.value.size() + 2));
   if (!help.value.empty()) {
     help.text.erase(0, help.value.size());
     if (help.text.starts_with(":")) help.text.erase(0, 1);
@@ -102,7 +104,7 @@ void Options::add_deployment_flags() {
   auto add = description_.add_options();
   for (const DeploymentFlag& f : deployment_flags()) add(f.name, po::value<std::string>(), f.help);
   add("fidelity", po::value<std::string>()->default_value("calibrated"),
-      "ideal | calibrated: the datasheet roofline, or what a machine really does");
+      "ideal | calibrated: the datasheet roofline, or fitted to measurements");
   add("force-unsupported", "estimate even what the engine cannot run, with a warning");
   add("set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE: any key of the scenario, repeatable");
 }
@@ -114,7 +116,7 @@ void Options::add_format_flags() {
 
 void Options::add_output_flags() {
   add_format_flags();
-  description_.add_options()("out", po::value<std::string>(), "FILE instead of stdout");
+  description_.add_options()("out", po::value<std::string>(), "FILE: write here instead of to stdout");
 }
 
 void Options::positional(const char* name, int max_count) {
@@ -181,7 +183,16 @@ std::int64_t Options::integer(const std::string& flag, std::int64_t low, std::in
 ConfigTree Options::document(const std::string& positional, const std::string& folder) const {
   if (!has(positional)) return make_map({}, Mark{"command line", 0, 0});
   const std::string command = split(usage_, ' ').at(1);  // "roofcast COMMAND ..."
-  return load_named(folder, value<std::vector<std::string>>(positional).front(), Mark{command, 0, 0});
+  const std::string& name = value<std::vector<std::string>>(positional).front();
+  const bool lines = name.ends_with(".csv") || name.ends_with(".jsonl");
+  if (lines && command == "simulate")
+    throw ConfigError(fmt::format("simulate: '{}' is a file of requests; pass it with --trace {}", name, name));
+  const ConfigTree tree = load_named(folder, name, Mark{command, 0, 0});
+  for (const auto& [key, kind] : {std::pair{"search", "plan"}, {"grid", "sweep"}}) {
+    if (command != kind && tree->find(key) != nullptr)
+      throw ConfigError(tree->mark, fmt::format("this is a {} (it has '{}'); use roofcast {}", kind, key, kind));
+  }
+  return tree;
 }
 
 ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {

@@ -60,13 +60,14 @@ int run_plan(std::span<const std::string> arguments) {
       "The cheapest deployment that meets the objectives: searched, simulated, ranked. Wall time goes to stderr.");
   options.add_deployment_flags();
   options.add_output_flags();
-  options.add().add_options()("emit", po::value<std::string>(),
-                              "ENGINE: only the winner's launch commands; vllm | sglang | trtllm | llama-cpp")(
+  options.add().add_options()(
+      "emit", po::value<std::string>(),
+      "ENGINE: vllm | sglang | trtllm | llama-cpp: print only the launch commands of the best deployment")(
       "emit-as", po::value<std::string>()->default_value("shell"), "shell | compose | kubernetes")(
       "confidence", po::value<std::string>(),
       "P: probability that all objectives are met (default 0.9; 0: not judged)")("wide", "every column of the tables")(
-      "seed", po::value<std::string>(), "N (default 0)")("exhaustive",
-                                                         "simulate every candidate, whatever the bounds say");
+      "seed", po::value<std::string>(), "N: seed of the random numbers (default 0)")(
+      "exhaustive", "simulate every candidate, whatever the bounds say");
   options.positional("plan", 1);
   if (!options.parse(arguments)) return kDone;
   const ConfigTree tree = plan_tree(options);
@@ -80,8 +81,8 @@ int run_plan(std::span<const std::string> arguments) {
     const PlannedDeployment& winner = answer.result.ranked.front();
     const std::string& engine = winner.candidate.scenario.deployment->engine.name;
     if (engine != options.text("emit"))
-      throw ConfigError(
-          fmt::format("--emit: the plan is for {}; --engine {} plans for the other", engine, options.text("emit")));
+      throw ConfigError(fmt::format("--emit: this plan is for {}; add --engine {} to plan for that engine", engine,
+                                    options.text("emit")));
     options.write(launch_of(answer, options.text("emit"), options.text("emit-as")).command);
     return kDone;
   }

@@ -45,7 +45,7 @@ std::string page(std::span<const Result> results, std::span<const Chart> charts,
   if (engine.empty() || out.size() <= kMost) return out;
   std::string plain = html_page(results, charts, command);
   if (plain.size() < out.size())
-    fmt::print(stderr, "the page stands still: with the engine it would have {:.1f} MB\n",
+    fmt::print(stderr, "the page cannot answer \"what if\": with the engine it would have {:.1f} MB\n",
                static_cast<double>(out.size()) / 1e6);
   return plain;
 }
@@ -60,8 +60,8 @@ void draw(const Options& options, const char* flag, PlotFormat format, std::span
 int run_report(std::span<const std::string> arguments) {
   Options options(
       "roofcast report RESULT... [--out report.html] [--still] [--svg DIR] [--png DIR] [--ascii]",
-      "Pictures of results: the JSON of estimate, simulate, sweep, plan and ladder, the tables of validate and of\n"
-      "simulate --requests-out. Several results stand side by side.");
+      "Charts of results: the JSON of estimate, simulate, sweep, plan, ladder, compare and calibrate, the tables of\n"
+      "validate and of simulate --requests-out. Several results stand side by side.");
   options.add().add_options()(
       "out", po::value<std::string>(),
       "FILE.html: one page that needs no network (default: stdout, unless plots are asked for)")(

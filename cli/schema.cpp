@@ -18,8 +18,8 @@ int run_schema(std::span<const std::string> arguments) {
   std::vector<std::string> kinds;
   for (const ResultSchema& schema : kResultSchemas) kinds.emplace_back(schema.name);
   Options options("roofcast schema KIND [--out FILE]   |   roofcast schema --folder DIR",
-                  "The JSON Schema of a kind of result, as docs/schemas holds them.\nKinds: " + join(kinds, ", "));
-  options.add().add_options()("out", po::value<std::string>(), "FILE instead of stdout")(
+                  "The JSON Schema of a kind of result, as in docs/schemas.\nKinds: " + join(kinds, ", "));
+  options.add().add_options()("out", po::value<std::string>(), "FILE: write here instead of to stdout")(
       "folder", po::value<std::string>(), "DIR: writes KIND.json for every kind");
   options.positional("kind", 1);
   if (!options.parse(arguments)) return kDone;

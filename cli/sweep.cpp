@@ -151,10 +151,12 @@ int run_sweep_command(std::span<const std::string> arguments) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("store", po::value<std::string>(),
-                              "FILE.sqlite of finished points (default: the sweep's name, here); :memory: keeps none")(
+                              "FILE.sqlite: finished points, so that a second run goes on (default: the sweep's name, "
+                              "in this folder; :memory: keeps none)")(
       "shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own")(
       "merge", po::value<std::vector<std::string>>()->multitoken(),
-      "STORE...: first takes over the points of these shards' stores")("yes", "run a grid of more than a million points");
+      "STORE...: first takes over the points of these shards' stores")("yes",
+                                                                       "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;
   Part part = part_of(options);

@@ -20,7 +20,7 @@ namespace {
 
 std::string operator_list() {
   std::string text;
-  for (const KernelOperator& op : kernel_operators()) text += fmt::format("\n  {:<18} {}", op.name, op.help);
+  for (const KernelOperator& op : kernel_operators()) text += fmt::format("\n  {:<20} {}", op.name, op.help);
   return text;
 }
 
@@ -109,10 +109,10 @@ int run_validate_kernels(std::span<const std::string> arguments) {
       "Operators, each known by its columns:" +
           operator_list());
   options.add().add_options()("gpu", po::value<std::string>(), "NAME|FILE")(
-      "data", po::value<std::string>(), "FILE.csv of measured kernel times, or FILE.jsonl of calibrate measure")(
+      "data", po::value<std::string>(), "FILE.csv: measured kernel times, or FILE.jsonl of calibrate measure")(
       "op", po::value<std::string>(), "OP: the operator (default: known by its columns)")(
       "carried-over-from", po::value<std::string>(),
-      "GPU: as if --gpu had never been measured, with the constants of this one carried over")(
+      "GPU: treat --gpu as unmeasured, with the constants of this one carried over")(
       "fidelity", po::value<std::string>()->default_value("calibrated"), "ideal | calibrated")(
       "out", po::value<std::string>(), "FILE.csv: the table with predicted_us beside it");
   options.add_format_flags();

@@ -81,7 +81,7 @@ int run_validate_local(std::span<const std::string> arguments) {
       "roofcast validate local --data FILE.csv [--leave-out gpu] [--refit] [--out FILE.csv]",
       "Predicts published speeds of one user (columns engine, gpu, model, weights, test such as pp512 or\n"
       "tg128, tokens_per_s) and prints the errors by backend, of engines whose kernels are in configs/rooflines.");
-  options.add().add_options()("data", po::value<std::string>(), "FILE.csv of speeds")(
+  options.add().add_options()("data", po::value<std::string>(), "FILE.csv: measured speeds")(
       "leave-out", po::value<std::string>(), "gpu: constants fitted without the row's GPU as well")(
       "refit", "fit the constants to the table, and print them as the file of rooflines has them")(
       "out", po::value<std::string>(), "FILE.csv: each row with its prediction")(

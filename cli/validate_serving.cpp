@@ -249,7 +249,7 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
   return out;
 }
 
-/// Entries that kept the limits of their load, and how many of them are foretold to.
+/// Entries that met the limits of their load, and how many of them are predicted to.
 void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
   std::map<std::string, std::pair<int, int>> kept;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -259,7 +259,7 @@ void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<Ro
       kept[group].second += rows[i].prediction->met ? 1 : 0;
     }
   }
-  Table table({"group", "kept their limits", "foretold to"});
+  Table table({"group", "met their limits", "predicted to"});
   Json entries = Json::array();
   for (const auto& [key, counts] : kept) {
     const std::string group = key == "~all" ? "all" : key;
@@ -330,17 +330,17 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "runs of a table that describes each by a scenario; or one vLLM run with the times of every request (its\n"
       "settings in the meta.json beside it), and prints its percentiles.");
   options.add().add_options()("data", po::value<std::string>(),
-                              "FILE of runs (CSV, its kind known by its columns) or of requests (JSON lines)")(
+                              "FILE: measured runs (CSV, its kind known by its columns) or requests (JSON lines)")(
       "gpu", po::value<std::string>(), "NAME|FILE: what a file of requests ran on, where it does not say")(
       "model", po::value<std::string>(), "NAME|FILE: the model of a file of requests, in place of its settings'")(
       "out", po::value<std::string>(), "FILE.csv: the table with its predictions beside it")(
       "emit-scenarios", po::value<std::string>(), "DIR: the scenario of every row, as `simulate` takes it")(
       "leave-out", po::value<std::string>(),
       "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class")(
-      "intervals", "90 % intervals of every row, and how many of the measured values they hold")(
-      "spreads", "quantiles of ln(measured / predicted) by load: what configs/uncertainty/serving.yaml holds")(
+      "intervals", "90 % intervals of every row, and the share of the measured values inside")(
+      "spreads", "quantiles of ln(measured / predicted) by load, as in configs/uncertainty/serving.yaml")(
       "also", po::value<std::vector<std::string>>()->composing(),
-      "FILE.csv of more closed loops, for the fit of --leave-out and for --spreads; repeatable");
+      "FILE.csv: more closed loops, for the fit of --leave-out and for --spreads; repeatable");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (!options.has("data")) throw ConfigError("--data: missing; which table of measured runs?");

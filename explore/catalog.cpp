@@ -1,6 +1,7 @@
 #include "explore/catalog.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
@@ -59,7 +60,7 @@ Json gpu_json(const std::string& name) {
   }
   return {{"name", name},
           {"architecture", name_of(gpu.architecture)},
-          {"memory_bytes", gpu.memory_capacity.base()},
+          {"memory_bytes", std::round(gpu.memory_capacity.base())},
           {"memory_bytes_per_s", gpu.memory_bandwidth.base()},
           {"dense_tflop_per_s", std::move(dense)},
           {"nvlink_domain", gpu.node.fabric_domain},

@@ -42,8 +42,8 @@ std::string shipped_name(const Query& query, std::string_view key, std::string_v
 }
 
 void check_names(const Query& query) {
-  for (const char* key : {"model", "gpu"}) {
-    if (!query.contains(key)) throw ConfigError(fmt::format("{}: missing; which {}?", key, key));
+  for (const auto& [key, word] : {std::pair{"model", "model"}, {"gpu", "GPU"}}) {
+    if (!query.contains(key)) throw ConfigError(fmt::format("{}: missing; which {}?", key, word));
   }
   (void)shipped_name(query, "model", "models", "model");
   (void)shipped_name(query, "gpu", "hardware", "gpu");

@@ -163,7 +163,9 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
 
 Answer answer_comparison(const ConfigTree& tree, bool ideal, const MeasuredSource& source) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
-  Answer answer{.json = comparison_json(compare_with_source(scenario, source), scenario)};
+  MeasuredSource of = source;
+  of.scenario = tree->mark;
+  Answer answer{.json = comparison_json(compare_with_source(scenario, of), scenario)};
   answer.json["question"] = question_json(tree, fidelity(ideal));
   return answer;
 }

@@ -24,7 +24,7 @@ TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool"
 # Entries of these lists are what columns() shows; the first that is there.
 POINTS = ("points", "deployments", "services", "rungs", "metrics", "groups", "statistics", "spreads", "coverage")
 KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration",
-         "services_plan")
+         "services_plan", "lecture")
 
 
 def camel(text):
@@ -38,7 +38,7 @@ def singular(name):
 
 
 class Classes:
-    """Every object of every schema; equal ones of one name are one class."""
+    """Every object of every schema; equal ones of one name are one class. An import is a document, no class."""
 
     def __init__(self, schemas):
         self.schemas = schemas

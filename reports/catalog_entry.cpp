@@ -27,6 +27,7 @@ std::string release_text(const ConfigTree& document, const Release& release, con
     return json.dump(2) + "\n";
   }
   Table table({"setting", "value", "since", "source"});
+  table.words(3);
   constexpr std::size_t kWidest = 48;
   for (const SourcedSetting& s : settings) {
     const bool shorten = format == "table" && s.value.size() > kWidest;

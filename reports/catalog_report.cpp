@@ -1,5 +1,7 @@
 #include "reports/catalog_report.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -61,7 +63,7 @@ Json gpu_json(const GpuSpec& gpu) {
           {"architecture", name_of(gpu.architecture)},
           {"announced", gpu.announced},
           {"sm_count", gpu.sm_count},
-          {"memory_bytes", gpu.memory_capacity.base()},
+          {"memory_bytes", std::round(gpu.memory_capacity.base())},
           {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},
           {"dense", dense},
           {"ridge_flop_per_byte", gpu.peak(Dtype::kBf16) / gpu.memory_bandwidth / FlopsPerByte(1)},

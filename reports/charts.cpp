@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// What stands under every plot: the standing of the constants and who measured them.
+/// What stands under every plot: the provenance of the constants.
 std::string source_of(const Result& r) {
   std::string out;
   const bool own = r.json.is_object() && r.json.contains("provenance");
@@ -62,6 +62,9 @@ void add_charts(const Result& result, std::vector<Chart>& out) {
       break;
     case ResultKind::kServicesPlan:
       add_services_charts(result, out);
+      break;
+    case ResultKind::kLecture:
+    case ResultKind::kImport:
       break;
   }
 }

@@ -192,7 +192,7 @@ void add_memory(const Json& j, std::vector<Chart>& out) {
   c.lines.push_back({false, *capacity / 1e9, fmt::format("capacity {} GB", significant(*capacity / 1e9, 3))});
   const double tokens = number_at(j, "prompt_tokens").value_or(0) + number_at(j, "output_tokens").value_or(0);
   if (tokens > 0) c.lines.push_back({true, tokens, fmt::format("prompt + output: {} tokens", tick_text(tokens))});
-  c.caption = fmt::format("The cache costs {} a token and sequence until a window is full.",
+  c.caption = fmt::format("The cache takes {} per token and sequence until a window is full.",
                           human_bytes(number_at(j, "memory.kv_cache_bytes_per_token").value_or(0)));
   out.push_back(std::move(c));
 }

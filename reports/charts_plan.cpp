@@ -65,7 +65,7 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
   }
   for (auto& [gpu, series] : by_gpu) c.series.push_back(std::move(series));
   c.caption =
-      "The plan's own frontier: what was simulated and nothing beats in both. (misses): an objective is missed there.";
+      "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
   return c;
 }
 
@@ -140,11 +140,11 @@ void add_objective_chart(const Result& result, std::vector<Chart>& out) {
   if (!c.y.categories.empty()) out.push_back(std::move(c));
 }
 
-/// What ten percent more of each resource would change.
+/// What 10 % more of each resource would change.
 Chart tornado(const Json& changes) {
   Chart c{.id = "sensitivities",
-          .title = "Ten percent more of one resource",
-          .x = {.title = "change of the load that is held, %"},
+          .title = "10 % more of one resource",
+          .x = {.title = "change of the load that can be served, %"},
           .lines = {{true, 0, ""}},
           .horizontal = true};
   Series s{.name = "load held", .shape = Shape::kBars, .color = 0};
@@ -206,14 +206,14 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
     return j.is_object() && j.contains(key) && j[key].is_array() && !j[key].empty() ? &j[key] : nullptr;
   };
   if (const Json* frontier = list("pareto")) {
-    out.push_back(frontier_chart("pareto", "Throughput of a GPU against speed for a user", *frontier,
+    out.push_back(frontier_chart("pareto", "Throughput per GPU against speed per user", *frontier,
                                  "output tokens/s per GPU", "output_tokens_per_s_per_gpu"));
     add_speed_limit(result, out.back());
   } else if (result.points.size() > 1) {
     out.push_back(pareto_chart("pareto", result.points));
   }
   if (const Json* frontier = list("pareto_cost")) {
-    out.push_back(frontier_chart("pareto-cost", "Cost against speed for a user", *frontier,
+    out.push_back(frontier_chart("pareto-cost", "Cost against speed per user", *frontier,
                                  "USD per million output tokens", "usd_per_million_output_tokens"));
     add_speed_limit(result, out.back());
   }

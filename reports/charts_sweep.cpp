@@ -290,7 +290,7 @@ Chart pareto_by_work(Chart c, const std::vector<ResultPoint>& points, const std:
 }  // namespace
 
 Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points) {
-  Chart c{.id = id, .title = "Throughput of a GPU against speed for a user"};
+  Chart c{.id = id, .title = "Throughput per GPU against speed per user"};
   c.x.title = "output tokens/s of one user (1 / TPOT)";
   c.y.title = "output tokens/s per GPU";
   const std::vector<std::string> keys = varying_keys(points), work = work_keys(keys);

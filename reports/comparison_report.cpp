@@ -1,5 +1,7 @@
 #include "reports/comparison_report.h"
 
+#include <span>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -38,10 +40,11 @@ Json shares_json(const TimeShares& t) {
 }
 
 VerdictTable metric_table(const Comparison& c) {
-  VerdictTable table{.columns = {"metric", "measured", "predicted", "ratio"}, .rows = {}};
+  VerdictTable table{.columns = {"metric", "measured", "predicted", "low", "high", "ratio"}, .rows = {}};
+  const auto bound = [](const std::optional<double>& value) { return value ? significant(*value) : std::string(); };
   for (const ComparedMetric& m : c.metrics) {
-    table.rows.push_back({m.name, plain_number(m.measured, 6), plain_number(m.predicted, 6),
-                          m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
+    table.rows.push_back({m.name, plain_number(m.measured, 6), plain_number(m.predicted, 6), bound(m.low),
+                          bound(m.high), m.ratio() ? fmt::format("{:.3f}", *m.ratio()) : std::string()});
   }
   return table;
 }
@@ -54,31 +57,37 @@ VerdictTable assumption_table(const Comparison& c) {
                           ratio(f.output_throughput, c.measured.output_throughput), explains});
   };
   row("nothing", c.predicted, "");
-  for (const Assumption& a : c.assumptions) row(a.change, a.predicted, fmt::format("{:.0f} %", 100 * a.explains));
+  for (const Assumption& a : c.assumptions)
+    row(a.change, a.predicted, a.explains < 0 ? "worse" : fmt::format("{:.0f} %", 100 * a.explains));
   return table;
 }
 
 std::string shares_text(const TimeShares& t) {
   std::string out = fmt::format(
-      "predicted TPOT   {} ms GPU + {} ms host of a decode step ({} sequences, {} tokens each) + {} ms prefills of "
+      "predicted TPOT   {} ms GPU + {} ms host of a decode step (batch {}, {} tokens each) + {} ms prefills of "
       "others\n",
-      significant(t.step_gpu_ms, 3), significant(t.step_host_ms, 3), significant(t.batch, 3), significant(t.context, 4),
-      significant(t.tpot_others_ms, 3));
+      significant(t.step_gpu_ms, 3), significant(t.step_host_ms, 3), plain_number(t.batch, 3),
+      plain_number(t.context, 4), significant(t.tpot_others_ms, 3));
   out +=
       fmt::format("predicted TTFT   {} ms queue + {} ms front end + {} ms prefill alone + {} ms others in its steps\n",
                   significant(t.queue_ms, 3), significant(t.front_end_ms, 3), significant(t.prefill_ms, 3),
                   significant(t.ttft_others_ms, 3));
   if (t.measured_batch) {
-    out += fmt::format("at the measured batch of {} sequences a decode step is predicted at {} ms\n",
-                       significant(*t.measured_batch, 3), significant(t.measured_batch_step_ms, 3));
+    out += fmt::format("at the measured batch of {}, a decode step is predicted at {} ms\n",
+                       plain_number(*t.measured_batch, 3), significant(t.measured_batch_step_ms, 3));
   }
   return out;
 }
 
 ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
   ResultVerdict verdict;
-  verdict.add("", fmt::format("{}\nbeside {} ({})\n", deployment_line(*s.deployment), c.run.path, c.run.tool));
+  verdict.add("", fmt::format("{}\ncompared with {} ({})\n", deployment_line(*s.deployment), c.run.path, c.run.tool));
   verdict.add("", metric_table(c));
+  std::span<const std::string> rest = c.findings;
+  if (c.outside && !rest.empty()) {  // the first finding is of the intervals, or that there is no difference
+    verdict.add("", fmt::format("low, high: 90 % interval of the prediction\n{}\n", rest.front()));
+    rest = rest.subspan(1);
+  }
   if (c.shares) verdict.add("", shares_text(*c.shares));
   if (!c.assumptions.empty()) {
     verdict.add("One assumption changed at a time, predicted / measured:", assumption_table(c));
@@ -87,7 +96,7 @@ ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
     if (!roomless.empty()) verdict.add("", roomless);
   }
   std::string findings;
-  for (const std::string& finding : c.findings) findings += finding + "\n";
+  for (const std::string& finding : rest) findings += finding + "\n";
   if (!findings.empty()) verdict.add("", findings);
   return verdict;
 }
@@ -104,6 +113,8 @@ Json comparison_json(const Comparison& c, const Scenario& s) {
                               {"measured", m.measured},
                               {"predicted", m.predicted},
                               {"predicted_as_written", optional_json(m.as_written)},
+                              {"low", optional_json(m.low)},
+                              {"high", optional_json(m.high)},
                               {"ratio", optional_json(m.ratio())}});
   }
   out["mismatches"] = Json::array();
@@ -122,6 +133,7 @@ Json comparison_json(const Comparison& c, const Scenario& s) {
                                   {"explains", a.explains},
                                   {"check", a.check}});
   }
+  if (c.outside) out["outside_interval"] = *c.outside;
   out["not_tried"] = c.not_tried;
   out["findings"] = c.findings;
   out["provenance"] = provenance_json(*s.deployment);

@@ -95,8 +95,8 @@ Seconds encoding(const Estimate& e) {
 std::string media_line(const Estimate& e) {
   std::string out;
   for (const EncoderWork& w : e.request.media)
-    out += fmt::format("{:.0f} {} of {:.0f} tokens each ({:.0f} patches), ", w.items, w.sound ? "sounds" : "pictures",
-                       w.tokens, w.sequences * w.patches);
+    out += fmt::format("{:.0f} {} of {:.0f} tokens each ({:.0f} patches), ", w.items,
+                       w.sound ? "audio clips" : "images", w.tokens, w.sequences * w.patches);
   return out + fmt::format("encoded in {} of GPU time", human_time(encoding(e).base()));
 }
 
@@ -105,7 +105,7 @@ double sequences_of_rank(const Estimate& e, const Deployment& d) {
 }
 
 std::string adapter_line(const Estimate& e, const Deployment& d) {
-  return fmt::format("{} of rank {}, slots of {} a GPU for {}; a step hits {}", d.adapters->count, d.adapters->rank,
+  return fmt::format("{} of rank {}, slots of {} per GPU for {}; a step hits {}", d.adapters->count, d.adapters->rank,
                      human_bytes(d.memory.adapters.base()), d.adapters->slots,
                      significant(AdapterHits(*d.adapters).of(sequences_of_rank(e, d)), 3));
 }
@@ -198,6 +198,15 @@ std::string room_line(const EstimateMemory& m, const Deployment& d) {
                      d.engine.max_model_len > 0 ? "the engine's limit" : "the model's context");
 }
 
+Json cost_json(const Estimate& e) {
+  return {{"usd_per_hour", e.cost.usd_per_hour},
+          {"usd_per_million_input_tokens", e.cost.usd_per_million_input_tokens},
+          {"usd_per_million_cached_input_tokens", e.cost.usd_per_million_cached_input_tokens},
+          {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
+          {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
+          {"joules_per_output_token", e.cost.joules_per_output_token}};
+}
+
 ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   const bool ideal = d.fidelity == Fidelity::kIdeal;
   const EstimateMemory& m = e.memory;
@@ -227,14 +236,9 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
                    human_bytes(m.cache.base()), human_bytes(m.cache_per_token.base()),
                    human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
   line("room for", room_line(m, d));
-  line("cost",
-       fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
-                   significant(e.cost.usd_per_hour, 3), significant(e.cost.usd_per_million_input_tokens, 3),
-                   significant(e.cost.usd_per_million_cached_input_tokens, 3),
-                   significant(e.cost.usd_per_million_output_tokens, 3),
-                   significant(e.cost.joules_per_output_token, 3)));
+  line("cost", cost_line(cost_json(e)));
   line("price", price_line(d));
-  line("standing", provenance_line(d));
+  line("provenance", provenance_line(d));
   for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
   for (const std::string& warning : warnings_of(e, d)) line("warning", warning);
   verdict.add("", out);
@@ -283,12 +287,7 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   operators_json(operators, "prefill", e.prefill);
   operators_json(operators, "decode", e.decode);
   out["operators"] = std::move(operators);
-  out["cost"] = {{"usd_per_hour", e.cost.usd_per_hour},
-                 {"usd_per_million_input_tokens", e.cost.usd_per_million_input_tokens},
-                 {"usd_per_million_cached_input_tokens", e.cost.usd_per_million_cached_input_tokens},
-                 {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
-                 {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
-                 {"joules_per_output_token", e.cost.joules_per_output_token}};
+  out["cost"] = cost_json(e);
   out["price"] = price_json(d);
   out["machine"] = machine_json(d);
   out["memory_by_context"] =

@@ -301,7 +301,7 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   if (live) out += what_if_section(questions);
   if (kChartJs.empty())
     out +=
-        "<p class=\"soft\">The charts stand still: this roofcast was built without Chart.js (Debian's "
+        "<p class=\"soft\">The charts are static: this roofcast was built without Chart.js (Debian's "
         "libjs-chart.js).</p>\n";
   out += "<section id=\"plots\"><h2>Plots</h2><div class=\"charts\">\n";
   Json specs = Json::array();
@@ -310,7 +310,7 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
     out += figure_of(c, shared);
     specs.push_back(chart_json(c));
   }
-  out += charts.empty() ? "<p>The results hold no numbers to draw.</p>" : "";
+  out += charts.empty() ? "<p>The results have no numbers to draw.</p>" : "";
   out += "</div></section>\n<section id=\"results\"><h2>Results</h2>\n";
   for (const Result& r : results) out += result_section(r);
   out += fmt::format(

@@ -230,6 +230,8 @@ std::string detail_table(const Result& r) {
     case ResultKind::kCalibration:
     case ResultKind::kRequestRows:
     case ResultKind::kServicesPlan:
+    case ResultKind::kLecture:
+    case ResultKind::kImport:
       break;
   }
   return "";

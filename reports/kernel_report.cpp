@@ -62,7 +62,7 @@ std::string kernels_report(const std::string& format) {
     for (const Kernel* kernel : kernels()) all.push_back(json_of(*kernel, nullptr));
     return all.dump(2) + "\n";
   }
-  Table table({"kernel", "computes", "what it is", "borrows from"});
+  Table table({"kernel", "computes", "description", "borrows from"});
   table.words(3);
   for (const Kernel* kernel : kernels()) {
     table.row({std::string(kernel->name()), std::string(name_of(kernel->kind())), std::string(kernel->facts().help),
@@ -92,7 +92,7 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
       row.push_back(fmt::format("{:.4g}", kernel.numbers(gpu->efficiency.block(kernel, dtype))[i]));
     row.insert(row.end(),
                {fmt::format("{:g}", fields[i].low), fmt::format("{:g}", fields[i].high),
-                fields[i].held ? "held" : std::string(name_of(fields[i].transfer)), std::string(fields[i].meaning)});
+                fields[i].held ? "fixed" : std::string(name_of(fields[i].transfer)), std::string(fields[i].meaning)});
     table.row(row);
   }
   if (format == "csv") return table.csv();
@@ -106,7 +106,8 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
                         gpu->spec.name, name_of(record.standing), record.rows, record.mape * 100,
                         record.discrepancy * 100, record.source);
   }
-  if (gpu != nullptr && formats.empty()) text += fmt::format("Not measured for {}: its priors hold.\n", gpu->spec.name);
+  if (gpu != nullptr && formats.empty())
+    text += fmt::format("Not measured for {}: its priors are used.\n", gpu->spec.name);
   return text + "\n" + table.text();
 }
 

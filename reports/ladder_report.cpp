@@ -54,7 +54,7 @@ ResultVerdict verdict_of(const Ladder& l) {
   ResultVerdict verdict;
   verdict.add(
       "", fmt::format("{} on {}, requests of {} + {} tokens; one at a time up to speculation, then {} users\n", l.model,
-                      l.gpu, significant(l.prompt_tokens), significant(l.output_tokens), l.options.concurrency));
+                      l.gpu, plain_number(l.prompt_tokens), plain_number(l.output_tokens), l.options.concurrency));
   verdict.add("", rung_table(l));
   std::string notes;
   bool unfit = false;

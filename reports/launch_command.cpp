@@ -72,7 +72,7 @@ void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::
     plan.comments.push_back(fmt::format("{} has no launch flag for {}{} drafts: left out", engine,
                                         s.tree_width > 1 ? "trees of " : "", roofcast::name_of(s.method)));
   } else if (s.method == Method::kSuffix) {
-    plan.comments.emplace_back("suffix drafts need the package arctic-inference, which vLLM's image has not");
+    plan.comments.emplace_back("suffix drafts need the package arctic-inference, which vLLM's image lacks");
   } else if (engine == "llama-cpp") {
     plan.comments.push_back(
         fmt::format("DRAFTER.gguf: {} as GGUF", from.drafter.empty() ? "the draft model" : from.drafter));

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/result_schema.h"
 #include "reports/table.h"
 
 namespace roofcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Cell = LectureCell;
 
 std::string text_of(const Cell& cell) {
@@ -31,7 +31,8 @@ std::string inputs_of(const Lecture& lecture) {
 
 std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format) {
   if (format == "json") {
-    Json out = {{"lecture", lecture.name}, {"tables", Json::array()}, {"sources", lecture.sources}};
+    Json out = result_head(ResultKind::kLecture);
+    out["lecture"] = lecture.name, out["tables"] = Json::array(), out["sources"] = lecture.sources;
     for (const LectureTable& table : tables) {
       Json rows = Json::array();
       for (const auto& row : table.rows) {
@@ -41,7 +42,7 @@ std::string lecture_report(const Lecture& lecture, std::span<const LectureTable>
       }
       out["tables"].push_back({{"title", table.title}, {"columns", table.columns}, {"rows", rows}});
     }
-    return out.dump(2) + "\n";
+    return result_text(out);
   }
   if (format == "csv") {
     Table cells({"table", "row", "column", "value"});

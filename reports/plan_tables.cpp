@@ -79,7 +79,7 @@ void add_cost_columns(const PlanAnswer& a, std::vector<Column>& columns) {
   }
   columns.insert(
       columns.end(),
-      {{job ? 1 : kNeeded, "USD/h", [](const auto& p) { return significant(p.usd_per_hour(), 3); }},
+      {{job ? 1 : kNeeded, "USD/h", [](const auto& p) { return usd(p.usd_per_hour()); }},
        {3, "USD/M in", [=](const auto& p) { return significant(price(p).usd_per_million_input, 3); }},
        {3, "USD/M cached", [=](const auto& p) { return significant(price(p).usd_per_million_cached_input, 3); }},
        {3, "USD/M out", [=](const auto& p) { return significant(price(p).usd_per_million_output, 3); }},

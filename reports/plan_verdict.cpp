@@ -43,7 +43,7 @@ const char* unit_of(LoadKind kind) {
 std::string bound_of(const PlanAnswer& a) {
   if (a.sensitivities.changes.empty()) return "";
   const Sensitivity& most = a.sensitivities.changes.front();
-  if (most.throughput_change < 0.01) return "nothing that ten percent more would ease";
+  if (most.throughput_change < 0.01) return "nothing that 10 % more would ease";
   return most.what;
 }
 
@@ -56,7 +56,7 @@ std::string below_ranking(const PlanAnswer& a) {
   std::string out;
   if (known > 0)
     out += fmt::format("P: probability that every objective is met{}\n",
-                       known == std::ssize(shown) ? "" : "; -: sized by the forecast alone, not judged");
+                       known == std::ssize(shown) ? "" : "; -: not worked out");
   if (a.fleet && shown.size() > 1 && better(shown[1], shown[0], a.plan.goal))
     out += "first: the deployment whose day costs the least; then by the cost at the peak\n";
   return out;
@@ -77,13 +77,14 @@ std::string headline(const PlanAnswer& a) {
   const std::string gpus = fmt::format("{} x {}", w.gpus(), w.candidate.gpu);
   if (a.result.kind == LoadKind::kWhole)
     return fmt::format("{} requests in {} on {} for {} USD ({} USD/h)\n", m.completed, human_time(m.duration.base()),
-                       gpus, significant(w.usd_per_hour() * m.duration.in(kHour), 3), significant(w.usd_per_hour(), 3));
+                       gpus, usd(w.usd_per_hour() * m.duration.in(kHour)), usd(w.usd_per_hour()));
   const std::string tokens =
       a.plan.goal == PlanGoal::kThroughput
           ? fmt::format(" ({} output tokens/s per GPU)", significant(w.tokens_per_s_per_gpu(), 3))
           : "";
-  const double usd = a.share.value_or(w.usd_per_hour());
-  const std::string cost = fmt::format("{} USD/h ({:.0f} USD per month)", significant(usd, 3), usd * kHoursPerMonth);
+  const double cost_per_hour = a.share.value_or(w.usd_per_hour());
+  const std::string cost =
+      fmt::format("{} USD/h ({:.0f} USD per month)", usd(cost_per_hour), cost_per_hour * kHoursPerMonth);
   return fmt::format("{} {}{} on {} for {}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
@@ -131,11 +132,11 @@ std::string speculation_text(const SpeculationSpec& drafts) {
 
 }  // namespace
 
-/// It may end there, for the share of deployments that the plan's confidence leaves.
+/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
 std::string past_limit(const PlannedDeployment& w, const Verdict& v, double high, const PlanSpec& plan) {
   if (high <= v.objective.limit.base()) return "";
-  if (!w.probability || *w.probability < plan.confidence - 1e-9) return "beyond the limit";
-  return fmt::format("in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
+  if (!w.probability || *w.probability < plan.confidence - 1e-9) return "exceeds the limit";
+  return fmt::format("{:.0f} % chance of missing the limit", 100 * (1 - plan.confidence));
 }
 
 namespace {
@@ -165,12 +166,11 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   }
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
-    out += fmt::format("  power        {} W in the mean, 95 % sure to stay below {} W, limit {} W\n",
+    out += fmt::format("  power        {} W on average, 95 % confident below {} W, limit {} W\n",
                        significant(w.power().value, 3), significant(w.power_bound().value, 3),
                        significant(plan.max_power.value, 3));
   if (plan.max_cost.value > 0)
-    out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", significant(w.usd_per_hour(), 3),
-                       significant(plan.max_cost.value, 3));
+    out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", usd(w.usd_per_hour()), usd(plan.max_cost.value));
   return out;
 }
 
@@ -180,8 +180,8 @@ std::string probability_text(const PlanAnswer& a) {
   if (!w.probability) return "";
   std::string out = fmt::format(
       "  {} with probability {:.0f} % ({} draws of kernels, host, release{}{})\n",
-      w.result.verdicts.empty() ? "no objectives given; the load is held" : "all objectives met", 100 * *w.probability,
-      a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
+      w.result.verdicts.empty() ? "no objectives given; the queue does not grow" : "all objectives met",
+      100 * *w.probability, a.result.draws, w.candidate.scenario.serving.speculation.active() ? ", acceptance" : "",
       a.plan.load_uncertainty > 0 ? ", load" : "");
   const auto same = [&](const SaferFleet& f) { return f.gpus == w.gpus() && f.load == w.load; };
   if (w.safer.size() > 1 && std::all_of(w.safer.begin(), w.safer.end(), same)) {
@@ -193,7 +193,7 @@ std::string probability_text(const PlanAnswer& a) {
     const std::string what =
         a.plan.goal == PlanGoal::kThroughput
             ? fmt::format("{} {}", significant(f.load, 3), unit_of(a.result.kind))
-            : fmt::format("{} GPU{}, {} USD/h", f.gpus, f.gpus == 1 ? "" : "s", significant(f.usd_per_hour, 3));
+            : fmt::format("{} GPU{}, {} USD/h", f.gpus, f.gpus == 1 ? "" : "s", usd(f.usd_per_hour));
     out += fmt::format("    {:.0f} % sure: {}\n", 100 * f.confidence, what);
   }
   return out;
@@ -204,8 +204,9 @@ std::string reserve_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   std::string out;
   if (a.sensitivities.held > 0) {
-    out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
-                       a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+    out += fmt::format("  serves {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
+                       a.sensitivities.of_fleet ? "can serve" : "one replica can serve",
+                       significant(a.sensitivities.held, 3));
   }
   const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
@@ -213,7 +214,7 @@ std::string reserve_text(const PlanAnswer& a) {
                      : recorded   ? ", the trace over and over under another seed than the search's"
                                   : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
-    out += fmt::format("  bound by {}; ten percent more would change what {} holds, and the cost of a token, by\n",
+    out += fmt::format("  bound by {}; effect of 10 % more on the load {} can serve, and on the cost per token:\n",
                        bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} % (+- {:.1f})  {:+.1f} %\n", s.what, 100 * s.throughput_change,
@@ -237,8 +238,8 @@ std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) 
 std::string standing_text(const Deployment& d) {
   std::string line = provenance_line(d);
   const std::size_t source = line.find(": ");
-  if (line.size() > 88 && source != std::string::npos) line.replace(source, 2, ":\n    ");
-  return fmt::format("  standing: {}\n", line);
+  if (line.size() > 86 && source != std::string::npos) line.replace(source, 2, ":\n    ");
+  return fmt::format("  provenance: {}\n", line);
 }
 
 std::string winner_text(const PlanAnswer& a) {
@@ -255,15 +256,15 @@ std::string winner_text(const PlanAnswer& a) {
 std::string owned_text(const PlanAnswer& a) {
   const PlannedDeployment& p = a.owned->planned;
   std::string out =
-      fmt::format("{} GPUs at hand carry {} of {} {}{}: {} x {} {}, {}, {} USD/h\n", p.gpus(), significant(p.load, 3),
+      fmt::format("{} owned GPUs serve {} of {} {}{}: {} x {} {}, {}, {} USD/h\n", p.gpus(), significant(p.load, 3),
                   significant(a.owned->offered, 3), unit_of(a.result.kind),
                   p.probability ? fmt::format(" with probability {:.0f} %", 100 * *p.probability) : "", p.replicas,
-                  p.candidate.gpu, layout_of(p.candidate), p.candidate.precision, significant(p.usd_per_hour(), 3));
+                  p.candidate.gpu, layout_of(p.candidate), p.candidate.precision, usd(p.usd_per_hour()));
   if (a.result.ranked.empty()) return out;
   return out + fmt::format(
-                   "with the fleet below, {} USD/h in all; the router gives each replica a share by what it "
-                   "holds\n",
-                   significant(p.usd_per_hour() + a.result.ranked.front().usd_per_hour(), 3));
+                   "with the fleet below, {} USD/h in all; the router gives each replica a share by its "
+                   "capacity\n",
+                   usd(p.usd_per_hour() + a.result.ranked.front().usd_per_hour()));
 }
 
 /// The fleet month by month, of the row that is cheapest to the end; then what the others come to.
@@ -276,7 +277,7 @@ void add_growth(const PlanAnswer& a, ResultVerdict& out) {
     PlannedDeployment p = a.result.ranked[best.row];
     p.replicas = s.fleet.replicas, p.prefill_replicas = s.fleet.prefill_replicas, p.spare = s.spare;
     table.rows.push_back({std::to_string(s.month), significant(s.load, 3), fleet_layout(p), std::to_string(s.gpus),
-                          significant(s.usd_per_hour, 3),
+                          usd(s.usd_per_hour),
                           s.probability ? fmt::format("{:.0f} %", 100 * *s.probability) : std::string("-"),
                           order_by(s.month, growth.lead_months)});
   }
@@ -301,11 +302,11 @@ std::string advice_text(const PlanResult& r) {
   std::string out;
   if (!advice.binds.empty()) out += fmt::format("  what binds: {}\n", advice.binds);
   if (advice.carries > 0)
-    out += fmt::format("  the given GPUs carry {} {}: {}\n", significant(advice.carries, 3), unit_of(r.kind),
+    out += fmt::format("  the given GPUs can serve {} {}: {}\n", significant(advice.carries, 3), unit_of(r.kind),
                        advice.carries_on);
   if (advice.gpus > 0)
-    out += fmt::format("  enough would be: {}, {} USD/h{}\n", advice.fleet, significant(advice.usd_per_hour, 3),
-                       advice.beyond.empty() ? "" : "\n    beyond " + join(advice.beyond, " and "));
+    out += fmt::format("  would do: {}, {} USD/h{}\n", advice.fleet, usd(advice.usd_per_hour),
+                       advice.beyond.empty() ? "" : "\n    exceeds " + join(advice.beyond, " and "));
   for (const std::string& relaxed : advice.relax) out += fmt::format("  or raise {}\n", relaxed);
   return out;
 }
@@ -317,7 +318,7 @@ std::string search_text(const PlanResult& r) {
   };
   add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
   add(r.below_availability, "cannot reach the availability", "cannot reach the availability");
-  add(r.too_dear, "is beyond max_cost", "are beyond max_cost");
+  add(r.too_dear, "exceeds max_cost", "exceed max_cost");
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");
   add(r.unpriced, "has no price", "have no price");
@@ -391,8 +392,7 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
     out += fmt::format(" {} W (at most {} W),", significant(n.power_bound().value, 3),
                        significant(plan.max_power.value, 3));
   if (plan.max_cost.value > 0)
-    out += fmt::format(" {} USD/h (at most {} USD/h),", significant(n.usd_per_hour(), 3),
-                       significant(plan.max_cost.value, 3));
+    out += fmt::format(" {} USD/h (at most {} USD/h),", usd(n.usd_per_hour()), usd(plan.max_cost.value));
   if (n.probability)
     out += fmt::format(" met with probability {:.0f} % (asked {:.0f} %),", 100 * *n.probability, 100 * plan.confidence);
   out += fmt::format(" on {} x {} ({}, {})", n.gpus(), n.candidate.gpu, layout_of(n.candidate),

@@ -1,7 +1,10 @@
 #include "reports/provenance.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "reports/table.h"
 #include "sim/step/operator_error.h"
 
 namespace roofcast {
@@ -18,7 +21,7 @@ const RooflineBackend* roofline_of(const Deployment& d) {
   return by_roofline(d.gpu.architecture) ? &assumed_roofline() : nullptr;
 }
 
-/// The standing of the GEMMs speaks for the whole: they are fitted wherever anything is.
+/// The provenance of the GEMMs speaks for the whole: they are fitted wherever anything is.
 Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
   if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {
@@ -67,8 +70,7 @@ std::string provenance_line(const Deployment& d) {
   }
   if (roofline_of(d) != nullptr && origin.standing == Standing::kDatasheet) return origin.source + newer;
   if (d.gpu_changed)
-    return fmt::format("constants of the unchanged {}, which has other figures: {}{}", d.gpu.name, origin.source,
-                       newer);
+    return fmt::format("constants of the listed {}; you changed its figures: {}{}", d.gpu.name, origin.source, newer);
   return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
 }
 
@@ -81,6 +83,18 @@ nlohmann::ordered_json price_json(const Deployment& d) {
           {"date", p.date},
           {"source", p.source},
           {"gpus_per_host", p.host}};
+}
+
+std::string cost_line(const nlohmann::ordered_json& cost) {
+  const auto number = [&](const char* key) { return cost[key].get<double>(); };
+  const double joules = number("joules_per_output_token");
+  const std::string energy = joules > 0 ? significant(joules, 3) + " J per output token" : "energy not known";
+  if (!std::isfinite(number("usd_per_hour"))) return "not known, for want of a price; " + energy;
+  const auto million = [&](const char* kind) {
+    return significant(number(fmt::format("usd_per_million_{}_tokens", kind).c_str()), 3);
+  };
+  return fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {}",
+                     usd(number("usd_per_hour")), million("input"), million("cached_input"), million("output"), energy);
 }
 
 nlohmann::ordered_json deployment_json(const Deployment& d) {

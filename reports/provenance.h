@@ -13,6 +13,9 @@ std::string provenance_line(const Deployment& deployment);
 /// {usd_per_gpu_hour, tier, provider, region, date, source, gpus_per_host}
 nlohmann::ordered_json price_json(const Deployment& deployment);
 
+/// "10.76 USD/h; USD per million tokens: ..." of the `cost` of a result, or that no cost is known.
+std::string cost_line(const nlohmann::ordered_json& cost);
+
 /// "vllm 0.12.0"
 std::string engine_name(const EngineSpec& engine);
 

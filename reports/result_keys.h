@@ -219,13 +219,17 @@ inline constexpr auto kComparison = keys("bench.file", "bench.tool", "bench.mode
                                          "difference_as_written", "difference", "assumptions", "not_tried", "findings");
 inline constexpr auto kTimeShares = keys("tpot", "ttft");
 inline constexpr auto kComparedMetric = keys("metric", "measured", "predicted", "predicted_as_written", "ratio");
+inline constexpr auto kComparedInterval = keys("low", "high");
+inline constexpr auto kOutside = keys("outside_interval");
 inline constexpr auto kAssumption = keys("change", "predicted", "difference", "explains", "check");
 inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kContextParallel, Presence::kSometimes},
                                               KeyGroup{"", kComparison},
                                               KeyGroup{"", kQuestion, Presence::kSometimes},
                                               KeyGroup{"where_the_time_goes.", kTimeShares, Presence::kTogether},
+                                              KeyGroup{"", kOutside, Presence::kSometimes},
                                               KeyGroup{"metrics[].", kComparedMetric},
+                                              KeyGroup{"metrics[].", kComparedInterval, Presence::kSometimes},
                                               KeyGroup{"assumptions[].", kAssumption},
                                               KeyGroup{"provenance.", kProvenance}};
 
@@ -270,6 +274,15 @@ inline constexpr std::array kCalibrationGroups{
     KeyGroup{"fits[].", kFit, Presence::kTogether},           KeyGroup{"host[].", kHostCost, Presence::kTogether},
     KeyGroup{"runs[].", kHostRun, Presence::kTogether},       KeyGroup{"", kPowerCurve, Presence::kSometimes},
     KeyGroup{"errors[].", kPowerErrors, Presence::kTogether}};
+
+// lecture
+inline constexpr auto kLecture = keys("lecture", "sources");
+inline constexpr auto kLectureTable = keys("title", "columns", "rows");
+inline constexpr std::array kLectureGroups{KeyGroup{"", kLecture}, KeyGroup{"tables[].", kLectureTable}};
+
+// import: the document itself stands beside these keys
+inline constexpr auto kImport = keys("of");  // model | scenario
+inline constexpr std::array kImportGroups{KeyGroup{"", kImport}};
 
 // The columns of `simulate --requests-out`.
 inline constexpr auto kRequestColumns =

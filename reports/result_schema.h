@@ -26,6 +26,8 @@ enum class ResultKind {
   kValidation,
   kCalibration,
   kServicesPlan,
+  kLecture,
+  kImport,
   kKernelRows,
   kServingRows,
   kRequestRows
@@ -48,7 +50,9 @@ inline constexpr std::array kResultSchemas{
     ResultSchema{ResultKind::kComparison, "comparison", "a", 1, result_keys::kComparisonGroups},
     ResultSchema{ResultKind::kValidation, "validation", "a", 1, result_keys::kValidationGroups},
     ResultSchema{ResultKind::kCalibration, "calibration", "a", 1, result_keys::kCalibrationGroups},
-    ResultSchema{ResultKind::kServicesPlan, "services_plan", "a", 1, result_keys::kServicesGroups}};
+    ResultSchema{ResultKind::kServicesPlan, "services_plan", "a", 1, result_keys::kServicesGroups},
+    ResultSchema{ResultKind::kLecture, "lecture", "a", 1, result_keys::kLectureGroups},
+    ResultSchema{ResultKind::kImport, "import", "an", 1, result_keys::kImportGroups}};
 constexpr const ResultSchema& schema_of(ResultKind kind) { return kResultSchemas[static_cast<std::size_t>(kind)]; }
 
 /// The head of a result of this kind: {kind, schema}. The rest is added behind it.

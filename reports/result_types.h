@@ -26,8 +26,8 @@ inline constexpr auto kTexts = all<Type::kText>(
     "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
     "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
-    "from", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command", "left_out", "remark",
-    "services[].layout", "services[].formats", "binding_limits[].limit");
+    "from", "lecture", "title", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command",
+    "left_out", "remark", "services[].layout", "services[].formats", "binding_limits[].limit");
 inline constexpr auto kFlags =
     all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated",
                      "constants[].stated", "complete", "fleet_found", "proven_cheapest");
@@ -38,14 +38,16 @@ inline constexpr auto kIntegers = all<Type::kInteger>(
     "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
     "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists =
-    all<Type::kTexts>("keys", "notes", "advice.beyond", "growth[].beyond", "relax", "not_tried", "findings");
+    all<Type::kTexts>("keys", "notes", "advice.beyond", "growth[].beyond", "relax", "not_tried", "findings",
+                      "outside_interval", "sources", "tables[].columns");
 inline constexpr auto kNullable =
     all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
                              "ceilings[].share", "standard_error", "limits.max_cost_usd_per_hour",
-                             "limits.max_power_watts", "bought[].available", "services[].usd_per_hour");
+                             "limits.max_power_watts", "bought[].available", "services[].usd_per_hour",
+                             "metrics[].low", "metrics[].high");
 inline constexpr auto kObjects =
     all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot", "where_the_time_goes.ttft",
                        "assumptions[].predicted", "services[].plan");
-inline constexpr auto kLoose = all<Type::kAny>("mismatches", "shared_instances[].services");
+inline constexpr auto kLoose = all<Type::kAny>("mismatches", "shared_instances[].services", "tables[].rows");
 
 }  // namespace roofcast::result_types

@@ -152,7 +152,7 @@ double padding_share(const ServingMetrics& m) {
 }
 std::string waste_text(const ServingMetrics& m) {
   std::string text;
-  if (m.kv_held > 0) text = fmt::format(", {:.1f} % of what is held not filled", 100 * cache_waste(m));
+  if (m.kv_held > 0) text = fmt::format(", {:.1f} % of the allocated cache empty", 100 * cache_waste(m));
   if (m.padding_tokens > 0) text += fmt::format("; {:.1f} % of computed tokens are padding", 100 * padding_share(m));
   return text;
 }
@@ -261,7 +261,7 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
             fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
   if (m.cancelled + m.rejected > 0) {
     lines.add("failed",
-              fmt::format("{} given up by their clients ({} output tokens for nothing), {} refused by a full queue{}",
+              fmt::format("{} cancelled by their clients ({} output tokens wasted), {} rejected by a full queue{}",
                           m.cancelled, human_count(m.cancelled_tokens), m.rejected,
                           is_limited(*s.workload) ? " or a rate limit" : ""));
   }
@@ -270,7 +270,7 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
             fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                         number("output_throughput"), number("total_token_throughput")));
   if (make_scheduler(s.deployment->engine.scheduler)->pads())
-    lines.add("answers", "of a batch leave together, at e2el; ttft is when their first tokens are computed");
+    lines.add("responses", "of a batch return together, at e2el; ttft is when their first tokens are computed");
   if (m.load.saturated) lines.add("SATURATED", saturation_words(m.load));
   if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
 }
@@ -293,7 +293,7 @@ void add_tier_line(const ServingMetrics& m, const Scenario& s, const Json& json,
   std::string names;
   for (const KvTier& tier : s.deployment->engine.kv_tiers) names += (names.empty() ? "" : ", ") + tier.name;
   lines.add("tiers",
-            fmt::format("{:.1f} % of prompt tokens from {}; {:.2f} GB a GPU with what host memory had",
+            fmt::format("{:.1f} % of prompt tokens from {}; {:.2f} GB per GPU with what host memory had",
                         100 * json["kv_tiers"]["hit_rate"].get<double>(), names, m.offload_loaded_bytes / 1e9));
 }
 
@@ -306,7 +306,7 @@ void add_sample_line(const ServingMetrics& m, Lines& lines) {
 void add_adapter_line(const ServingMetrics& m, const Scenario& s, Lines& lines) {
   if (!s.deployment->adapters) return;
   const AdapterMetrics& a = m.adapters;
-  lines.add("adapters", fmt::format("{:.1f} % of starts found theirs in one of {} slots; {} loads, {:.2f} GB a GPU{}",
+  lines.add("adapters", fmt::format("{:.1f} % of starts found theirs in one of {} slots; {} loads, {:.2f} GB per GPU{}",
                                     100 * hit_rate(a), s.deployment->adapters->slots, a.loads, a.loaded_bytes / 1e9,
                                     a.disk_reads > 0 ? fmt::format(", {} of them from disk", a.disk_reads) : ""));
 }
@@ -326,16 +326,11 @@ void add_fleet_lines(const ServingMetrics& m, const Scenario& s, Lines& lines) {
 
 void add_gpu_lines(const Json& json, Lines& lines) {
   const auto percent = [&](const char* key) { return 100 * json[key].get<double>(); };
-  const auto cost = [&](const char* key) { return significant(json["cost"][key].get<double>(), 3); };
   lines.add("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", percent("gpu_utilization"), percent("mfu"),
                                 percent("mbu")));
-  lines.add("cost",
-            fmt::format("{} USD/h; USD per million tokens: {} input, {} cached input, {} output; {} J per output token",
-                        cost("usd_per_hour"), cost("usd_per_million_input_tokens"),
-                        cost("usd_per_million_cached_input_tokens"), cost("usd_per_million_output_tokens"),
-                        cost("joules_per_output_token")));
+  lines.add("cost", cost_line(json["cost"]));
   const auto watts = [&](const char* key) { return significant(json[key].get<double>(), 3); };
-  lines.add("power", fmt::format("{} W in the mean ({} to {} W, 90 %)", watts("mean_power_watts"),
+  lines.add("power", fmt::format("{} W on average ({} to {} W, 90 %)", watts("mean_power_watts"),
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
@@ -421,7 +416,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_adapter_line(m, s, lines);
   add_tier_line(m, s, json, lines);
   if (m.ttfat_ms.count() > 0)
-    lines.add("thinking", fmt::format("first token of the answer after {} ms in the mean, p99 {}",
+    lines.add("thinking", fmt::format("first token of the answer after {} ms on average, p99 {}",
                                       significant(m.ttfat_ms.mean()), significant(m.ttfat_ms.percentile(99))));
   add_sample_line(m, lines);
   add_fleet_lines(m, s, lines);
@@ -429,7 +424,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);
   lines.add("price", price_line(*s.deployment));
   lines.add("steps", std::to_string(m.iterations));
-  lines.add("standing", provenance_line(*s.deployment));
+  lines.add("provenance", provenance_line(*s.deployment));
   ResultVerdict verdict;
   verdict.add("", setup_text(s));
   verdict.add("", lines.text());

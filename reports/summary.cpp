@@ -86,9 +86,11 @@ ResultVerdict verdict_of(const Result& r) {
     case ResultKind::kLadder:
     case ResultKind::kComparison:
     case ResultKind::kServicesPlan:
+    case ResultKind::kLecture:
+    case ResultKind::kImport:
       break;
   }
-  out.add("", "This file holds no verdict, only numbers: a table, or the JSON of an older roofcast.");
+  out.add("", "This file has no verdict, only numbers: a table, or the JSON of an older roofcast.");
   return out;
 }
 

@@ -137,6 +137,14 @@ std::vector<std::string> main_names(bool simulate) {
           "usd_per_million_output_tokens"};
 }
 
+/// The model and the GPU of all points, where they are the same.
+std::vector<std::pair<std::string, std::string>> unvaried(const StoredSweep& sweep) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!sweep.model.empty()) out.emplace_back("model", sweep.model);
+  if (!sweep.gpu.empty()) out.emplace_back("gpu", sweep.gpu);
+  return out;
+}
+
 }  // namespace
 
 std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
@@ -145,10 +153,12 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   const bool csv = format == "csv";
   std::vector<std::string> names = csv ? all_names(sweep, outcome, store) : main_names(sweep.simulate);
   std::vector<std::string> header = point_keys(sweep);
+  const StoredSweep told = stored(sweep);
   header.insert(header.end(), names.begin(), names.end());
+  const std::vector<std::pair<std::string, std::string>> same = csv ? unvaried(told) : decltype(unvaried(told))();
+  for (const auto& [name, value] : same) header.push_back(name);
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
-  const StoredSweep told = stored(sweep);
   SweepVerdict verdict(told.model, told.gpu);
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     if (!csv) {
@@ -158,6 +168,7 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
     }
     std::vector<std::string> cells = p.values;
     for (const std::string& name : names) cells.push_back(cell(find(p.metrics, name), !csv));
+    for (const auto& [name, value] : same) cells.push_back(value);
     const MetricValue* saturated = find(p.metrics, "saturated");
     const MetricValue* reason = csv ? nullptr : find(p.metrics, "reason");
     std::string note = p.error.empty() && reason != nullptr ? "does not fit" : p.error;

@@ -240,6 +240,8 @@ std::string plain_number(double value, int digits) {
   return text;
 }
 
+std::string usd(double value) { return std::isfinite(value) ? fmt::format("{:.2f}", value) : "-"; }
+
 std::string human_time(double seconds) {
   return scaled(seconds, std::array<Scale, 4>{{{1.0, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}});
 }
@@ -247,6 +249,7 @@ std::string human_bytes(double bytes) {
   return scaled(bytes, std::array<Scale, 5>{{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1.0, "B"}}});
 }
 std::string human_count(double value) {
+  if (std::abs(value) < 1000 && value == std::floor(value)) return fmt::format("{:.0f}", value);
   return scaled(value, std::array<Scale, 5>{{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1.0, ""}}});
 }
 

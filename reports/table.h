@@ -27,7 +27,8 @@ class Table {
 /// 3 significant digits with a unit that fits: "23.8 ms", "1.34 GB", "989 TFLOP/s".
 std::string human_time(double seconds);
 std::string human_bytes(double bytes);
-std::string human_count(double value);  ///< 1.2 k, 8.03 B
+std::string human_count(double value);  ///< 1.2 k, 8.03 B; whole below 1000: 20
+std::string usd(double value);          ///< dollars and cents: "5.50"; "-" where it is not a number
 std::string significant(double value, int digits = 4);
 std::string plain_number(double value, int digits = 4);  ///< without zeros at the end: "64", "51.6"
 

@@ -61,7 +61,7 @@ VerdictTable read_table(const Json& json) {
 }
 
 constexpr std::array<std::string_view, 5> kAlarms{"MISSED", "DOES NOT FIT", "SATURATED", "no deployment",
-                                                  "beyond the limit"};
+                                                  "exceeds the limit"};
 
 }  // namespace
 

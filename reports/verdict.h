@@ -39,7 +39,7 @@ struct ResultVerdict {
 /// For a terminal; tables with ranks keep to 100 columns unless `wide`.
 std::string verdict_text(const ResultVerdict& verdict, bool wide = true);
 
-/// Whether a line says that something is wrong: MISSED, DOES NOT FIT, SATURATED, "no deployment", "beyond the limit".
+/// Whether a line says that something is wrong: MISSED, DOES NOT FIT, SATURATED, "no deployment", "exceeds the limit".
 bool is_alarm(std::string_view line);
 /// The text with its alarms in red, for a terminal that shows colours.
 std::string with_colors(const std::string& text);

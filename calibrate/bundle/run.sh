@@ -12,7 +12,7 @@ usage: ./run.sh [--budget 3min] [--out FOLDER] [--gpu NAME|FILE.yaml] [--device 
   --out      FOLDER for measurements.jsonl, gpu.yaml, fit.txt, show.txt, validate.txt, estimate.txt, plots/, log.txt
              (default: results); a second run into it measures what is missing
   --gpu      whose datasheet is meant (default: the shipped GPU with these SMs and this memory)
-  --device   N, as CUDA counts them
+  --device   N: CUDA device number
   --only     these operators alone: stream, launch, copy, tensor_rate, gemm, attention_decode, ...
 TEXT
 }

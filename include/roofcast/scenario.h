@@ -39,7 +39,7 @@ class Scenario {
   std::shared_ptr<const ScenarioTree> tree_;
 };
 
-/// ideal: the datasheet's roofline. calibrated: what a machine really does.
+/// ideal: the datasheet's roofline. calibrated: fitted to measurements.
 enum class Fidelity { ideal, calibrated };
 
 }  // namespace v0

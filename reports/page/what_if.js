@@ -114,7 +114,7 @@
     }
     busy = false;
   }
-  const is_alarm = (line) => /MISSED|DOES NOT FIT|SATURATED|no deployment|beyond the limit/.test(line);
+  const is_alarm = (line) => /MISSED|DOES NOT FIT|SATURATED|no deployment|exceeds the limit/.test(line);
   function show(data, took) {
     const kind = cases[chosen].kind, was = cases[chosen].reported;
     const rows = SHOWN[kind].map(([name, path, write, less]) => {

@@ -169,7 +169,7 @@ std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
   } else if (e.name == "clip_vision_model" && whole == "llava") {
     read_clip(e);
   } else {
-    return fmt::format("sees by '{}', whose tokens a picture are not known",
+    return fmt::format("sees by '{}', whose tokens per image are not known",
                        e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
   }
   return "";
@@ -200,7 +200,7 @@ std::string read_sounds(EncoderSpec& e, double bins) {
     e.projector_width = e.output;
     return "";
   }
-  return fmt::format("hears by '{}', whose tokens a second are not known", e.name);
+  return fmt::format("hears by '{}', whose tokens per second are not known", e.name);
 }
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
@@ -218,11 +218,11 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     e.projectors = 0;  // the decoder attends to what leaves it
     if (!complete(e)) in.fail("encoder_layers", "an encoder without layers, width or heads");
     out.sounds = e;
-    out.no_pictures = "hears, and sees no pictures";
+    out.no_pictures = "hears, and sees no images";
     return out;
   }
-  out.no_pictures = "has no encoder of pictures (no vision_config)";
-  out.no_sounds = "has no encoder of sounds (no audio_config)";
+  out.no_pictures = "has no image encoder (no vision_config)";
+  out.no_sounds = "has no audio encoder (no audio_config)";
   if (auto vision = in.outer().optional_child("vision_config")) {
     Part part(std::move(*vision));
     EncoderSpec e = widths(part);

@@ -226,7 +226,7 @@ std::string no_prefixes(const Scenario& s) {
   if (d.memory.layout.state_per_sequence <= Bytes(0)) return "";
   if (d.engine.state_checkpoints == "none")
     return "layers with a state go on from a state that was kept, and " + d.engine.name +
-           " keeps none unless it is told so (state_checkpoints)";
+           " keeps none unless state_checkpoints says so";
   if (d.engine.state_checkpoints == "blocks" && d.memory.state_block == 0)
     return "states are kept at blocks of attention, and no layer of the model has any";
   return "";

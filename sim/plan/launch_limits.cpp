@@ -42,7 +42,7 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
       (vllm || sglang) && !forced && length && d.model.max_context > 0 && e.max_model_len > d.model.max_context) {
     throw ConfigError((*length)->mark,
                       fmt::format("{} refuses 'max_model_len: {}' beyond the context of {}, {:.0f} tokens; "
-                                  "--force-unsupported prices it all the same",
+                                  "--force-unsupported estimates it all the same",
                                   vllm ? "vLLM" : "SGLang", e.max_model_len, d.model.name, d.model.max_context));
   }
 }

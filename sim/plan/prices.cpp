@@ -143,9 +143,9 @@ void set_price(Deployment& d, const PriceQuestion& question, bool written) {
     if (!question.tier.empty()) {
       throw NoOffer(
           question.mark,
-          fmt::format("no {} price{} of {} for {} GPUs at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
+          fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
                       "USD/h}}' gives one",
-                      tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
+                      tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(), d.sharding.gpus() == 1 ? "" : "s",
                       known_tiers(d.gpu.name), d.gpu.name));
     }
     d.gpu.price = {std::numeric_limits<double>::quiet_NaN()};
@@ -166,7 +166,7 @@ UsdPerHour usd_per_hour(const Deployment& d, double replicas) { return {paid_gpu
 std::string price_line(const Deployment& d) {
   const PriceQuote& p = d.price;
   if (p.tier == "none") return fmt::format("no on-demand price of {} is known", d.gpu.name);
-  std::string out = fmt::format("{:.4g} USD/h per GPU ({}", d.gpu.price.value, p.tier);
+  std::string out = fmt::format("{:.2f} USD/h per GPU ({}", d.gpu.price.value, p.tier);
   for (const std::string* part : {&p.provider, &p.date}) out += part->empty() ? "" : ", " + *part;
   return out + (p.host > 1 ? fmt::format(", in instances of {})", p.host) : ")");
 }

@@ -474,7 +474,9 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const DeploymentUse use{
       .workload = s.workload ? &*s.workload : nullptr, .disaggregated = in.has("disaggregation"), .load = load};
   s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
-  if (auto speculation = in.optional_child("speculation")) {
+  if (in.has("speculation") && in.tree("speculation")->scalar == "none") {
+    s.serving.speculation = {};
+  } else if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
     if (s.serving.speculation.active() && s.deployment->model.attends_to_encoder())
       in.fail("speculation",
@@ -515,7 +517,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.serving.objectives = goodput_limits(s.objectives);
   s.serving.client_objectives = client_limits(s);
   const bool forced = in.boolean("force_unsupported", false);
-  const Mark mark = in.mark_of("engine");
+  const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
   in.finish();
   s.doubts = check_support(s, forced, mark);
   note_unread(s);

@@ -85,7 +85,7 @@ std::shared_ptr<const Deployment> own_draft(const Deployment& target, Method met
 
 void check_method(const ConfigReader& in, Method method, const Deployment& target) {
   if (method == Method::kMtp && target.model.mtp_layers <= 0) {
-    in.fail("method", "'mtp' needs a multi-token-prediction layer, which " + target.model.name + " has not; see eagle");
+    in.fail("method", "'mtp' needs a multi-token-prediction layer; " + target.model.name + " has none; try eagle");
   }
   const bool other_model = facts_of(method).drafter == Drafter::kModel;
   if (other_model && !in.has("model")) in.fail("method", "'draft_model' needs 'model', the one that drafts");

@@ -163,8 +163,9 @@ std::vector<std::string> check_support(const Scenario& s, bool forced, const Mar
   for (const SupportRule& rule : support_rules(s)) {
     const std::string text = fmt::format("{} ({})", rule.reason, rule.source);
     if (!rule.runs && !forced)
-      throw CannotRun(mark, "cannot run: " + text + "; --force-unsupported prices it all the same");
-    const std::string doubt = (rule.runs ? "not known to run: " : "cannot run, priced all the same: ") + text;
+      throw CannotRun(mark, "cannot run: " + text + "; --force-unsupported estimates it all the same");
+    const std::string doubt =
+        (rule.runs ? "no record that this runs: " : "cannot run, estimated all the same: ") + text;
     if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
   }
   return doubts;

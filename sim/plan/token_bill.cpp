@@ -11,10 +11,10 @@ namespace roofcast {
 namespace {
 
 /// A step of `batch` decoding sequences by the tokens that each of them gets from it.
-double decode_time(StepPricer& pricer, const SpeculationSpec& drafts, const StepBatch& batch) {
+double decode_time(StepModel& model, const SpeculationSpec& drafts, const StepBatch& batch) {
   StepBatch step = batch;
   step.query_len = drafts.query_len();
-  double seconds = pricer.cost(step).time.base();
+  double seconds = model.time(step).base();
   if (!drafts.active()) return seconds;
   seconds += drafts.draft_time.base();
   if (drafts.draft) seconds += draft_cost(*make_model_pricer(drafts.draft), drafts, batch).time.base();
@@ -39,21 +39,26 @@ double decoding_on_each(const ServingMetrics& m, double replicas) {
 
 }  // namespace
 
+double cached_token_time(StepModel& model, int chunk) {
+  const auto step = [&](int before) {
+    const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
+    return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
+  };
+  const StepBreakdown first = step(0), second = step(chunk);
+  return std::max(0.0, second.gpu_time / first.gpu_time - 1) * first.time.base() / chunk;
+}
+
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
                        double prompt, double output, double decoding) {
   const Deployment& d = *deployment;
-  const std::unique_ptr<StepPricer> pricer = make_model_pricer(deployment);
+  StepModel model(deployment);
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
-  const auto chunk_time = [&](int before) {
-    const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
-    return pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
-  };
+  const std::array<PrefillChunk, 1> chunks{{{chunk, 0, true}}};
   const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
-  const double alone = chunk_time(0);
-  return {.input = alone / chunk,
-          .cached_input = std::max(0.0, chunk_time(chunk) - alone) / chunk,
-          .output = decode_time(*pricer, speculation, step) / batch};
+  return {.input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk,
+          .cached_input = cached_token_time(model, chunk),
+          .output = decode_time(model, speculation, step) / batch};
 }
 
 TokenCounts token_counts(const ServingMetrics& m) {

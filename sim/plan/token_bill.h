@@ -9,11 +9,15 @@
 namespace roofcast {
 
 /// Step time of one token of each kind: a prompt token in a full prefill chunk, a prompt token that is found cached
-/// (what its keys and values add to the attention of the chunk behind it), an output token in a decode step of all
+/// (cached_token_time), an output token in a decode step of all
 /// sequences that decode. With speculation that step drafts and verifies, and makes the mean number of accepted tokens.
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
+/// Step time of a prompt token that is found cached, s: a token of the chunk takes this share of its step. Keys and
+/// values in the cache lengthen the attention of the chunk behind them; the share is that of the GPU's work, so that it
+/// is above 0 in a step that waits for the host, too.
+double cached_token_time(StepModel& model, int chunk);
 /// Of prompts and sequences of these mean lengths, `decoding` sequences at a time on a replica.
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
                        double prompt, double output, double decoding);

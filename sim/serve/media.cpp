@@ -22,7 +22,7 @@ MediaSpec read_size(ConfigReader& in) {
   m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
   if (m.width > 200 * m.height || m.height > 200 * m.width)
-    throw ConfigError(m.mark, "one side of a picture may be 200 times as long as the other at most");
+    throw ConfigError(m.mark, "one side of an image may be 200 times as long as the other at most");
   return m;
 }
 
@@ -73,7 +73,7 @@ void place(WorkloadSpec& w, const ModelSpec& model) {
   if (w.media.empty()) return;
   const Mark mark = w.media.front().mark;
   if (w.arrivals.process == ArrivalSpec::Process::kTrace && w.clients.empty())
-    throw ConfigError(mark, "the prompts of a trace have the tokens of their pictures and sounds already");
+    throw ConfigError(mark, "the prompts of a trace already count the tokens of their images and audio");
   w.encoded = encoder_work(w.media, model);
   w.prompt_tokens.extra = media_tokens(w.encoded);
   if (!w.listed) return;

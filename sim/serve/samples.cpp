@@ -19,7 +19,7 @@ SampleSpec parse_samples(ConfigReader in) {
   }
   in.ignore("beam_width");
   if (s.returned > s.generated)
-    in.fail("n", fmt::format("{} answers cannot be chosen of {} sequences", s.returned, s.generated));
+    in.fail("n", fmt::format("{} responses cannot be chosen from {} sequences", s.returned, s.generated));
   in.finish();
   return s;
 }

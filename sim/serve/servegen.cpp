@@ -39,8 +39,8 @@ struct Window {
 
 Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
   if (fields.size() != 6)
-    throw ConfigError(mark,
-                      fmt::format("expected 6 fields (start, rate, cv, law, shape, scale), got {}", fields.size()));
+    throw ConfigError(
+        mark, fmt::format("expected 6 fields (start, rate, cv, distribution, shape, scale), got {}", fields.size()));
   const auto field = [&](std::size_t i, const char* what) {
     const std::optional<double> value = number_of(fields[i]);
     if (!value || *value < 0 || *value > 1e9)
@@ -56,8 +56,8 @@ Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
   } else if (law == "weibull") {
     w.gaps = {.law = Gaps::Law::kWeibull, .shape = std::clamp(field(4, "a shape"), 0.05, 100.0)};
   } else if (!law.empty() && law != "exponential" && law != "expon" && law != "poisson") {
-    throw ConfigError(
-        mark, unknown_name("law of gaps", fields[3], std::array<std::string, 3>{"Gamma", "Weibull", "Exponential"}));
+    throw ConfigError(mark, unknown_name("distribution of gaps", fields[3],
+                                         std::array<std::string, 3>{"Gamma", "Weibull", "Exponential"}));
   }
   return w;
 }

@@ -161,7 +161,7 @@ void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
   auto thinking = in.optional_child("thinking");
   if (!thinking) return;
   if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the answers of a trace have their thinking in them");
-  if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' of a law");
+  if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' from a distribution");
   w.thinking.emplace();
   w.thinking->tokens = length_at(*thinking, "tokens");
   w.thinking->budget = static_cast<int>(thinking->integer("budget", 0, Range{0.0, 1e7}));

@@ -127,7 +127,7 @@ TEST_CASE("record: every fault is named with its line") {
         "m.jsonl:1: unknown reason to stop 'bored'");
   CHECK(fault_of(replaced(line, "\"throttled_samples\":[3]", "\"throttled_samples\":[4]")).ends_with("got 4"));
   CHECK(fault_of(replaced(line, "\"sm_count\":132,", "")) ==
-        "m.jsonl:1: a measurement has 'sm_count', this line has not");
+        "m.jsonl:1: missing 'sm_count', which every measurement has");
   CHECK(fault_of("[1, 2]").starts_with("m.jsonl:1: not a measurement"));
 }
 

@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
 
+using roofcast::TemporaryFolder;
 using roofcast::testing::run_roofcast;
 using roofcast::testing::Stream;
 
@@ -27,7 +29,7 @@ const std::string kSmall = "estimate --model llama-3.1-8b --gpu h100-sxm ";
 
 TEST_CASE("schemas: docs/schemas holds what the program writes") {
   for (const std::string kind : {"estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation",
-                                 "calibration", "services_plan"}) {
+                                 "calibration", "services_plan", "lecture", "import"}) {
     CAPTURE(kind);
     const std::string text = run_roofcast("schema " + kind).out;
     CHECK(text.find("\"const\": \"" + kind + "\"") != std::string::npos);
@@ -35,7 +37,7 @@ TEST_CASE("schemas: docs/schemas holds what the program writes") {
   }
   CHECK(run_roofcast("schema plans", Stream::kErr).out ==
         "unknown kind of result 'plans'; nearest is 'plan' (valid: estimate, simulation, sweep, plan, ladder, "
-        "comparison, validation, calibration, services_plan)\n");
+        "comparison, validation, calibration, services_plan, lecture, import)\n");
   CHECK(run_roofcast("schema", Stream::kErr).status == 2);
 }
 
@@ -67,6 +69,28 @@ TEST_CASE("csv of specs: rows of a dotted key and its value") {
     CHECK(run_roofcast(command + " --format json").out.front() == '{');
   }
   CHECK(first_line(run_roofcast("engines vllm --format csv").out) == "setting,value,since,source");
+}
+
+TEST_CASE("csv of names has a heading, as every other csv") {
+  for (const std::string command : {"recipes", "clients", "workloads", "engines"}) {
+    CAPTURE(command);
+    CHECK(first_line(run_roofcast(command + " --format csv").out) == "name");
+  }
+  CHECK(first_line(run_roofcast("kernels --format csv").out) == "kernel,computes,description,borrows from");
+}
+
+TEST_CASE("an imported document's JSON has the head of a result, and is read again without it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/Qwen__Qwen3-8B.json";
+  REQUIRE(run_roofcast("import tests/data/hf_configs/Qwen__Qwen3-8B.json --format json --out '" + path + "'").status ==
+          0);
+  CHECK(slurp(path).starts_with("{\n  \"kind\": \"import\",\n  \"schema\": 1,\n  \"of\": \"model\",\n"));
+  CHECK(run_roofcast("models '" + path + "' --format json").out ==
+        run_roofcast("models tests/data/hf_configs/Qwen__Qwen3-8B.json --format json").out);
+  CHECK(run_roofcast("report '" + path + "'", Stream::kErr).out ==
+        path + ": the JSON of roofcast import: it has nothing to draw\n");
+  CHECK(run_roofcast("lecture cache-waste --format json")
+            .out.starts_with("{\n  \"kind\": \"lecture\",\n  \"schema\": 1,"));
 }
 
 TEST_CASE("csv of a calibration: one row a constant") {

@@ -92,6 +92,14 @@ TEST_CASE("bash completes commands, flags and names by the script that the progr
   CHECK(completed("roofcast estimate --model deepseek-v3", 3) == "deepseek-v3 deepseek-v3.2\n");
   CHECK(completed("roofcast estimate --gpu = h200", 4) == "h200-nvl h200-sxm\n");
   CHECK(completed("roofcast estimate --fidelity i", 3) == "ideal\n");
+  CHECK(completed("roofcast plan --price r", 3) == "reserved_1y reserved_3y\n");
+  CHECK(completed("roofcast plan --emit s", 3) == "sglang\n");
+  CHECK(completed("roofcast estimate --weights fp8_b", 3) == "fp8_block\n");
+  CHECK(completed("roofcast validate kernels --op nc", 4) == "nccl\n");
+  CHECK(completed("roofcast schema pl", 2) == "plan\n");
+  CHECK(completed("roofcast lecture cache", 2) == "cache-waste\n");
+  CHECK(completed("roofcast help --completion z", 3) == "zsh\n");
+  CHECK(completed("roofcast help pl", 2) == "plan\n");
   CHECK(completed("roofcast simulate chat-70b-4x", 2) == "chat-70b-4xh100\n");
   CHECK(completed("roofcast kernels flash", 2).find("flash") != std::string::npos);
   CHECK(completed("roofcast simulate no-such", 2) == "\n");  // bash then offers files
@@ -135,7 +143,7 @@ TEST_CASE("models are listed with their sizes, and only those that are asked for
   CHECK(table.find("70.6 B") != std::string::npos);          // 70,553,706,496 parameters
   const auto none = run_roofcast("models --filter lama-3.1-8b-x", Stream::kErr);
   CHECK(none.status == 2);
-  CHECK(none.out.starts_with("--filter: no name holds 'lama-3.1-8b-x'; nearest is 'llama-3.1-8b'"));
+  CHECK(none.out.starts_with("--filter: no name contains 'lama-3.1-8b-x'; nearest is 'llama-3.1-8b'"));
   CHECK(run_roofcast("models --filter llama-3.1-8b --format csv").out.find("llama-3.1-8b,llama,8030261248,") !=
         std::string::npos);  // vocabulary 2 x 128256 x 4096, 32 layers of 218,112,000, a norm of 4096
 }

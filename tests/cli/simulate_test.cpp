@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
 
+using roofcast::TemporaryFolder;
 using roofcast::testing::run_roofcast;
 using roofcast::testing::run_shell;
 using roofcast::testing::Stream;
@@ -40,6 +42,36 @@ TEST_CASE("--set with a key that lacks its map names the whole path") {
   CHECK(hint("tp=2").find("; did you mean parallelism.tp (or --tp)?\n") != std::string::npos);
   CHECK(hint("batch=4").find("; did you mean --batch of estimate?\n") != std::string::npos);
   CHECK(hint("zzz=4").find("did you mean") == std::string::npos);
+}
+
+TEST_CASE("a file of another kind is named with the command that takes it") {
+  const TemporaryFolder folder;
+  const auto error = [](const std::string& words) { return run_roofcast(words, Stream::kErr).out; };
+  CHECK(error("simulate az.csv") == "simulate: 'az.csv' is a file of requests; pass it with --trace az.csv\n");
+  const std::string plan = folder.write("p.yaml", "model: llama-3.1-8b\nsearch: {gpus: [h100-sxm]}\n");
+  CHECK(error("simulate '" + plan + "'") == plan + ":1:1: this is a plan (it has 'search'); use roofcast plan\n");
+  CHECK(error("plan configs/sweeps/gpu-cost.yaml").find("this is a sweep (it has 'grid'); use roofcast sweep") !=
+        std::string::npos);
+  const std::string idle = folder.write("i.yaml", "model: llama-3.1-8b\ngpu: h100-sxm\n");
+  const std::string bench = folder.write("b.json",
+                                         R"({"completed": 9, "duration": 5, "mean_ttft_ms": 3, "mean_tpot_ms": 2,
+                                             "total_input_tokens": 90, "total_output_tokens": 90})");
+  CHECK(error("compare '" + idle + "' --bench '" + bench + "'") ==
+        idle + ":1:1: missing key 'workload' of a scenario to compare\n");
+}
+
+TEST_CASE("names: dots are folders, parts of names are found, and a release needs a name") {
+  const auto error = [](const std::string& words) { return run_roofcast(words, Stream::kErr).out; };
+  CHECK(error("estimate --model . --gpu h100-sxm") ==
+        "--model: '.' is a directory without a config.json, not a model file\n");
+  CHECK(error("estimate --model llama-3.1-8b --gpu 4090")
+            .starts_with("--gpu: unknown gpu '4090'; nearest is 'rtx-4090'"));
+  CHECK(error("estimate --model llama-3.1-8b --gpu h100-sxm --engine vllm@") ==
+        "--engine: 'vllm@': a version or a day must follow '@'\n");
+  const std::string small = "estimate --model llama-3.1-8b --gpu h100-sxm --set speculation=";
+  CHECK(run_roofcast(small + "none").status == 0);
+  CHECK(error("estimate --model llama-3.1-8b --gpu h100-sxm --kv-cache-dtype int4 --engine vllm@0.12")
+            .starts_with("--engine: cannot run: "));
 }
 
 TEST_CASE("a run is written as a load generator's, and compared with itself") {

@@ -391,7 +391,7 @@ TEST_CASE("continuous batching ends sooner, and never runs more requests at a ti
 TEST_CASE("requests that are wrong are told what is") {
   const auto error = [](const char* body) { return error_of(post("estimate", body)); };
   CHECK(error("{}") == "model: missing; which model?");
-  CHECK(error(R"({"model": "llama-3.1-8b"})") == "gpu: missing; which gpu?");
+  CHECK(error(R"({"model": "llama-3.1-8b"})") == "gpu: missing; which GPU?");
   CHECK(error(R"({"model": "llama-3.1-8", "gpu": "h100-sxm"})").find("nearest is 'llama-3.1-8b'") != std::string::npos);
   CHECK(error(R"({"modell": 1})").find("unknown key 'modell'; nearest is 'model'") != std::string::npos);
   CHECK(error(R"({"model": ["a"]})") == "model: must be a string, a number or true or false");

@@ -60,6 +60,8 @@ def commands(folder):
     yield "validate", "serving", "--data", str(DATA / "e2e/offline.csv")
     yield "validate", "kernels", "--gpu", "h100-sxm", "--data", str(next((DATA / "kernels/h100-sxm").glob("gemm*.csv")))
     yield "calibrate", "show", "h100-sxm"
+    yield "lecture", "cache-waste"
+    yield "import", bench, "--model", "llama-3.1-8b", "--gpu", "h100-sxm"
     yield "calibrate", "host", "--scenario", scenario, "--bench", bench, "--bench", bench, "--evaluations", "5"
 
 

@@ -1,5 +1,7 @@
 #include "reports/table.h"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "reports/table_width.h"
@@ -16,6 +18,14 @@ std::string text_in(const Table& table, std::size_t columns) {
 }
 
 }  // namespace
+
+TEST_CASE("numbers: whole ones have no decimals, and money has cents") {
+  CHECK(human_count(20) == "20");
+  CHECK(human_count(20.5) == "20.5");
+  CHECK(human_count(2040000) == "2.04 M");
+  CHECK(usd(5.5) == "5.50");
+  CHECK(usd(std::nan("")) == "-");
+}
 
 TEST_CASE("table: as wide as it is where nobody says how wide a line may be") {
   Table table({"name", "mean latency", "why"});

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "sim/plan/serving_intervals.h"
 #include "sim/plan/what_fits.h"
 
 namespace roofcast {
@@ -122,15 +124,25 @@ void find_cause(Comparison& c) {
     c.findings.push_back(fmt::format("they agree within {:.1f} %: nothing is left to explain", 100 * c.distance));
     return;
   }
-  if (c.assumptions.empty() || c.assumptions.front().explains < kTelling) {
+  const bool found = !c.assumptions.empty() && c.assumptions.front().explains >= kTelling;
+  if (c.outside && c.outside->empty()) {
+    c.findings.emplace_back("the measured figures are inside the 90 % intervals of the prediction: nothing to explain");
+    if (found)
+      c.findings.push_back(fmt::format("if there is a cause all the same: {} would explain {:.0f} %. Check: {}",
+                                       c.assumptions.front().change, 100 * c.assumptions.front().explains,
+                                       c.assumptions.front().check));
+    return;
+  }
+  if (c.outside) c.findings.push_back("outside the 90 % interval of the prediction: " + join(*c.outside, ", "));
+  if (!found) {
     c.findings.push_back(
         fmt::format("none of the changed assumptions explains {:.0f} % of the difference or more", 100 * kTelling));
     return;
   }
   const Assumption& best = c.assumptions.front();
   c.findings.push_back(
-      fmt::format("likeliest: {}. It takes away {:.0f} % of the difference: {} (predicted / measured) in "
-                  "place of {}. Check: {}",
+      fmt::format("likeliest: {}. It explains {:.0f} % of the difference: {} (predicted / measured) "
+                  "instead of {}. Check: {}",
                   best.change, 100 * best.explains, ratios(best.predicted, c.measured), ratios(c.predicted, c.measured),
                   best.check));
 }
@@ -221,6 +233,34 @@ double distance_of(const RunFigures& predicted, const RunFigures& measured) {
   return figures > 0 ? sum / figures : 0;
 }
 
+namespace {
+
+/// The intervals of the metrics, and which of the figures were measured outside of theirs.
+void judge_by_intervals(Comparison& c, const std::vector<MetricInterval>& intervals) {
+  if (intervals.empty()) return;
+  const auto interval_of = [&](const std::string& metric) {
+    const auto found =
+        std::find_if(intervals.begin(), intervals.end(), [&](const auto& i) { return i.metric == metric; });
+    return found != intervals.end() ? &*found : nullptr;
+  };
+  for (ComparedMetric& m : c.metrics) {
+    if (const MetricInterval* i = interval_of(m.name)) m.low = i->low, m.high = i->high;
+  }
+  c.outside.emplace();
+  const auto judge = [&](const std::optional<std::string>& key, double measured, double predicted, double agreement) {
+    const MetricInterval* i = key ? interval_of(*key) : nullptr;
+    if (i == nullptr || measured <= 0 || predicted <= 0) return;
+    const bool inside = measured >= i->low && measured <= i->high;
+    if (!inside && std::abs(std::log(predicted / measured)) > agreement) c.outside->push_back(*key);
+  };
+  judge(ttft_key(c.run), c.measured.ttft_ms, c.predicted.ttft_ms, kAgreement);
+  judge(tpot_key(c.run), c.measured.tpot_ms, c.predicted.tpot_ms, kAgreement);
+  judge("output_throughput", c.measured.output_throughput, c.predicted.output_throughput, kAgreement);
+  judge(tail_key(c.run), c.measured.ttft_tail_ms, c.predicted.ttft_tail_ms, std::log(kTail));
+}
+
+}  // namespace
+
 Comparison compare_with_run(const Scenario& scenario, BenchRun run) {
   if (scenario.deployment->memory.infeasible)
     throw Unavailable(scenario.deployment->memory.infeasible->reason + what_would_fit(*scenario.deployment));
@@ -238,6 +278,7 @@ Comparison compare_with_run(const Scenario& scenario, BenchRun run) {
   c.distance_as_written = distance_of(c.as_written, c.measured);
   c.distance = distance_of(c.predicted, c.measured);
   list_metrics(c, as_written, predicted);
+  judge_by_intervals(c, serving_intervals(reference, predicted));
   c.shares = shares_of(reference, predicted, c.run);
   if (c.distance > kAgreement) try_assumptions(reference, predicted, c);
   find_cause(c);

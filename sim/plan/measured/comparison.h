@@ -14,8 +14,9 @@ namespace roofcast {
 struct ComparedMetric {
   std::string name;
   double measured = 0;
-  std::optional<double> as_written;  ///< predicted for the scenario's own load
-  double predicted = 0;              ///< predicted for the load as it was run; the same where they agree
+  std::optional<double> as_written;     ///< predicted for the scenario's own load
+  double predicted = 0;                 ///< predicted for the load as it was run; the same where they agree
+  std::optional<double> low{}, high{};  ///< of its 90 % interval (sim/plan/serving_intervals.h), where it has one
   std::optional<double> ratio() const { return measured > 0 ? std::optional(predicted / measured) : std::nullopt; }
 };
 
@@ -59,7 +60,10 @@ struct Comparison {
   std::vector<LoadMismatch> mismatches;
   RunFigures measured, as_written, predicted;
   double distance_as_written = 0, distance = 0;
-  std::optional<TimeShares> shares;     ///< of a run that was simulated
+  std::optional<TimeShares> shares;  ///< of a run that was simulated
+  /// Figures that were measured outside of their 90 % intervals, and more than kAgreement from the prediction. Nothing:
+  /// there are no intervals, as of an ideal machine or a run too long to be played 40 times.
+  std::optional<std::vector<std::string>> outside;
   std::vector<Assumption> assumptions;  ///< best first
   std::vector<std::string> not_tried;   ///< assumptions that leave the deployment without room
   std::vector<std::string> findings;    ///< sentences, the most telling first

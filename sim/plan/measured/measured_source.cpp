@@ -27,7 +27,7 @@ Comparison compare_with_source(const Scenario& scenario, const MeasuredSource& s
   BenchRun run =
       source.bench.empty() ? read_scrapes(source.scrapes, source.window) : read_bench_run(source.bench, source.run);
   if (source.window && source.window->base() <= 0) throw ConfigError("window: must be more than 0");
-  if (!scenario.workload) throw ConfigError("compare: the scenario has no 'workload'");
+  if (!scenario.workload) throw ConfigError(source.scenario, "missing key 'workload' of a scenario to compare");
   refuse_other_model(run.path, run.model, scenario.deployment->model.name);
   return compare_with_run(scenario, std::move(run));
 }

@@ -14,6 +14,7 @@ struct MeasuredSource {
   std::optional<std::int64_t> run{};   ///< which of the runs in it, from 1
   std::vector<std::string> scrapes{};  ///< one, or before and after
   std::optional<Seconds> window{};     ///< that the scrapes cover
+  Mark scenario{};                     ///< where the scenario stands, for messages
 };
 
 /// Reads the run and compares the scenario with it. Throws ConfigError for a file that cannot be read, for a run of

@@ -37,7 +37,7 @@ std::string power_line(const PlannedDeployment& p, const PlanSpec& plan) {
 std::vector<std::string> limits_beyond(const PlannedDeployment& found, const PlanSpec& plan) {
   std::vector<std::string> out;
   if (plan.max_cost.value > 0 && found.usd_per_hour() > plan.max_cost.value * (1 + 1e-9))
-    out.push_back(fmt::format("max_cost ({:.3g} USD/h)", plan.max_cost.value));
+    out.push_back(fmt::format("max_cost ({:.2f} USD/h)", plan.max_cost.value));
   if (!within_power(found, plan)) out.push_back(power_line(found, plan));
   if (found.gpus() > plan.max_gpus) out.push_back(fmt::format("max_gpus ({})", plan.max_gpus));
   for (const auto& [gpu, count] : plan.available) {

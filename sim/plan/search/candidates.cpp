@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "sim/plan/check_samples.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/search/condition.h"
 #include "sim/plan/search/plan_spec.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/support.h"
@@ -73,6 +75,7 @@ class Reader {
   Candidates read() {
     out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
     for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
+    note_unpriced();
     if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
     if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unsplittable == out_.considered)
       throw ConfigError(out_.notes.front());
@@ -91,8 +94,7 @@ class Reader {
       ++out_.unsupported;
       return note(error.what());
     } catch (const NoOffer& error) {
-      ++out_.unpriced;
-      return note(std::string("left out: ") + error.what());
+      return take_unpriced(i, error.what());
     } catch (const ConfigError& error) {
       if (first_error_.empty()) first_error_ = error.what();
       ++out_.unsplittable;
@@ -180,6 +182,23 @@ class Reader {
     }
   }
 
+  /// GPUs without a price at the tier that is asked for, in one line.
+  void note_unpriced() {
+    if (unpriced_gpus_.empty()) return;
+    note(unpriced_gpus_.size() == 1 ? "left out: " + first_unpriced_
+                                    : fmt::format("left out, for want of a price: {}; the first: {}",
+                                                  join(unpriced_gpus_, ", "), first_unpriced_));
+  }
+  void take_unpriced(std::uint64_t point, const std::string& error) {
+    ++out_.unpriced;
+    if (first_unpriced_.empty()) first_unpriced_ = error;
+    const ConfigTree gpu = value_at(point_scenario(plan_.space, point), "gpu"),
+                     name = gpu ? value_at(gpu, "name") : nullptr;
+    const std::string word = name ? name->scalar : gpu ? gpu->scalar : "";
+    if (std::find(unpriced_gpus_.begin(), unpriced_gpus_.end(), word) == unpriced_gpus_.end())
+      unpriced_gpus_.push_back(word);
+  }
+
   void note(std::string text) {
     if (std::find(out_.notes.begin(), out_.notes.end(), text) == out_.notes.end())
       out_.notes.push_back(std::move(text));
@@ -222,7 +241,7 @@ class Reader {
     if (usd >= least_usd_) return;
     least_usd_ = usd;
     out_.cost_reason =
-        fmt::format("the cheapest {} ({} x {}, {}) cost{} {:.3g} USD/h, beyond max_cost ({:.3g} USD/h)",
+        fmt::format("the cheapest {} ({} x {}, {}) cost{} {:.2f} USD/h, more than max_cost ({:.2f} USD/h)",
                     replicas == 1 ? "replica" : fmt::format("{} replicas", replicas), replicas * c.gpus(), c.gpu,
                     layout_of(c.scenario.deployment->sharding), replicas == 1 ? "s" : "", usd, plan_.max_cost.value);
   }
@@ -265,6 +284,8 @@ class Reader {
   Candidates out_;
   std::string first_error_;
   std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
+  std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
+  std::string first_unpriced_;                                  ///< and why the first is
   double least_usd_ = std::numeric_limits<double>::infinity();  ///< of one replica that is too dear
   std::map<std::string, Candidate> prefill_, decode_;
 };

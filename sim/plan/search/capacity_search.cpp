@@ -193,8 +193,8 @@ std::string failures_of(const PlannedDeployment& p) {
   const Deployment& d = *p.candidate.scenario.deployment;
   std::string out =
       fmt::format("{} of {} requests fail on {} x {}", m.failed, m.completed + m.failed, p.gpus(), p.candidate.gpu);
-  if (m.cancelled > 0) out += fmt::format(", {} given up by their clients", m.cancelled);
-  if (m.rejected > 0) out += fmt::format(", {} refused by a full queue", m.rejected);
+  if (m.cancelled > 0) out += fmt::format(", {} cancelled by their clients", m.cancelled);
+  if (m.rejected > 0) out += fmt::format(", {} rejected by a full queue", m.rejected);
   const auto rest = m.failed - m.cancelled - m.rejected;
   const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   if (rest > 0)

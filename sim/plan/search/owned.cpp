@@ -32,12 +32,11 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   double count = 0;
   for (const ConfigTree& gpu : gpus) {
     if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr)
-      throw ConfigError(gpu->mark, "GPUs at hand need their number: {name: a100-sxm, available: 8}");
+      throw ConfigError(gpu->mark, "owned GPUs need their number: {name: a100-sxm, available: 8}");
     count += static_cast<double>(ConfigReader(gpu, "a GPU").integer("available", {1, 1e6}));
   }
   if (gpus.size() > 1)
-    throw ConfigError(gpus[1]->mark,
-                      "GPUs at hand must be of one kind; plan each kind by itself, and the rest after it");
+    throw ConfigError(gpus[1]->mark, "owned GPUs must be of one kind; plan each kind by itself, and the rest after it");
   ConfigTree out = plan;
   for (const char* key : kOfTheFleet) out = with_value(out, std::string("search.") + key, kNone, kFile);
   for (const char* key : {"prefill", "decode"}) out = with_value(out, std::string("search.") + key, kNone, kFile);
@@ -63,7 +62,7 @@ const PlannedDeployment& strongest(const PlanResult& result) {
 ConfigTree with_limits_left(ConfigTree rest, const PlanSpec& asked, const OwnedShare& share, const Mark& mark) {
   const auto left = [&](const char* key, double limit, double taken, const char* unit) {
     if (limit <= 0) return;
-    if (taken >= limit) throw ConfigError(mark, fmt::format("the GPUs at hand take all of '{}'", key));
+    if (taken >= limit) throw ConfigError(mark, fmt::format("the owned GPUs take all of '{}'", key));
     rest =
         with_value(rest, std::string("search.") + key, make_scalar(fmt::format("{} {}", limit - taken, unit)), kFile);
   };
@@ -86,7 +85,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
                       "'owned' takes its share of a load that is offered; 'goal: throughput' offers none");
   if (diurnal_plan(rest))
     throw ConfigError((*owned)->mark, "'owned' takes its share of a steady load; leave out the arrivals' 'profile'");
-  const ConfigTree alone = search_of_owned(rest, ConfigReader(*owned, "GPUs at hand"));
+  const ConfigTree alone = search_of_owned(rest, ConfigReader(*owned, "owned GPUs"));
   const PlanResult result =
       search_capacity(parse_plan(with_value(alone, "search.goal", make_scalar("throughput"), kFile)), options);
   if (result.kind != LoadKind::kRate && result.kind != LoadKind::kUsers)
@@ -94,7 +93,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
                       "'owned' takes its share of a rate or of users; a trace, clients or a batch job "
                       "cannot be split");
   if (result.ranked.empty())
-    throw ConfigError((*owned)->mark, fmt::format("the GPUs at hand hold no load within the objectives{}",
+    throw ConfigError((*owned)->mark, fmt::format("the owned GPUs can serve no load within the objectives{}",
                                                   result.reason.empty() ? "" : ": " + result.reason));
   OwnedShare share{.planned = strongest(result), .offered = 0};
   share.offered = offered_load(*share.planned.candidate.scenario.workload);

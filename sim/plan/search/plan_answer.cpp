@@ -52,7 +52,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
   if (owned && owned->share) answer.owned = owned->share;
-  if (owned && !owned->share) answer.result.notes.push_back("the GPUs at hand carry the whole load");
+  if (owned && !owned->share) answer.result.notes.push_back("the owned GPUs serve the whole load");
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
   if (diurnal) {
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);

@@ -153,7 +153,7 @@ TEST_CASE("encoders: what is not known is said") {
   CHECK(shipped("llama-3.1-8b").encoders.no_pictures.find("no vision_config") != std::string::npos);
   const ModelSpec other = with("some_vl", "", R"("vision_config": {"model_type": "some_tower", "depth": 2})");
   CHECK_FALSE(other.encoders.pictures.has_value());
-  CHECK(other.encoders.no_pictures == "sees by 'some_tower', whose tokens a picture are not known");
+  CHECK(other.encoders.no_pictures == "sees by 'some_tower', whose tokens per image are not known");
 }
 
 TEST_CASE("videos: frames in pairs, each pair a sequence of its own") {

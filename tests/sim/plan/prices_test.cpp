@@ -1,5 +1,6 @@
 #include "sim/plan/prices.h"
 
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "sim/plan/scenario.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/step_model.h"
 
 using namespace roofcast;
 
@@ -108,6 +110,27 @@ TEST_CASE("token bill: dollars of all tokens add up to the bill, and a cached to
   CHECK(times.cached_input > 0);
   CHECK(times.cached_input < 0.5 * times.input);
   CHECK(times.input < times.output);
+}
+
+TEST_CASE("token bill: a cached token has its price where the step waits for the host, too") {
+  // Short prefill chunks of a model of 61 layers without CUDA graphs: launching takes longer than the kernels.
+  const auto d =
+      read_scenario(parse_config_text("{model: deepseek-r1, gpu: h200-sxm, parallelism: {tp: 8}, engine: {name: vllm, "
+                                      "cuda_graphs: {enabled: false}}}",
+                                      "p.yaml"),
+                    Fidelity::kCalibrated)
+          .deployment;
+  StepModel model(d);
+  const auto step = [&](int before) {
+    const std::array<PrefillChunk, 1> chunks{{{1024, before, true}}};
+    return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
+  };
+  const StepBreakdown first = step(0), second = step(1024);
+  REQUIRE(first.host_time > Seconds(0));
+  REQUIRE(second.time == first.time);  // a longer context costs no time here
+  const double share = second.gpu_time / first.gpu_time - 1;
+  CHECK(share > 0);
+  CHECK(cached_token_time(model, 1024) == doctest::Approx(share * first.time.base() / 1024));
 }
 
 TEST_CASE("token bill: samples that are dropped are paid for by those that are returned") {

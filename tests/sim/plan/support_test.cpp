@@ -101,13 +101,13 @@ TEST_CASE("support: what runs is not refused, and what is not known is said") {
   const Scenario doubtful = scenario(
       "{model: llama-3.1-8b, gpu: rtx-4090, engine: exllamav2, parallelism: {tp: 2}, precision: {weights: int4}}");
   REQUIRE(doubtful.doubts.size() == 1);
-  CHECK(has(doubtful.doubts[0], "not known to run"));
+  CHECK(has(doubtful.doubts[0], "no record that this runs"));
 }
 
 TEST_CASE("support: what cannot run is priced when it is forced, which is said, and by the datasheet in any case") {
   const Scenario forced = scenario("{model: llama-3.1-8b, gpu: h100-sxm, engine: mlx, force_unsupported: true}");
   REQUIRE(forced.doubts.size() == 1);
-  CHECK(has(forced.doubts[0], "priced all the same"));
+  CHECK(has(forced.doubts[0], "estimated all the same"));
   const ConfigTree tree = parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, engine: mlx}", "s.yaml");
   CHECK(read_scenario(tree, Fidelity::kIdeal).doubts.empty());
 }

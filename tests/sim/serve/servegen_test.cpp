@@ -165,7 +165,7 @@ TEST_CASE("servegen: what is wrong is named with its place") {
     CHECK_MESSAGE(text.find(part) != std::string::npos, text);
   };
   has(error_of("0,1,1,Gamma\n", kLengths), "chunk-0-trace.csv:1: expected 6 fields");
-  has(error_of("0,1,1,Pareto,1,1\n100,0,0,,0,0\n", kLengths), "unknown law of gaps 'Pareto'");
+  has(error_of("0,1,1,Pareto,1,1\n100,0,0,,0,0\n", kLengths), "unknown distribution of gaps 'Pareto'");
   has(error_of("0,1,1,Gamma,1,1\n100,x,0,,0,0\n", kLengths), "chunk-0-trace.csv:2: a rate must be a number");
   has(error_of("0,1,1,Gamma,1,1\n100,0,0,,0,0\n150,0,0,,0,0\n", kLengths), "of one length");
   has(error_of("0,1,1,Gamma,1,1\n", kLengths), "fewer than two windows");

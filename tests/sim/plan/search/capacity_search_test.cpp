@@ -456,5 +456,5 @@ TEST_CASE("plan: a goodput counts what fails as not within the limits, without o
   CHECK_FALSE(tolerant.frontier.empty());
   const PlanResult strict = found("");
   CHECK(strict.ranked.empty());
-  CHECK(strict.reason.find("given up by their clients") != std::string::npos);
+  CHECK(strict.reason.find("cancelled by their clients") != std::string::npos);
 }

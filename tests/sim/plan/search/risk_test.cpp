@@ -216,13 +216,13 @@ TEST_CASE("advice: a budget that is too small") {
   };
   const PlanResult none = planned("1");
   CHECK(none.too_dear == 1);
-  CHECK(none.reason == "the cheapest replica (1 x h100-sxm, tp 1) costs 2 USD/h, beyond max_cost (1 USD/h)");
+  CHECK(none.reason == "the cheapest replica (1 x h100-sxm, tp 1) costs 2.00 USD/h, more than max_cost (1.00 USD/h)");
   CHECK(none.advice.gpus > 2);
   CHECK(none.advice.usd_per_hour == doctest::Approx(2 * none.advice.gpus));
   const PlanResult few = planned("4");
   REQUIRE(few.ranked.empty());
   CHECK(few.advice.gpus == none.advice.gpus);
-  CHECK(few.advice.beyond == std::vector<std::string>{"max_cost (4 USD/h)"});
+  CHECK(few.advice.beyond == std::vector<std::string>{"max_cost (4.00 USD/h)"});
   CHECK(few.advice.binds.starts_with("ttft_p90"));
   CHECK(few.advice.carries > 0);
 }
