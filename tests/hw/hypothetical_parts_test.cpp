@@ -174,7 +174,7 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
 
 TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not slower") {
   // Each has at least the SMs, bandwidth, peaks and clock of the one before, and no older kernels.
-  constexpr std::array<std::pair<const char*, const char*>, 15> kNewer{{
+  constexpr std::array<std::pair<const char*, const char*>, 16> kNewer{{
       {"a100-sxm-40gb", "a100-sxm"},
       {"a100-pcie", "a100-sxm"},
       {"h100-pcie", "h100-sxm"},
@@ -187,6 +187,7 @@ TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not s
       {"rtx-pro-4500", "rtx-pro-6000"},
       {"rtx-a6000", "rtx-6000-ada"},
       {"b200-sxm", "gb200"},
+      {"gb200", "rubin"},
       {"mi300x", "mi325x"},
       {"mi325x", "mi355x"},
       {"mi350x", "mi355x"},
