@@ -237,12 +237,9 @@ void add_token_prices(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
   const double batch = r.batch, decoding = e.tpot.base() * std::max(r.output_tokens - 1, 1);
   const int chunk = std::min(r.prompt_tokens, model.deployment().engine.max_num_batched_tokens);
-  const auto chunk_time = [&](int before) {
-    const std::vector<PrefillChunk> chunks{{chunk, before, true}};
-    return model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
-  };
-  const TokenTimes times{.input = e.prefill.time.base() / (batch * r.prompt_tokens),
-                         .cached_input = std::max(0.0, chunk_time(chunk) - chunk_time(0)) / chunk,
+  const double input = e.prefill.time.base() / (batch * r.prompt_tokens);
+  const TokenTimes times{.input = input,
+                         .cached_input = std::min(input, cached_token_seconds(model, chunk)),
                          .output = decoding / (batch * r.output_tokens)};
   const TokenCounts tokens{.input = batch * r.prompt_tokens, .cached_input = 0, .output = batch * r.output_tokens};
   const double usd = e.cost.usd_per_hour / 3600.0 / r.replicas * e.request_latency.base();

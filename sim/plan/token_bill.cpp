@@ -39,20 +39,28 @@ double decoding_on_each(const ServingMetrics& m, double replicas) {
 
 }  // namespace
 
+double cached_token_seconds(StepModel& model, int chunk) {
+  const Deployment& d = model.deployment();
+  const auto gpu_seconds = [&](int before) {
+    const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
+    return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time.base();
+  };
+  const double read = (d.memory.layout.sequence_bytes(chunk) / d.gpu.memory_bandwidth).base();
+  return std::max(read, gpu_seconds(chunk) - gpu_seconds(0)) / chunk;
+}
+
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
                        double prompt, double output, double decoding) {
   const Deployment& d = *deployment;
   const std::unique_ptr<StepPricer> pricer = make_model_pricer(deployment);
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
-  const auto chunk_time = [&](int before) {
-    const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
-    return pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
-  };
+  const std::array<PrefillChunk, 1> chunks{{{chunk, 0, true}}};
   const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
-  const double alone = chunk_time(0);
-  return {.input = alone / chunk,
-          .cached_input = std::max(0.0, chunk_time(chunk) - alone) / chunk,
+  const double input = pricer->cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base() / chunk;
+  StepModel model(deployment);
+  return {.input = input,
+          .cached_input = std::min(input, cached_token_seconds(model, chunk)),
           .output = decode_time(*pricer, speculation, step) / batch};
 }
 

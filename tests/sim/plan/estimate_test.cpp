@@ -149,3 +149,20 @@ TEST_CASE("naive attention over latents expands every cached token for every hea
   CHECK(refused("deepseek-v3.2", "naive").find("chosen or compressed") != std::string::npos);
   CHECK(refused("deepseek-v3", "naive").empty());
 }
+
+TEST_CASE("estimate: a cached token costs something, and no more than one that is computed") {
+  for (const char* text :
+       {"{model: deepseek-v3, gpu: h200-sxm, parallelism: {tp: 8}}",
+        "{model: qwen3-next-80b-a3b, gpu: h200-sxm, parallelism: {tp: 4}}", "{model: nemotron-h-8b, gpu: h100-sxm}",
+        "{model: falcon-mamba-7b, gpu: h100-sxm}", "{model: llama-3.1-8b, gpu: h100-sxm}"}) {
+    const auto d = read_scenario(parse_config_text(text, "test.yaml"), Fidelity::kCalibrated).deployment;
+    for (const int prompt : {64, 1024, 4096}) {
+      CAPTURE(text);
+      CAPTURE(prompt);
+      const Estimate e =
+          estimate(d, {.batch = 8, .prompt_tokens = prompt, .output_tokens = 64, .context = std::nullopt});
+      CHECK(e.cost.usd_per_million_cached_input_tokens > 0);
+      CHECK(e.cost.usd_per_million_cached_input_tokens <= e.cost.usd_per_million_input_tokens);
+    }
+  }
+}
