@@ -18,6 +18,11 @@
 namespace roofcast {
 namespace {
 
+/// Tokens of a sequence at its end, or where its decode step is priced.
+double longest(const EstimateRequest& r) {
+  return std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
+}
+
 /// Buffers of a step while `sequences` sequences of `prompt` tokens are prefilled.
 Bytes activations_of(const Deployment& d, double sequences, double prompt) {
   return d.activations(std::min<double>(d.engine.max_num_batched_tokens, sequences * prompt), sequences, prompt);
@@ -38,8 +43,7 @@ double most_that_fit(double most, Fits fits) {
 
 EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const MemoryPlan& plan = d.memory;
-  const double tokens = r.prompt_tokens + r.output_tokens,
-               block = d.fidelity == Fidelity::kIdeal ? 1 : d.engine.block_size;
+  const double tokens = longest(r), block = d.fidelity == Fidelity::kIdeal ? 1 : d.engine.block_size;
   const double sequences = std::ceil(static_cast<double>(r.batch) / d.sharding.attention_dp);
   EstimateMemory m{.weights = plan.weights,
                    .cache_per_token = plan.layout.bytes_per_token(),
@@ -300,7 +304,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - first, 0));
   StepBreakdown until_first = e.prefill;
   if (passes > 0) merge(until_first, e.decode, passes);
-  const LoadRegime regime = load_regime(d, 1, r.batch, r.prompt_tokens + r.output_tokens);
+  const LoadRegime regime = load_regime(d, 1, r.batch, longest(r));
   const SystemSpread system = system_spread(d, regime);
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
   e.tpot_interval =

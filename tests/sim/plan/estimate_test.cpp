@@ -166,3 +166,20 @@ TEST_CASE("estimate: a cached token costs something, and no more than one that i
     }
   }
 }
+
+TEST_CASE("estimate: a context is held against the memory, as a prompt of that length is") {
+  const auto d =
+      read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+          .deployment;
+  const EstimateRequest shorter{.batch = 256, .prompt_tokens = 1024, .output_tokens = 128, .context = std::nullopt};
+  EstimateRequest longer = shorter;
+  longer.context = 131072;
+  CHECK(estimate(d, shorter).memory.fits);
+  const Estimate e = estimate(d, longer);
+  CHECK(!e.memory.fits);
+  // 32 layers x 8 heads x 128 x 2 x 2 bytes = 131,072 bytes a token
+  CHECK(e.memory.cache.base() == doctest::Approx(256.0 * 131072 * 131072));
+  CHECK(!e.steady.has_value());
+  longer.context = 1100;  // below the sequence's end: nothing changes
+  CHECK(estimate(d, longer).memory.cache == estimate(d, shorter).memory.cache);
+}
