@@ -172,11 +172,13 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
 
 /// From sending a batch to its last first token. Prompts pass two machines one after another, the front end and the
 /// GPU, n equal ones in a + b + (n - 1) max(a, b) (Johnson 1954): prefill hides the front end's work on all but the
-/// first, unless that takes longer.
-Seconds through_front_end(const HostCosts& host, const EstimateRequest& r, Seconds prefill) {
+/// first, unless that takes longer. A front end of several servers takes in so many at a time.
+Seconds through_front_end(const Deployment& d, const EstimateRequest& r, Seconds prefill) {
+  const HostCosts& host = d.engine.host;
   const Seconds intake = host.request_time + host.prompt_token_time * static_cast<double>(r.prompt_tokens);
   const Seconds each = prefill / static_cast<double>(r.batch);
-  return host.request_latency + intake + each + std::max(intake, each) * (r.batch - 1.0);
+  const Seconds between = intake / static_cast<double>(d.engine.front_ends(d.sharding));
+  return host.request_latency + intake + each + std::max(between, each) * (r.batch - 1.0);
 }
 
 std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateRequest& r) {
@@ -296,7 +298,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.memory = memory_of(d, r);
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
-  e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
+  e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d, r, e.prefill.time);
   const double passes = first_passes(d, r);
   e.ttft += e.decode.time * passes;
   // What is out with the first token: it alone, or a block of a diffusion model.

@@ -183,3 +183,18 @@ TEST_CASE("estimate: a context is held against the memory, as a prompt of that l
   longer.context = 1100;  // below the sequence's end: nothing changes
   CHECK(estimate(d, longer).memory.cache == estimate(d, shorter).memory.cache);
 }
+
+TEST_CASE("estimate: a front end of several servers takes in so many prompts at a time") {
+  auto d = std::make_shared<Deployment>(
+      *read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+           .deployment);
+  const EstimateRequest batch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
+  d->engine.host.request_latency = Seconds(5e-3);
+  d->engine.host.prompt_token_time = Seconds(1e-6);
+  d->engine.host.request_time = Seconds(399e-3);
+  // 400 ms a prompt: four servers let one through every 100 ms, longer than its prefill.
+  d->engine.api_servers = 4;
+  const Estimate e = estimate(d, batch);
+  REQUIRE(e.prefill.time < Seconds(1));
+  CHECK(e.ttft.base() == doctest::Approx(5e-3 + 400e-3 + 9 * 100e-3 + e.prefill.time.base() / 10));
+}
