@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "hw/carried_power.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/gemm/tiles.h"
@@ -93,6 +94,16 @@ void widen(FitRecord& record, double added) {
 void keep_gap(double& launch_us, double time) {
   constexpr double kBetweenKernelsUs = 1.0;
   if (time > 0.0) launch_us += std::min(launch_us / time, kBetweenKernelsUs) * (1.0 - time);
+}
+
+CarriedPower carried_power(const CarryOverCase& to) {
+  const double ratio = to.ratios.power;
+  if (ratio >= 1.0) return {.board = ratio};
+  double watts = to.to.machine.power / to.from.machine.power;
+  if (to.from.board_power.value > 0.0 && to.to.board_power.value > 0.0)
+    watts *= to.to.board_power.value / to.from.board_power.value;
+  const double board = std::min(1.0, std::max(ratio, watts));
+  return {.board = board, .peak = ratio / board};
 }
 
 double clock_under_power(double watts) { return std::min(1.0, std::sqrt(watts)); }

@@ -225,6 +225,8 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
                                       significant(e.request_tokens_per_s)));
   if (e.steady) line("under steady load", steady_line(*e.steady));
+  if (!e.steady && e.request.context)
+    line("under steady load", "left out: --context prices one decode step, a steady load needs whole requests");
   if (!e.request.media.empty()) line("encoders", media_line(e));
   line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));

@@ -18,6 +18,11 @@
 namespace roofcast {
 namespace {
 
+/// Tokens of a sequence at its end, or where its decode step is priced.
+double longest(const EstimateRequest& r) {
+  return std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
+}
+
 /// Buffers of a step while `sequences` sequences of `prompt` tokens are prefilled.
 Bytes activations_of(const Deployment& d, double sequences, double prompt) {
   return d.activations(std::min<double>(d.engine.max_num_batched_tokens, sequences * prompt), sequences, prompt);
@@ -38,8 +43,7 @@ double most_that_fit(double most, Fits fits) {
 
 EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const MemoryPlan& plan = d.memory;
-  const double tokens = r.prompt_tokens + r.output_tokens,
-               block = d.fidelity == Fidelity::kIdeal ? 1 : std::max(1, d.engine.block_size);
+  const double tokens = longest(r), block = d.fidelity == Fidelity::kIdeal ? 1 : std::max(1, d.engine.block_size);
   // The lectures' arithmetic has no blocks, and a window holds no block that it only touches.
   const auto cached = [&](const CacheLayout& layout, double all) {
     return d.fidelity == Fidelity::kIdeal ? layout.sequence_bytes(all) : layout.paged_bytes(all, block);
@@ -171,11 +175,13 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
 
 /// From sending a batch to its last first token. Prompts pass two machines one after another, the front end and the
 /// GPU, n equal ones in a + b + (n - 1) max(a, b) (Johnson 1954): prefill hides the front end's work on all but the
-/// first, unless that takes longer.
-Seconds through_front_end(const HostCosts& host, const EstimateRequest& r, Seconds prefill) {
+/// first, unless that takes longer. A front end of several servers takes in so many at a time.
+Seconds through_front_end(const Deployment& d, const EstimateRequest& r, Seconds prefill) {
+  const HostCosts& host = d.engine.host;
   const Seconds intake = host.request_time + host.prompt_token_time * static_cast<double>(r.prompt_tokens);
   const Seconds each = prefill / static_cast<double>(r.batch);
-  return host.request_latency + intake + each + std::max(intake, each) * (r.batch - 1.0);
+  const Seconds between = intake / static_cast<double>(d.engine.front_ends(d.sharding));
+  return host.request_latency + intake + each + std::max(between, each) * (r.batch - 1.0);
 }
 
 std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateRequest& r) {
@@ -240,8 +246,9 @@ void add_token_prices(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
   const double batch = r.batch, decoding = e.tpot.base() * std::max(r.output_tokens - 1, 1);
   const int chunk = std::min(r.prompt_tokens, model.deployment().engine.max_num_batched_tokens);
-  const TokenTimes times{.input = e.prefill.time.base() / (batch * r.prompt_tokens),
-                         .cached_input = cached_token_time(model, chunk),
+  const double input = e.prefill.time.base() / (batch * r.prompt_tokens);
+  const TokenTimes times{.input = input,
+                         .cached_input = std::min(input, cached_token_seconds(model, chunk)),
                          .output = decoding / (batch * r.output_tokens)};
   const TokenCounts tokens{.input = batch * r.prompt_tokens, .cached_input = 0, .output = batch * r.output_tokens};
   const double usd = e.cost.usd_per_hour / 3600.0 / r.replicas * e.request_latency.base();
@@ -309,7 +316,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.memory = memory_of(d, r);
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
-  e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d.engine.host, r, e.prefill.time);
+  e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d, r, e.prefill.time);
   const double passes = first_passes(d, r);
   e.ttft += e.decode.time * passes;
   // What is out with the first token: it alone, or a block of a diffusion model.
@@ -317,7 +324,7 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - first, 0));
   StepBreakdown until_first = e.prefill;
   if (passes > 0) merge(until_first, e.decode, passes);
-  const LoadRegime regime = load_regime(d, 1, r.batch, r.prompt_tokens + r.output_tokens);
+  const LoadRegime regime = load_regime(d, 1, r.batch, longest(r));
   const SystemSpread system = system_spread(d, regime);
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
   e.tpot_interval =

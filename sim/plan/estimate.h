@@ -62,8 +62,9 @@ struct Estimate {
   Seconds ttft{}, tpot{}, request_latency{};
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
-      speculation;                   ///< tpot and decode then hold its rounds: drafts and the verifying step
-  std::optional<SteadyLoad> steady;  ///< not without a cache, with speculation or of more than fits at a time
+      speculation;  ///< tpot and decode then hold its rounds: drafts and the verifying step
+  std::optional<SteadyLoad>
+      steady;  ///< not without a cache, with speculation, of more than fits at a time or at a `context`
   std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
   double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
   double request_tokens_per_s = 0;              ///< output tokens over the whole latency, prefill included

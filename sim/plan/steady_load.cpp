@@ -189,8 +189,9 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const EngineSpec& e = d.engine;
   const double ranks = d.sharding.attention_dp, n = r.batch / ranks, o = r.output_tokens;
   const double length = r.prompt_tokens + o, room = d.memory.max_batch(length, e.block_size) * ranks;
-  if (d.fidelity == Fidelity::kIdeal || d.memory.infeasible || r.speculation.active() || !e.kv_cache ||
-      d.model.attends_to_encoder() || r.batch > room || r.batch > d.seats() || r.output_tokens < 2 || !make_scheduler(e.scheduler)->continuous()) {
+  if (r.context || d.fidelity == Fidelity::kIdeal || d.memory.infeasible || r.speculation.active() || !e.kv_cache ||
+      d.model.attends_to_encoder() || r.batch > room || r.batch > d.seats() || r.output_tokens < 2 ||
+      !make_scheduler(e.scheduler)->continuous()) {
     return std::nullopt;
   }
   const double budget =

@@ -39,13 +39,14 @@ double decoding_on_each(const ServingMetrics& m, double replicas) {
 
 }  // namespace
 
-double cached_token_time(StepModel& model, int chunk) {
-  const auto step = [&](int before) {
+double cached_token_seconds(StepModel& model, int chunk) {
+  const Deployment& d = model.deployment();
+  const auto gpu_seconds = [&](int before) {
     const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
-    return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks});
+    return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time.base();
   };
-  const StepBreakdown first = step(0), second = step(chunk);
-  return std::max(0.0, second.gpu_time / first.gpu_time - 1) * first.time.base() / chunk;
+  const double read = (d.memory.layout.sequence_bytes(chunk) / d.gpu.memory_bandwidth).base();
+  return std::max(read, gpu_seconds(chunk) - gpu_seconds(0)) / chunk;
 }
 
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
@@ -56,8 +57,9 @@ TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, cons
   const std::array<PrefillChunk, 1> chunks{{{chunk, 0, true}}};
   const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
-  return {.input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk,
-          .cached_input = cached_token_time(model, chunk),
+  const double input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk;
+  return {.input = input,
+          .cached_input = std::min(input, cached_token_seconds(model, chunk)),
           .output = decode_time(model, speculation, step) / batch};
 }
 

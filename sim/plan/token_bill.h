@@ -5,19 +5,20 @@
 
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/step_model.h"
 
 namespace roofcast {
 
 /// Step time of one token of each kind: a prompt token in a full prefill chunk, a prompt token that is found cached
-/// (cached_token_time), an output token in a decode step of all
+/// (`cached_token_seconds`), an output token in a decode step of all
 /// sequences that decode. With speculation that step drafts and verifies, and makes the mean number of accepted tokens.
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
-/// Step time of a prompt token that is found cached, s: a token of the chunk takes this share of its step. Keys and
-/// values in the cache lengthen the attention of the chunk behind them; the share is that of the GPU's work, so that it
-/// is above 0 in a step that waits for the host, too.
-double cached_token_time(StepModel& model, int chunk);
+/// What a cached token adds to the GPU's time of a prefill chunk of as many tokens behind it: the attention of its keys
+/// and values, at least that they, or the state that they left, are read once. The host's time is no part of it: it is
+/// the chunk's, cached tokens or not.
+double cached_token_seconds(StepModel& model, int chunk);
 /// Of prompts and sequences of these mean lengths, `decoding` sequences at a time on a replica.
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
                        double prompt, double output, double decoding);

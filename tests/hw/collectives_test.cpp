@@ -345,7 +345,7 @@ TEST_CASE("collectives: without peer-to-peer every byte passes the host, whose s
 }
 
 TEST_CASE("collectives: a larger node, a larger switch and more ranks in it are not slower, or faster, than less") {
-  const CalibratedGpu base = load_gpu(load_named("hardware", "b200-sxm", Mark{"test", 1, 1}), KernelFamily::kVllm);
+  const CalibratedGpu base = load_gpu(load_named("hardware", "b200-sxm", Mark{"test", 1, 1}), "vllm");
   const auto time = [&](int gpus, int node, int domain, double bytes) {
     GpuSpec gpu = base.spec;
     gpu.node.gpus_per_node = node;

@@ -180,7 +180,7 @@ TEST_CASE("exchange: over PCIe alone it gets what bridges let through") {
 
 TEST_CASE("exchange: a large one reaches a fifth of its links on every shipped GPU, however many SMs it gives") {
   for (const std::string& name : names_of("hardware")) {
-    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), KernelFamily::kVllm);
+    const CalibratedGpu gpu = load_gpu(load_named("hardware", name, {}), "vllm");
     if (gpu.spec.node.fabric_bandwidth.base() <= 0.0) continue;
     const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
     for (const ExchangeKernel kernel : kAll) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct Within {
 constexpr Within kExactly;
 constexpr Within kMoreSms{.decode = 1.25};
 constexpr Within kMoreBandwidth{.prompts = 1.04};
+/// At the same watts: where the board had more of them than the one measured, less of a faster clock is left.
+constexpr Within kMorePeak{.others = 1.03};
 constexpr Within kMoreL2{.others = 1.003};
 /// Each GPU of a pair has constants and split rules of its own.
 constexpr Within kSiblings{.decode = 1.2, .prompts = 1.04, .others = 1.05};
@@ -41,10 +44,10 @@ struct Timed {
   std::function<Seconds(const Machine&)> time;
 };
 
-void add_products(std::vector<Timed>& out, Dtype format) {
+void add_products(std::vector<Timed>& out, Dtype format, std::optional<Dtype> activations = std::nullopt) {
   for (const double m : {1.0, 16.0, 64.0, 512.0, 8192.0}) {
     for (const auto& [n, k] : {std::pair{8192.0, 4096.0}, {2048.0, 7168.0}}) {
-      const GemmShape shape{.m = m, .n = n, .k = k, .weights = format, .activations = format};
+      const GemmShape shape{.m = m, .n = n, .k = k, .weights = format, .activations = activations.value_or(format)};
       out.push_back(
           {std::string(name_of(format)) + " product", [=](const Machine& on) { return gemm(shape, on).time; }});
     }
@@ -126,7 +129,8 @@ std::vector<Enlarged> enlarged(const GpuSpec& spec, double more) {
       {{"memory_bandwidth=" + std::to_string(spec.memory_bandwidth.base() * more / 1e9) + " GB/s"}, kMoreBandwidth},
       {{watts(more)}, kExactly},
       {{"l2_cache=" + std::to_string(spec.l2_cache.base() * more / 1048576.0) + " MiB"}, kMoreL2},
-      {{of_peaks(spec, more), watts(more)}, kExactly},  // at the same watts the clock falls
+      {{of_peaks(spec, more)}, kMorePeak},
+      {{of_peaks(spec, more), watts(more)}, kExactly},
       {{"boost_clock=" + std::to_string(spec.boost_clock.base() * more / 1e6) + " MHz", of_peaks(spec, more),
         watts(more)},
        kExactly},
@@ -156,7 +160,8 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
     for (const std::string kernels : {"vllm", "trtllm"}) {
       const CalibratedGpu before = with(base, {}, kernels);
       if (kernels == "trtllm" && before.spec.architecture >= Architecture::kCdna3) continue;  // none there
-      const std::vector<Timed> all = operators(before.spec);
+      std::vector<Timed> all = operators(before.spec);
+      add_products(all, Dtype::kInt4, Dtype::kBf16);
       for (const auto& [changes, within] : enlarged(before.spec, factor(random))) {
         CAPTURE(std::string(base));
         CAPTURE(kernels);
@@ -169,7 +174,7 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
 
 TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not slower") {
   // Each has at least the SMs, bandwidth, peaks and clock of the one before, and no older kernels.
-  constexpr std::array<std::pair<const char*, const char*>, 15> kNewer{{
+  constexpr std::array<std::pair<const char*, const char*>, 16> kNewer{{
       {"a100-sxm-40gb", "a100-sxm"},
       {"a100-pcie", "a100-sxm"},
       {"h100-pcie", "h100-sxm"},
@@ -182,6 +187,7 @@ TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not s
       {"rtx-pro-4500", "rtx-pro-6000"},
       {"rtx-a6000", "rtx-6000-ada"},
       {"b200-sxm", "gb200"},
+      {"gb200", "rubin"},
       {"mi300x", "mi325x"},
       {"mi325x", "mi355x"},
       {"mi350x", "mi355x"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/carried_power.h"
 #include "hw/kernels/l2.h"
 
 namespace roofcast {
@@ -37,6 +38,12 @@ void limit(GemmParameters& p, double most) {
   const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
   slow_matrix_units(p, std::min(1.0, most / p.compute_efficiency));
   p.sustained_clock = under_load / p.compute_efficiency;
+}
+
+/// Units of a higher peak on the same board lack watts for themselves: under load they reach no more than the board
+/// gives, while what else a product does keeps its clock.
+void follow_peak(GemmParameters& p, double under_load) {
+  slow_matrix_units(p, std::min(1.0, under_load / (p.compute_efficiency * p.sustained_clock)));
 }
 
 /// Each of two partitions of L2 keeps what the SMs beside it read. What all SMs read therefore lies there twice (NVIDIA
@@ -73,9 +80,12 @@ GemmParameters MatmulKernel::prior_beside(const GpuSpec& gpu, const GemmParamete
 
 void follow_chip(GemmParameters& p, const CarryOverCase& to) {
   keep_gap(p.launch_us, to.ratios.time);
-  follow_power(p, to.ratios.power);
+  const CarriedPower power = carried_power(to);
+  follow_power(p, power.board);
+  const double under_load = p.compute_efficiency * p.sustained_clock * std::sqrt(power.peak);
   follow_partitions(p, to.from, to.to);
   limit(p, to.how.matrix_limit);
+  follow_peak(p, under_load);
 }
 
 }  // namespace roofcast

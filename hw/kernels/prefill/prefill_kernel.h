@@ -3,7 +3,9 @@
 // Source of their form: docs/equations-attention.md#prefill.
 
 #include <array>
+#include <cmath>
 
+#include "hw/carried_power.h"
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
 
@@ -86,8 +88,11 @@ class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
  protected:
   void follow(P& p, const CarryOverCase& to) const override {
     p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
+    const CarriedPower power = carried_power(to);
+    // Watts that matrix units of a higher peak lack are theirs alone: 1 / share = products + instructions.
+    p.compute_fraction = 1.0 / (1.0 / p.compute_fraction + 1.0 / std::sqrt(power.peak) - 1.0);
     // A board at the limit of its power lowers the clock, with which all that an SM does slows down.
-    const double clock = clock_under_power(to.ratios.power);
+    const double clock = clock_under_power(power.board);
     p.compute_fraction = std::min(p.compute_fraction * clock, to.how.matrix_limit);
     p.score_ns /= clock;
   }

@@ -149,3 +149,52 @@ TEST_CASE("naive attention over latents expands every cached token for every hea
   CHECK(refused("deepseek-v3.2", "naive").find("chosen or compressed") != std::string::npos);
   CHECK(refused("deepseek-v3", "naive").empty());
 }
+
+TEST_CASE("estimate: a cached token costs something, and no more than one that is computed") {
+  for (const char* text :
+       {"{model: deepseek-v3, gpu: h200-sxm, parallelism: {tp: 8}}",
+        "{model: qwen3-next-80b-a3b, gpu: h200-sxm, parallelism: {tp: 4}}", "{model: nemotron-h-8b, gpu: h100-sxm}",
+        "{model: falcon-mamba-7b, gpu: h100-sxm}", "{model: llama-3.1-8b, gpu: h100-sxm}"}) {
+    const auto d = read_scenario(parse_config_text(text, "test.yaml"), Fidelity::kCalibrated).deployment;
+    for (const int prompt : {64, 1024, 4096}) {
+      CAPTURE(text);
+      CAPTURE(prompt);
+      const Estimate e =
+          estimate(d, {.batch = 8, .prompt_tokens = prompt, .output_tokens = 64, .context = std::nullopt});
+      CHECK(e.cost.usd_per_million_cached_input_tokens > 0);
+      CHECK(e.cost.usd_per_million_cached_input_tokens <= e.cost.usd_per_million_input_tokens);
+    }
+  }
+}
+
+TEST_CASE("estimate: a context is held against the memory, as a prompt of that length is") {
+  const auto d =
+      read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+          .deployment;
+  const EstimateRequest shorter{.batch = 256, .prompt_tokens = 1024, .output_tokens = 128, .context = std::nullopt};
+  EstimateRequest longer = shorter;
+  longer.context = 131072;
+  CHECK(estimate(d, shorter).memory.fits);
+  const Estimate e = estimate(d, longer);
+  CHECK(!e.memory.fits);
+  // 32 layers x 8 heads x 128 x 2 x 2 bytes = 131,072 bytes a token
+  CHECK(e.memory.cache.base() == doctest::Approx(256.0 * 131072 * 131072));
+  CHECK(!e.steady.has_value());
+  longer.context = 1100;  // below the sequence's end: nothing changes
+  CHECK(estimate(d, longer).memory.cache == estimate(d, shorter).memory.cache);
+}
+
+TEST_CASE("estimate: a front end of several servers takes in so many prompts at a time") {
+  auto d = std::make_shared<Deployment>(
+      *read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+           .deployment);
+  const EstimateRequest batch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
+  d->engine.host.request_latency = Seconds(5e-3);
+  d->engine.host.prompt_token_time = Seconds(1e-6);
+  d->engine.host.request_time = Seconds(399e-3);
+  // 400 ms a prompt: four servers let one through every 100 ms, longer than its prefill.
+  d->engine.api_servers = 4;
+  const Estimate e = estimate(d, batch);
+  REQUIRE(e.prefill.time < Seconds(1));
+  CHECK(e.ttft.base() == doctest::Approx(5e-3 + 400e-3 + 9 * 100e-3 + e.prefill.time.base() / 10));
+}
