@@ -196,17 +196,11 @@ Json plan_json(const PlanAnswer& a) {
               {"draws", r.draws},
               {"load_unit", unit_of(r.kind)},
               {"max_gpus", a.plan.max_gpus}});
-  out["search"] = {{"considered", r.considered},
-                   {"unsplittable", r.unsplittable},
-                   {"too_large", r.too_large},
-                   {"too_dear", r.too_dear},
-                   {"unsupported", r.unsupported},
-                   {"unpriced", r.unpriced},
-                   {"disaggregated_pairs", r.pairs},
-                   {"ruled_out_by_bounds", r.bounded},
-                   {"simulated", r.simulated},
-                   {"simulations", r.simulations},
-                   {"below_availability", r.below_availability}};
+  out["search"] = {
+      {"considered", r.considered}, {"unsplittable", r.unsplittable}, {"too_large", r.too_large},
+      {"too_dear", r.too_dear},     {"unsupported", r.unsupported},   {"unpriced", r.unpriced},
+      {"unpowered", r.unpowered},   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded},
+      {"simulated", r.simulated},   {"simulations", r.simulations},   {"below_availability", r.below_availability}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   out["notes"] = r.notes;

@@ -313,6 +313,7 @@ std::string search_text(const PlanResult& r) {
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");
   add(r.unpriced, "has no price", "have no price");
+  add(r.unpowered, "is of unknown power", "are of unknown power");
   add(r.bounded, "ruled out by bounds", "ruled out by bounds");
   add(r.simulated, "simulated", "simulated");
   std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");

@@ -166,7 +166,7 @@ inline constexpr auto kFleetHour =
 inline constexpr auto kPlannedRisk =
     keys("probability", "usd_per_million_cached_input_tokens", "input_share_of_cost", "mean_power_watts_high");
 inline constexpr auto kVerdict = keys("value_ms_high", "margin");
-inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced",
+inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced", "unpowered",
                                      "below_availability", "disaggregated_pairs", "ruled_out_by_bounds", "simulations");
 inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
 inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");

@@ -32,13 +32,14 @@ inline constexpr auto kFlags = all<Type::kFlag>("fits", "met", "saturated", "con
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
-    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "below_availability",
+    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "unpowered", "below_availability",
     "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
     "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists = all<Type::kTexts>("keys", "notes", "advice.beyond", "relax", "not_tried", "findings");
-inline constexpr auto kNullable =
-    all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
-                             "ceilings[].share", "standard_error");
+inline constexpr auto kNullable = all<Type::kNumberOrNull>(
+    "probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet", "ceilings[].share",
+    "standard_error", "missed_in_draws", "energy_joules", "joules_per_output_token", "mean_power_watts",
+    "mean_power_watts_low", "mean_power_watts_high", "grams_co2_per_million_output_tokens");
 inline constexpr auto kObjects = all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot",
                                                     "where_the_time_goes.ttft", "assumptions[].predicted");
 inline constexpr auto kLoose = all<Type::kAny>("mismatches");

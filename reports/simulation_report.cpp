@@ -334,6 +334,10 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                         cost("usd_per_hour"), cost("usd_per_million_input_tokens"),
                         cost("usd_per_million_cached_input_tokens"), cost("usd_per_million_output_tokens"),
                         cost("joules_per_output_token")));
+  if (!std::isfinite(json["mean_power_watts"].get<double>())) {
+    lines.add("power", "not known: the GPU's file has no board_power");
+    return;
+  }
   const auto watts = [&](const char* key) { return significant(json[key].get<double>(), 3); };
   lines.add("power", fmt::format("{} W in the mean ({} to {} W, 90 %)", watts("mean_power_watts"),
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));

@@ -353,6 +353,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
+  out.unpowered = candidates.unpowered;
   out.too_dear = candidates.too_dear, out.below_availability = candidates.below_availability;
   out.kind = candidates.kind;
   out.notes = std::move(candidates.notes);

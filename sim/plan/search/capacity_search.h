@@ -36,7 +36,7 @@ struct PlannedDeployment {
   double tested_load() const { return load * tested.replicas / std::max(replicas, 1); }
   int gpus() const { return candidate.gpus(paid()); }
   double usd_per_hour() const { return candidate.usd_per_hour(paid()); }
-  Watts power() const;        ///< mean of all GPUs; spares idle
+  Watts power() const;        ///< mean of all GPUs; spares idle; not a number where it is not known
   Watts power_bound() const;  ///< upper end of its 90 % interval, at most what the boards may draw
   Watts spare_power() const;
   FleetCost cost() const;                ///< of what was tested, without spares
@@ -82,7 +82,7 @@ struct PlanResult {
   std::vector<ParetoPoint> cost_frontier;    ///< nor in both USD a token and p99 TTFT
   std::vector<Candidate> candidates;         ///< by what Pareto points refer to
   std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
-  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, below_availability = 0;
+  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
   int draws = 0;                   ///< of the truth, behind each probability
