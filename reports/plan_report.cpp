@@ -14,20 +14,21 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "sim/plan/prices.h"
-#include "sim/plan/serving_intervals.h"
-#include "sim/plan/system_spread.h"
+#include "sim/plan/search/risk.h"
 
 namespace roofcast {
 namespace {
 
-Json objective_json(const Verdict& v, const PlannedDeployment& p) {
-  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
+Json objective_json(std::size_t place, const PlannedDeployment& p) {
+  const Verdict& v = p.result.verdicts[place];
+  const ObjectiveRange range = range_of(p, place);
   return {{"objective", v.objective.name()},
           {"limit_ms", v.objective.limit.in(kMillisecond)},
           {"value_ms", v.value.in(kMillisecond)},
           {"value_ms_high", v.upper.in(kMillisecond)},
-          {"interval_low_ms", v.value.in(kMillisecond)*std::exp(spread.low)},
-          {"interval_high_ms", v.value.in(kMillisecond)*std::exp(spread.high)},
+          {"interval_low_ms", range.low.in(kMillisecond)},
+          {"interval_high_ms", range.high.in(kMillisecond)},
+          {"missed_in_draws", range.missed},
           {"margin", v.margin()},
           {"met", v.met}};
 }
@@ -69,7 +70,7 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
                       {"met", p.result.goodput_low >= a.plan.goodput}};
   }
   out["objectives"] = Json::array();
-  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(objective_json(v, p));
+  for (std::size_t i = 0; i < p.result.verdicts.size(); ++i) out["objectives"].push_back(objective_json(i, p));
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();

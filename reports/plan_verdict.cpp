@@ -14,8 +14,8 @@
 #include "reports/provenance.h"
 #include "reports/table.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/search/risk.h"
 #include "sim/plan/search/spares.h"
-#include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 namespace {
@@ -121,10 +121,12 @@ std::string speculation_text(const SpeculationSpec& drafts) {
                      drafts.num_speculative_tokens == 1 ? "" : "s", join(shares, ", "));
 }
 
-/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
-std::string past_limit(const PlannedDeployment& w, const PlanSpec& plan) {
-  if (!w.probability || *w.probability < plan.confidence - 1e-9) return ", beyond the limit";
-  return fmt::format(", in part past the limit ({:.0f} % risk)", 100 * (1 - plan.confidence));
+/// How much of the range is beyond the limit, where it is known.
+std::string past_limit(const ObjectiveRange& range, Seconds limit, const PlannedDeployment& w, const PlanSpec& plan) {
+  if (std::isnan(range.missed)) return range.high <= limit ? "" : ", beyond the limit";
+  if (range.missed <= 0) return "";
+  const bool sure = w.probability.value_or(0) >= plan.confidence - 1e-9;
+  return fmt::format(", {} the limit in {:.0f} % of the draws", sure ? "past" : "beyond", 100 * range.missed);
 }
 
 /// Each objective and limit, and how far it is met.
@@ -134,21 +136,21 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format(
         "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
         100 * w.result.goodput, 100 * w.result.goodput_low, 100 * plan.goodput);
-  for (const Verdict& v : w.result.verdicts) {
+  for (std::size_t i = 0; i < w.result.verdicts.size(); ++i) {
+    const Verdict& v = w.result.verdicts[i];
     if (plan.goodput > 0) {
       out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
                          human_time(v.objective.limit.base()));
       continue;
     }
-    const LogSpread spread = quick_spread(w.candidate.scenario, w.result.metrics, v.objective.name());
+    const ObjectiveRange range = range_of(w, i);
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
-    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
-                       human_time(v.value.base() * std::exp(spread.low)),
-                       human_time(v.value.base() * std::exp(spread.high)),
-                       v.value.base() * std::exp(spread.high) <= v.objective.limit.base() ? "" : past_limit(w, plan));
+    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "", human_time(range.low.base()),
+                       human_time(range.high.base()), past_limit(range, v.objective.limit, w, plan));
   }
+  if (w.unsteady > 0) out += fmt::format("  queue        grows in {:.0f} % of the draws\n", 100 * w.unsteady);
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
     out += fmt::format("  power        {} W in the mean, 95 % sure to stay below {} W, limit {} W\n",
@@ -192,6 +194,10 @@ std::string reserve_text(const PlanAnswer& a) {
   if (a.sensitivities.held > 0) {
     out += fmt::format("  carries {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
                        a.sensitivities.of_fleet ? "holds" : "one replica holds", significant(a.sensitivities.held, 3));
+  } else if (a.sensitivities.held_more > 0) {
+    out += fmt::format("  carries {} {}; {} more than {}, the most that was tried\n", significant(w.load, 3),
+                       unit_of(a.result.kind), a.sensitivities.of_fleet ? "holds" : "one replica holds",
+                       significant(a.sensitivities.held_more, 3));
   }
   const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,

@@ -49,6 +49,8 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, answer.fleet->candidate, answer.plan);
   }
+  PricerPool pricers;
+  weigh_objectives(answer.result.ranked.front(), answer.plan, pricers);
   answer.sensitivities = sensitivities(answer.result.ranked.front());
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
   add_plan_notes(tree, answer);
