@@ -185,7 +185,7 @@ void all_flips_of(const ConfigNode& node, const std::string& key,
 /// Names, sources and remarks.
 bool is_text(const std::string& key) {
   const std::string last = key.substr(key.rfind('.') + 1);
-  static const std::set<std::string> kTexts{"name", "source", "help", "hugging_face", "chat", "date"};
+  static const std::set<std::string> kTexts{"name", "published", "source", "help", "hugging_face", "chat", "date"};
   return kTexts.count(last) > 0;
 }
 
