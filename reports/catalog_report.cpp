@@ -7,6 +7,7 @@
 
 #include "reports/table.h"
 #include "sim/model/memory.h"
+#include "sim/plan/power.h"
 #include "sim/plan/prices.h"
 
 namespace roofcast {
@@ -68,7 +69,7 @@ Json gpu_json(const GpuSpec& gpu) {
           {"dense", dense},
           {"ridge_flop_per_byte", gpu.peak(Dtype::kBf16) / gpu.memory_bandwidth / FlopsPerByte(1)},
           {"l2_bytes", gpu.l2_cache.base()},
-          {"board_power_w", gpu.board_power.value},
+          {"board_power_w", power_known(gpu) ? Json(gpu.board_power.value) : Json(nullptr)},
           {"usd_per_hour", list_price(gpu).value},
           {"gpus_per_node", gpu.node.gpus_per_node},
           {"fabric", name_of(gpu.node.fabric)},

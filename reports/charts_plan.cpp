@@ -113,11 +113,12 @@ Chart ranking_chart(const Result& result) {
   return c;
 }
 
-/// What the winner does of each limit, with the range of 90 % of deployments like it.
+/// What the winner, or the nearest deployment, does of each limit, with the range of 90 % of deployments like it.
 void add_objective_chart(const Result& result, std::vector<Chart>& out) {
   if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
+  const bool found = !result.json.is_object() || !result.json.contains("nearest");
   Chart c{.id = "objectives",
-          .title = "The winner within its limits",
+          .title = found ? "The winner within its limits" : "The nearest deployment and its limits",
           .x = {.title = "% of the limit", .low = 0.0},
           .lines = {{true, 100, "limit"}},
           .horizontal = true};

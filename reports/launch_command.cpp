@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/config_library.h"
 #include "base/error.h"
 #include "reports/launch_plan.h"
+#include "reports/launch_settings.h"
 #include "reports/provenance.h"
 #include "sim/plan/launch_limits.h"
 
@@ -30,9 +32,13 @@ struct Launch {
   const ServedWeights& weights;
   const Checkpoints& from;
   Role role = Role::kWhole;
+  const ServingOptions& serving;
   int longest_prompt = 0;  ///< tokens
   SpeculationSpec speculation = {};
 
+  bool has_flag(std::string_view engine, std::string_view key) const {
+    return has_launch_flag(engine, d.engine.name == engine ? d.engine.version : "", key);
+  }
   int gpus() const { return d.sharding.gpus(); }
   int nodes() const { return (gpus() + d.gpu.node.gpus_per_node - 1) / d.gpu.node.gpus_per_node; }
   int gpus_per_node() const { return gpus() / nodes(); }
@@ -105,9 +111,10 @@ double share_of_free(const Deployment& d) {
 /// The deployment's release without what the scenario or a recipe lays over it; the deployment's own engine where the
 /// command is for another.
 EngineSpec plain_release(const Deployment& d, const std::string& engine) {
-  if (d.engine.name != engine || d.engine.version.empty()) return d.engine;
-  EngineSpec plain = parse_engine_spec(
-      ConfigReader(load_named("engines", d.engine.name + "@" + d.engine.version, Mark{"engines", 0, 0}), "an engine"));
+  if (d.engine.name != engine) return d.engine;
+  const std::string release = d.engine.name + (d.engine.version.empty() ? "" : "@" + d.engine.version);
+  EngineSpec plain =
+      parse_engine_spec(ConfigReader(load_named("engines", release, Mark{"engines", 0, 0}), "an engine"));
   plain.settle(d.gpu, d.sharding);
   return plain;
 }
@@ -142,10 +149,20 @@ void add_vllm_settings(const Launch& l, Words& w) {
             "--max-cpu-loras", std::to_string(std::max(a->in_host, a->slots))});
   }
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--enforce-eager"});
-  if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch)
+  const auto told = [&](std::string_view key) { return l.has_flag("vllm", key); };
+  if (e.graphs.enabled && e.graphs.max_batch != plain.graphs.max_batch && told("cuda_graphs.max_batch"))
     add(w, {"--max-cudagraph-capture-size", std::to_string(e.graphs.max_batch)});
-  if (e.fused_all_reduce && !plain.fused_all_reduce)
-    add(w, {"--compilation-config", R"({"pass_config":{"fuse_allreduce_rms":true}})"});
+  if (e.fused_all_reduce != plain.fused_all_reduce && told("fused_all_reduce"))
+    add(w, {"--compilation-config",
+            fmt::format(R"({{"pass_config":{{"{}":{}}}}})",
+                        is_before(l.d, "vllm", "0.13.0") ? "enable_fi_allreduce_fusion" : "fuse_allreduce_rms",
+                        e.fused_all_reduce)});
+  if (!e.own_all_reduce && plain.own_all_reduce) add(w, {"--disable-custom-all-reduce"});
+  if (e.prompt_must_fit != plain.prompt_must_fit && told("prompt_must_fit"))
+    add(w, {e.prompt_must_fit ? "--scheduler-reserve-full-isl" : "--no-scheduler-reserve-full-isl"});
+  if (e.watermark != plain.watermark && told("watermark")) add(w, {"--watermark", fmt::format("{:g}", e.watermark)});
+  if (e.preemption != plain.preemption && told("preemption")) add(w, {"--preemption-mode", e.preemption});
+  if (l.serving.policy == "priority" && told("policy: priority")) add(w, {"--scheduling-policy", "priority"});
 }
 
 /// Suffix drafts need a package that the image has not (vllm/config/speculative.py and
@@ -261,8 +278,25 @@ Words sglang_modules(const AdapterSpec& a) {
 void add_sglang_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   const std::int64_t copies = l.d.sharding.attention_dp;  // both of all copies, which SGLang parts
-  add(w, {"--max-running-requests", std::to_string(copies * e.max_num_seqs), "--chunked-prefill-size",
-          std::to_string(copies * e.max_num_batched_tokens)});
+  const std::string tokens = std::to_string(copies * e.max_num_batched_tokens);
+  add(w, {"--max-running-requests", std::to_string(copies * e.max_num_seqs)});
+  if (e.chunked_prefill) {
+    add(w, {"--chunked-prefill-size", tokens});
+  } else {
+    add(w, {"--chunked-prefill-size", "-1", "--max-prefill-tokens", tokens});
+  }
+  const auto told = [&](std::string_view key) { return l.has_flag("sglang", key); };
+  if (e.kv_offload > Bytes(0) && told("kv_offload"))  // of a rank
+    add(w, {"--enable-hierarchical-cache", "--hicache-size",
+            std::to_string(std::max(1, static_cast<int>(e.kv_offload.base() / 1e9)))});
+  if (e.state_memory_ratio != plain.state_memory_ratio && told("state_memory_ratio"))
+    add(w, {"--mamba-full-memory-ratio", fmt::format("{:g}", e.state_memory_ratio)});
+  if (e.scheduler == "mixed_chunk" && plain.scheduler != e.scheduler) add(w, {"--enable-mixed-chunk"});
+  if (!e.own_all_reduce && plain.own_all_reduce) add(w, {"--disable-custom-all-reduce"});
+  if (l.serving.max_queue > 0 && told("max_queue"))
+    add(w, {"--max-queued-requests", std::to_string(l.serving.max_queue)});
+  if (l.serving.policy == "priority" && told("policy: priority"))
+    add(w, {"--enable-priority-scheduling", "--schedule-low-priority-values-first"});
   if (static_share(l.d) > 0) add(w, {"--mem-fraction-static", text_of(static_share(l.d))});
   if (e.max_model_len > 0) add(w, {"--context-length", std::to_string(e.max_model_len)});
   if (l.weights.made_while_loading) add(w, {"--quantization", "fp8"});
@@ -333,11 +367,12 @@ std::string trtllm_speculation(const Launch& l) {
   const SpeculationSpec& s = l.speculation;
   if (!s.active()) return "";
   const bool older = is_before(l.d, "trtllm", "1.2.0");
-  const char* type = s.method == Method::kNgram        ? "NGram"
-                     : s.method == Method::kDraftModel ? "DraftTarget"
-                     : s.method == Method::kMtp        ? "MTP"
-                     : older                           ? "Eagle"
-                                                       : "Eagle3";
+  const char* type = s.method == Method::kNgram ? "NGram"
+                     : s.method == Method::kDraftModel
+                         ? (is_before(l.d, "trtllm", "1.1.0") ? "DraftTarget" : "Draft_Target")
+                     : s.method == Method::kMtp ? "MTP"
+                     : older                    ? "Eagle"
+                                                : "Eagle3";
   std::string out = fmt::format("speculative_config:\n  decoding_type: {}\n", type);
   out += s.method == Method::kMtp ? fmt::format("  num_nextn_predict_layers: {}\n", s.num_speculative_tokens)
                                   : fmt::format("  max_draft_len: {}\n", s.num_speculative_tokens);
@@ -355,7 +390,8 @@ std::string trtllm_speculation(const Launch& l) {
 /// are graphs up to 128 sequences without padding and prompts that are not cut (CudaGraphConfig,
 /// enable_chunked_prefill).
 std::string trtllm_options(const Launch& l) {
-  const EngineSpec& e = l.d.engine;
+  const EngineSpec &e = l.d.engine, &plain = l.plain;
+  const auto told = [&](std::string_view key) { return l.has_flag("trtllm", key); };
   std::string out;
   if (l.d.sharding.attention_dp > 1) {
     out += "enable_attention_dp: true\n";
@@ -363,14 +399,31 @@ std::string trtllm_options(const Launch& l) {
       out += fmt::format("attention_dp_config: {{enable_balance: true, timeout_iters: {}, batching_wait_iters: {}}}\n",
                          std::max(1, e.prefill_wait_steps), e.prefill_batch_steps);
   }
-  out += e.graphs.enabled ? fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}\n",
-                                        std::min(e.graphs.max_batch, e.max_num_seqs))
-                          : "cuda_graph_config: null\n";
+  if (!e.graphs.enabled) {
+    out += "cuda_graph_config: null\n";
+  } else if (!e.graphs.padded_sizes.empty() && e.graphs.padded_sizes != plain.graphs.padded_sizes) {
+    out += fmt::format("cuda_graph_config: {{enable_padding: true, batch_sizes: [{}]}}\n",
+                       fmt::join(e.graphs.padded_sizes, ", "));
+  } else {
+    out += fmt::format("cuda_graph_config: {{enable_padding: true, max_batch_size: {}}}\n",
+                       std::min(e.graphs.max_batch, e.max_num_seqs));
+  }
   if (e.chunked_prefill) out += "enable_chunked_prefill: true\n";
   const std::string cache = kv_cache_word(l.d, "trtllm");
-  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}, free_gpu_memory_fraction: {}}}\n",
+  std::string more;
+  if (e.block_size != plain.block_size && e.block_size > 0 && told("block_size"))
+    more += fmt::format(", tokens_per_block: {}", e.block_size);
+  if (e.kv_offload > Bytes(0)) more += fmt::format(", host_cache_size: {:.0f}", e.kv_offload.base());  // of a rank
+  out += fmt::format("kv_cache_config: {{{}enable_block_reuse: {}, free_gpu_memory_fraction: {}{}}}\n",
                      cache.empty() ? "" : fmt::format("dtype: {}, ", cache), e.prefix_caching,
-                     text_of(share_of_free(l.d)));
+                     text_of(share_of_free(l.d)), more);
+  if (e.postprocess_workers != plain.postprocess_workers)
+    out += fmt::format("num_postprocess_workers: {}\n", e.postprocess_workers);
+  if (e.prefill_wait_steps != plain.prefill_wait_steps && told("prefill_wait_steps"))
+    out += fmt::format("batch_wait_timeout_iters: {}\n", e.prefill_wait_steps);
+  if (e.prefill_wait_ratio != plain.prefill_wait_ratio && told("prefill_wait_ratio"))
+    out += fmt::format("batch_wait_max_tokens_ratio: {:g}\n", e.prefill_wait_ratio);
+  if (!e.own_all_reduce && plain.own_all_reduce) out += "allreduce_strategy: NCCL\n";
   if (e.stream_interval > 1) out += fmt::format("stream_interval: {}\n", e.stream_interval);
   if (const auto& a = l.d.adapters)
     out += fmt::format("lora_config: {{max_loras: {}, max_lora_rank: {}, max_cpu_loras: {}}}\n", a->slots, a->slot_rank,
@@ -387,8 +440,8 @@ std::string trtllm_options(const Launch& l) {
 void trtllm(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
   p.image = "nvcr.io/nvidia/tensorrt-llm/release:" + l.d.engine.version;
-  if (l.d.engine.graphs.dependent_launch && !l.plain.graphs.dependent_launch)
-    p.environment.emplace_back("TRTLLM_ENABLE_PDL", "1");
+  if (l.d.engine.graphs.dependent_launch != l.plain.graphs.dependent_launch)
+    p.environment.emplace_back("TRTLLM_ENABLE_PDL", l.d.engine.graphs.dependent_launch ? "1" : "0");
   p.words = {"trtllm-serve", l.weights.name, "--backend",
              "pytorch",      "--tp_size",    std::to_string(s.tp * s.attention_dp)};
   if (s.pp > 1) add(p.words, {"--pp_size", std::to_string(s.pp)});
@@ -485,6 +538,34 @@ LaunchProcess router_of(const std::string& engine, const std::string& version, i
   return p;
 }
 
+/// Requests go where the forecast sent them by another rule than in turn.
+std::string balancer_text(const ServingOptions& serving) {
+  const std::span<const RouterKind> kinds = routers();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == serving.router; });
+  return serving.router == "round_robin" || kind == kinds.end()
+             ? "behind a load balancer"
+             : fmt::format("behind a load balancer that picks as '{}' does: {}", serving.router, kind->help);
+}
+
+/// What the command of this process cannot say, for a whole deployment or for one role.
+void comment_settings(LaunchPlan& plan, const Launch& l, const std::string& engine) {
+  for (const std::string& line : settings_not_set(l.d, l.plain, l.serving, engine)) {
+    const std::string text = l.role == Role::kWhole ? line : fmt::format("{}: {}", name_of(l.role), line);
+    plan.comments.push_back(text);
+  }
+  if (engine == "sglang" && l.d.engine.kv_offload > Bytes(0) && l.d.engine.kv_offload <= planned(l.d))
+    plan.comments.emplace_back("SGLang refuses to start where the host's cache is not larger than the GPU's");
+}
+
+/// TensorRT-LLM's options are named anew by nearly every release before 1.0: use_cuda_graph and
+/// cuda_graph_padding_enabled became cuda_graph_config (github.com/NVIDIA/TensorRT-LLM/pull/5014), in which
+/// padding_enabled became enable_padding (pull/6003).
+void check_options_known(const Deployment& d, const std::string& engine) {
+  if (engine == "trtllm" && is_before(d, "trtllm", "1.0.0"))
+    throw ConfigError(
+        fmt::format("--emit: options of TensorRT-LLM are known from 1.0 on, not of {}", d.engine.version));
+}
+
 std::string plural(int count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -496,6 +577,8 @@ void check_launch_engine(const std::string& engine) {
 
 LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from) {
   check_launch_engine(engine);
+  check_options_known(*p.candidate.scenario.deployment, engine);
+  const ServingOptions& serving = p.candidate.scenario.serving;
   const bool by_tokens = p.candidate.scenario.deployment->sharding.dcp > 1 ||
                          (p.candidate.disaggregated() && p.candidate.prefill().sharding.dcp > 1);
   if (by_tokens && engine != "vllm")
@@ -518,12 +601,14 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
   if (!p.candidate.disaggregated()) {
     const int replicas = p.replicas + p.spare;
     plan.comments.push_back(fmt::format("{} on {} {}{}", plural(replicas, "replica"), decode.sharding.gpus(),
-                                        decode.gpu.name, replicas == 1 ? "" : " each, behind a load balancer"));
+                                        decode.gpu.name, replicas == 1 ? "" : " each, " + balancer_text(serving)));
     const Launch launch{.d = decode,
                         .plain = plain_release(decode, engine),
                         .weights = served,
                         .from = from,
+                        .serving = serving,
                         .speculation = used_drafts};
+    comment_settings(plan, launch, engine);
     plan.processes.push_back(process_of(launch, engine, p.replicas + p.spare));
     return plan;
   }
@@ -541,17 +626,21 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
                 .weights = served,
                 .from = from,
                 .role = Role::kPrefill,
+                .serving = serving,
                 .longest_prompt = longest};
   // vLLM hands over the drafter's cache, too: both roles must have its layers.
   if (engine == "vllm") launch.speculation = used_drafts;
+  comment_settings(plan, launch, engine);
   plan.processes.push_back(process_of(launch, engine, all.prefill_replicas));
   const Launch decoding{.d = decode,
                         .plain = plain_release(decode, engine),
                         .weights = served,
                         .from = from,
                         .role = Role::kDecode,
+                        .serving = serving,
                         .longest_prompt = longest,
                         .speculation = used_drafts};
+  comment_settings(plan, decoding, engine);
   plan.processes.push_back(process_of(decoding, engine, all.replicas));
   plan.processes.push_back(router_of(engine, decode.engine.version, all.prefill_replicas, all.replicas));
   return plan;

@@ -14,22 +14,23 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "sim/plan/prices.h"
-#include "sim/plan/serving_intervals.h"
-#include "sim/plan/system_spread.h"
+#include "sim/plan/search/risk.h"
 
 namespace roofcast {
 namespace {
 
-Json objective_json(const Verdict& v, const PlannedDeployment& p, const PlanSpec& plan) {
-  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
+Json objective_json(std::size_t place, const PlannedDeployment& p, const PlanSpec& plan) {
+  const Verdict& v = p.result.verdicts[place];
+  const ObjectiveRange range = range_of(p, place);
   return {{"objective", v.objective.name()},
           {"limit_ms", v.objective.limit.in(kMillisecond)},
           {"value_ms", v.value.in(kMillisecond)},
           {"value_ms_high", v.upper.in(kMillisecond)},
-          {"interval_low_ms", v.value.in(kMillisecond)*std::exp(spread.low)},
-          {"interval_high_ms", v.value.in(kMillisecond)*std::exp(spread.high)},
+          {"interval_low_ms", range.low.in(kMillisecond)},
+          {"interval_high_ms", range.high.in(kMillisecond)},
+          {"missed_in_draws", range.missed},
           {"margin", v.margin()},
-          {"remark", past_limit(p, v, v.value.base() * std::exp(spread.high), plan)},
+          {"remark", past_limit(range, v.objective.limit, p, plan)},
           {"met", v.met}};
 }
 
@@ -70,7 +71,7 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
                       {"met", p.result.goodput_low >= a.plan.goodput}};
   }
   out["objectives"] = Json::array();
-  for (const Verdict& v : p.result.verdicts) out["objectives"].push_back(objective_json(v, p, a.plan));
+  for (std::size_t i = 0; i < p.result.verdicts.size(); ++i) out["objectives"].push_back(objective_json(i, p, a.plan));
   out["output_throughput"] = p.output_tokens_per_s();
   out["output_tokens_per_s_per_gpu"] = p.tokens_per_s_per_gpu();
   out["output_tokens_per_s_per_user"] = p.tokens_per_s_per_user();
@@ -197,17 +198,11 @@ Json plan_json(const PlanAnswer& a) {
               {"draws", r.draws},
               {"load_unit", unit_of(r.kind)},
               {"max_gpus", a.plan.max_gpus}});
-  out["search"] = {{"considered", r.considered},
-                   {"unsplittable", r.unsplittable},
-                   {"too_large", r.too_large},
-                   {"too_dear", r.too_dear},
-                   {"unsupported", r.unsupported},
-                   {"unpriced", r.unpriced},
-                   {"disaggregated_pairs", r.pairs},
-                   {"ruled_out_by_bounds", r.bounded},
-                   {"simulated", r.simulated},
-                   {"simulations", r.simulations},
-                   {"below_availability", r.below_availability}};
+  out["search"] = {
+      {"considered", r.considered}, {"unsplittable", r.unsplittable}, {"too_large", r.too_large},
+      {"too_dear", r.too_dear},     {"unsupported", r.unsupported},   {"unpriced", r.unpriced},
+      {"unpowered", r.unpowered},   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded},
+      {"simulated", r.simulated},   {"simulations", r.simulations},   {"below_availability", r.below_availability}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   out["notes"] = r.notes;

@@ -135,10 +135,11 @@ VerdictTable ranking_table(const PlanAnswer& a) {
 }
 
 VerdictTable frontier_table(const PlanResult& r) {
-  const bool limits = !r.candidates.front().scenario.objectives.empty(), job = r.kind == LoadKind::kWhole;
+  const bool job = r.kind == LoadKind::kWhole;
+  const Objective* limited = frontier_objective(r.candidates.front().scenario);
   VerdictTable table{.columns = {"GPU", "layout", "formats", "tokens/s/user", "tokens/s/GPU", "USD/M out"}, .rows = {}};
-  if (!job) table.columns.push_back("p99 TTFT");
-  if (limits) table.columns.push_back("objectives");
+  if (limited != nullptr || !job) table.columns.push_back(limited != nullptr ? limited->name() : "p99 TTFT");
+  if (limited != nullptr) table.columns.emplace_back("objectives");
   const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
   for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
     const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
@@ -146,8 +147,8 @@ VerdictTable frontier_table(const PlanResult& r) {
     std::vector<std::string>& cells = table.rows.emplace_back(
         std::vector<std::string>{c.gpu, layout_of(c), c.precision, significant(p.tokens_per_s_per_user, 3),
                                  significant(p.tokens_per_s_per_gpu), significant(p.usd_per_million_output, 3)});
-    if (!job) cells.push_back(human_time(p.ttft_p99.base()));
-    if (limits) cells.push_back(p.met ? "met" : "missed");
+    if (limited != nullptr || !job) cells.push_back(human_time(p.limited.base()));
+    if (limited != nullptr) cells.emplace_back(p.met ? "met" : "missed");
   }
   return table;
 }

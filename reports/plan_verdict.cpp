@@ -15,8 +15,8 @@
 #include "reports/table.h"
 #include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/search/risk.h"
 #include "sim/plan/search/spares.h"
-#include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 namespace {
@@ -132,11 +132,11 @@ std::string speculation_text(const SpeculationSpec& drafts) {
 
 }  // namespace
 
-/// Of an interval that ends beyond a limit: it may, for the share of deployments that the plan's confidence leaves.
-std::string past_limit(const PlannedDeployment& w, const Verdict& v, double high, const PlanSpec& plan) {
-  if (high <= v.objective.limit.base()) return "";
-  if (!w.probability || *w.probability < plan.confidence - 1e-9) return "exceeds the limit";
-  return fmt::format("{:.0f} % chance of missing the limit", 100 * (1 - plan.confidence));
+std::string past_limit(const ObjectiveRange& range, Seconds limit, const PlannedDeployment& w, const PlanSpec& plan) {
+  if (std::isnan(range.missed)) return range.high <= limit ? "" : "exceeds the limit";
+  if (range.missed <= 0) return "";
+  const bool sure = w.probability.value_or(0) >= plan.confidence - 1e-9;
+  return fmt::format("{} the limit in {:.0f} % of the draws", sure ? "misses" : "exceeds", 100 * range.missed);
 }
 
 namespace {
@@ -148,22 +148,22 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format(
         "  goodput      {:.2f} % of the requests within all limits (95 % confident above {:.2f} %), asked {:g} %\n",
         100 * w.result.goodput, 100 * w.result.goodput_low, 100 * plan.goodput);
-  for (const Verdict& v : w.result.verdicts) {
+  for (std::size_t i = 0; i < w.result.verdicts.size(); ++i) {
+    const Verdict& v = w.result.verdicts[i];
     if (plan.goodput > 0) {
       out += fmt::format("  {:<12} {}, limit of a request {}\n", v.objective.name(), human_time(v.value.base()),
                          human_time(v.objective.limit.base()));
       continue;
     }
-    const LogSpread spread = quick_spread(w.candidate.scenario, w.result.metrics, v.objective.name());
+    const ObjectiveRange range = range_of(w, i);
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
-    const double high = v.value.base() * std::exp(spread.high);
-    const std::string past = past_limit(w, v, high, plan);
-    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "",
-                       human_time(v.value.base() * std::exp(spread.low)), human_time(high),
-                       past.empty() ? "" : ", " + past);
+    const std::string past = past_limit(range, v.objective.limit, w, plan);
+    out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "", human_time(range.low.base()),
+                       human_time(range.high.base()), past.empty() ? "" : ", " + past);
   }
+  if (w.unsteady > 0) out += fmt::format("  queue        grows in {:.0f} % of the draws\n", 100 * w.unsteady);
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
     out += fmt::format("  power        {} W on average, 95 % confident below {} W, limit {} W\n",
@@ -207,6 +207,10 @@ std::string reserve_text(const PlanAnswer& a) {
     out += fmt::format("  serves {} {}; {} up to {}\n", significant(w.load, 3), unit_of(a.result.kind),
                        a.sensitivities.of_fleet ? "can serve" : "one replica can serve",
                        significant(a.sensitivities.held, 3));
+  } else if (a.sensitivities.held_more > 0) {
+    out += fmt::format("  serves {} {}; {} more than {}, the most that was tried\n", significant(w.load, 3),
+                       unit_of(a.result.kind), a.sensitivities.of_fleet ? "can serve" : "one replica can serve",
+                       significant(a.sensitivities.held_more, 3));
   }
   const bool recorded = a.result.kind == LoadKind::kPace && w.candidate.scenario.workload->clients.empty();
   out += fmt::format("  {} requests simulated{}\n", w.result.requests,
@@ -322,6 +326,7 @@ std::string search_text(const PlanResult& r) {
   add(r.too_large, "does not fit", "do not fit");
   add(r.unsupported, "cannot run", "cannot run");
   add(r.unpriced, "has no price", "have no price");
+  add(r.unpowered, "is of unknown power", "are of unknown power");
   add(r.bounded, "ruled out by bounds", "ruled out by bounds");
   add(r.simulated, "simulated", "simulated");
   std::string out = fmt::format("{} candidate{}", r.considered, r.considered == 1 ? "" : "s");

@@ -10,8 +10,8 @@ ResultVerdict plan_verdict(const PlanAnswer& answer);
 /// Of the winner what it is, costs and holds; where there is none, what stands in the way and what would help.
 std::string outcome_text(const PlanAnswer& answer);
 
-/// What is said of an objective's interval that ends beyond the limit; empty where it does not.
-std::string past_limit(const PlannedDeployment& planned, const Verdict& verdict, double interval_high,
+/// How much of an objective's range is beyond its limit, where that is known; empty where nothing is.
+std::string past_limit(const ObjectiveRange& range, Seconds limit, const PlannedDeployment& planned,
                        const PlanSpec& plan);
 
 /// By when GPUs must be ordered that are needed in this month: "now", "month 3".

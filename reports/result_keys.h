@@ -153,7 +153,7 @@ inline constexpr auto kPlanned =
          "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_user", "mean_power_watts", "kv_cache_peak_usage",
          "usd_per_hour", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
          "usd_per_million_total_tokens", "joules_per_output_token");
-inline constexpr auto kObjectiveInterval = keys("interval_low_ms", "interval_high_ms");
+inline constexpr auto kObjectiveInterval = keys("interval_low_ms", "interval_high_ms", "missed_in_draws");
 inline constexpr auto kFrontierPoint =
     keys("gpu", "layout", "output_tokens_per_s_per_user", "output_tokens_per_s_per_gpu",
          "usd_per_million_output_tokens", "objectives_met");
@@ -166,7 +166,7 @@ inline constexpr auto kFleetHour =
 inline constexpr auto kPlannedRisk =
     keys("probability", "usd_per_million_cached_input_tokens", "input_share_of_cost", "mean_power_watts_high");
 inline constexpr auto kVerdict = keys("value_ms_high", "margin", "remark");
-inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced",
+inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced", "unpowered",
                                      "below_availability", "disaggregated_pairs", "ruled_out_by_bounds", "simulations");
 inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
 inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");

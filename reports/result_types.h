@@ -34,17 +34,18 @@ inline constexpr auto kFlags =
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
-    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "below_availability",
+    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "unpowered", "below_availability",
     "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
     "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists =
     all<Type::kTexts>("keys", "notes", "advice.beyond", "growth[].beyond", "relax", "not_tried", "findings",
                       "outside_interval", "sources", "tables[].columns");
-inline constexpr auto kNullable =
-    all<Type::kNumberOrNull>("probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet",
-                             "ceilings[].share", "standard_error", "limits.max_cost_usd_per_hour",
-                             "limits.max_power_watts", "bought[].available", "services[].usd_per_hour",
-                             "metrics[].low", "metrics[].high");
+inline constexpr auto kNullable = all<Type::kNumberOrNull>(
+    "probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet", "ceilings[].share",
+    "standard_error", "limits.max_cost_usd_per_hour", "limits.max_power_watts", "bought[].available",
+    "services[].usd_per_hour", "metrics[].low", "metrics[].high", "missed_in_draws", "energy_joules",
+    "joules_per_output_token", "mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
+    "grams_co2_per_million_output_tokens");
 inline constexpr auto kObjects =
     all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot", "where_the_time_goes.ttft",
                        "assumptions[].predicted", "services[].plan");

@@ -329,6 +329,10 @@ void add_gpu_lines(const Json& json, Lines& lines) {
   lines.add("GPUs", fmt::format("busy {:.1f} %, MFU {:.1f} %, MBU {:.1f} %", percent("gpu_utilization"), percent("mfu"),
                                 percent("mbu")));
   lines.add("cost", cost_line(json["cost"]));
+  if (!std::isfinite(json["mean_power_watts"].get<double>())) {
+    lines.add("power", "not known: the GPU's file has no board_power");
+    return;
+  }
   const auto watts = [&](const char* key) { return significant(json[key].get<double>(), 3); };
   lines.add("power", fmt::format("{} W on average ({} to {} W, 90 %)", watts("mean_power_watts"),
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));

@@ -167,7 +167,7 @@ window.Planner = (function () {
           fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
           fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : ""),
           fact("Bound by", plan.bound || "–", "ten percent more of it helps the most"),
-          fact("Power", [digits(w.mean_power_watts / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
+          fact("Power", [digits((w.mean_power_watts ?? NaN) / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
         limits(w), el("div", { id: "plan-memory" }), compare_box(plan));
     }
     $("plan-now").replaceChildren(...(w ? [el("b", {}, w.gpus + " × " + w.gpu), el("span", {}, money(w.usd_per_hour) + " USD/h"), el("span", {}, w.probability === null ? "" : digits(100 * w.probability) + " % sure")] : [el("b", {}, "nothing meets these objectives")]));
@@ -190,7 +190,7 @@ window.Planner = (function () {
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------
-  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["TTFT p99", (w) => w.p99_ttft_ms, text.ms], ["TPOT p99", (w) => w.p99_tpot_ms, text.ms], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => w.mean_power_watts / 1000, digits]];
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["TTFT p99", (w) => w.p99_ttft_ms, text.ms], ["TPOT p99", (w) => w.p99_tpot_ms, text.ms], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
     const a = pinned.plan.winner, b = plan.winner, sign = (f, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + f(Math.abs(v));

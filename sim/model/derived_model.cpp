@@ -84,6 +84,7 @@ ConfigTree derive_model(const ConfigTree& tree) {
   const std::string name = in.text("name", base + (in.has("prune") ? "-pruned" : "-distilled"));
   if (base == name) in.fail("base", fmt::format("'{}' is made from itself", name));
   in.ignore("source");
+  in.ignore("published");
   in.ignore("hugging_face");
   in.ignore("chat");
   const bool prunes = in.has("prune"), distils = in.has("distilled_to");

@@ -206,9 +206,9 @@ void HfConfig::finish(bool ours) {
   }
   for (std::string_view key : kTextParts) whole_.ignore(key);
   if (!nested_) {  // one map under two readers: what the outer one takes, the inner one need not
-    for (std::string_view key : {"name", "source", "hugging_face", "chat", "quantization_config", "hf_quant_config",
-                                 "_name_or_path", "multimodal", "vision_config", "audio_config", "mm_tokens_per_image",
-                                 "vision_soft_tokens_per_image", "spatial_merge_size"})
+    for (std::string_view key : {"name", "source", "published", "hugging_face", "chat", "quantization_config",
+                                 "hf_quant_config", "_name_or_path", "multimodal", "vision_config", "audio_config",
+                                 "mm_tokens_per_image", "vision_soft_tokens_per_image", "spatial_merge_size"})
       text_.ignore(key);
   }
   // Every config has these, though some architectures have no use for them.

@@ -155,7 +155,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   ModelSpec model = family != nullptr ? family->read(in) : read_unknown(in);
   model.family = family != nullptr ? std::string(family->name) : in.model_type();
   model.model_type = in.model_type();
-  for (std::string_view key : {"source", "hugging_face", "chat", "_name_or_path", "hf_quant_config"})
+  for (std::string_view key : {"source", "published", "hugging_face", "chat", "_name_or_path", "hf_quant_config"})
     in.outer().ignore(key);
   model.multimodal = in.outer().boolean("multimodal", in.nested() || in.outer().has("vision_config"));
   const std::string file_name = std::filesystem::path(tree->mark.path).stem().string();

@@ -13,8 +13,8 @@ struct FleetCost {
   double gpus = 0;
   double busy_share = 0;  ///< of the GPUs' time that a step was running
   double mfu = 0, mbu = 0;
-  Joules energy;
-  Watts board_power;         ///< of all GPUs: the most that they may draw
+  Joules energy;      ///< not a number where the power of some GPU is not known
+  Watts board_power;  ///< of all GPUs: the most that they may draw
   double usd_per_hour = 0;
   double usd_per_million_output_tokens = 0, usd_per_million_total_tokens = 0;
   double joules_per_output_token = 0;

@@ -9,6 +9,7 @@
 #include "sim/model/mixer_model.h"
 #include "sim/plan/rules.h"
 #include "sim/serve/scheduler.h"
+#include "sim/serve/traces.h"
 
 namespace roofcast {
 
@@ -38,6 +39,16 @@ bool shares_prefixes(const WorkloadSpec& w) {
   return w.shared_prefix_tokens > 0 || w.turns > 1 || !w.clients.empty() ||
          w.arrivals.process == ArrivalSpec::Process::kTrace;
 }
+
+bool of_a_trace(const Scenario& s) {
+  return s.workload && s.workload->clients.empty() && s.workload->arrivals.process == ArrivalSpec::Process::kTrace;
+}
+/// Seconds in which all requests of an open process arrive, in the mean; 0: not known.
+double span_of(const WorkloadSpec& w) {
+  return w.clients.empty() && w.arrivals.rate > PerSecond(0) ? static_cast<double>(w.requests) / w.arrivals.rate.base()
+                                                             : 0;
+}
+constexpr double kSurely = 2;  // a limit that many times further than the other one is not reached
 
 /// A setting, and when it changes nothing.
 struct Rule {
@@ -213,6 +224,29 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.serving.policy == "fair" && s.workload && s.workload->clients.size() < 2; }},
     Rule{"workload.priorities", "the queue's 'policy' is not 'priority'",
          [](const Scenario& s) { return s.serving.policy != "priority"; }},
+    Rule{"workload.arrivals.think_time", "a session has one turn ('turns')",
+         [](const Scenario& s) {
+           return s.workload && s.workload->arrivals.rate > PerSecond(0) && s.workload->turns == 1;
+         }},
+    Rule{"workload.duration", "all 'requests' have arrived before",
+         [](const Scenario& s) {
+           if (!s.workload || !s.workload->duration) return false;
+           const double span = span_of(*s.workload);
+           return span > 0 && span * kSurely < s.workload->duration->base();
+         }},
+    Rule{"workload.requests", "'duration' ends before so many arrive",
+         [](const Scenario& s) {
+           if (!s.workload || !s.workload->duration) return false;
+           return span_of(*s.workload) > kSurely * s.workload->duration->base();
+         }},
+    Rule{"workload.requests", "the trace has fewer",
+         [](const Scenario& s) {
+           if (!of_a_trace(s) || !s.workload->arrivals.trace) return false;
+           const ArrivalSpec& arrivals = s.workload->arrivals;
+           return s.workload->requests >= static_cast<std::int64_t>(arrivals.trace->rows.size()) * arrivals.loop;
+         }},
+    Rule{"workload.prompt_tokens", "the requests of a trace have their own lengths", of_a_trace},
+    Rule{"workload.output_tokens", "the requests of a trace have their own lengths", of_a_trace},
     Rule{"workload.prefix_groups", "'shared_prefix_tokens' is 0",
          [](const Scenario& s) { return s.workload && s.workload->shared_prefix_tokens == 0; }},
 };

@@ -1,6 +1,7 @@
 #include "sim/plan/power.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 #include "sim/model/mixer_model.h"
@@ -57,6 +58,7 @@ Utilization drawn_by(const Deployment& d, Seconds time, Flops flops, Bytes bytes
 }
 
 Watts power_of(const GpuSpec& gpu, const Utilization& u) {
+  if (!power_known(gpu)) return {std::numeric_limits<double>::quiet_NaN()};
   return {gpu.idle_power.value + (gpu.board_power.value - gpu.idle_power.value) * kPowerCurve.share(u)};
 }
 

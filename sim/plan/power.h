@@ -36,7 +36,10 @@ struct PowerCurve {
 ///   roofcast calibrate power --data ml_energy_v3.csv
 inline constexpr PowerCurve kPowerCurve{.static_share = 0.584, .compute_share = 0.663, .memory_share = 0.018};
 
-/// idle + (board - idle) * share while it works.
+/// Whether the GPU's file says what its board may draw.
+inline bool power_known(const GpuSpec& gpu) { return gpu.board_power.value > 0; }
+
+/// idle + (board - idle) * share while it works; not a number where it is not known.
 Watts power_of(const GpuSpec& gpu, const Utilization& utilization);
 
 }  // namespace roofcast

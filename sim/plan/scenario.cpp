@@ -460,6 +460,18 @@ void note_contexts(Scenario& s) {
   if (s.serving.disaggregation) note(*s.serving.disaggregation->prefill, "a prefill worker: ");
 }
 
+/// The day on which its file says that the model was published; empty: it does not.
+std::string day_of_publication(const ConfigTree& scenario) {
+  const ConfigTree* named = scenario->find("model");
+  if (named == nullptr || !*named) return "";
+  const ConfigTree model = resolve_named("models", *named);
+  const ConfigTree* day = model->find("published");
+  if (day == nullptr || !*day) return "";
+  if (!is_date((*day)->scalar))
+    throw ConfigError((*day)->mark, fmt::format("'published' must be a day (yyyy-mm-dd), got '{}'", (*day)->scalar));
+  return (*day)->scalar;
+}
+
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   SpecCache specs;
   return read_scenario(tree, fidelity, specs);
@@ -521,6 +533,8 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   in.finish();
   s.doubts = check_support(s, forced, mark);
   note_unread(s);
+  const std::vector<std::string> older = older_than_model(s, day_of_publication(tree));
+  s.doubts.insert(s.doubts.end(), older.begin(), older.end());
   note_contexts(s);
   return s;
 }

@@ -11,6 +11,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "sim/plan/rules.h"
 
 namespace roofcast {
@@ -102,7 +103,19 @@ struct ReadRule {
   SupportRule rule;
   Condition when;
   OwnCondition own;
+  std::vector<std::string> model_types;  ///< of a rule that says with which release models came
+  std::string came_with;
 };
+
+/// `when: {until: RELEASE, model_type: NAMES}` and nothing else.
+void take_first_release(const ConfigTree& when, ReadRule& rule) {
+  if (!when || when->entries.size() != 2) return;
+  const ConfigTree *until = when->find("until"), *types = when->find("model_type");
+  if (until == nullptr || types == nullptr) return;
+  rule.came_with = (*until)->scalar;
+  if ((*types)->kind == ConfigNode::Kind::kScalar) rule.model_types.push_back((*types)->scalar);
+  for (const ConfigTree& item : (*types)->items) rule.model_types.push_back(item->scalar);
+}
 
 std::vector<ReadRule> read_rules(const std::string& name) {
   ConfigReader in(load_named("support", name, Mark{"support", 0, 0}), "a support table");
@@ -114,7 +127,8 @@ std::vector<ReadRule> read_rules(const std::string& name) {
     const SupportRule told{
         .runs = rule.text("runs", "no") == "unknown", .reason = rule.text("reason"), .source = rule.text("source")};
     rule.finish();
-    rules.push_back({told, Condition(part_of(when, false)), OwnCondition(when)});
+    rules.push_back({told, Condition(part_of(when, false)), OwnCondition(when), {}, {}});
+    if (!told.runs) take_first_release(when, rules.back());
   }
   in.finish();
   return rules;
@@ -153,6 +167,25 @@ std::vector<SupportRule> support_rules(const Scenario& s) {
     if (!d) continue;
     add_rules(out, "all-engines", s, *d);
     add_rules(out, d->engine.name, s, *d);
+  }
+  return out;
+}
+
+std::vector<std::string> older_than_model(const Scenario& s, const std::string& published) {
+  std::vector<std::string> out;
+  if (published.empty() || s.deployment->fidelity == Fidelity::kIdeal) return out;
+  for (const auto& d : {s.deployment, s.serving.disaggregation ? s.serving.disaggregation->prefill : nullptr}) {
+    if (!d || d->engine.released.empty() || d->engine.released >= published) continue;
+    const std::vector<ReadRule>& rules = rules_of(d->engine.name);
+    const bool known = std::any_of(rules.begin(), rules.end(), [&](const ReadRule& rule) {
+      return !rule.came_with.empty() && compare_versions(d->engine.version, rule.came_with) >= 0 &&
+             std::any_of(rule.model_types.begin(), rule.model_types.end(),
+                         [&](const std::string& type) { return matches(type, d->model.model_type); });
+    });
+    const std::string line =
+        fmt::format("not known to run: {} {} of {} is older than {}, which was published on {}", d->engine.name,
+                    d->engine.version, d->engine.released, d->model.name, published);
+    if (!known && std::find(out.begin(), out.end(), line) == out.end()) out.push_back(line);
   }
   return out;
 }

@@ -25,6 +25,10 @@ struct SupportRule {
 /// Every rule that applies, those of the scenario's engine and of all engines.
 std::vector<SupportRule> support_rules(const Scenario& scenario);
 
+/// A line where a role's engine is a release older than the model, whose day of publication (yyyy-mm-dd; empty: not
+/// known) its file says, and the table names no release with which the model came.
+std::vector<std::string> older_than_model(const Scenario& scenario, const std::string& published);
+
 /// Throws CannotRun at `mark` where the scenario cannot run, with the reason and its source, unless `forced`.
 /// Returns what is not known to run, and what was forced.
 std::vector<std::string> check_support(const Scenario& scenario, bool forced, const Mark& mark);

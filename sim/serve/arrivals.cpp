@@ -66,6 +66,36 @@ void parse_profile(ConfigReader& in, ArrivalSpec& arrivals) {
   if (arrivals.profile_period < Seconds(1)) in.fail("profile_period", "'profile_period' must be at least 1 s");
 }
 
+/// Says of a key that is left which arrivals it is of.
+void refuse_keys_of_others(ConfigReader& in, Process process) {
+  struct Key {
+    std::string_view name, of;
+    std::initializer_list<Process> takes;
+  };
+  using enum Process;
+  static const std::array<Key, 11> kKeys{
+      {{"rate", "poisson, gamma and constant arrivals", {kPoisson, kGamma, kConstant}},
+       {"cv", "gamma arrivals", {kGamma}},
+       {"burstiness", "gamma arrivals", {kGamma}},
+       {"profile", "arrivals with a 'rate'", {kPoisson, kGamma, kConstant}},
+       {"profile_period", "arrivals with a 'rate'", {kPoisson, kGamma, kConstant}},
+       {"concurrency", "closed_loop arrivals", {kClosedLoop}},
+       {"think_time", "arrivals with a 'rate' and of closed_loop ones", {kPoisson, kGamma, kConstant, kClosedLoop}},
+       {"file", "a trace", {kTrace}},
+       {"format", "a trace", {kTrace}},
+       {"rate_scale", "a trace", {kTrace}},
+       {"loop", "a trace", {kTrace}}}};
+  static constexpr std::array<std::string_view, 6> kOwn = {"'rate'",        "'rate' and 'cv'",      "'rate'",
+                                                           "'concurrency'", "no rate and no users", "'rate_scale'"};
+  const auto place = static_cast<std::size_t>(process);
+  for (const Key& key : kKeys) {
+    if (!in.has(key.name) || is_overlaid(in, "process", key.name)) continue;
+    if (std::find(key.takes.begin(), key.takes.end(), process) == key.takes.end())
+      in.fail(key.name,
+              fmt::format("'{}' is of {}; {} arrivals have {}", key.name, key.of, kProcesses[place], kOwn[place]));
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -121,6 +151,7 @@ ArrivalSpec parse_arrivals(ConfigReader in) {
   ignore_overlaid(in, "process",
                   {"rate", "cv", "burstiness", "concurrency", "think_time", "file", "format", "rate_scale", "loop",
                    "profile", "profile_period"});
+  refuse_keys_of_others(in, arrivals.process);
   in.finish();
   return arrivals;
 }

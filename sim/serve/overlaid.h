@@ -9,13 +9,18 @@
 
 namespace roofcast {
 
-/// A scenario that lays `{process: closed_loop, concurrency: 8}` over a named workload leaves the `rate` of
-/// that workload in the map. Such keys come from another file than the `selector` key and are passed over;
-/// one written beside the selector stays an error of finish().
+/// A scenario that lays `{process: closed_loop, concurrency: 8}` over a named workload leaves the `rate` of that
+/// workload in the map. Such a key comes from another file than the `selector` key; one that is written beside the
+/// selector, or by a flag over the selector of a file, is no such key.
+inline bool is_overlaid(const ConfigReader& in, std::string_view selector, std::string_view key) {
+  if (!in.has(key)) return false;
+  const std::string written_in = in.mark_of(key).path;
+  return written_in != in.mark_of(selector).path && !written_in.starts_with("--");
+}
+/// Passes those over; the others stay errors of finish().
 inline void ignore_overlaid(ConfigReader& in, std::string_view selector, std::initializer_list<std::string_view> keys) {
-  const std::string chosen_in = in.mark_of(selector).path;
   for (const std::string_view key : keys) {
-    if (in.has(key) && in.mark_of(key).path != chosen_in) in.ignore(key);
+    if (is_overlaid(in, selector, key)) in.ignore(key);
   }
 }
 

@@ -1,7 +1,9 @@
 #include "reports/launch_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <set>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,6 +11,8 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "reports/launch_command.h"
+#include "reports/launch_settings.h"
+#include "tests/base/messages.h"
 
 using namespace roofcast;
 
@@ -161,6 +165,178 @@ TEST_CASE("launch plan: settings that a scenario changes reach the command") {
   CHECK(contains(words("trtllm"), "enable_padding: true"));
   CHECK_FALSE(contains(words("{name: trtllm, chunked_prefill: false}"), "enable_chunked_prefill"));
   CHECK(contains(words("{name: trtllm, async_scheduling: false}"), "disable_overlap_scheduler: true"));
+}
+
+namespace {
+
+/// Each key of an engine with two values, one of which is not that of the release.
+struct TwoValues {
+  const char *key, *one, *other;
+};
+constexpr std::array kTwoValues{TwoValues{"kernels", "vllm", "sglang"},
+                                TwoValues{"scheduler", "prefill_no_evict", "mixed_chunk"},
+                                TwoValues{"max_num_seqs", "77", "78"},
+                                TwoValues{"max_num_batched_tokens", "7777", "7778"},
+                                TwoValues{"launch_speed", "0.7", "0.8"},
+                                TwoValues{"chunked_prefill", "true", "false"},
+                                TwoValues{"batch_wait", "7 ms", "8 ms"},
+                                TwoValues{"stream_interval", "7", "8"},
+                                TwoValues{"async_scheduling", "true", "false"},
+                                TwoValues{"scheduler_launches", "true", "false"},
+                                TwoValues{"prefill_wait_ratio", "0.7", "0.8"},
+                                TwoValues{"prefill_wait_steps", "7", "8"},
+                                TwoValues{"attention_dp_balance", "true", "false"},
+                                TwoValues{"prefill_batch_steps", "7", "8"},
+                                TwoValues{"rank_choice", "fewest", "in_turn"},
+                                TwoValues{"receive_interval", "7", "8"},
+                                TwoValues{"postprocess_workers", "7", "8"},
+                                TwoValues{"api_servers", "7", "8"},
+                                TwoValues{"block_size", "128", "256"},
+                                TwoValues{"max_model_len", "7777", "7778"},
+                                TwoValues{"memory_rule", "share_of_total", "share_of_free"},
+                                TwoValues{"gpu_memory_utilization", "0.7", "0.8"},
+                                TwoValues{"state_memory_ratio", "0.7", "0.8"},
+                                TwoValues{"reserved_memory", "7 GB", "8 GB"},
+                                TwoValues{"compiled", "true", "false"},
+                                TwoValues{"keeps_expert_buffers", "true", "false"},
+                                TwoValues{"collective_memory", "7 GB", "8 GB"},
+                                TwoValues{"watermark", "0.07", "0.08"},
+                                TwoValues{"prompt_must_fit", "true", "false"},
+                                TwoValues{"reserve_output_ratio", "0.7", "0.8"},
+                                TwoValues{"preemption", "swap", "recompute"},
+                                TwoValues{"state_checkpoints", "blocks", "ends"},
+                                TwoValues{"kv_cache", "true", "false"},
+                                TwoValues{"scaled_latents", "true", "false"},
+                                TwoValues{"fp8_latent_prompts", "true", "false"},
+                                TwoValues{"prefix_caching", "true", "false"},
+                                TwoValues{"kv_offload", "200 GB", "300 GB"},
+                                TwoValues{"kv_tiers", "[{name: nvme, capacity: 4 TB, bandwidth: 6 GB/s}]",
+                                          "[{name: disk, capacity: 4 TB, bandwidth: 6 GB/s}]"},
+                                TwoValues{"sampling", "greedy", "top_p"},
+                                TwoValues{"top_p_by", "select", "sort"},
+                                TwoValues{"moe_kernel", "marlin", "triton"},
+                                TwoValues{"expanded_experts", "true", "false"},
+                                TwoValues{"block_products", "deep_gemm", "flashinfer"},
+                                TwoValues{"rows_quantized_at_once", "7", "8"},
+                                TwoValues{"attention_kernel", "flash_unsplit", "flash2"},
+                                TwoValues{"sparse_attention", "flashmla", "trtllm"},
+                                TwoValues{"shared_query_heads", "7", "8"},
+                                TwoValues{"aiter", "true", "false"},
+                                TwoValues{"own_all_reduce", "true", "false"},
+                                TwoValues{"fused_all_reduce", "true", "false"},
+                                TwoValues{"compiled_quantization", "true", "false"},
+                                TwoValues{"expert_exchange", "all_gather", "all_to_all"},
+                                TwoValues{"expert_overlap", "two_batch", "dual_batch"},
+                                TwoValues{"cuda_graphs.enabled", "true", "false"},
+                                TwoValues{"cuda_graphs.max_batch", "77", "78"},
+                                TwoValues{"cuda_graphs.prefill_tokens", "777", "778"},
+                                TwoValues{"cuda_graphs.plain_prefill", "true", "false"},
+                                TwoValues{"cuda_graphs.dependent_launch", "true", "false"},
+                                TwoValues{"cuda_graphs.padded_sizes", "[7, 77]", "[8, 88]"},
+                                TwoValues{"host", "{step_time: 7 ms}", "{step_time: 8 ms}"},
+                                TwoValues{"front_end", "dynamo", "none"},
+                                TwoValues{"start_time", "7 s", "8 s"},
+                                TwoValues{"cache_transfer", "after_prefill", "by_layer"},
+                                TwoValues{"handover_time", "7 ms", "8 ms"}};
+
+/// `engine: {name: vllm, key: value}`, of a key that may lie in a group.
+std::string engine_with(const std::string& engine, std::string key, const std::string& value) {
+  const std::size_t dot = key.find('.');
+  const std::string inner = dot == std::string::npos
+                                ? key + ": " + value
+                                : fmt::format("{}: {{{}: {}}}", key.substr(0, dot), key.substr(dot + 1), value);
+  return fmt::format("{{name: {}, {}}}", engine, inner);
+}
+
+}  // namespace
+
+TEST_CASE("launch plan: every setting of an engine is a flag, a comment, or refused") {
+  for (const std::string engine : {"vllm", "sglang", "trtllm", "vllm@0.7", "sglang@0.5.3", "trtllm@1.0"}) {
+    const std::string name = engine.substr(0, engine.find('@'));
+    // Copies of the attention and experts over two GPUs, on a vendor with AITER where the engine runs there: every
+    // setting has something to act on.
+    const std::string gpu = name == "trtllm" || engine == "vllm@0.7" ? "h200-sxm" : "mi355x";
+    const std::string rest = "parallelism: {attention_dp: 2, ep: 2}\nforce_unsupported: true\n";
+    const auto command = [&](const std::string& spec) {
+      const PlannedDeployment p = planned(deployment(spec, "qwen3-30b-a3b", gpu, rest));
+      return as_shell(launch_plan(p, name, {"m"}));
+    };
+    const std::string plain = command(engine);
+    CHECK(plain.find("not set") == std::string::npos);
+    int said = 0, commented = 0;
+    for (const TwoValues& setting : kTwoValues) {
+      bool seen = false, refused = false;
+      for (const std::string value : {setting.one, setting.other}) {
+        std::string text;
+        if (!message_of([&] { text = command(engine_with(engine, setting.key, value)); }).empty()) {
+          refused = true;
+          continue;
+        }
+        const PlannedDeployment p =
+            planned(deployment(engine_with(engine, setting.key, value), "qwen3-30b-a3b", gpu, rest));
+        const PlannedDeployment as_it_comes = planned(deployment(engine, "qwen3-30b-a3b", gpu, rest));
+        const bool changes = !changed_settings(p.candidate.scenario.deployment->engine,
+                                               as_it_comes.candidate.scenario.deployment->engine)
+                                  .empty();
+        INFO(engine << ": " << std::string(setting.key) << " = " << value);
+        CHECK((!changes || text != plain));
+        seen = seen || changes;
+        const bool comment = text.find(fmt::format("# not set: engine.{}", setting.key)) != std::string::npos;
+        commented += comment ? 1 : 0, said += changes && !comment ? 1 : 0;
+      }
+      INFO(engine << ": " << std::string(setting.key));
+      CHECK((seen || refused));
+    }
+    CHECK(said > 12);
+    CHECK(commented > 20);
+  }
+}
+
+TEST_CASE("launch plan: every key that an engine's file may have is among the settings of the test above") {
+  const std::string message = message_of([] {
+    (void)parse_engine_spec(ConfigReader(parse_config_text("name: x\nkernels: vllm\nzzz: 1\n", "e.yaml"), "an engine"));
+  });
+  const std::size_t more = message.find(" more)"), before = message.rfind(' ', more - 1);
+  REQUIRE(more != std::string::npos);
+  const int keys = 12 + std::stoi(message.substr(before + 1, more - before - 1));  // twelve are listed
+  std::set<std::string> known{"beyond_known",   "by_gpu",  // names, and what the release says by GPU
+                              "front_end_name", "help",   "name", "released", "source", "version"};
+  for (const TwoValues& setting : kTwoValues)
+    known.insert(std::string(setting.key).substr(0, std::string(setting.key).find('.')));
+  CHECK(static_cast<int>(known.size()) == keys);
+}
+
+TEST_CASE("launch plan: what each engine is told of its cache, its queue and its router") {
+  const auto text = [](const std::string& engine, const std::string& more = "") {
+    const PlannedDeployment p = planned(deployment(engine, "llama-3.1-8b", "h100-sxm", more));
+    const Deployment& d = *p.candidate.scenario.deployment;
+    const LaunchPlan plan = launch_plan(p, d.engine.name, {"m"});
+    CHECK(Schema(d.engine.name).refusal(first(plan).words, d.engine.version) == "");
+    for (const LaunchFile& file : first(plan).files) CHECK(Schema(d.engine.name).refusal_of_options(file.text) == "");
+    return as_shell(plan);
+  };
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(contains(text("{name: sglang, kv_offload: 200 GB}"), "--enable-hierarchical-cache --hicache-size 200 "));
+  CHECK(contains(text("{name: sglang, kv_offload: 1 GB}"), "# SGLang refuses to start where the host's cache is not"));
+  CHECK(contains(text("{name: trtllm, kv_offload: 200 GB}"), ", host_cache_size: 200000000000}"));
+  CHECK(contains(text("{name: trtllm, block_size: 64}"), ", tokens_per_block: 64}"));
+  CHECK(contains(text("{name: trtllm, postprocess_workers: 4}"), "num_postprocess_workers: 4\n"));
+  CHECK(
+      contains(text("{name: sglang, chunked_prefill: false}"), "--chunked-prefill-size -1 --max-prefill-tokens 8192"));
+  CHECK(contains(text("vllm", "policy: priority"), "--scheduling-policy priority"));
+  CHECK(contains(text("sglang", "max_queue: 9"), "--max-queued-requests 9 "));
+  CHECK(contains(text("vllm", "max_queue: 9"), "# not set: max_queue: 9 (the forecast assumes it; no flag of vllm "));
+  CHECK(contains(text("vllm", "policy: shortest_first"), "# not set: policy: shortest_first (the forecast"));
+  CHECK(contains(text("vllm", "router: prefix_aware"),
+                 "behind a load balancer that picks as 'prefix_aware' does: the "
+                 "replica that keeps most of the prompt's prefix"));
+  CHECK(contains(text("vllm"), ", behind a load balancer\n"));
+}
+
+TEST_CASE("launch plan: options of TensorRT-LLM before 1.0 are not made up") {
+  const PlannedDeployment p = planned(deployment("trtllm@0.20", "llama-3.1-8b", "h100-sxm", ""));
+  CHECK_THROWS_WITH(launch_plan(p, "trtllm", {"m"}),
+                    "--emit: options of TensorRT-LLM are known from 1.0 on, not of 0.20.0");
 }
 
 TEST_CASE("launch plan: a replica on two nodes has ranks and an address") {

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "sim/plan/check_samples.h"
+#include "sim/plan/power.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/plan_spec.h"
@@ -77,7 +78,7 @@ class Reader {
     for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
     note_unpriced();
     if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
-    if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unsplittable == out_.considered)
+    if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unpowered + out_.unsplittable == out_.considered)
       throw ConfigError(out_.notes.front());
     if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
       throw ConfigError(plan_.space.scenario->mark, "no point of the search has the formats that are asked for");
@@ -114,6 +115,13 @@ class Reader {
       ++out_.unpriced;
       return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
                               c.gpu, price_line(*c.scenario.deployment), c.gpu));
+    }
+    if (plan_.max_power.value > 0 && !power_known(c.scenario.deployment->gpu)) {
+      ++out_.unpowered;
+      return note(
+          fmt::format("{0} is left out: its power is not known, and 'max_power' limits it; 'gpus: [{{name: {0}, "
+                      "board_power: 1 kW, idle_power: 100 W}}]' gives one",
+                      c.gpu));
     }
     if (idle_overlap(*c.scenario.deployment)) {
       ++out_.unsupported;

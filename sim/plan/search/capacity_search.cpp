@@ -270,6 +270,8 @@ ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
   if (p.tokens_per_s_per_gpu > 0)
     p.usd_per_million_output = c.usd_per_hour(t.fleet) / gpus / 3600.0 / p.tokens_per_s_per_gpu * 1e6;
   p.ttft_p99 = m.ttft_ms.percentile(99) * kMillisecond;
+  const Objective* limited = frontier_objective(c.scenario);
+  p.limited = limited != nullptr ? observed(*limited, m) : p.ttft_p99;
   p.met = t.result.met;
   return p;
 }
@@ -291,8 +293,10 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
     if (out.frontier.empty() || p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu)
       out.frontier.push_back(p);
   }
+  std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // no price is known
   std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
-    return a.ttft_p99 != b.ttft_p99 ? a.ttft_p99 < b.ttft_p99 : a.usd_per_million_output < b.usd_per_million_output;
+    return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
+                                                              : a.usd_per_million_output < b.usd_per_million_output;
   });
   for (const ParetoPoint& p : points) {
     if (out.cost_frontier.empty() || p.usd_per_million_output < out.cost_frontier.back().usd_per_million_output)
@@ -301,6 +305,12 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
 }
 
 }  // namespace
+
+const Objective* frontier_objective(const Scenario& s) {
+  const auto other = std::find_if(s.objectives.begin(), s.objectives.end(),
+                                  [](const Objective& o) { return o.metric != LatencyMetric::kTpot; });
+  return s.objectives.empty() ? nullptr : other != s.objectives.end() ? &*other : &s.objectives.front();
+}
 
 double PlannedDeployment::output_tokens_per_s() const {
   return output_rate(*candidate.scenario.workload, tested_load(), result.metrics) * replicas /
@@ -364,6 +374,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
+  out.unpowered = candidates.unpowered;
   out.too_dear = candidates.too_dear, out.below_availability = candidates.below_availability;
   out.kind = candidates.kind;
   out.notes = std::move(candidates.notes);

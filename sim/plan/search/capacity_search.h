@@ -17,6 +17,12 @@ struct SaferFleet {
   double usd_per_hour = 0;
 };
 
+/// What an objective's statistic is over the draws of the truth: nine of ten lie between, and some miss the limit.
+struct ObjectiveRange {
+  Seconds low{}, high{};
+  double missed = 0;  ///< share of the draws
+};
+
 /// A deployment that was simulated at the load it is to carry.
 struct PlannedDeployment {
   Candidate candidate;
@@ -30,13 +36,15 @@ struct PlannedDeployment {
   bool confirmed = false;                            ///< another seed and four times the requests held too
   std::optional<double> probability = std::nullopt;  ///< that all objectives are met, over draws of what is not known
   std::vector<SaferFleet> safer = {};                ///< at 50, 80 and 95 %, of the winner
+  std::vector<ObjectiveRange> ranges = {};           ///< of its objectives, of the winner
+  double unsteady = 0;                               ///< share of the same draws in which its queue grows
 
   Fleet fleet() const { return {replicas, prefill_replicas}; }
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }
   double tested_load() const { return load * tested.replicas / std::max(replicas, 1); }
   int gpus() const { return candidate.gpus(paid()); }
   double usd_per_hour() const { return candidate.usd_per_hour(paid()); }
-  Watts power() const;        ///< mean of all GPUs; spares idle
+  Watts power() const;        ///< mean of all GPUs; spares idle; not a number where it is not known
   Watts power_bound() const;  ///< upper end of its 90 % interval, at most what the boards may draw
   Watts spare_power() const;
   FleetCost cost() const;                ///< of what was tested, without spares
@@ -58,6 +66,7 @@ struct ParetoPoint {
   double load = 0;              ///< of the same
   double tokens_per_s_per_user = 0, tokens_per_s_per_gpu = 0, usd_per_million_output = 0;
   Seconds ttft_p99{};
+  Seconds limited{};  ///< the statistic that frontier_objective() limits
   bool met = false;
 };
 
@@ -79,10 +88,10 @@ struct PlanResult {
   std::vector<PlannedDeployment> forecasts;  ///< of rows that were judged, what the forecast alone asked for
   std::optional<PlannedDeployment> nearest;  ///< when none does: the one that misses by the least
   std::vector<ParetoPoint> frontier;         ///< no simulated load beats them in both tokens/s
-  std::vector<ParetoPoint> cost_frontier;    ///< nor in both USD a token and p99 TTFT
+  std::vector<ParetoPoint> cost_frontier;    ///< nor in both tokens/s of one user and USD a token
   std::vector<Candidate> candidates;         ///< by what Pareto points refer to
   std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
-  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, below_availability = 0;
+  std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
   int draws = 0;                   ///< of the truth, behind each probability
@@ -101,6 +110,9 @@ struct SearchOptions {
 /// or 1.9 x where fleets are made sure of after the search. Where the best sure fleet is worse than the bound of a
 /// candidate that was left out, that one is simulated and judged, too.
 PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options = {});
+
+/// The objective that a frontier shows beside tokens/s of one user: the first that is not of TPOT, else the first.
+const Objective* frontier_objective(const Scenario& scenario);
 
 /// Whether `a` ranks before `b`.
 bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal);

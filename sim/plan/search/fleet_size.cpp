@@ -186,22 +186,53 @@ Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const Load
 
 namespace {
 
-/// One more (of many replicas a step) of the role that an objective is missed for: prefill for TTFT, decode for the
-/// rest; false when there are no more GPUs.
-bool add_worker(PlannedDeployment& p, const PlanSpec& plan) {
+/// One more worker of a role (of many replicas a step); none when there are no more GPUs.
+std::optional<PlannedDeployment> with_one_more(const PlannedDeployment& p, const PlanSpec& plan, bool decode) {
+  PlannedDeployment out = p;
   Fleet more = p.fleet();
+  const bool part = !p.candidate.disaggregated() && p.tested.replicas < p.replicas;
+  (decode ? more.replicas : more.prefill_replicas) += part ? step_of(p.replicas) : 1;
+  out.spare = spares_of(plan, p.candidate, more.replicas);
+  if (!p.candidate.affords(more, out.spare)) return std::nullopt;
+  out.replicas = more.replicas, out.prefill_replicas = more.prefill_replicas;
+  if (!part) out.tested = more;
+  return out;
+}
+
+/// Whether the run came nearer to its objectives than the other.
+bool nearer(const LoadResult& a, const LoadResult& b) {
+  if (a.met != b.met) return a.met;
+  if (a.stationary != b.stationary) return a.stationary;
+  return a.worst_ratio < b.worst_ratio;
+}
+
+/// One worker more; false when there are no more GPUs. A missed TPOT asks for one that decodes. A missed TTFT may be
+/// the queue of the prompts or that of the caches which find no room to decode: the role that helps more gets it.
+bool add_worker(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const auto missed = [&](LatencyMetric metric) {
     return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),
                        [&](const Verdict& v) { return v.objective.metric == metric && !v.met; });
   };
-  const bool decode = !p.candidate.disaggregated() || missed(LatencyMetric::kTpot) || missed(LatencyMetric::kItl);
-  const bool part = !p.candidate.disaggregated() && p.tested.replicas < p.replicas;
-  (decode ? more.replicas : more.prefill_replicas) += part ? step_of(p.replicas) : 1;
-  const int spare = spares_of(plan, p.candidate, more.replicas);
-  if (!p.candidate.affords(more, spare)) return false;
-  p.spare = spare;
-  p.replicas = more.replicas, p.prefill_replicas = more.prefill_replicas;
-  if (!part) p.tested = more;
+  std::optional<PlannedDeployment> best = with_one_more(p, plan, true);
+  if (p.candidate.disaggregated() && !missed(LatencyMetric::kTpot) && !missed(LatencyMetric::kItl)) {
+    std::optional<PlannedDeployment> other = with_one_more(p, plan, false);
+    if (best && other) {
+      const Scenario& s = p.candidate.scenario;
+      for (PlannedDeployment* each : {&*best, &*other})
+        each->result = test_load(s,
+                                 {.load = each->tested_load(),
+                                  .fleet = each->tested,
+                                  .seed = s.serving.seed + 1,
+                                  .more_requests = 1,
+                                  .to_the_end = true},
+                                 pricers);
+      if (nearer(other->result, best->result)) best = std::move(other);
+    } else if (other) {
+      best = std::move(other);
+    }
+  }
+  if (!best) return false;
+  p = *std::move(best);
   return true;
 }
 
@@ -225,7 +256,7 @@ bool confirm(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
       p.load *= 0.96, p.held *= 0.96;
       if (kind == LoadKind::kUsers) p.load = std::floor(p.load), p.held = std::floor(p.held);
       if (p.load < p.replicas && kind == LoadKind::kUsers) return false;
-    } else if (!add_worker(p, plan)) {
+    } else if (!add_worker(p, plan, pricers)) {
       return false;
     }
   }

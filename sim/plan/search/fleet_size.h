@@ -18,8 +18,8 @@ Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const Load
 /// Whether the planned fleet draws no more than it may, at the upper end of its power's 90 % interval.
 bool within_power(const PlannedDeployment& planned, const PlanSpec& plan);
 
-/// Another seed and four times the requests; where they fail, a replica more (of the role whose objective is missed),
-/// or a load 4 % lower, and again. False when nothing is left to give.
+/// Another seed and four times the requests; where they fail, a replica more (of the role that it helps more), or a
+/// load 4 % lower, and again. False when nothing is left to give.
 bool confirm(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 
 }  // namespace roofcast

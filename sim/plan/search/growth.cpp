@@ -26,11 +26,11 @@ GrowthStage stage_of(const PlannedDeployment& p, int month) {
 
 /// Under the forecast alone: another seed, four times the requests, and workers added until they hold.
 bool grow_by_forecast(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
-  for (Fleet before{}; p.replicas != before.replicas || p.prefill_replicas != before.prefill_replicas;) {
-    before = p.fleet();
+  while (true) {
+    const Fleet before = p.fleet();
     if (confirm(p, plan, pricers)) return true;
+    if (p.replicas == before.replicas && p.prefill_replicas == before.prefill_replicas) return false;
   }
-  return false;
 }
 
 class Grower {

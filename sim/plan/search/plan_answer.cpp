@@ -39,6 +39,8 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
 }
 
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
+  PricerPool pricers;
+  weigh_objectives(answer.result.ranked.front(), answer.plan, pricers);
   answer.sensitivities = sensitivities(answer.result.ranked.front());
   add_plan_notes(tree, answer);
 }

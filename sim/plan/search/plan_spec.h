@@ -129,6 +129,7 @@ std::string layout_of(const Sharding& sharding);
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated ones, then pairs
   std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
+  std::uint64_t unpowered = 0;           ///< of a power that is not known, under a limit of it
   std::uint64_t too_dear = 0;            ///< of which one replica and its spares cost more than `max_cost`
   std::uint64_t below_availability = 0;  ///< of which no number of replicas in their zones reaches `availability`
   std::string cost_reason;               ///< what the cheapest of those costs

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
+#include "base/error_summary.h"
 #include "sim/plan/parallel.h"
 #include "sim/plan/planned_spread.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/spares.h"
+#include "sim/plan/serving_intervals.h"
 
 namespace roofcast {
 namespace {
@@ -160,14 +163,67 @@ bool has_limits(const Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+LoadTest test_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& p, PricerPool& pricers) {
+  return {.load = p.tested_load() * truths.load_factor(draw),
+          .fleet = p.tested,
+          .seed = p.candidate.scenario.serving.seed + 1,
+          .more_requests = 1,
+          .pricer = truths.pricers_in(draw, pricers.factory())};
+}
+
+}  // namespace
+
 bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& p, PricerPool& pricers) {
   const Scenario truth = truths.scenario_in(draw);
-  const LoadTest test{.load = p.tested_load() * truths.load_factor(draw),
-                      .fleet = p.tested,
-                      .seed = truth.serving.seed + 1,
-                      .more_requests = 1,
-                      .pricer = truths.pricers_in(draw, pricers.factory())};
-  return test_load(truth, test, pricers).held(truth);
+  return test_load(truth, test_in(draw, truths, p, pricers), pricers).held(truth);
+}
+
+void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  const Scenario& s = p.candidate.scenario;
+  const std::vector<TruthDraw> draws = draws_of(plan, s);
+  if (draws.empty() || !p.probability) return;
+  const Truths truths(s, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
+  struct Outcome {
+    std::vector<double> seconds;  // of each objective, first tokens as much later as they are in the draw
+    bool held = false, steady = false;
+  };
+  std::vector<Outcome> outcomes(draws.size());
+  parallel_for_each_index(draws.size(), [&](std::size_t i) {
+    const Scenario truth = truths.scenario_in(draws[i]);
+    LoadTest test = test_in(draws[i], truths, p, pricers);
+    test.to_the_end = true;
+    const LoadResult result = test_load(truth, test, pricers);
+    outcomes[i].held = result.held(truth), outcomes[i].steady = result.stationary;
+    for (std::size_t k = 0; k < s.objectives.size(); ++k)
+      outcomes[i].seconds.push_back(observed(truth.objectives[k], result.metrics).base() *
+                                    (s.objectives[k].limit / truth.objectives[k].limit));
+  });
+  const auto share = [&](auto has) {
+    return static_cast<double>(std::count_if(outcomes.begin(), outcomes.end(), has)) /
+           static_cast<double>(outcomes.size());
+  };
+  p.probability = share([](const Outcome& o) { return o.held; });
+  p.unsteady = share([](const Outcome& o) { return !o.steady; });
+  p.ranges.clear();
+  for (std::size_t k = 0; k < s.objectives.size(); ++k) {
+    std::vector<double> seconds;
+    for (const Outcome& o : outcomes) seconds.push_back(o.seconds[k]);
+    const double limit = s.objectives[k].limit.base();
+    p.ranges.push_back({.low = Seconds(quantile(seconds, 0.05)),
+                        .high = Seconds(quantile(seconds, 0.95)),
+                        .missed = share([&](const Outcome& o) { return o.seconds[k] > limit; })});
+  }
+}
+
+ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
+  if (objective < p.ranges.size()) return p.ranges[objective];
+  const Verdict& v = p.result.verdicts[objective];
+  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
+  return {.low = v.value * std::exp(spread.low),
+          .high = v.value * std::exp(spread.high),
+          .missed = std::numeric_limits<double>::quiet_NaN()};
 }
 
 double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws,

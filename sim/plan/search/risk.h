@@ -53,6 +53,13 @@ bool make_sure(PlannedDeployment& planned, const PlanSpec& plan, const std::vect
 /// that was judged and got new rows is judged on.
 void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
+/// Simulates the fleet in every draw to its end: sets the ranges of its objectives, and its probability to the share of
+/// these draws that meet all of them. Nothing where the plan is not judged.
+void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+/// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
+/// number.
+ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
+
 /// Sets what the row costs at 50, 80 and 95 %.
 void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);
 

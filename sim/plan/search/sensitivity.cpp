@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace roofcast {
 namespace {
@@ -148,7 +149,8 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     throughput[change][seed] = throughput_with(planned, probe, changed[change], seed, range);
   };
   hold(0, 0);
-  for (int i = 0; i < kDoublings && capped(); ++i) {
+  const int doublings = kind == LoadKind::kPace ? 0 : kDoublings;  // pace_near() went as far
+  for (int i = 0; i < doublings && capped(); ++i) {
     probe.near *= 2;
     hold(0, 0);
   }
@@ -159,7 +161,10 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
   Sensitivities out;
   out.of_fleet = probe.of_fleet;
   if (!whole) out.held = throughput[0][0] * (probe.of_fleet ? planned.replicas / (1.0 * probe.fleet.replicas) : 1.0);
-  if (capped()) return out;
+  if (capped()) {
+    out.held_more = std::exchange(out.held, 0);
+    return out;
+  }
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
     if (const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i])) out.changes.push_back(*change);
   }

@@ -13,7 +13,8 @@ struct Sensitivity {
 };
 
 struct Sensitivities {
-  double held = 0;        ///< what one replica, or the fleet, holds as it is; 0 for a fixed load
+  double held = 0;        ///< what one replica, or the fleet, holds as it is; 0: the load is fixed, or held_more is set
+  double held_more = 0;   ///< the most that was tried, where that held too
   bool of_fleet = false;  ///< of a trace, of workers apart, and where a router's share is easier than a replica's
   std::vector<Sensitivity> changes;
 };

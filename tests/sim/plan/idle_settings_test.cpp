@@ -53,6 +53,29 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(adapters(", host: 2, disk_bandwidth: 1 GB/s").empty());
 }
 
+TEST_CASE("idle settings: keys of a load that do nothing in it") {
+  const auto lines = [](const std::string& load) {
+    const ConfigTree tree = parse_config_text(
+        "model: llama-3.1-8b\ngpu: h100-sxm\nengine: vllm\nworkload: {prompt_tokens: "
+        "8, output_tokens: 8, " +
+            load + "}\n",
+        "s.yaml");
+    return idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated));
+  };
+  const std::string arrivals = "arrivals: {process: poisson, rate: 10 /s";
+  CHECK(lines(arrivals + "}, requests: 100").empty());
+  CHECK(
+      lines(arrivals + ", think_time: 2 s}, requests: 100") ==
+      std::vector<std::string>{"workload.arrivals.think_time changes nothing here: a session has one turn ('turns')"});
+  CHECK(lines(arrivals + ", think_time: 2 s}, requests: 100, turns: 2").empty());
+  // 100 requests at 10 /s take ten seconds
+  CHECK(lines(arrivals + "}, requests: 100, duration: 1000 s") ==
+        std::vector<std::string>{"workload.duration changes nothing here: all 'requests' have arrived before"});
+  CHECK(lines(arrivals + "}, requests: 100, duration: 11 s").empty());  // it may end before the last of them comes
+  CHECK(lines(arrivals + "}, requests: 100, duration: 1 s") ==
+        std::vector<std::string>{"workload.requests changes nothing here: 'duration' ends before so many arrive"});
+}
+
 TEST_CASE("idle settings: a tier without room for one block is told") {
   // 16 tokens of 2 x 8 x 128 x 32 values of 2 bytes: 2.1 MB.
   const auto lines = [](const std::string& engine) {
@@ -162,7 +185,7 @@ void all_flips_of(const ConfigNode& node, const std::string& key,
 /// Names, sources and remarks.
 bool is_text(const std::string& key) {
   const std::string last = key.substr(key.rfind('.') + 1);
-  static const std::set<std::string> kTexts{"name", "source", "help", "hugging_face", "chat", "date"};
+  static const std::set<std::string> kTexts{"name", "published", "source", "help", "hugging_face", "chat", "date"};
   return kTexts.count(last) > 0;
 }
 

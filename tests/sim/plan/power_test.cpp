@@ -1,5 +1,7 @@
 #include "sim/plan/power.h"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "sim/plan/system_spread.h"
@@ -27,6 +29,13 @@ TEST_CASE("power: never above the board's limit, and more work never draws less"
     before = more;
   }
   CHECK(power_of(gpu, {.compute = 0.9, .memory = 0.9}).value == 1000.0);
+}
+
+TEST_CASE("power: of a board whose limit is not known nothing is said") {
+  GpuSpec gpu;
+  gpu.idle_power = {70.0};
+  CHECK(std::isnan(power_of(gpu, {.compute = 0.5, .memory = 0.5}).value));
+  CHECK_FALSE(power_known(gpu));
 }
 
 TEST_CASE("power: the datasheet roofline has no interval") {

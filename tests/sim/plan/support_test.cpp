@@ -52,6 +52,41 @@ TEST_CASE("support: what cannot run is refused with its reason") {
             "tensor parallelism only"));
 }
 
+TEST_CASE("support: a release that is older than the model is told") {
+  const auto doubts = [](const char* model, const char* engine) {
+    std::string all;
+    for (const std::string& doubt :
+         scenario(
+             fmt::format("{{model: {}, gpu: h200-sxm, engine: {}, parallelism: {{tp: 4}}, force_unsupported: true}}",
+                         model, engine))
+             .doubts)
+      all += doubt + "\n";
+    return all;
+  };
+  CHECK(
+      has(doubts("nemotron-h-8b", "vllm@0.1"),
+          "not known to run: vllm 0.1.0 of 2023-06-20 is older than nemotron-h-8b, which was published on 2025-03-21"));
+  for (const char* model :
+       {"jamba-1.5-mini", "deepseek-v2", "gemma-2-9b", "command-r", "llama-3.1-8b", "qwen2.5-vl-7b"})
+    CHECK(has(doubts(model, "vllm@0.3"), "is older than"));
+  CHECK(has(doubts("minimax-m2.5", "vllm@0.9"), "is older than minimax-m2.5"));
+  CHECK(has(doubts("qwen3-next-80b-a3b", "sglang@0.4.10"), "is older than qwen3-next-80b-a3b"));
+  CHECK(has(doubts("qwen3-32b", "trtllm@0.12"), "is older than qwen3-32b"));
+  CHECK_FALSE(has(doubts("llama-3.1-8b", "vllm"), "is older than"));
+  // vLLM 0.8.4 came two weeks before Qwen3, whose layers it has
+  CHECK_FALSE(has(doubts("qwen3-32b", "vllm@0.8.4"), "is older than"));
+  CHECK(has(doubts("qwen3-32b", "vllm@0.8.0"), "is older than"));
+}
+
+TEST_CASE("support: every shipped model but a few says when it was published") {
+  std::string without;
+  for (const std::string& name : names_of("models")) {
+    const ConfigTree model = load_named("models", name, {});
+    if (model->find("published") == nullptr) without += name + " ";
+  }
+  CHECK(without == "minimax-m3 nemotron-3-ultra-550b-a55b step-3.7-flash ");  // of which no day is known
+}
+
 TEST_CASE("support: number formats by engine, release and GPU") {
   const auto on = [](const char* engine, const char* gpu, const char* precision) {
     return refusal(fmt::format("{{model: llama-3.1-8b, gpu: {}, engine: {}, precision: {}}}", gpu, engine, precision));

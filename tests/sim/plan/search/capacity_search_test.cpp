@@ -1,6 +1,7 @@
 #include "sim/plan/search/capacity_search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -362,6 +363,39 @@ TEST_CASE("plan: the GPUs there are may be named in any way that a GPU is named"
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [{name: H100, available: 3}], max_gpus: 8, tp: [1]}");
   REQUIRE(plan.available.size() == 1);
   CHECK(plan.available.front() == std::pair<std::string, int>{"h100-sxm", 3});
+}
+
+TEST_CASE("plan: where a GPU's power is not known it is not 0 W, and it is left out under max_power") {
+  const std::string search =
+      "search: {gpus: [{name: h100-sxm, board_power: 0 W, idle_power: 0 W}], max_gpus: 2, tp: [1]";
+  const PlanResult free = search_capacity(plan_of(kChat + search + "}"));
+  REQUIRE(!free.ranked.empty());
+  CHECK(std::isnan(free.ranked.front().power().value));
+  CHECK(std::isnan(free.ranked.front().cost().joules_per_output_token));
+  CHECK_THROWS_AS(search_capacity(plan_of(kChat + search + ", max_power: 5 kW}")), ConfigError);
+  const std::string two =
+      "search: {gpus: [h200-sxm, {name: h100-sxm, board_power: 0 W, idle_power: 0 W}], max_gpus: 2, tp: [1]";
+  const PlanResult rest = search_capacity(plan_of(kChat + two + ", max_power: 5 kW}"));
+  CHECK(rest.unpowered == 1);
+  REQUIRE(rest.notes.size() == 1);
+  CHECK(rest.notes[0].find("h100-sxm is left out: its power is not known") == 0);
+  for (const PlannedDeployment& p : rest.ranked) CHECK(p.candidate.gpu == "h200-sxm");
+}
+
+TEST_CASE("plan: no point of a frontier is worse than another one in both of its axes") {
+  const PlanResult r = search_capacity(plan_of(kChat + "search: {gpus: [h100-sxm, l40s], max_gpus: 8, tp: [1, 2]}"));
+  REQUIRE(r.cost_frontier.size() > 2);
+  const auto check = [](const std::vector<ParetoPoint>& points, auto better) {
+    for (const ParetoPoint& a : points) {
+      for (const ParetoPoint& b : points)
+        CHECK_FALSE((&a != &b && b.tokens_per_s_per_user >= a.tokens_per_s_per_user && better(b, a)));
+    }
+  };
+  check(r.frontier, [](const auto& b, const auto& a) { return b.tokens_per_s_per_gpu >= a.tokens_per_s_per_gpu; });
+  check(r.cost_frontier,
+        [](const auto& b, const auto& a) { return b.usd_per_million_output <= a.usd_per_million_output; });
+  // the column beside them is the limit that is not of the time per token
+  CHECK(frontier_objective(r.candidates.front().scenario)->name() == "ttft_p90");
 }
 
 TEST_CASE("plan: a goodput judges requests by all limits at once") {

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "sim/plan/search/advice.h"
+#include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/spares.h"
 
@@ -346,6 +347,67 @@ TEST_CASE("growth: the fleet follows the load, is never smaller, and the bill is
   const PlanAnswer forecast = planned("max_gpus: 16, confidence: 0, growth: {per_month: 0.25, months: 10}");
   CHECK(forecast.growth.front().stages.back().gpus <= path.stages.back().gpus);
   CHECK_FALSE(forecast.growth.front().stages.back().probability);
+}
+
+TEST_CASE("growth: one replica that is enough for all months stays one") {
+  const PlanAnswer a =
+      answer_plan(parse_config_text(
+                      "{model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 2 /s}, prompt_tokens: 1024, "
+                      "output_tokens: 64}, objectives: {ttft_p99: 2 s}, search: {gpus: [h100-sxm], tp: [1], max_gpus: "
+                      "4, confidence: 0, growth: {per_month: 0.001, months: 12}}}",
+                      "plan"),
+                  {});
+  REQUIRE(a.growth.size() == 1);
+  CHECK_FALSE(a.growth.front().outgrown);
+  CHECK(a.growth.front().stages.size() == 1);
+  CHECK(a.growth.front().usd == doctest::Approx(12 * 730.5 * a.result.ranked.front().usd_per_hour()));
+}
+
+TEST_CASE("growth: decode workers follow where full caches, not prompts, hold up first tokens") {
+  // 24 GB hold 16 GB of weights: some 40,000 tokens, a dozen requests of 3300.
+  const Scenario s = read_scenario(
+      parse_config_text(
+          "{model: llama-3.1-8b, gpu: l4, engine: vllm, workload: {arrivals: {process: poisson, rate: 1 /s}, "
+          "prompt_tokens: 3000, output_tokens: 300, requests: 100}, objectives: {ttft_p90: 4 s}, disaggregation: "
+          "{prefill: "
+          "{gpu: h100-sxm}}}",
+          "s.yaml"),
+      Fidelity::kCalibrated);
+  PlanSpec plan = plan_of(chat("1", ", goal: gpus"));
+  PlannedDeployment p;
+  p.candidate.scenario = s;
+  p.candidate.most_gpus = p.candidate.most_of_kind = p.candidate.most_prefill_gpus = 16;
+  p.replicas = p.prefill_replicas = 1;
+  p.tested = p.fleet();
+  p.load = 1.5;
+  PricerPool pricers;
+  while (!confirm(p, plan, pricers) && p.gpus() < 16) {
+  }
+  CHECK(p.confirmed);
+  CHECK(p.replicas > 1);
+  CHECK(p.replicas > p.prefill_replicas);
+}
+
+TEST_CASE("risk: the winner's probability and the ranges of its objectives are of the same draws") {
+  const ConfigTree tree = parse_config_text(chat("20", ""), "plan.yaml");
+  const PlanAnswer a = answer_plan(tree, {});
+  REQUIRE(!a.result.ranked.empty());
+  const PlannedDeployment& w = a.result.ranked.front();
+  REQUIRE(w.ranges.size() == 2);
+  PricerPool pricers;
+  CHECK(*w.probability == doctest::Approx(probability_of(w, a.plan, draws_of(a.plan, w.candidate.scenario), pricers)));
+  for (std::size_t i = 0; i < w.ranges.size(); ++i) {
+    const ObjectiveRange& range = w.ranges[i];
+    const Seconds limit = w.result.verdicts[i].objective.limit;
+    CHECK(range.low <= range.high);
+    CHECK(*w.probability + range.missed <= 1 + 1e-9);  // who misses one objective does not meet all
+    CHECK((range.high <= limit || range.missed >= 0.025));
+    CHECK((range.high > limit || range.missed <= 0.075));
+    CHECK(range_of(w, i).high == range.high);
+  }
+  PlannedDeployment unjudged = w;
+  unjudged.ranges.clear();
+  CHECK(std::isnan(range_of(unjudged, 0).missed));
 }
 
 TEST_CASE("owned: GPUs at hand carry what they hold, and the rest is planned") {

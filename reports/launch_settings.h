@@ -1,0 +1,28 @@
+#pragma once
+// Which settings of a forecast a launch command carries, and which it cannot.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
+
+namespace roofcast {
+
+/// Keys of `engine` by which two engines differ, with the value that the first one has: "watermark: 0.05". A list or a
+/// group without a short form stands for itself: "host".
+struct SettingChange {
+  std::string key, value;
+};
+std::vector<SettingChange> changed_settings(const EngineSpec& engine, const EngineSpec& plain);
+
+/// Whether a command of `engine` at `version` (a name of --emit) says the setting.
+bool has_launch_flag(std::string_view engine, const std::string& version, std::string_view key);
+
+/// A line for each setting in which the forecast differs from the release as it comes, and which the command does not
+/// say.
+std::vector<std::string> settings_not_set(const Deployment& deployment, const EngineSpec& plain,
+                                          const ServingOptions& serving, const std::string& engine);
+
+}  // namespace roofcast
