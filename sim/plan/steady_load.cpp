@@ -46,6 +46,38 @@ Seconds mixed_step(StepModel& model, const Users& u, double decodes, double pref
   return model.time(batch);
 }
 
+/// A step that holds prompts, in the mean over all such steps, and over those that one user's own prompt is in: more
+/// of these are steps of many prompts.
+struct MixedTime {
+  double any = 0, own = 0;
+};
+
+/// Chance of k prompts in a step with one: each of the other users' falls into it by itself, so that they are Poisson
+/// of the mean `others`; of all steps with prompts, k of them are one step. Nothing beyond what the budget holds.
+///   own(k) = exp(-m) m^(k-1) / (k-1)!    any(k) ~ own(k) / k
+/// A step's time is no line in its tokens (it leaves its graph), and the mean step none of those that run.
+MixedTime mixed_time(StepModel& model, const Users& u, double decodes, double prefilling, double others, bool alone) {
+  constexpr int kMostSteps = 24;  // priced; the mean of more is sharp
+  const int most = std::max(1, static_cast<int>(u.budget / u.prompt));
+  const int width = 1 + static_cast<int>((others + 6 * std::sqrt(others)) / kMostSteps);
+  MixedTime sum;
+  double own = std::exp(-others), any_weight = 0, left = 1;
+  for (int k = 1; left > 1e-6; k += width) {
+    const int last = std::min(k + width - 1, most);
+    double chance = 0;
+    for (int i = k; i < k + width; own *= others / i, ++i) chance += own;
+    if (last >= most) chance = left;
+    left -= chance;
+    const double held = (std::min(k, most) + last) / 2.0;
+    const double seconds = mixed_step(model, u, decodes, prefilling, held * u.prompt, alone).base();
+    sum.own += chance * seconds;
+    sum.any += chance / held * seconds;
+    any_weight += chance / held;
+  }
+  sum.any /= any_weight;
+  return sum;
+}
+
 Seconds decode_step(StepModel& model, const Users& u, double decodes) {
   const int whole = std::max(1, static_cast<int>(std::lround(decodes)));
   return model.time({.decodes = whole, .decode_context = whole * (u.prompt + u.output / 2)});
@@ -182,6 +214,26 @@ Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alon
   return r;
 }
 
+/// Of the cycle, how much the steps behind which prompts gather may be: alone, where these stop the others, and beside.
+constexpr double kMostAlone = 0.2, kMostBeside = 0.9;
+
+/// Seconds of a step with prompts, beyond `plain`, that do not grow with them, where these are longer than the next
+/// requests of others are on their way: those gather behind the step, as prompts that come independently do not. Else
+/// 0, and where a step holds one prompt anyway.
+double gather(StepModel& model, const Users& u, double decodes, double plain, double on_the_way, bool alone) {
+  constexpr double kTimesOnTheWay = 2.0;
+  if (2 * u.prompt > u.budget) return 0.0;
+  const auto of = [&](double prompts) { return mixed_step(model, u, decodes, 1, prompts * u.prompt, alone).base(); };
+  const double fixed = 2 * of(1) - of(2) - plain;
+  return fixed > kTimesOnTheWay * on_the_way ? fixed : 0.0;
+}
+
+/// Tokens a second that the front end's servers send.
+double most_tokens_per_second(const EngineSpec& e, const Sharding& sharding) {
+  if (e.host.token_time.base() <= 0) return std::numeric_limits<double>::infinity();
+  return e.front_ends(sharding) * std::max(1, e.postprocess_workers) / e.host.token_time.base();
+}
+
 }  // namespace
 
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r) {
@@ -204,28 +256,44 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
                 .chunks = std::ceil(r.prompt_tokens / budget)};
   const bool alone = prompts_alone(e);
   const HostCosts& host = e.host;
-  const double outside = (host.request_time + host.request_latency + host.prompt_token_time * u.prompt).base();
-  double busy = 1, cycle = 0, gaps = 0;
+  const double intake = (host.request_time + host.prompt_token_time * u.prompt).base();
+  const double on_the_way = intake + host.request_latency.base();
+  const double taken_in = u.users * intake / e.front_ends(d.sharding);  // a prompt of each user, one after another
+  double outside = on_the_way;
+  double busy = 1, cycle = 0, first = 0, steps = 0, own_steps = 0;
   // A rank without decodes holds nobody's prompts.
   const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1 && n >= 1;
-  for (int i = 0; i < 4; ++i) {  // users whose requests are on their way do not load the engine
+  const auto queues = [&] { return outside > on_the_way; };
+  for (int i = 0; i < (queues() ? 16 : 4); ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
     Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
     r.mixed = std::max(r.mixed, std::min(1.0, u.chunks / r.steps));
-    const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : r.steps);
-    const Seconds mixed = mixed_step(model, u, decodes, r.ranks, r.tokens, alone),
-                  plain = decode_step(model, u, decodes);
-    cycle = r.steps * (r.mixed * mixed.base() + (1 - r.mixed) * plain.base());
+    steps = r.steps;
+    const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
+    // Steps that are full, or filled by the chunks of a prompt, are all alike.
+    const bool alike = waits || ranks > 1 || u.chunks > 1 || r.tokens >= 0.999 * u.budget;
+    const double others = std::max(0.0, here - 1) / steps;
+    const double same = alike ? mixed_step(model, u, decodes, r.ranks, r.tokens, alone).base() : 0.0;
+    const MixedTime mixed = alike ? MixedTime{same, same} : mixed_time(model, u, decodes, r.ranks, others, alone);
+    const Seconds plain = decode_step(model, u, decodes);
+    cycle = steps * (r.mixed * mixed.any + (1 - r.mixed) * plain.base());
     // A user's own prompt, and the steps for which it is held, are no gap between its tokens: prompts of others are.
-    gaps = (cycle - u.chunks * mixed.base() - r.wait * plain.base()) / (alone ? o - 1 : r.steps - u.chunks - r.wait);
+    first = u.chunks * mixed.own + r.wait * plain.base();
+    own_steps = u.chunks + r.wait;
+    const double before = outside;
+    outside = std::max(on_the_way, taken_in - cycle);
+    if (queues()) outside = (outside + before) / 2;
     busy = cycle / (cycle + outside);
+    const double gathering = gather(model, u, decodes, alone ? 0.0 : plain.base(), on_the_way, alone);
+    if (!waits && gathering * r.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
   }
-  const double most = host.token_time.base() > 0
-                          ? e.front_ends(d.sharding) * std::max(1, e.postprocess_workers) / host.token_time.base()
-                          : std::numeric_limits<double>::infinity();
+  outside = std::max(outside, taken_in - cycle);
+  const double most = most_tokens_per_second(e, d.sharding);
   const double free = u.users * o / (cycle + outside), rate = std::min(free, most);
-  return SteadyLoad{
-      .tpot = Seconds(gaps * free / rate), .output_tokens_per_s = r.replicas * rate, .front_end_share = rate / most};
+  const double tpot = (cycle - first) / (alone ? o - 1 : steps - own_steps);
+  return SteadyLoad{.tpot = Seconds(tpot * free / rate),
+                    .output_tokens_per_s = r.replicas * rate,
+                    .front_end_share = queues() ? 1.0 : rate / most};
 }
 
 }  // namespace roofcast

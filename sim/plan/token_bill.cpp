@@ -1,8 +1,8 @@
 #include "sim/plan/token_bill.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <vector>
 
 #include "sim/plan/prices.h"
 
@@ -41,12 +41,13 @@ double decoding_on_each(const ServingMetrics& m, double replicas) {
 
 double cached_token_seconds(StepModel& model, int chunk) {
   const Deployment& d = model.deployment();
+  const int ranks = d.sharding.attention_dp;
   const auto gpu_seconds = [&](int before) {
-    const std::array<PrefillChunk, 1> chunks{{{chunk, before, true}}};
+    const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(ranks), {chunk, before, true});
     return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time.base();
   };
   const double read = (d.memory.layout.sequence_bytes(chunk) / d.gpu.memory_bandwidth).base();
-  return std::max(read, gpu_seconds(chunk) - gpu_seconds(0)) / chunk;
+  return std::max(read, gpu_seconds(chunk) - gpu_seconds(0)) / chunk / ranks;
 }
 
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,
@@ -54,10 +55,11 @@ TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, cons
   const Deployment& d = *deployment;
   StepModel model(deployment);
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
-  const std::array<PrefillChunk, 1> chunks{{{chunk, 0, true}}};
+  const int ranks = d.sharding.attention_dp;
+  const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(ranks), {chunk, 0, true});
   const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
-  const double input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk;
+  const double input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk / ranks;
   return {.input = input,
           .cached_input = std::min(input, cached_token_seconds(model, chunk)),
           .output = decode_time(model, speculation, step) / batch};

@@ -9,15 +9,16 @@
 
 namespace roofcast {
 
-/// Step time of one token of each kind: a prompt token in a full prefill chunk, a prompt token that is found cached
+/// Step time of one token of each kind: a prompt token in a full prefill chunk of each rank, a prompt token that is
+/// found cached
 /// (`cached_token_seconds`), an output token in a decode step of all
 /// sequences that decode. With speculation that step drafts and verifies, and makes the mean number of accepted tokens.
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
-/// What a cached token adds to the GPU's time of a prefill chunk of as many tokens behind it: the attention of its keys
-/// and values, at least that they, or the state that they left, are read once. The host's time is no part of it: it is
-/// the chunk's, cached tokens or not.
+/// What a cached token adds to the GPU's time of a prefill chunk of as many tokens behind it, on each rank: the
+/// attention of its keys and values, at least that they, or the state that they left, are read once. The host's time is
+/// no part of it: it is the chunk's, cached tokens or not.
 double cached_token_seconds(StepModel& model, int chunk);
 /// Of prompts and sequences of these mean lengths, `decoding` sequences at a time on a replica.
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,

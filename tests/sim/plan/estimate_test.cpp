@@ -197,4 +197,8 @@ TEST_CASE("estimate: a front end of several servers takes in so many prompts at 
   const Estimate e = estimate(d, batch);
   REQUIRE(e.prefill.time < Seconds(1));
   CHECK(e.ttft.base() == doctest::Approx(5e-3 + 400e-3 + 9 * 100e-3 + e.prefill.time.base() / 10));
+  // Their intake bounds the steady load, too: ten requests a second of ten tokens each.
+  REQUIRE(e.steady.has_value());
+  CHECK(e.steady->output_tokens_per_s <= 100 * 1.000001);
+  CHECK(e.steady->front_end_share == 1.0);
 }

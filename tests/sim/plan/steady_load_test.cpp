@@ -117,6 +117,18 @@ TEST_CASE(
   CHECK(10 * tally.apart <= tally.compared);
 }
 
+TEST_CASE("a steady load: the two agree for layers of states, whose prompts outside of graphs the host launches") {
+  const char* const machines[] = {"model: nemotron-h-8b\ngpu: gb200\n", "model: nemotron-h-8b\ngpu: h100-sxm\n",
+                                  "model: qwen3-next-80b-a3b\ngpu: h200-sxm\nparallelism: {tp: 4}\n"};
+  constexpr int users[] = {4, 16, 64, 128};
+  Tally tally;
+  for (const char* engine : {"{name: vllm, prefix_caching: false}", "{name: sglang, prefix_caching: false}"}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(engine, seed, machines, users));
+  }
+  CHECK(tally.compared >= 18);  // none where prompts gather
+  CHECK(20 * tally.apart <= tally.compared);
+}
+
 TEST_CASE("a steady load: the two agree for one to sixteen users of a GPU at home") {
   struct Local {
     const char *engine, *machine;
