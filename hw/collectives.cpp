@@ -86,16 +86,17 @@ Layout layout_of(const Group& group, const GpuSpec& gpu) {
   return {static_cast<double>(local), static_cast<double>(beside), std::ceil(static_cast<double>(group.gpus) / local)};
 }
 
+constexpr int kMeasuredNode = 8;
+constexpr double kTray = 4.0;
+
 /// Steps inside a domain. One of several nodes (NVL72) is passed as nodes beyond a domain are: a ring or chain in each,
 /// a tree over them, whose hops are steps of the links (NCCL: double binary trees over nodes, Sanders et al. 2009;
 /// nodes of one NVLink domain are nodes to it, too). A ring through all 72 would take 142 steps in a row.
 /// In a switch larger than the nodes of eight that were measured, a node of more GPUs is passed as trays of four are:
-/// nothing in it is farther apart.
-constexpr int kMeasuredNode = 8;
-constexpr double kTray = 4.0;
+/// nothing in it is farther apart. In a torus it is.
 double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   if (kind == Collective::kAllToAll || kind == Collective::kSend) return ring_steps(kind, at.local);
-  const bool beyond = has_fabric(gpu) && gpu.node.fabric_domain > kMeasuredNode;
+  const bool beyond = has_fabric(gpu) && gpu.node.fabric != Fabric::kTorus && gpu.node.fabric_domain > kMeasuredNode;
   const double ring = beyond ? std::min(at.beside, kTray) : at.beside;
   const double over = std::log2(std::max(1.0, at.local / ring));
   return ring_steps(kind, ring) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);

@@ -33,7 +33,8 @@ double token_bytes(const StateMixer& m) {
 }
 
 /// FLOPs per token in the recurrent form, a multiply and an add per element: decay and write k v^T, read S q; the delta
-/// rule also reads S k. S4's states are complex, two values each: a x + b u is 6 + 2 + 2 FLOP, Re(c x) 4, so 7 per value.
+/// rule also reads S k. S4's states are complex, two values each: a x + b u is 6 + 2 + 2 FLOP, Re(c x) 4, so 7 per
+/// value.
 double flops_per_token(const StateMixer& m) {
   const double passes = m.kind == StateMixer::Kind::kS4 ? 7.0 : m.has_delta_rule() ? 6.0 : 4.0;
   return passes * state_elements(m);
@@ -128,8 +129,9 @@ void check(double batch, const StateMixer& m) {
 }  // namespace
 
 std::span<const std::string_view> state_mixer_names() {
-  static constexpr std::array<std::string_view, 9> kNames{"mamba1", "mamba2", "gated_delta", "lightning", "convolution",
-                                                          "rg_lru", "rwkv4",  "rwkv6",       "rwkv7"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "mamba1", "mamba2", "gated_delta", "lightning", "convolution", "rg_lru", "rwkv4", "rwkv6", "rwkv7", "s4"};
+  static_assert(kNames.size() == static_cast<std::size_t>(StateMixer::Kind::kS4) + 1);
   return kNames;
 }
 

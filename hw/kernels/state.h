@@ -34,7 +34,7 @@ struct StateMixer {
   bool has_delta_rule() const { return kind == Kind::kGatedDelta || kind == Kind::kRwkv7; }
 };
 
-/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7.
+/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7, s4.
 std::span<const std::string_view> state_mixer_names();
 
 /// Convolution and scan, without the projections (those are GEMMs).

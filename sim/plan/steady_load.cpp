@@ -122,19 +122,16 @@ Rhythm independent(const Users& u, double on_average, bool alone) {
   return r;
 }
 
-/// Ranks with equally many users. `t` steps after all of them began to decode, each of whom is done with a chance of
-/// d = 1 - exp(-t / D), D their decode steps.
+/// Ranks with equally many users. All begin to decode together; after t steps each is done with a chance of
+/// d = 1 - exp(-t / D), where D is the mean number of decode steps.
 struct AlikeRanks {
   double ranks = 0;
   int users = 0;
 
   double none(double d) const { return std::pow(1 - d, users); }  ///< has a prompt
   double all(double d) const { return std::pow(d, users); }       ///< decodes no more
-  /// `done` of them have a prompt.
-  double some(double d, int done) const {
-    return std::exp(std::lgamma(users + 1.0) - std::lgamma(done + 1.0) - std::lgamma(users - done + 1.0)) *
-           std::pow(d, done) * std::pow(1 - d, users - done);
-  }
+  /// All but one have a prompt.
+  double all_but_one(double d) const { return users * std::pow(d, users - 1) * (1 - d); }
   /// Prompts that wait on a rank, where some decode.
   double waiting(double d) const { return users * d - users * all(d); }
 };
@@ -175,7 +172,7 @@ Hold hold_of(const AlikeRanks& few, const AlikeRanks& more, double decodes, doub
       const double all_apart = others(apart[k], mine.ranks) * std::pow(apart[1 - k], rest.ranks);
       hold.waited += dt * mine.ranks * mine.waiting(d) * (all_busy - all_apart);
       // Its last sequence ends while prompts are held.
-      const double last = mine.some(d, mine.users - 1) / decodes;
+      const double last = mine.all_but_one(d) / decodes;
       ended += dt * mine.ranks * last * (all_busy - (mine.users > 1 ? all_apart : 0.0));
     }
   }
@@ -261,31 +258,31 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const double taken_in = u.users * intake / e.front_ends(d.sharding);  // a prompt of each user, one after another
   double outside = on_the_way;
   double busy = 1, cycle = 0, first = 0, steps = 0, own_steps = 0;
-  // A rank without decodes holds nobody's prompts.
-  const bool waits = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1 && n >= 1;
+  const bool balances = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
   const auto queues = [&] { return outside > on_the_way; };
   for (int i = 0; i < (queues() ? 16 : 4); ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
-    Rhythm r = waits ? together(u, here, e, alone) : independent(u, here, alone);
-    r.mixed = std::max(r.mixed, std::min(1.0, u.chunks / r.steps));
-    steps = r.steps;
+    const bool waits = balances && here >= 1;  // a rank without decodes holds nobody's prompts
+    Rhythm rhythm = waits ? together(u, here, e, alone) : independent(u, here, alone);
+    rhythm.mixed = std::max(rhythm.mixed, std::min(1.0, u.chunks / rhythm.steps));
+    steps = rhythm.steps;
     const double decodes = here * ranks * (o - 1) / (alone ? o - 1 : steps);
     // Steps that are full, or filled by the chunks of a prompt, are all alike.
-    const bool alike = waits || ranks > 1 || u.chunks > 1 || r.tokens >= 0.999 * u.budget;
+    const bool alike = waits || ranks > 1 || u.chunks > 1 || rhythm.tokens >= 0.999 * u.budget;
     const double others = std::max(0.0, here - 1) / steps;
-    const double same = alike ? mixed_step(model, u, decodes, r.ranks, r.tokens, alone).base() : 0.0;
-    const MixedTime mixed = alike ? MixedTime{same, same} : mixed_time(model, u, decodes, r.ranks, others, alone);
+    const double same = alike ? mixed_step(model, u, decodes, rhythm.ranks, rhythm.tokens, alone).base() : 0.0;
+    const MixedTime mixed = alike ? MixedTime{same, same} : mixed_time(model, u, decodes, rhythm.ranks, others, alone);
     const Seconds plain = decode_step(model, u, decodes);
-    cycle = steps * (r.mixed * mixed.any + (1 - r.mixed) * plain.base());
+    cycle = steps * (rhythm.mixed * mixed.any + (1 - rhythm.mixed) * plain.base());
     // A user's own prompt, and the steps for which it is held, are no gap between its tokens: prompts of others are.
-    first = u.chunks * mixed.own + r.wait * plain.base();
-    own_steps = u.chunks + r.wait;
+    first = u.chunks * mixed.own + rhythm.wait * plain.base();
+    own_steps = u.chunks + rhythm.wait;
     const double before = outside;
     outside = std::max(on_the_way, taken_in - cycle);
     if (queues()) outside = (outside + before) / 2;
     busy = cycle / (cycle + outside);
     const double gathering = gather(model, u, decodes, alone ? 0.0 : plain.base(), on_the_way, alone);
-    if (!waits && gathering * r.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
+    if (!waits && gathering * rhythm.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
   }
   outside = std::max(outside, taken_in - cycle);
   const double most = most_tokens_per_second(e, d.sharding);
