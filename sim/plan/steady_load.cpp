@@ -211,8 +211,9 @@ Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alon
   return r;
 }
 
-/// Of the cycle, how much the steps behind which prompts gather may be: alone, where these stop the others, and beside.
-constexpr double kMostAlone = 0.2, kMostBeside = 0.9;
+/// Of the cycle, how much the steps behind which prompts gather may be: alone, where these stop the others; and beside,
+/// where that many of the steps must hold some, too, so that prompts miss every other step.
+constexpr double kMostAlone = 0.2, kMostBeside = 0.5;
 
 /// Seconds of a step with prompts, beyond `plain`, that do not grow with them, where these are longer than the next
 /// requests of others are on their way: those gather behind the step, as prompts that come independently do not. Else
@@ -282,7 +283,8 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
     if (queues()) outside = (outside + before) / 2;
     busy = cycle / (cycle + outside);
     const double gathering = gather(model, u, decodes, alone ? 0.0 : plain.base(), on_the_way, alone);
-    if (!waits && gathering * rhythm.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
+    const bool often = !waits && (alone || rhythm.mixed > kMostBeside);
+    if (often && gathering * rhythm.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
   }
   outside = std::max(outside, taken_in - cycle);
   const double most = most_tokens_per_second(e, d.sharding);

@@ -125,8 +125,8 @@ TEST_CASE("a steady load: the two agree for layers of states, whose prompts outs
   for (const char* engine : {"{name: vllm, prefix_caching: false}", "{name: sglang, prefix_caching: false}"}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) tally.add(draw(engine, seed, machines, users));
   }
-  CHECK(tally.compared >= 18);  // none where prompts gather
-  CHECK(20 * tally.apart <= tally.compared);
+  CHECK(tally.compared >= 20);  // none where prompts gather
+  CHECK(10 * tally.apart <= tally.compared);
 }
 
 TEST_CASE("a steady load: the two agree for one to sixteen users of a GPU at home") {
