@@ -49,10 +49,7 @@ struct Setting {
 
 /// Every key of an engine's file (sim/step/engine_spec.cpp), in the order in which it is read.
 constexpr std::array kSettings{
-    Setting{"kernels",
-            [](const EngineSpec& e) {
-              return e.rooflines ? std::string("own") : word_of(e.kernels, {"trtllm", "vllm", "sglang"});
-            }},
+    Setting{"kernels", [](const EngineSpec& e) { return e.rooflines ? std::string("own") : e.kernels; }},
     Setting{"scheduler", [](const EngineSpec& e) { return text_of(e.scheduler); }},
     Setting{"max_num_seqs", [](const EngineSpec& e) { return text_of(e.max_num_seqs); }},
     Setting{"max_num_batched_tokens", [](const EngineSpec& e) { return text_of(e.max_num_batched_tokens); }},
