@@ -120,7 +120,8 @@ std::string line_html(const std::string& line) {
 std::string take_equal_columns(VerdictTable& table) {
   constexpr std::size_t kWide = 8;
   std::string out;
-  for (std::size_t c = table.columns.size(); table.rows.size() > 2 && c-- > 0 && table.columns.size() > kWide;) {
+  if (table.columns.size() <= kWide || table.rows.size() < 3) return out;
+  for (std::size_t c = table.columns.size(); c-- > 0;) {
     const auto alike = [&](const std::vector<std::string>& row) { return row[c] == table.rows.front()[c]; };
     if (!std::all_of(table.rows.begin(), table.rows.end(), alike)) continue;
     out = table.columns[c] + " " + table.rows.front()[c] + (out.empty() ? "" : ", ") + out;

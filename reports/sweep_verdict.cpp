@@ -26,15 +26,13 @@ constexpr std::size_t kMostWorks = 4;  // with a best of each in words
 }  // namespace
 
 bool is_work_key(std::string_view dotted_key) {
-  constexpr std::array<std::string_view, 6> kWork{"model",        "prompt_tokens", "output_tokens",
-                                                  "input_tokens", "context",       "workload"};
+  constexpr std::array<std::string_view, 4> kWork{"prompt_tokens", "output_tokens", "input_tokens", "context"};
+  // The model, not one that drafts for it; a whole workload, not its rate.
+  if (dotted_key == "model" || dotted_key.starts_with("model.") || dotted_key == "workload") return true;
   while (!dotted_key.empty()) {
     const std::size_t dot = std::min(dotted_key.find('.'), dotted_key.size());
-    const std::string_view part = dotted_key.substr(0, dot);
-    const bool whole = dot == dotted_key.size();
-    // A whole workload differs in all; of its parts only the lengths are the work, a rate or a concurrency is the load.
-    if (std::find(kWork.begin(), kWork.end(), part) != kWork.end() && (part != "workload" || whole)) return true;
-    dotted_key.remove_prefix(whole ? dot : dot + 1);
+    if (std::find(kWork.begin(), kWork.end(), dotted_key.substr(0, dot)) != kWork.end()) return true;
+    dotted_key.remove_prefix(std::min(dot + 1, dotted_key.size()));
   }
   return false;
 }
@@ -71,7 +69,7 @@ void SweepVerdict::add(const Keys& keys, const Json& metrics) {
     for (const auto& [name, value] : keys)
       if (is_work_key(name)) work += value + "\n";
     const auto [at, fresh] = bests_.try_emplace(work);
-    if (fresh) works_.push_back(work);
+    if (fresh) works_.push_back(work), at->second.keys = keys;
     const auto usd = number_at(metrics, "usd_per_million_output_tokens"),
                rate = number_at(metrics, "output_tokens_per_s_per_gpu");
     if (usd && *usd > 0) at->second.cheapest.take(usd, keys);
@@ -111,8 +109,7 @@ ResultVerdict SweepVerdict::verdict() const {
   text += "\n";
   for (std::size_t i = 0; i < std::min(works_.size(), kMostWorks); ++i) {
     const Bests& best = bests_.at(works_[i]);
-    const std::string what = label(best.quickest.value ? best.quickest.keys : best.cheapest.keys, true),
-                      of = works_.size() > 1 ? ", " + what : "";
+    const std::string of = works_.size() > 1 ? ", " + label(best.keys, true) : "";
     if (best.cheapest.value)
       text += fmt::format("cheapest{}: {}, {} USD per million output tokens\n", of, label(best.cheapest.keys, false),
                           significant(*best.cheapest.value, 3));

@@ -42,6 +42,7 @@ class SweepVerdict {
   };
   /// The best points of those that do the same work.
   struct Bests {
+    Keys keys{};  ///< of the first of them
     Best cheapest{}, quickest{}, busiest{};  ///< USD per million output tokens, TPOT, minus tokens/s per GPU
   };
   /// The keys that vary: those of the work, or the others.

@@ -166,7 +166,7 @@ window.Planner = (function () {
           fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws"),
           fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
           fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : ""),
-          fact("Bound by", plan.bound || "–", "ten percent more of it helps the most"),
+          fact("Bound by", plan.bound || "–", "10 % more of it helps the most"),
           fact("Power", [digits((w.mean_power_watts ?? NaN) / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
         limits(w), el("div", { id: "plan-memory" }), compare_box(plan));
     }
@@ -341,7 +341,7 @@ window.Planner = (function () {
     $("plan-gpus").setAttribute("role", "group");
     $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
     form.addEventListener("submit", (event) => event.preventDefault());
-    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "Ten percent more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
+    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
     $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));

@@ -10,9 +10,8 @@
 namespace roofcast {
 
 /// Step time of one token of each kind: a prompt token in a full prefill chunk of each rank, a prompt token that is
-/// found cached
-/// (`cached_token_seconds`), an output token in a decode step of all
-/// sequences that decode. With speculation that step drafts and verifies, and makes the mean number of accepted tokens.
+/// found cached (`cached_token_seconds`), an output token in a decode step of all sequences that decode. With
+/// speculation that step drafts and verifies, and makes the mean number of accepted tokens.
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };

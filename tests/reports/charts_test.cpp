@@ -171,6 +171,7 @@ TEST_CASE("sweep: points that are asked for different work are not compared") {
   CHECK(is_work_key("workload.prompt_tokens.mean"));
   CHECK_FALSE(is_work_key("workload.arrivals.rate"));
   CHECK_FALSE(is_work_key("batch"));
+  CHECK_FALSE(is_work_key("speculation.model"));
   SweepVerdict v("toy-7b", "big-gpu");
   std::vector<ResultPoint> points;
   for (const auto& [prompt, batch, result] :

@@ -21,7 +21,6 @@ std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalP
   return diurnal;
 }
 
-/// The deployment whose day costs the least is the answer, whatever the peak alone would take.
 std::size_t row_of(const PlanResult& result, std::uint64_t candidate) {
   const auto chosen = std::find_if(result.ranked.begin(), result.ranked.end(),
                                    [&](const PlannedDeployment& p) { return p.candidate.index == candidate; });
@@ -56,7 +55,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (owned && owned->share) answer.owned = owned->share;
   if (owned && !owned->share) answer.result.notes.push_back("the owned GPUs serve the whole load");
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
-  if (diurnal) {
+  if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
   }
