@@ -88,8 +88,6 @@ std::span<const PriceOffer> price_offers() {
   return offers;
 }
 
-std::span<const std::string_view> price_tiers() { return kTiers; }
-
 PriceQuestion parse_price(const ConfigTree& tree) {
   PriceQuestion question;
   if (!tree) return question;
@@ -145,8 +143,8 @@ void set_price(Deployment& d, const PriceQuestion& question, bool written) {
           question.mark,
           fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
                       "USD/h}}' gives one",
-                      tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(), d.sharding.gpus() == 1 ? "" : "s",
-                      known_tiers(d.gpu.name), d.gpu.name));
+                      tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
+                      d.sharding.gpus() == 1 ? "" : "s", known_tiers(d.gpu.name), d.gpu.name));
     }
     d.gpu.price = {std::numeric_limits<double>::quiet_NaN()};
     d.price = {.tier = "none", .provider = "", .region = "", .date = "", .source = ""};
