@@ -1,11 +1,21 @@
 #include "calibrate/operators.h"
 
+#include "base/text.h"
+#include "hw/kernel_rules.h"
+
 namespace roofcast {
 
 BySet nothing_measured() {
   BySet all;
   for (const std::string& kernels : kernel_sets()) all.emplace(kernels, Efficiency(kernels));
   return all;
+}
+
+const Efficiency& BenchedGpu::of(std::string_view kernels) const {
+  const auto found = by_set.find(kernels);
+  if (found == by_set.end())
+    throw ConfigError(Mark{"kernels", 0, 0}, unknown_name("set of kernels", std::string(kernels), kernel_sets()));
+  return found->second;
 }
 
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity) {

@@ -176,7 +176,7 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, co
     if (std::filesystem::exists(path_of(whose))) file = parse_config_file(path_of(whose));
     if (file) whole = with_map(whole, whose, file);
   }
-  const auto file_of = [&](std::string_view whose) { return files.find(whose)->second; };
+  const auto file_of = [&](std::string_view whose) { return map_named(files, whose); };
   BlocksByMap by_map;
   for (const FittedSet& of : fitted) {
     for (const FittedConstants& block : of.blocks) {

@@ -25,7 +25,8 @@ struct BenchedGpu {
   BySet by_set = nothing_measured();
   Fidelity fidelity = Fidelity::kCalibrated;
 
-  const Efficiency& of(std::string_view kernels) const { return by_set.find(kernels)->second; }
+  /// Throws ConfigError for an unknown set.
+  const Efficiency& of(std::string_view kernels) const;
   /// Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's constants.
   Machine machine(const RowHeader& row) const {
     const std::string kernels = kernels_of(row.maker);

@@ -165,7 +165,7 @@ BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels) 
   std::map<std::string, ConfigTree, std::less<>> maps{{std::string(kSharedMap), constants_in(*gpu, kSharedMap)}};
   for (const std::string& name : kernel_sets()) maps[name] = constants_in(*gpu, name);
   const BlocksBeneath beneath_shared = blocks_beneath(gpu, kernels, kSharedMap);
-  const auto map_of = [&](std::string_view whose) { return maps.find(whose)->second; };
+  const auto map_of = [&](std::string_view whose) { return map_named(maps, whose); };
   for (auto block = beneath.begin(); block != beneath.end();) {
     if (!goes_to_shared(block->first, kernels, map_of)) {
       ++block;

@@ -5,6 +5,7 @@
 // the same kernel), else as in the block beneath (a file read before, or another GPU's by carry-over), else its
 // default.
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -28,6 +29,10 @@ using BlocksBeneath = std::map<std::string, ConstantsBlock>;
 
 /// The map that every set of kernels reads; the others bear the name of theirs.
 inline constexpr std::string_view kSharedMap = "shared";
+/// Keys of `efficiency` that are no set of kernels.
+inline constexpr std::array<std::string_view, 8> kEfficiencyKeys{
+    kSharedMap,     "pooled_with", "carried_over_from",  "ampere_kernels_from",
+    "matrix_limit", "memory_ecc",  "another_generation", "without_aiter"};
 
 /// The blocks of a map over `beneath`. `record`, if given, gets what lies beneath each. Throws ConfigError for an
 /// unknown kernel, format or constant, and for a block that extends none, or itself.
@@ -44,6 +49,11 @@ ConfigTree block_in(const ConfigTree& map, std::string_view place);
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose);
 /// The same of each block in the map that a fit of the set puts it into: fits start there.
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels);
+/// One of some maps by the name of its set; null where it is none of them.
+inline ConfigTree map_named(const std::map<std::string, ConfigTree, std::less<>>& maps, std::string_view whose) {
+  const auto found = maps.find(whose);
+  return found != maps.end() ? found->second : nullptr;
+}
 /// Whether a fit of a set puts a block into the shared map: it stands there, and in no map over it.
 /// `map_of` gives the map of a name, or null.
 bool goes_to_shared(std::string_view place, const std::string& kernels,

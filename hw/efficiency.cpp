@@ -134,8 +134,9 @@ Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBen
 
 /// What a GPU file says of its constants.
 struct Stated {
-  std::map<std::string, ConfigTree> of_sets;  ///< by the name of the set of kernels; null where there is none
-  ConfigTree shared;                          ///< for all of them
+  std::map<std::string, ConfigTree, std::less<>>
+      of_sets;        ///< by the name of the set of kernels; null where there is none
+  ConfigTree shared;  ///< for all of them
   std::string source, ampere;
   Mark source_mark, ampere_mark;
   CarryOver how;
@@ -215,7 +216,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   const Stated stated = read_stated(tree, gpu);
   const std::shared_ptr<const KernelRules> rules = kernel_rules(kernels);
   const std::vector<const KernelRules*> bases = bases_of(*rules);
-  const auto map_of = [&](const KernelRules* set) { return stated.of_sets.at(set->name()); };
+  const auto map_of = [&](const KernelRules* set) { return map_named(stated.of_sets, set->name()); };
   const bool own = std::any_of(bases.begin(), bases.end(), [&](const KernelRules* set) { return map_of(set); });
   const bool any =
       std::any_of(stated.of_sets.begin(), stated.of_sets.end(), [](const auto& set) { return set.second; });

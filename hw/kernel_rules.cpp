@@ -13,6 +13,7 @@
 #include "base/config_release.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "hw/constants_file.h"
 #include "hw/kernels/moe.h"
 #include "hw/kernels/state.h"
 
@@ -130,11 +131,36 @@ bool KernelRule::applies(const CallTraits& call) const {
   return std::all_of(when.begin(), when.end(), [&](const Condition& condition) { return condition.holds(call); });
 }
 
-KernelRules::KernelRules(const ConfigTree& document, std::string_view release) {
+namespace {
+
+std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::string_view release, const Mark& named_at,
+                                              int chain) {
+  static std::recursive_mutex mutex;  // a file may extend another
+  static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
+  const std::vector<std::string>& sets = kernel_sets();
+  if (std::find(sets.begin(), sets.end(), name) == sets.end())
+    throw ConfigError(named_at, unknown_name("set of kernels", name, sets));
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const KernelRules>& rules = known[{name, std::string(release)}];
+  if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, named_at), name, release, chain);
+  return rules;
+}
+
+}  // namespace
+
+KernelRules::KernelRules(const ConfigTree& document, std::string set, std::string_view release, int chain)
+    : name_(std::move(set)) {
+  constexpr int kLongestChain = 4;  ///< of files that each extend another; a circle would not end
   ConfigReader in(document, "rules of kernels");
-  name_ = in.text("name", "");
+  if (std::find(kEfficiencyKeys.begin(), kEfficiencyKeys.end(), name_) != kEfficiencyKeys.end())
+    throw ConfigError(in.mark(), fmt::format("'{}' is a key of a GPU's 'efficiency': name the set otherwise", name_));
+  if (in.text("name", name_) != name_)
+    in.fail("name", fmt::format("must be the name of the file, '{}', or left out", name_));
   const std::string extended = in.text("extends", "");
-  if (!extended.empty()) base_ = kernel_rules(extended);
+  if (!extended.empty()) {
+    if (chain >= kLongestChain) in.fail("extends", "sets of kernels extend each other in a circle");
+    base_ = read_rules(extended, "", in.mark_of("extends"), chain + 1);
+  }
   decode_rows_ = in.number("decode_rows", base_ ? base_->decode_rows_ : 0.0, kAtLeastZero);
   if (base_) engine_ = base_->engine_;
   if (std::optional<ConfigReader> engine = in.optional_child("engine")) {
@@ -176,12 +202,7 @@ const Kernel& KernelRules::pick(KernelKind kind, const CallTraits& call) const {
 }
 
 std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release) {
-  static std::recursive_mutex mutex;  // a file may extend another
-  static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<const KernelRules>& rules = known[{name, std::string(release)}];
-  if (!rules) rules = std::make_shared<const KernelRules>(load_named("kernels", name, Mark{"kernels", 0, 0}), release);
-  return rules;
+  return read_rules(name, release, Mark{"kernels", 0, 0}, 0);
 }
 
 const std::vector<std::string>& kernel_sets() {

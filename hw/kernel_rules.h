@@ -83,11 +83,13 @@ struct EngineKernels {
 /// The rules of one file that hold at one release of its engine, operator by operator.
 class KernelRules {
  public:
-  /// {extends: NAME, decode_rows: 64, engine: {launched_from_cpp: true, ...}, attention_decode: [{kernel, when: {TRAIT:
-  /// value | [values] | {at_least, at_most, except}}, since, until, source}, ...]}: its rules stand before those of the
-  /// newest release of the file that it extends. An empty release is the newest. Throws ConfigError at what is unknown,
-  /// at a rule without a source and at a list whose last rule has conditions.
-  explicit KernelRules(const ConfigTree& document, std::string_view release = "");
+  /// {name: NAME, extends: NAME, decode_rows: 64, engine: {launched_from_cpp: true, ...}, attention_decode: [{kernel,
+  /// when: {TRAIT: value | [values] | {at_least, at_most, except}}, since, until, source}, ...]}: its rules stand
+  /// before those of the newest release of the file that it extends. An empty release is the newest. `set` is its name,
+  /// which the file may repeat; `chain` counts the files that extend this one, each the next. Throws ConfigError at
+  /// what is unknown, at another name or one of kEfficiencyKeys, at files that extend each other in a circle, at a rule
+  /// without a source and at a list whose last rule has conditions.
+  KernelRules(const ConfigTree& document, std::string set, std::string_view release = "", int chain = 0);
 
   const std::string& name() const { return name_; }
   /// The set that it extends, whose rules stand behind its own and whose constants lie beneath; null: none.
@@ -112,7 +114,7 @@ class KernelRules {
   EngineKernels engine_;
 };
 
-/// configs/kernels/NAME.yaml at a release of its engine, read once.
+/// configs/kernels/NAME.yaml at a release of its engine, read once. Throws ConfigError for an unknown name.
 std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release = "");
 /// The names of all sets, sorted.
 const std::vector<std::string>& kernel_sets();

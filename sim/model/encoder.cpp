@@ -95,14 +95,18 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
 }
 
 /// Frames go in pairs through one embedding, and every pair attends to itself alone. Qwen2-VL and Qwen2.5-VL limit the
-/// tokens of a pair, Qwen3-VL those of all (transformers, video_processing_qwen2_vl.py and
-/// video_processing_qwen3_vl.py).
+/// tokens of a pair, and those of all until a pair has kRoom times the least (qwen_vl_utils/vision_process.py,
+/// fetch_video: max_pixels = max(min(VIDEO_MAX_PIXELS, total_pixels / nframes * 2), min_pixels * 1.05)); Qwen3-VL those
+/// of all (transformers, video_processing_qwen3_vl.py). Where pairs have tokens around them, the video has none:
+/// processing_qwen3_vl.py replaces <|vision_start|><|video_pad|><|vision_end|> whole.
 EncoderWork video_work(const EncoderSpec& e, double items, double width, double height, double frames) {
+  constexpr double kRoom = 1.05;
   const double grids = std::max(1.0, std::ceil(frames / e.frames_of_grid)), cells = e.merge * e.merge;
   const double least = std::max(e.least_of_grid, e.least_of_video / grids);
-  const double most = e.most_of_video > 0 ? std::min(e.most_of_grid, e.most_of_video / grids) : e.most_of_grid;
+  const double most = std::max(std::min(e.most_of_grid, e.most_of_video / grids), kRoom * e.least_of_grid);
   const double tokens = native_grid(e, width, height, least, most).tokens();
-  return {items, grids, tokens * cells, grids * tokens, grids * (tokens + e.around_grid) + e.around};
+  const double around = e.around_grid > 0 ? grids * e.around_grid : e.around;
+  return {items, grids, tokens * cells, grids * tokens, grids * tokens + around};
 }
 
 EncoderWork sound_work(const EncoderSpec& e, double items, Seconds length) {

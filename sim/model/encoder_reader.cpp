@@ -69,22 +69,25 @@ void read_qwen(Part& in, EncoderSpec& e) {
   e.rule = Rule::kNative;
   e.merge = in.number({"spatial_merge_size"}, 2);
   e.most = 16384;
-  e.least = e.patch == 16 ? 64 : 4;
+  const bool third = e.name.starts_with("qwen3");  // Qwen3-VL and Qwen3.5
+  e.least = third ? 64 : 4;
   e.around = 2;  // <|vision_start|> <|vision_end|>
   e.gated = e.name == "qwen2_5_vl";
   e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
   merge_patches(e);
-  // video_processing_qwen2_vl.py: 128 to 768 tokens of two frames. Qwen3-VL's video_preprocessor_config.json: 4,096 to
+  // qwen_vl_utils/vision_process.py, fetch_video: 128 to 768 tokens of two frames, and of all frames nine tenths of
+  // MODEL_SEQ_LEN, 128,000 (24,576 in its first releases). Qwen3-VL's video_preprocessor_config.json: 4,096 to
   // 25,165,824 pixels of all frames, two of which make a token of 32 x 32; each pair stands behind its time,
   // "<12.3 seconds>" of about 6 tokens, between <|vision_start|> and <|vision_end|> (processing_qwen3_vl.py).
   e.frames_of_grid = in.number({"temporal_patch_size"}, 2);
-  if (e.patch == 16) {
+  if (third) {
     e.least_of_video = 2;
     e.most_of_grid = e.most_of_video = 12288;
     e.around_grid = 8;
   } else {
     e.least_of_grid = 128;
     e.most_of_grid = 768;
+    e.most_of_video = 0.9 * 128000;
   }
   // modeling_qwen2_5_vl.py: windows of window_size pixels in all layers but these.
   const double window = in.number({"window_size"}, 0);

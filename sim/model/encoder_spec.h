@@ -32,7 +32,7 @@ struct EncoderSpec {
   double most_tiles = 1;
   double around = 0;  ///< tokens that stand around a picture's own
   /// Of videos: frames that become one grid of tokens (0: no videos), tokens of a grid, and of all, at least and at
-  /// most, and what stands around a grid.
+  /// most, and what stands around a grid (then nothing does around the video).
   double frames_of_grid = 0;
   double least_of_grid = 0, most_of_grid = 0, least_of_video = 0, most_of_video = 0, around_grid = 0;
   double window = 0;  ///< patches of a side of an attention window, 0 = none

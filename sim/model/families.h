@@ -13,6 +13,7 @@ struct Family {
   std::vector<std::string_view> model_types;  ///< of config.json
   std::string_view help;
   ModelSpec (*read)(HfConfig&);
+  bool attends_to_encoder = false;  ///< its layers attend to what an encoder gave
 };
 const std::vector<Family>& families();
 

@@ -30,9 +30,6 @@ const Family* find_family(std::string_view model_type) {
 /// Other encoders, models of images and sound.
 constexpr std::array<std::string_view, 11> kOtherModels{
     "albert", "electra", "deberta", "deberta-v2", "nomic_bert", "clip", "siglip", "vit", "wav2vec2", "hubert", "sam"};
-bool attends_to_encoder(const Family& family) {
-  return family.name == "t5" || family.name == "bart" || family.name == "whisper";
-}
 
 /// Layers that attend to pictures alone have no place among those of this reader (Llama 3.2 Vision).
 void refuse_picture_layers(HfConfig& in) {
@@ -49,7 +46,7 @@ void refuse_other_models(HfConfig& in) {
             fmt::format("'{}' is not an autoregressive language model; it cannot be forecast", in.model_type()));
   }
   const Family* family = find_family(in.model_type());
-  if (in.flag({"is_encoder_decoder"}, false) && (family == nullptr || !attends_to_encoder(*family)))
+  if (in.flag({"is_encoder_decoder"}, false) && (family == nullptr || !family->attends_to_encoder))
     in.fail(
         "is_encoder_decoder",
         fmt::format("'{}' is an encoder-decoder whose layers are not known; those of t5, bart, mbart, pegasus, marian, "

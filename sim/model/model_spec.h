@@ -38,6 +38,9 @@ struct ModelSpec {
   std::shared_ptr<const ModelSpec> encoder;
   /// Tokens that an encoder of sounds makes of every request for these layers to attend to (Whisper: 1500); 0: none.
   double encoded_tokens = 0;
+  /// Tokens that the decoder of an encoder-decoder has positions for: of the answer, and of Whisper's prompt before it;
+  /// 0: no limit.
+  double decoder_positions = 0;
 
   bool attends_to_encoder() const { return encoder != nullptr || encoded_tokens > 0; }
   int layer_count() const { return static_cast<int>(order.size()); }
@@ -45,6 +48,10 @@ struct ModelSpec {
 
 /// A model of ours (YAML) or a Hugging Face config.json, told apart by their keys. Throws ConfigError.
 ModelSpec parse_model(const ConfigTree& tree);
+
+/// Why an encoder-decoder has no positions for such a request, as "prompts of 2000 tokens, but the encoder of
+/// bart-large-cnn has 1024 positions"; empty: it has. `prompt` counts encoded_tokens, too.
+std::string beyond_positions(const ModelSpec& model, double prompt, double output);
 
 struct ParameterCount {
   double total = 0, active = 0,

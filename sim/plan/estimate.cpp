@@ -274,16 +274,8 @@ void add_cost(StepModel& model, Estimate& e) {
 
 /// Positions of an encoder-decoder, past which it cannot go.
 void check_positions(const Deployment& d, const EstimateRequest& r) {
-  const ModelSpec& m = d.model;
-  if (!m.attends_to_encoder()) return;
-  const double all = m.max_context, asked = r.prompt_tokens + r.output_tokens;
-  if (all > 0 && asked > all)
-    throw ConfigError(fmt::format("{:.0f} tokens of prompt and output are more than the {:.0f} positions of {}{}",
-                                  asked - m.encoded_tokens, all - m.encoded_tokens, m.name,
-                                  m.encoded_tokens > 0 ? "'s decoder" : ""));
-  if (m.encoder && m.encoder->max_context > 0 && r.prompt_tokens > m.encoder->max_context)
-    throw ConfigError(fmt::format("{} tokens of a prompt are more than the {} positions of {}'s encoder",
-                                  r.prompt_tokens, m.encoder->max_context, m.name));
+  if (const std::string why = beyond_positions(d.model, r.prompt_tokens, r.output_tokens); !why.empty())
+    throw ConfigError(why);
 }
 
 /// A prefill is priced step by step, and a step sequence by sequence.

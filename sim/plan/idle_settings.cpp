@@ -228,6 +228,12 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return s.workload && s.workload->arrivals.rate > PerSecond(0) && s.workload->turns == 1;
          }},
+    Rule{"workload.arrivals.think_time.distribution",
+         "under a 'rate' the next turn goes to the session that waited longest, and only the mean of the pauses counts",
+         [](const Scenario& s) {
+           return s.workload && s.workload->arrivals.rate > PerSecond(0) && s.workload->arrivals.pauses.has_value() &&
+                  s.workload->turns > 1;
+         }},
     Rule{"workload.duration", "all 'requests' have arrived before",
          [](const Scenario& s) {
            if (!s.workload || !s.workload->duration) return false;

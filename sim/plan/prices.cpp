@@ -88,8 +88,6 @@ std::span<const PriceOffer> price_offers() {
   return offers;
 }
 
-std::span<const std::string_view> price_tiers() { return kTiers; }
-
 PriceQuestion parse_price(const ConfigTree& tree) {
   PriceQuestion question;
   if (!tree) return question;

@@ -28,9 +28,6 @@ struct PriceOffer {
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
 
-/// Tiers in the order of the help.
-std::span<const std::string_view> price_tiers();
-
 /// What a scenario's `price` asks for: a tier, `{tier, provider}`, or a machine of one's own,
 /// `{tier: owned, usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
 struct PriceQuestion {

@@ -397,15 +397,12 @@ void check_encoded(const WorkloadSpec& workload, const std::string& model) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
-/// Of a text, the encoder has positions for so many tokens.
+/// An encoder-decoder has positions for so many tokens.
 void check_positions(const Scenario& s) {
-  const ModelSpec& model = s.deployment->model;
-  const double most = model.encoder ? model.encoder->max_context : 0;
-  if (most <= 0) return;
   const auto check = [&](const WorkloadSpec& w) {
-    if (w.arrivals.process != ArrivalSpec::Process::kTrace && w.prompt_tokens.longest() > most)
-      throw ConfigError(w.mark, fmt::format("prompts of {} tokens, but the encoder of {} has {} positions",
-                                            w.prompt_tokens.longest(), model.name, most));
+    if (w.arrivals.process == ArrivalSpec::Process::kTrace) return;
+    const std::string why = beyond_positions(s.deployment->model, w.prompt_tokens.longest(), w.output_tokens.longest());
+    if (!why.empty()) throw ConfigError(w.mark, why);
   };
   if (s.workload->clients.empty()) check(*s.workload);
   for (const WorkloadSpec& client : s.workload->clients) check(client);

@@ -14,6 +14,8 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kKernels = kOperatorFamilies + 1;
+/// Share of the TTFT above which it is more a queue than a prompt's own time: half, where the larger part changes.
+constexpr double kMostlyQueue = 0.5;
 enum Dimension : std::size_t { kSystem = kKernels, kFirstToken, kAcceptance, kLoad, kDimensions };
 
 class ShiftedPricer final : public StepPricer {
@@ -107,7 +109,7 @@ LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& m) {
   const double tokens = (m.input_tokens + m.output_tokens) / completed;
   const LoadRegime regime =
       load_regime(*scenario.deployment, scenario.serving.replicas, closed ? arrivals.concurrency : in_flight, tokens);
-  const bool queue = m.queue_ms.mean() > 0.5 * m.ttft_ms.mean();
+  const bool queue = m.queue_ms.mean() > kMostlyQueue * m.ttft_ms.mean();
   return regime == LoadRegime::kSaturated && queue ? LoadRegime::kQueued : regime;
 }
 

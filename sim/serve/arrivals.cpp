@@ -96,9 +96,22 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
   }
 }
 
-}  // namespace
+/// Pauses are drawn in whole milliseconds. A session that pauses for a day is over.
+constexpr Seconds kShortestPause{1e-3}, kLongestPause{86400};
+constexpr LengthLimits kPauseLimits{.longest = 86'400'000, .default_max = 86'400'000};
 
-namespace {
+/// A law's key that is a time, in milliseconds; `mu` of the logarithm of seconds, so of that of milliseconds.
+ConfigTree in_milliseconds(ConfigReader& law, const std::string& key) {
+  constexpr std::array<std::string_view, 5> kTimes{"value", "min", "max", "mean", "p50"};
+  if (!law.has(key)) return law.tree(key);
+  if (key == "mu") return make_scalar(fmt::format("{}", law.number(key) + std::log(1000.0)), law.mark_of(key));
+  if (std::find(kTimes.begin(), kTimes.end(), key) == kTimes.end()) return law.tree(key);
+  const Seconds time = law.time(key);
+  if (time < kShortestPause || time > kLongestPause) law.fail(key, "must be between 1 ms and 24 h");
+  const double ms = time.in(kMillisecond);
+  return make_scalar(key == "mean" || key == "p50" ? fmt::format("{}", ms) : fmt::format("{:.0f}", ms),
+                     law.mark_of(key));
+}
 
 /// `think_time: 11 s`, the mean of exponential pauses, or `{distribution: lognormal, mean: 40 s, p50: 10 s, max: 600
 /// s}` and the other laws of lengths, with times for numbers.
@@ -110,13 +123,9 @@ void parse_pauses(ConfigReader& in, ArrivalSpec& arrivals) {
   }
   ConfigReader law = in.child("think_time");
   std::vector<ConfigNode::Entry> entries;
-  for (const std::string& key : law.keys()) {
-    const bool time = key != "distribution" && key != "cv" && key != "file" && key != "column";
-    entries.push_back(
-        {key, law.mark_of(key),
-         time ? make_scalar(fmt::format("{:.0f}", law.time(key).in(kMillisecond)), law.mark_of(key)) : law.tree(key)});
-  }
-  arrivals.pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses"));
+  for (const ConfigNode::Entry& entry : tree->entries)
+    entries.push_back({entry.key, entry.key_mark, in_milliseconds(law, entry.key)});
+  arrivals.pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses in ms"), kPauseLimits);
   arrivals.think_time = Seconds(arrivals.pauses->mean() / 1000);
 }
 

@@ -35,8 +35,13 @@ struct LengthSpec {
   int shortest() const;
   std::optional<int> constant() const;  ///< the length, of a law that has only one
 };
+/// Bounds of what a law may say.
+struct LengthLimits {
+  int longest = 10'000'000;   ///< no context window is longer, by far; keeps sums of lengths in an int
+  int default_max = 1 << 20;  ///< cut of a lognormal without `max`: the longest context windows served today
+};
 /// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
 /// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
-LengthSpec parse_length(ConfigReader in);
+LengthSpec parse_length(ConfigReader in, const LengthLimits& limits = {});
 
 }  // namespace roofcast

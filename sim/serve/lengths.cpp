@@ -23,10 +23,6 @@
 namespace roofcast {
 namespace {
 
-/// No context window is longer, by far; keeps sums of lengths in an int.
-constexpr double kLongestLength = 1e7;
-/// Cut of a lognormal without `max`: the longest context windows served today.
-constexpr int kDefaultMax = 1 << 20;
 constexpr std::size_t kLargestLengthFile = 1u << 30;
 
 /// P(X > x) of a standard normal.
@@ -120,9 +116,10 @@ LengthSpec::Lognormal from_variation(ConfigReader& in, double mean, int min, int
   return {solve_rising(mean_at, mean, std::log(min) - reach, std::log(max) + reach), sigma, min, max};
 }
 
-LengthSpec::Lognormal parse_lognormal(ConfigReader& in) {
-  const int min = static_cast<int>(in.integer("min", 1, Range{1.0, kLongestLength}));
-  const int max = static_cast<int>(in.integer("max", kDefaultMax, Range{1.0, kLongestLength}));
+LengthSpec::Lognormal parse_lognormal(ConfigReader& in, const LengthLimits& limits) {
+  const Range range{1.0, static_cast<double>(limits.longest)};
+  const int min = static_cast<int>(in.integer("min", 1, range));
+  const int max = static_cast<int>(in.integer("max", limits.default_max, range));
   if (min > max) in.fail("max", fmt::format("'max' must be at least 'min', got {} < {}", max, min));
   const bool overlaid = in.has("mean") && in.mark_of("mu").path != in.mark_of("distribution").path;
   if (in.has("mu") && !overlaid) {
@@ -137,24 +134,24 @@ LengthSpec::Lognormal parse_lognormal(ConfigReader& in) {
   in.fail("distribution", "a lognormal needs 'mean' and 'p50', 'mean' and 'cv', or 'mu' and 'sigma'");
 }
 
-int length_of(std::string_view text, const Mark& mark) {
+int length_of(std::string_view text, const Mark& mark, const LengthLimits& limits) {
   int value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, value);
-  if (fault != std::errc{} || stop != end || value < 1 || value > static_cast<int>(kLongestLength)) {
+  if (fault != std::errc{} || stop != end || value < 1 || value > limits.longest) {
     throw ConfigError(mark, fmt::format("a length must be a whole number of tokens, at least 1, got '{}'", text));
   }
   return value;
 }
 
 /// One integer a line, or the `column` of a CSV.
-LengthSpec::Empirical read_lengths(const std::string& path, const std::string& column) {
+LengthSpec::Empirical read_lengths(const std::string& path, const std::string& column, const LengthLimits& limits) {
   LengthSpec::Empirical law;
   if (!column.empty()) {
     const CsvTable table = CsvTable::read_file(path);
     const std::size_t at = table.column(column);
     for (std::size_t row = 0; row < table.rows(); ++row) {
-      law.values.push_back(length_of(trim(table.at(row, at)), table.mark(row, at)));
+      law.values.push_back(length_of(trim(table.at(row, at)), table.mark(row, at), limits));
     }
   } else {
     const std::string text = read_file(path, kLargestLengthFile);
@@ -162,7 +159,7 @@ LengthSpec::Empirical read_lengths(const std::string& path, const std::string& c
     for (const std::string& row : split(text, '\n')) {
       ++line;
       const std::string_view value = trim(row);
-      if (!value.empty()) law.values.push_back(length_of(value, Mark{path, line}));
+      if (!value.empty()) law.values.push_back(length_of(value, Mark{path, line}, limits));
     }
   }
   if (law.values.empty()) throw ConfigError(Mark{path}, "holds no lengths");
@@ -230,9 +227,9 @@ std::optional<int> LengthSpec::constant() const {
   return fixed != nullptr ? std::optional(extra + fixed->value) : std::nullopt;
 }
 
-LengthSpec parse_length(ConfigReader in) {
+LengthSpec parse_length(ConfigReader in, const LengthLimits& limits) {
   constexpr std::array<std::string_view, 4> kLaws = {"fixed", "uniform", "lognormal", "empirical"};
-  const Range tokens{1.0, kLongestLength};
+  const Range tokens{1.0, static_cast<double>(limits.longest)};
   LengthSpec length;
   switch (in.choice("distribution", kLaws)) {
     case 0:
@@ -245,13 +242,13 @@ LengthSpec parse_length(ConfigReader in) {
       break;
     }
     case 2:
-      length.law = parse_lognormal(in);
+      length.law = parse_lognormal(in, limits);
       break;
     default: {
       const std::string path = beside(in.text("file"), in.mark_of("file"));
       if (std::error_code unknown; !std::filesystem::exists(path, unknown))
         in.fail("file", fmt::format("no such file '{}'", path));
-      length.law = read_lengths(path, in.text("column", ""));
+      length.law = read_lengths(path, in.text("column", ""), limits);
     }
   }
   ignore_overlaid(in, "distribution", {"value", "min", "max", "mean", "p50", "cv", "mu", "sigma", "file", "column"});

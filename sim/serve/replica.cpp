@@ -37,8 +37,7 @@ bool Replica::can_serve(const LiveRequest& r) const {
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const double beside = d.model.encoder_only ? 1 : 0;  // what stands for an encoder's vector
   if (longest > 0 && static_cast<double>(total) - beside > longest) return false;
-  const double positions = d.model.encoder ? d.model.encoder->max_context : 0;
-  if (positions > 0 && r.prompt > positions) return false;
+  if (d.model.attends_to_encoder() && !beyond_positions(d.model, r.prompt, r.output).empty()) return false;
   return first().kv.bytes(total) <= first().kv.pool().capacity() && ranks_.front()->plan.fits_whole(r);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/config_library.h"
+#include "hw/constants_file.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/moe.h"
 #include "hw/kernels/state.h"
@@ -27,7 +28,7 @@ std::string rules(const std::string& experts) {
   return text + "experts:\n" + experts;
 }
 KernelRules read(const std::string& experts, const std::string& release = "") {
-  return KernelRules(parse_config_text(rules(experts), "r.yaml"), release);
+  return {parse_config_text(rules(experts), "r.yaml"), "mine", release};
 }
 std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
   return rules.pick(KernelKind::kExperts, CallTraits(gpu)).name();
@@ -68,10 +69,10 @@ TEST_CASE("kernel rules: what an engine's kernels do is data, and an engine that
   CHECK_FALSE(kernel_rules("vllm")->engine().rotary_in_attention);
   CHECK(kernel_rules("vllm")->engine().flash_attention_2);
   const std::string mine = "name: mine\nextends: trtllm\nengine: {exchange_by_mode: true}\n";
-  const KernelRules extended(parse_config_text(mine, "r.yaml"));
+  const KernelRules extended(parse_config_text(mine, "r.yaml"), "mine");
   CHECK(extended.engine().exchange_by_mode);
   CHECK(extended.engine().launched_from_cpp);
-  CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\nengine: {rotry: true}\n", "r.yaml")),
+  CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\nengine: {rotry: true}\n", "r.yaml"), "mine"),
                        doctest::Contains("rotry"), ConfigError);
 }
 
@@ -85,6 +86,22 @@ TEST_CASE("kernel rules: a set is a file by its name, and stands behind the one 
     before.insert(rules->name());
   }
   CHECK(before.size() == kernel_sets().size());
+}
+
+TEST_CASE("kernel rules: a set has the name of its file, which is no other key of a GPU's constants") {
+  const auto refused = [](const std::string& text, const char* set, const char* why) {
+    CHECK_THROWS_WITH_AS(KernelRules(parse_config_text(text, "mine.yaml"), set), why, ConfigError);
+  };
+  refused("name: vllm\nextends: vllm\n", "mine",
+          "mine.yaml:1:7: 'name': must be the name of the file, 'mine', or left out");
+  CHECK(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine").name() == "mine");
+  refused("extends: vllm\n", "shared",
+          "mine.yaml:1:1: 'shared' is a key of a GPU's 'efficiency': name the set otherwise");
+  refused("extends: vlm\n", "mine",
+          "mine.yaml:1:10: unknown set of kernels 'vlm'; nearest is 'vllm' (valid: sglang, trtllm, vllm)");
+  CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine", "", 4),
+                       "mine.yaml:1:10: 'extends': sets of kernels extend each other in a circle", ConfigError);
+  CHECK_THROWS_AS(kernel_rules("mine"), ConfigError);
 }
 
 TEST_CASE("kernel rules: convolutions of Mamba have kernels of their own") {
@@ -117,10 +134,10 @@ TEST_CASE("kernel rules: a rule holds from `since` until before `until`") {
 }
 
 TEST_CASE("kernel rules: what a file extends stands behind its own rules") {
-  const KernelRules mine(
-      parse_config_text("name: mine\nextends: vllm\nexperts:\n"
-                        "  - {kernel: marlin_experts, when: {weights: int4}, source: s}\n",
-                        "r.yaml"));
+  const KernelRules mine(parse_config_text("name: mine\nextends: vllm\nexperts:\n"
+                                           "  - {kernel: marlin_experts, when: {weights: int4}, source: s}\n",
+                                           "r.yaml"),
+                         "mine");
   const auto vllm = kernel_rules("vllm");
   CHECK(mine.decode_rows() == vllm->decode_rows());
   CHECK(mine.of(KernelKind::kExperts).size() == vllm->of(KernelKind::kExperts).size() + 1);

@@ -124,6 +124,7 @@ ModelSpec read_bart(HfConfig& in) {
   encoder->final_norms = norms;
   encoder->max_context = length;
   model.encoder = encoder;
+  model.decoder_positions = length;
   model.max_context = 2 * length;  // of prompt and answer together, each of which has as many positions
   append_decoder(model, read_stack(in, "decoder", model.hidden));
   for (const char* key : {"num_hidden_layers", "add_bias_logits", "add_final_layer_norm", "normalize_before",
@@ -139,6 +140,7 @@ ModelSpec read_whisper(HfConfig& in) {
   model.multimodal = true;
   model.encoded_tokens = in.number({"max_source_positions"}, 1500);
   model.position_embeddings = in.number({"max_target_positions"}, 448);
+  model.decoder_positions = model.position_embeddings;
   model.max_context = model.encoded_tokens + model.position_embeddings;
   for (const char* key :
        {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "num_mel_bins", "num_hidden_layers"})
@@ -147,6 +149,21 @@ ModelSpec read_whisper(HfConfig& in) {
   stack.attention.key_bias = false;
   append_decoder(model, stack);
   return model;
+}
+
+/// The decoder begins with a token that stands for none of the output, whose last token it never reads: as many
+/// positions as tokens of output.
+std::string beyond_positions(const ModelSpec& model, double prompt, double output) {
+  const double encoder = model.encoder ? model.encoder->max_context : 0;
+  if (encoder > 0 && prompt > encoder)
+    return fmt::format("prompts of {:.0f} tokens, but the encoder of {} has {:.0f} positions", prompt, model.name,
+                       encoder);
+  const double before = model.encoded_tokens > 0 ? std::max(0.0, prompt - model.encoded_tokens) : 0.0;
+  if (model.decoder_positions > 0 && before + output > model.decoder_positions)
+    return fmt::format("{} of {:.0f} tokens, but the decoder of {} has {:.0f} positions",
+                       before > 0 ? "prompts and outputs" : "outputs", before + output, model.name,
+                       model.decoder_positions);
+  return "";
 }
 
 }  // namespace roofcast

@@ -1,7 +1,6 @@
 #include "sim/plan/search/risk.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -224,14 +223,6 @@ ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   return {.low = v.value * std::exp(spread.low),
           .high = v.value * std::exp(spread.high),
           .missed = std::numeric_limits<double>::quiet_NaN()};
-}
-
-double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
-                      PricerPool& pricers) {
-  const Truths truths(p.candidate.scenario, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
-  std::atomic<int> held = 0;
-  parallel_for_each_index(draws.size(), [&](std::size_t i) { held += holds_in(draws[i], truths, p, pricers) ? 1 : 0; });
-  return held / static_cast<double>(draws.size());
 }
 
 std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {

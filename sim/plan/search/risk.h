@@ -13,10 +13,6 @@ inline constexpr std::size_t kDraws = 40;
 /// Whether the fleet meets every objective in one truth, simulated under the arrivals that all candidates see.
 bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& planned, PricerPool& pricers);
 
-/// The share of the draws in which the fleet meets every objective: every draw simulated.
-double probability_of(const PlannedDeployment& planned, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
-                      PricerPool& pricers);
-
 /// The draws that every candidate of the plan is judged in; none where its confidence is 0.
 std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& scenario);
 

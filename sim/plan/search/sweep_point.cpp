@@ -24,7 +24,8 @@ std::pair<ConfigTree, ConfigTree> split_request(const ConfigTree& scenario) {
   return {rest, request};
 }
 
-/// What the request leaves open comes from the workload: its mean lengths, its concurrency.
+/// What the request leaves open comes from the workload: its mean lengths, its concurrency. Its `prompt_tokens` are
+/// those of the text; the tokens of media come on top.
 EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
   EstimateRequest r;
   r.replicas = scenario.serving.replicas;
@@ -34,15 +35,14 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
     if (w.arrivals.process == ArrivalSpec::Process::kClosedLoop)
       r.batch = std::max(1, (w.arrivals.concurrency + r.replicas - 1) / r.replicas);
     if (w.arrivals.process != ArrivalSpec::Process::kTrace) {
-      r.prompt_tokens = std::max(1, static_cast<int>(std::lround(w.prompt_tokens.mean())));
+      r.prompt_tokens = std::max(1, static_cast<int>(std::lround(w.prompt_tokens.mean() - w.prompt_tokens.extra)));
       r.output_tokens = std::max(1, static_cast<int>(std::lround(w.output_tokens.mean())));
     }
   }
   r.media = scenario.workload ? scenario.workload->encoded : usual_media(scenario.deployment->model);
-  if (!scenario.workload) r.prompt_tokens += media_tokens(r.media);
   ConfigReader in(tree, "an estimate");
   r.batch = static_cast<int>(in.integer("batch", r.batch, kCount));
-  r.prompt_tokens = static_cast<int>(in.integer("prompt_tokens", r.prompt_tokens, kCount));
+  r.prompt_tokens = static_cast<int>(in.integer("prompt_tokens", r.prompt_tokens, kCount)) + media_tokens(r.media);
   r.output_tokens = static_cast<int>(in.integer("output_tokens", r.output_tokens, kCount));
   if (in.has("context")) r.context = static_cast<int>(in.integer("context", kCount));
   return r;

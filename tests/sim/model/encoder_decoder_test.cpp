@@ -136,3 +136,17 @@ TEST_CASE("Whisper's encoder by hand") {
   CHECK(flops ==
         2.0 * (3000.0 * 384 * 1280 + 1500.0 * 3840 * 1280 + 32.0 * 1500 * (4.0 * 1280 * 1280 + 2.0 * 1280 * 5120)));
 }
+
+TEST_CASE("each stack of an encoder-decoder has positions of its own") {
+  const ModelSpec bart = shipped("bart-large-cnn");  // 1024 of each
+  CHECK(beyond_positions(bart, 1024, 1024).empty());
+  CHECK(beyond_positions(bart, 1025, 1) ==
+        "prompts of 1025 tokens, but the encoder of bart-large-cnn has 1024 positions");
+  CHECK(beyond_positions(bart, 100, 1025) ==
+        "outputs of 1025 tokens, but the decoder of bart-large-cnn has 1024 positions");
+  const ModelSpec whisper = shipped("whisper-large-v3");  // 448, of the prompt's text and the output together
+  CHECK(beyond_positions(whisper, 1504, 444).empty());
+  CHECK(beyond_positions(whisper, 1504, 445) ==
+        "prompts and outputs of 449 tokens, but the decoder of whisper-large-v3 has 448 positions");
+  CHECK(beyond_positions(shipped("t5-11b"), 1e6, 1e6).empty());
+}

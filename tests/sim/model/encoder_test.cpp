@@ -172,10 +172,15 @@ TEST_CASE("videos: frames in pairs, each pair a sequence of its own") {
   CHECK(w.outputs == 2 * 36 * 20);
   // 140 x 140 has 25; up to 128 at least: by sqrt(128 x 28^2 / 140^2) = 2.2627, 12 x 12
   CHECK(video(qwen25_vl(), 140, 140, 4).outputs == 2 * 144);
+  // 768 frames, 384 pairs, of 1920 x 1080: 0.9 x 128,000 / 384 = 300 tokens of a pair at most, by sqrt(1920 x 1080 /
+  // (300 x 28^2)) = 2.9693: 23 x 12
+  CHECK(video(qwen25_vl(), 1920, 1080, 768).outputs == 384 * 23 * 12);
+  // 4000 frames: 57.6 tokens of a pair would be fewer than the least, so 1.05 x 128 = 134.4: by 4.4362, 15 x 8 = 120
+  CHECK(video(qwen25_vl(), 1920, 1080, 4000).outputs == 2000 * 15 * 8);
   // Qwen3-VL, 20 frames of 640 x 352: 20 x 11 tokens of 32 x 32 in each of 10 pairs, which stand behind their time
   w = video(qwen3_vl(), 640, 352, 20);
   CHECK(w.outputs == 10 * 220);
-  CHECK(w.tokens == 10 * (220 + 8) + 2);
+  CHECK(w.tokens == 10 * (220 + 8));  // nothing stands around the video
   // 600 frames of 1920 x 1080: all pairs together have 12,288 tokens at most, 40.96 each
   w = video(qwen3_vl(), 1920, 1080, 600);
   CHECK(w.outputs <= 12288);

@@ -68,6 +68,12 @@ TEST_CASE("idle settings: keys of a load that do nothing in it") {
       lines(arrivals + ", think_time: 2 s}, requests: 100") ==
       std::vector<std::string>{"workload.arrivals.think_time changes nothing here: a session has one turn ('turns')"});
   CHECK(lines(arrivals + ", think_time: 2 s}, requests: 100, turns: 2").empty());
+  const std::string law = "think_time: {distribution: uniform, min: 1 s, max: 3 s}}, requests: 100, turns: 2";
+  CHECK(lines(arrivals + ", " + law) ==
+        std::vector<std::string>{
+            "workload.arrivals.think_time.distribution changes nothing here: under a 'rate' the next turn goes to the "
+            "session that waited longest, and only the mean of the pauses counts"});
+  CHECK(lines("arrivals: {process: closed_loop, concurrency: 4, " + law).empty());
   // 100 requests at 10 /s take ten seconds
   CHECK(lines(arrivals + "}, requests: 100, duration: 1000 s") ==
         std::vector<std::string>{"workload.duration changes nothing here: all 'requests' have arrived before"});

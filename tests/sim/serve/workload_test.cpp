@@ -359,4 +359,19 @@ TEST_CASE("workload: pauses that follow a law, in times") {
   CHECK(drawn[10000] == doctest::Approx(11000).epsilon(0.05));
   CHECK(!pauses("11 s").pauses.has_value());
   CHECK(pauses("{distribution: uniform, min: 500 ms, max: 2 s}").think_time.base() == doctest::Approx(1.25));
+  // Cut at a day where no `max` is given: half an hour in the mean is far from it
+  CHECK(pauses("{distribution: lognormal, mean: 30 min, p50: 10 min}").think_time.base() == doctest::Approx(1800));
+  CHECK(pauses("{distribution: lognormal, mean: 30 min, cv: 1}").pauses->longest() == 86400000);
+  // mu and sigma are of the logarithm of seconds: exp(2 + 0.5 / 2 x 0.5) s
+  CHECK(pauses("{distribution: lognormal, mu: 2, sigma: 0.5}").think_time.base() ==
+        doctest::Approx(std::exp(2.125)).epsilon(1e-3));
+  const auto refusal = [](const std::string& law) {
+    return error_of("requests: 6, turns: 2, arrivals: {process: closed_loop, concurrency: 1, think_time: " + law + "}");
+  };
+  CHECK(refusal("{distribution: fixed, value: 0.4 ms}").find("'value': must be between 1 ms and 24 h") !=
+        std::string::npos);
+  CHECK(refusal("{distribution: lognormal, mean: 25 h, p50: 1 h}").find("'mean': must be between 1 ms and 24 h") !=
+        std::string::npos);
+  CHECK(refusal("{distribution: uniform, min: 1 s, max: 3 s, maxi: 2 s}").find("nearest is 'max'") !=
+        std::string::npos);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "sim/plan/parallel.h"
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/plan_answer.h"
@@ -42,6 +44,15 @@ std::string made_up(Random& random, int i) {
       kModels[static_cast<std::size_t>(random.uniform_integer(0, 3))], users * 100 / (prompt + 5 * output), prompt,
       0.8 * prompt, output, 400 + 1600 * random.uniform(), 25 + 50 * random.uniform(),
       kGpus[static_cast<std::size_t>(random.uniform_integer(0, 3))], i);
+}
+
+/// The share of the draws in which the fleet meets every objective: every draw simulated.
+double probability_of(const PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
+                      PricerPool& pricers) {
+  const Truths truths(p.candidate.scenario, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
+  std::atomic<int> held = 0;
+  parallel_for_each_index(draws.size(), [&](std::size_t i) { held += holds_in(draws[i], truths, p, pricers) ? 1 : 0; });
+  return held / static_cast<double>(draws.size());
 }
 
 }  // namespace

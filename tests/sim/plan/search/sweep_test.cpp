@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/read_file.h"
 #include "sim/plan/search/condition.h"
@@ -266,4 +267,17 @@ TEST_CASE("sweep store: results keep every bit") {
   CHECK(metrics_from_text(to_text(metrics)) == metrics);
   CHECK_THROWS_AS(metrics_from_text("x=1.5y\n"), ConfigError);
   CHECK_THROWS_AS(metrics_from_text("x=1.5"), ConfigError);
+}
+
+TEST_CASE("sweep: prompt_tokens of a point are those of the text, and images come on top") {
+  const auto ttft = [](int in_workload, const char* request) {
+    SpecCache specs;
+    const std::string point = fmt::format(
+        "model: qwen2.5-vl-7b\ngpu: h100-sxm\nworkload: {{arrivals: {{process: all_at_once}}, requests: 2, "
+        "images: {{width: 1120, height: 1120}}, prompt_tokens: {}, output_tokens: 8}}\n{}",
+        in_workload, request);
+    return number(run_point(parse_config_text(point, "point.yaml"), false, Fidelity::kCalibrated, specs), "ttft_ms");
+  };
+  CHECK(ttft(100, "prompt_tokens: 512") == ttft(512, ""));
+  CHECK(ttft(100, "prompt_tokens: 512") > ttft(100, ""));
 }
