@@ -64,8 +64,7 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
     s.labels.push_back(text_at(p, "layout") + (met ? "" : " (misses)"));
   }
   for (auto& [gpu, series] : by_gpu) c.series.push_back(std::move(series));
-  c.caption =
-      "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
+  c.caption = "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
   return c;
 }
 
@@ -238,7 +237,7 @@ void add_services_charts(const Result& result, std::vector<Chart>& out) {
   if (!result.json.is_object() || !result.json.contains("services") || !result.json["services"].is_array()) return;
   Chart c{.id = "services-cost", .title = "Cost of each service", .x = {.title = "USD/h"}, .horizontal = true};
   Series together{.name = "its share of what is bought for all", .shape = Shape::kBars, .color = 2},
-      alone{.name = "its cheapest fleet by itself", .shape = Shape::kBars, .color = 7};
+      alone{.name = "its fleet by itself", .shape = Shape::kBars, .color = 7};
   const auto add = [&](Series& s, const std::string& name, double usd) {
     s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
     s.labels.push_back(fmt::format("{}: {} USD/h", name, tick_text(usd)));

@@ -75,6 +75,10 @@ std::string headline(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const ServingMetrics& m = w.result.metrics;
   const std::string gpus = fmt::format("{} x {}", w.gpus(), w.candidate.gpu);
+  const double cost_per_hour = a.share.value_or(w.usd_per_hour());
+  const bool priced = std::isfinite(cost_per_hour);
+  if (a.result.kind == LoadKind::kWhole && !priced)
+    return fmt::format("{} requests in {} on {}; price not known\n", m.completed, human_time(m.duration.base()), gpus);
   if (a.result.kind == LoadKind::kWhole)
     return fmt::format("{} requests in {} on {} for {} USD ({} USD/h)\n", m.completed, human_time(m.duration.base()),
                        gpus, usd(w.usd_per_hour() * m.duration.in(kHour)), usd(w.usd_per_hour()));
@@ -82,10 +86,10 @@ std::string headline(const PlanAnswer& a) {
       a.plan.goal == PlanGoal::kThroughput
           ? fmt::format(" ({} output tokens/s per GPU)", significant(w.tokens_per_s_per_gpu(), 3))
           : "";
-  const double cost_per_hour = a.share.value_or(w.usd_per_hour());
   const std::string cost =
-      fmt::format("{} USD/h ({:.0f} USD per month)", usd(cost_per_hour), cost_per_hour * kHoursPerMonth);
-  return fmt::format("{} {}{} on {} for {}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
+      priced ? fmt::format(" for {} USD/h ({:.0f} USD per month)", usd(cost_per_hour), cost_per_hour * kHoursPerMonth)
+             : "; price not known";
+  return fmt::format("{} {}{} on {}{}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
 /// The fleet, and what it costs.
@@ -98,8 +102,10 @@ std::string fleet_text(const PlanAnswer& a) {
           : deployment_line(d) + "\n";
   out += fmt::format("{}: {} GPU{}\n", fleet_words(w), w.gpus(), w.gpus() == 1 ? "" : "s");
   if (a.share) {
-    out += fmt::format("  on instances that other services share; by itself it would cost {} USD/h\n",
-                       significant(w.usd_per_hour(), 3));
+    out += fmt::format("  on instances that other services share{}\n",
+                       std::isfinite(w.usd_per_hour())
+                           ? fmt::format("; by itself it would cost {} USD/h", usd(w.usd_per_hour()))
+                           : "");
   } else if (paid_gpus_of(w) > w.gpus()) {
     out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w));
   }

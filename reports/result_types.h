@@ -43,9 +43,10 @@ inline constexpr auto kLists =
 inline constexpr auto kNullable = all<Type::kNumberOrNull>(
     "probability", "spearman", "ratio", "predicted_as_written", "ceilings[].datasheet", "ceilings[].share",
     "standard_error", "limits.max_cost_usd_per_hour", "limits.max_power_watts", "bought[].available",
-    "services[].usd_per_hour", "metrics[].low", "metrics[].high", "missed_in_draws", "energy_joules",
-    "joules_per_output_token", "mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
-    "grams_co2_per_million_output_tokens");
+    "services[].usd_per_hour", "services[].usd_per_hour_alone", "bought[].usd_per_gpu_hour", "total.usd_per_hour",
+    "total.usd_per_hour_apart", "growth[].usd_per_hour", "binding_limits[].usd_per_hour", "metrics[].low",
+    "metrics[].high", "missed_in_draws", "energy_joules", "joules_per_output_token", "mean_power_watts",
+    "mean_power_watts_low", "mean_power_watts_high", "grams_co2_per_million_output_tokens");
 inline constexpr auto kObjects =
     all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot", "where_the_time_goes.ttft",
                        "assumptions[].predicted", "services[].plan");

@@ -41,22 +41,30 @@ double apart(const ServicesAnswer& a) {
   return usd;
 }
 
+/// ", price not known" where there is none.
+std::string at_cost(double usd_per_hour) {
+  return std::isfinite(usd_per_hour) ? fmt::format(" for {} USD/h", usd(usd_per_hour)) : ", price not known,";
+}
+
 // --- lines -----------------------------------------------------------------------------------------------------------
 
 /// What is bought for all, and what that costs.
 std::string headline(const ServicesAnswer& a) {
   const Assignment& joint = *a.joint;
   const std::size_t served = joint.chosen.size();
-  std::string out =
-      fmt::format("{} service{} on {} for {} USD/h ({:.0f} USD per month)\n", served, served == 1 ? "" : "s",
-                  gpus_words(joint.gpus), significant(joint.usd_per_hour, 3), joint.usd_per_hour * kHoursPerMonth);
+  std::string out = fmt::format("{} service{} on {}{}\n", served, served == 1 ? "" : "s", gpus_words(joint.gpus),
+                                std::isfinite(joint.usd_per_hour)
+                                    ? fmt::format(" for {} USD/h ({:.0f} USD per month)", usd(joint.usd_per_hour),
+                                                  joint.usd_per_hour * kHoursPerMonth)
+                                    : "; price not known");
   if (joint.paid_gpus > joint.gpus)
     out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", joint.paid_gpus);
   const double saved = apart(a) - joint.usd_per_hour;
   if (served > 1 && std::abs(saved) > 0.005 * joint.usd_per_hour)
-    out +=
-        fmt::format("  each service's cheapest fleet by itself would come to {} USD/h {}\n", significant(apart(a), 3),
-                    saved > 0 ? "in all: instances are shared" : "in all, but not within what they share");
+    out += fmt::format("  each service's fleet by itself would come to {} USD/h in all{}\n", usd(apart(a)),
+                       saved < 0          ? ", but not within what they share"
+                       : a.shared.empty() ? ""
+                                          : ": instances are shared");
   if (!joint.proven) out += "  the cheapest of two million choices; there are more\n";
   if (!a.complete())
     out += fmt::format("  no fleet was found for {}: what is said here is of the other services\n", names(a, false));
@@ -70,18 +78,18 @@ std::string limits_text(const ServicesAnswer& a) {
   if (a.joint) {
     out += fmt::format("  {} of at most {}\n", gpus_words(a.joint->gpus), limits.max_gpus);
     if (limits.max_usd_per_hour)
-      out += fmt::format("  {} USD/h of at most {}\n", significant(a.joint->usd_per_hour, 3),
-                         significant(*limits.max_usd_per_hour, 3));
+      out += fmt::format("  {} USD/h of at most {}\n", usd(a.joint->usd_per_hour), usd(*limits.max_usd_per_hour));
     if (limits.max_watts)
-      out += fmt::format("  {} W in the mean, 95 % sure to stay below {} W, of at most {} W\n",
+      out += fmt::format("  {} W on average, 95 % confident below {} W, of at most {} W\n",
                          significant(a.power().value, 3), significant(a.power_bound().value, 3),
                          significant(*limits.max_watts, 3));
   }
   for (const BindingLimit& b : a.binds)
-    out +=
-        fmt::format("  {}: without {}, {} for {} USD/h would do\n", a.joint ? "what binds" : "what stands in the way",
-                    b.what, gpus_words(b.gpus), significant(b.usd_per_hour, 3));
-  if (a.joint && a.binds.empty() && a.services.size() > 1) out += "  no shared limit makes them dearer\n";
+    out += fmt::format("  {}: without {}, {}{} would do\n", a.joint ? "what binds" : "what stands in the way", b.what,
+                       gpus_words(b.gpus), at_cost(b.usd_per_hour));
+  if (a.joint && a.binds.empty() && a.binds_proven && a.joint->proven && a.services.size() > 1)
+    out += fmt::format("  among the fleets weighed, no shared limit makes them {}\n",
+                       a.spec.goal == PlanGoal::kGpus ? "larger" : "dearer");
   return out;
 }
 
@@ -108,7 +116,7 @@ VerdictTable services_table(const ServicesAnswer& a) {
     table.rows.push_back({s.name, fmt::format("{} {}", significant(p.load, 3), unit_of(s.answer.result.kind)),
                           p.candidate.gpu, std::to_string(p.gpus()), fleet_layout(p), p.candidate.precision,
                           p.probability ? fmt::format("{:.0f} %", 100 * *p.probability) : std::string("-"),
-                          significant(a.joint ? s.usd_per_hour : s.usd_alone, 3), tightest(p)});
+                          usd(a.joint ? s.usd_per_hour : s.usd_alone), tightest(p)});
   }
   table.ranks = {0, 1, 0, 0, 0, 3, 0, 0, 2};
   return table;
@@ -123,8 +131,8 @@ VerdictTable pools_table(const ServicesAnswer& a) {
     std::string of = use.quote.tier;
     for (const std::string* part : {&use.quote.provider, &use.quote.date}) of += part->empty() ? "" : ", " + *part;
     table.rows.push_back({use.pool.gpu, std::to_string(use.gpus), std::to_string(use.paid_gpus),
-                          use.available ? std::to_string(*use.available) : "-",
-                          significant(use.pool.usd_per_gpu_hour, 3), std::to_string(use.pool.host), of});
+                          use.available ? std::to_string(*use.available) : "-", usd(use.pool.usd_per_gpu_hour),
+                          std::to_string(use.pool.host), of});
   }
   return table;
 }
@@ -166,7 +174,7 @@ VerdictTable growth_table(const ServicesAnswer& a) {
   table.columns.emplace_back("");
   for (const ServicesStage& stage : a.growth) {
     std::vector<std::string> row{std::to_string(stage.month), order_by(stage.month, lead), std::to_string(stage.gpus),
-                                 std::to_string(stage.paid_gpus), significant(stage.usd_per_hour, 3)};
+                                 std::to_string(stage.paid_gpus), usd(stage.usd_per_hour)};
     for (const ServiceAnswer& s : a.services) {
       if (s.answer.growth.empty()) continue;
       PlannedDeployment p = fleet_of(s);
@@ -184,26 +192,36 @@ VerdictTable growth_table(const ServicesAnswer& a) {
 
 // --- launch ----------------------------------------------------------------------------------------------------------
 
-/// Of instances that replicas of others run on, too: which GPUs are its own there.
+/// Of instances that replicas of others run on, too: which GPUs each of its own replicas has there.
 std::string shared_comments(const ServicesAnswer& a, std::size_t service, const std::string& form) {
   if (form == "kubernetes")
     return fmt::format("# in a namespace of its own: kubectl apply -n {}\n", a.services[service].name);
-  const Deployment& d = *fleet_of(a.services[service]).candidate.scenario.deployment;
+  const Candidate& fleet = fleet_of(a.services[service]).candidate;
   std::string out;
   for (const Instance& instance : a.shared) {
-    std::vector<std::string> others, own;
-    int next = 0;
+    std::vector<std::string> others;
     for (const auto& [other, gpus] : instance.gpus) {
       if (other != service) others.push_back(fmt::format("{} ({})", a.services[other].name, gpus_words(gpus)));
-      for (int gpu = next; other == service && gpu < next + gpus; ++gpu) own.push_back(std::to_string(gpu));
-      next += gpus;
     }
-    if (own.empty()) continue;
-    out += fmt::format("# on an instance of {} x {} with {}:\n#   {}={} and a --port of its own\n",
-                       a.pools[instance.pool].pool.host, d.gpu.name, join(others, ", "),
-                       traits_of(d.gpu.architecture).matrix_units == MatrixUnits::kMfma ? "HIP_VISIBLE_DEVICES"
-                                                                                        : "CUDA_VISIBLE_DEVICES",
-                       join(own, ","));
+    std::string lines;
+    int next = 0;
+    for (const PackedReplica& replica : instance.replicas) {
+      const int first = next;
+      next += replica.gpus;
+      if (replica.service != service) continue;
+      std::vector<std::string> own;
+      for (int gpu = first; gpu < next; ++gpu) own.push_back(std::to_string(gpu));
+      const bool prefill = replica.part == kPrefillPart;
+      const Architecture architecture = (prefill ? fleet.prefill() : *fleet.scenario.deployment).gpu.architecture;
+      lines += fmt::format("#   {}{}_VISIBLE_DEVICES={} and a --port of its own\n",
+                           !fleet.disaggregated() ? ""
+                           : prefill              ? "prefill worker: "
+                                                  : "decode worker: ",
+                           traits_of(architecture).matrix_units == MatrixUnits::kMfma ? "HIP" : "CUDA", join(own, ","));
+    }
+    if (lines.empty()) continue;
+    const GpuPool& pool = a.pools[instance.pool].pool;
+    out += fmt::format("# on an instance of {} x {} with {}:\n{}", pool.host, pool.gpu, join(others, ", "), lines);
   }
   return out;
 }
@@ -348,8 +366,15 @@ std::string no_services_plan(const ServicesAnswer& a) {
   if (a.complete()) return "";
   const std::string without = names(a, false);
   if (!without.empty()) return fmt::format("no fleet meets the objectives of {}", without);
+  if (!a.decided)
+    return "each service has a fleet; whether they fit together is not decided: there are more than two million "
+           "choices, "
+           "and none of those tried does";
   std::vector<std::string> limits;
-  for (const BindingLimit& b : a.binds) limits.push_back(b.what);
+  for (const BindingLimit& b : a.binds) {
+    if (b.all) return "each service has a fleet, but together they fit only with all limits lifted";
+    limits.push_back(b.what);
+  }
   return fmt::format("each service has a fleet, but together they do not fit{}",
                      limits.empty() ? "" : " within " + join(limits, ", "));
 }

@@ -164,3 +164,44 @@ TEST_CASE("services: the report says what is bought, what is shared and how each
   CHECK(json["total"]["usd_per_hour"] == a.joint->usd_per_hour);
   CHECK(json["shared_instances"][0]["services"].size() == 2);
 }
+
+TEST_CASE("services: each replica on a shared instance has GPUs of its own") {
+  // One replica of tp 2 and a spare are four GPUs of eight; the other service has one more.
+  const ServicesAnswer a = answer(
+      "{engine: vllm, price: {tier: owned, usd_per_gpu: 30000, years: 4, host: 8}, services: [{name: one, model: "
+      "llama-3.1-8b, search: {tp: [2], spare_replicas: 1}, " +
+      load(5) + "}, {name: two, model: llama-3.1-8b, search: {tp: [1]}, " + load(5) +
+      "}], search: {gpus: [h100-sxm], max_gpus: 16, confidence: 0}}");
+  REQUIRE(a.complete());
+  REQUIRE(a.joint->gpus == 5);
+  CHECK(services_launch(a, "vllm", "shell")
+            .find("# on an instance of 8 x h100-sxm with two (1 GPU):\n"
+                  "#   CUDA_VISIBLE_DEVICES=0,1 and a --port of its own\n"
+                  "#   CUDA_VISIBLE_DEVICES=2,3 and a --port of its own\n") != std::string::npos);
+}
+
+TEST_CASE("services: a price that is not known is said, and null in JSON") {
+  const ServicesAnswer a = answer("{engine: vllm, services: [{name: one, model: llama-3.1-8b, " + load(5) +
+                                  "}, {name: two, model: llama-3.1-8b, " + load(5) +
+                                  "}], search: {gpus: [mi355x], max_gpus: 8, tp: [1], goal: gpus, confidence: 0}}");
+  REQUIRE(a.complete());
+  const std::string table = services_report(a, "table");
+  CHECK(table.starts_with("2 services on 2 GPUs; price not known\n"));
+  CHECK(table.find(" on 1 x mi355x; price not known\n") != std::string::npos);
+  CHECK(table.find("nan ") == std::string::npos);
+  const auto json = decltype(services_json(a))::parse(services_report(a, "json"));
+  for (const char* key : {"usd_per_hour", "usd_per_hour_apart"}) CHECK(json["total"][key].is_null());
+  CHECK(json["services"][0]["usd_per_hour_alone"].is_null());
+  CHECK(json["bought"][0]["usd_per_gpu_hour"].is_null());
+}
+
+TEST_CASE("services: limits that stand in the way only together are told so") {
+  // One GPU and 3.5 USD/h, of a kind at 2 USD/h: two GPUs need both limits lifted.
+  const std::string both = "{name: a, model: llama-3.1-8b, " + load(5) + "}, {name: b, model: llama-3.1-8b, " + load(5);
+  const ServicesAnswer a = answer("{engine: vllm, services: [" + both +
+                                  "}], search: {gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 1, max_cost: 3.5 "
+                                  "USD/h, tp: [1], confidence: 0}}");
+  REQUIRE(a.binds.size() == 1);
+  CHECK(a.binds.front().all);
+  CHECK(no_services_plan(a) == "each service has a fleet, but together they fit only with all limits lifted");
+}

@@ -119,14 +119,25 @@ void find_state(Comparison& c) {
   }
 }
 
+/// That every figure judged is inside its interval or near enough, and which were not judged.
+std::string inside_words(const Comparison& c) {
+  std::string out = "the measured figures are inside the 90 % intervals of the prediction";
+  if (!c.near.empty()) out += fmt::format(", or near it ({})", join(c.near, ", "));
+  if (!c.not_judged.empty()) out += fmt::format(", except for {} without one", join(c.not_judged, ", "));
+  return out + ": nothing to explain";
+}
+
 void find_cause(Comparison& c) {
   if (c.distance <= kAgreement) {
-    c.findings.push_back(fmt::format("they agree within {:.1f} %: nothing is left to explain", 100 * c.distance));
+    const std::string agree = fmt::format("they agree within {:.1f} % on average", 100 * c.distance);
+    c.findings.push_back(c.outside && !c.outside->empty()
+                             ? agree + "; outside the 90 % interval of the prediction: " + join(*c.outside, ", ")
+                             : agree + ": nothing is left to explain");
     return;
   }
   const bool found = !c.assumptions.empty() && c.assumptions.front().explains >= kTelling;
   if (c.outside && c.outside->empty()) {
-    c.findings.emplace_back("the measured figures are inside the 90 % intervals of the prediction: nothing to explain");
+    c.findings.push_back(inside_words(c));
     if (found)
       c.findings.push_back(fmt::format("if there is a cause all the same: {} would explain {:.0f} %. Check: {}",
                                        c.assumptions.front().change, 100 * c.assumptions.front().explains,
@@ -235,7 +246,8 @@ double distance_of(const RunFigures& predicted, const RunFigures& measured) {
 
 namespace {
 
-/// The intervals of the metrics, and which of the figures were measured outside of theirs.
+/// The intervals of the metrics, and which of the figures were measured outside of theirs. A figure that is predicted
+/// as 0 and measured above it is outside.
 void judge_by_intervals(Comparison& c, const std::vector<MetricInterval>& intervals) {
   if (intervals.empty()) return;
   const auto interval_of = [&](const std::string& metric) {
@@ -246,17 +258,24 @@ void judge_by_intervals(Comparison& c, const std::vector<MetricInterval>& interv
   for (ComparedMetric& m : c.metrics) {
     if (const MetricInterval* i = interval_of(m.name)) m.low = i->low, m.high = i->high;
   }
-  c.outside.emplace();
+  int judged = 0;
+  std::vector<std::string> outside;
   const auto judge = [&](const std::optional<std::string>& key, double measured, double predicted, double agreement) {
-    const MetricInterval* i = key ? interval_of(*key) : nullptr;
-    if (i == nullptr || measured <= 0 || predicted <= 0) return;
-    const bool inside = measured >= i->low && measured <= i->high;
-    if (!inside && std::abs(std::log(predicted / measured)) > agreement) c.outside->push_back(*key);
+    if (!key || measured <= 0) return;
+    const MetricInterval* i = interval_of(*key);
+    if (i == nullptr && predicted > 0) return c.not_judged.push_back(*key);
+    ++judged;
+    if (predicted > 0 && measured >= i->low && measured <= i->high) return;
+    const bool agrees = predicted > 0 && std::abs(std::log(predicted / measured)) <= agreement;
+    if (!agrees) return outside.push_back(*key);
+    c.near.push_back(agreement > kAgreement ? fmt::format("{} within a factor of {:g}", *key, kTail)
+                                            : fmt::format("{} within {:g} %", *key, 100 * kAgreement));
   };
   judge(ttft_key(c.run), c.measured.ttft_ms, c.predicted.ttft_ms, kAgreement);
   judge(tpot_key(c.run), c.measured.tpot_ms, c.predicted.tpot_ms, kAgreement);
   judge("output_throughput", c.measured.output_throughput, c.predicted.output_throughput, kAgreement);
   judge(tail_key(c.run), c.measured.ttft_tail_ms, c.predicted.ttft_tail_ms, std::log(kTail));
+  if (judged > 0) c.outside = std::move(outside);
 }
 
 }  // namespace

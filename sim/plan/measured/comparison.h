@@ -61,9 +61,12 @@ struct Comparison {
   RunFigures measured, as_written, predicted;
   double distance_as_written = 0, distance = 0;
   std::optional<TimeShares> shares;  ///< of a run that was simulated
-  /// Figures that were measured outside of their 90 % intervals, and more than kAgreement from the prediction. Nothing:
-  /// there are no intervals, as of an ideal machine or a run too long to be played 40 times.
+  /// Figures that were measured outside of their 90 % intervals, and more than kAgreement (of a tail: a factor of 1.5)
+  /// from the prediction; or measured where nothing is predicted. Nothing: no figure could be judged, as of an ideal
+  /// machine or a run too long to be played 40 times.
   std::optional<std::vector<std::string>> outside;
+  std::vector<std::string> near;        ///< measured outside of their intervals, but no farther off than that
+  std::vector<std::string> not_judged;  ///< measured, without an interval
   std::vector<Assumption> assumptions;  ///< best first
   std::vector<std::string> not_tried;   ///< assumptions that leave the deployment without room
   std::vector<std::string> findings;    ///< sentences, the most telling first

@@ -8,7 +8,6 @@ namespace roofcast {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostTried = 2'000'000;  // a second or two
 
 /// Replicas of services by pool and by size, the largest first.
 using Demand = std::map<std::pair<std::size_t, int>, int, std::greater<>>;
@@ -53,8 +52,13 @@ struct Sum {
 class Search {
  public:
   Search(const std::vector<GpuPool>& pools, const std::vector<std::vector<FleetOption>>& services,
-         const SharedLimits& limits, Cheapest by)
-      : pools_(pools), services_(services), limits_(limits), by_(by), least_(services.size() + 1) {
+         const SharedLimits& limits, Cheapest by, std::size_t most_tried)
+      : pools_(pools),
+        services_(services),
+        limits_(limits),
+        by_(by),
+        most_tried_(most_tried),
+        least_(services.size() + 1) {
     for (std::size_t i = services.size(); i-- > 0;) {
       Sum least{std::numeric_limits<int>::max() / 2, kInfinity, kInfinity};
       for (const FleetOption& option : services[i]) {
@@ -68,11 +72,12 @@ class Search {
     for (const auto& options : services) order_.push_back(by_cost(options));
   }
 
-  std::optional<Assignment> run() {
+  AssignmentOutcome run() {
     chosen_.assign(services_.size(), 0);
     choose(0, {});
-    if (best_) best_->proven = tried_ < kMostTried;
-    return best_;
+    const bool all = tried_ <= most_tried_;
+    if (best_) best_->proven = all;
+    return {.best = best_, .decided = best_.has_value() || all};
   }
 
  private:
@@ -94,7 +99,8 @@ class Search {
     });
     return order;
   }
-  static bool beyond(double value, double limit) { return value > limit * (1 + 1e-9); }
+  /// Also where the value is not known.
+  static bool beyond(double value, double limit) { return !(value <= limit * (1 + 1e-9)); }
   bool beyond_limits(const Sum& so_far, std::size_t next) const {
     return so_far.gpus + least_[next].gpus > limits_.max_gpus ||
            (limits_.max_usd_per_hour && beyond(so_far.bare_usd + least_[next].bare_usd, *limits_.max_usd_per_hour)) ||
@@ -140,7 +146,7 @@ class Search {
   void choose(std::size_t service, const Sum& so_far) {
     if (service == services_.size()) return complete(so_far);
     for (const std::size_t i : order_[service]) {
-      if (++tried_ >= kMostTried) return;
+      if (++tried_ > most_tried_) return;
       const FleetOption& option = services_[service][i];
       const Sum own = sum_of(option),
                 sum{so_far.gpus + own.gpus, so_far.bare_usd + own.bare_usd, so_far.watts + own.watts};
@@ -156,6 +162,7 @@ class Search {
   const std::vector<std::vector<FleetOption>>& services_;
   const SharedLimits& limits_;
   Cheapest by_;
+  std::size_t most_tried_;
   std::vector<Sum> least_;  ///< of the services from here on
   std::vector<std::vector<std::size_t>> order_;
   std::vector<std::size_t> chosen_;
@@ -174,13 +181,15 @@ int gpus_of(const FleetOption& option) {
 
 std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vector<FleetOption>& fleets) {
   struct Item {
-    std::size_t pool, service;
+    std::size_t pool, service, part;
     int gpus;
   };
   std::vector<Item> items;
   for (std::size_t s = 0; s < fleets.size(); ++s) {
-    for (const PooledReplicas& part : fleets[s].parts)
-      items.insert(items.end(), static_cast<std::size_t>(part.replicas), Item{part.pool, s, part.gpus});
+    for (std::size_t p = 0; p < fleets[s].parts.size(); ++p) {
+      const PooledReplicas& part = fleets[s].parts[p];
+      items.insert(items.end(), static_cast<std::size_t>(part.replicas), Item{part.pool, s, p, part.gpus});
+    }
   }
   std::stable_sort(items.begin(), items.end(),
                    [](const Item& a, const Item& b) { return a.pool != b.pool ? a.pool < b.pool : a.gpus > b.gpus; });
@@ -188,8 +197,10 @@ std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vecto
   std::map<std::pair<std::size_t, int>, std::vector<std::size_t>> room;  // pool and free GPUs: instances
   for (const Item& item : items) {
     const int host = pools[item.pool].host;
-    for (int left = item.gpus; item.gpus > host && left > 0; left -= host)
-      out.push_back({item.pool, {{item.service, std::min(left, host)}}});
+    for (int left = item.gpus; item.gpus > host && left > 0; left -= host) {
+      const int here = std::min(left, host);
+      out.push_back({item.pool, {{item.service, here}}, {{item.service, item.part, here}}});
+    }
     if (item.gpus > host) continue;
     auto at = room.lower_bound({item.pool, item.gpus});
     std::size_t into = out.size();
@@ -199,7 +210,7 @@ std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vecto
       at->second.erase(at->second.begin());
       if (at->second.empty()) room.erase(at);
     } else {
-      out.push_back({item.pool, {}});
+      out.push_back({item.pool, {}, {}});
     }
     auto& within = out[into].gpus;
     const auto own = std::find_if(within.begin(), within.end(), [&](const auto& g) { return g.first == item.service; });
@@ -208,16 +219,20 @@ std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vecto
     } else {
       within.emplace_back(item.service, item.gpus);
     }
+    out[into].replicas.push_back({item.service, item.part, item.gpus});
     if (left > item.gpus) room[{item.pool, left - item.gpus}].push_back(into);
   }
-  for (Instance& instance : out) std::sort(instance.gpus.begin(), instance.gpus.end());
+  for (Instance& instance : out) {
+    std::sort(instance.gpus.begin(), instance.gpus.end());
+    std::sort(instance.replicas.begin(), instance.replicas.end());
+  }
   return out;
 }
 
-std::optional<Assignment> cheapest_assignment(const std::vector<GpuPool>& pools,
-                                              const std::vector<std::vector<FleetOption>>& services,
-                                              const SharedLimits& limits, Cheapest by) {
-  return Search(pools, services, limits, by).run();
+AssignmentOutcome cheapest_assignment(const std::vector<GpuPool>& pools,
+                                      const std::vector<std::vector<FleetOption>>& services, const SharedLimits& limits,
+                                      Cheapest by, std::size_t most_tried) {
+  return Search(pools, services, limits, by, most_tried).run();
 }
 
 }  // namespace roofcast

@@ -37,10 +37,18 @@ struct SharedLimits {
   std::vector<std::pair<std::string, int>> available = {};  ///< GPUs of a kind, where limited
 };
 
+/// A replica in an instance, or as much of it as the instance holds.
+struct PackedReplica {
+  std::size_t service = 0, part = 0;  ///< the part of the service's fleet that it is of
+  int gpus = 0;
+  auto operator<=>(const PackedReplica&) const = default;
+};
+
 /// Replicas of services in one instance.
 struct Instance {
   std::size_t pool = 0;
   std::vector<std::pair<std::size_t, int>> gpus;  ///< service, its GPUs; in the order of services
+  std::vector<PackedReplica> replicas;            ///< in the order of services and parts
 };
 
 struct Assignment {
@@ -49,6 +57,14 @@ struct Assignment {
   double paid_gpus = 0, usd_per_hour = 0, watts = 0;
   bool proven = true;  ///< false: there were too many to try them all
 };
+
+struct AssignmentOutcome {
+  std::optional<Assignment> best;  ///< none: no choice that was tried keeps the limits
+  bool decided = true;             ///< false: none was found, and there were too many to try them all
+};
+
+/// Choices that are tried: a second or two.
+inline constexpr std::size_t kMostTried = 2'000'000;
 
 /// What is weighed first; the other decides between equals.
 enum class Cheapest { kUsd, kGpus };
@@ -62,9 +78,9 @@ std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vecto
 
 /// The cheapest choice of an option for each service within the limits, by depth-first search; what is chosen so far,
 /// with the GPUs of the cheapest rest and no instance wasted, bounds a branch from below. Of equals the first options
-/// win. Nothing where no choice keeps the limits.
-std::optional<Assignment> cheapest_assignment(const std::vector<GpuPool>& pools,
-                                              const std::vector<std::vector<FleetOption>>& services,
-                                              const SharedLimits& limits, Cheapest by = Cheapest::kUsd);
+/// win. A price that is not known keeps no limit of cost.
+AssignmentOutcome cheapest_assignment(const std::vector<GpuPool>& pools,
+                                      const std::vector<std::vector<FleetOption>>& services, const SharedLimits& limits,
+                                      Cheapest by = Cheapest::kUsd, std::size_t most_tried = kMostTried);
 
 }  // namespace roofcast

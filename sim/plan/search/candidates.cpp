@@ -111,7 +111,8 @@ class Reader {
     judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
     if (!has_asked_formats(c.scenario.deployment->precision)) return;
-    if (plan_.goal == PlanGoal::kCost && std::isnan(c.scenario.deployment->gpu.price.value)) {
+    const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
+    if (needs_price && std::isnan(c.scenario.deployment->gpu.price.value)) {
       ++out_.unpriced;
       return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
                               c.gpu, price_line(*c.scenario.deployment), c.gpu));

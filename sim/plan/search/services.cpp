@@ -71,13 +71,17 @@ bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
 }
 
 /// Adds the sure rows of an answer. Rows beyond the first few are judged now, unless a fleet is known that takes no
-/// more than their forecast does.
+/// more than their forecast does; those that are refused leave the ranking.
 void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools, bool watts) {
   PlanAnswer& answer = sources.answers[source];
   PlanResult& result = answer.result;
   const auto known = [&](const FleetOption& option) {
     return std::any_of(sources.rows.begin(), sources.rows.end(),
                        [&](const Row& r) { return covers(r.option, option, watts); });
+  };
+  const auto drop = [&](std::size_t row) {
+    result.ranked.erase(result.ranked.begin() + static_cast<std::ptrdiff_t>(row));
+    for (Row& r : sources.rows) r.row -= r.source == source && r.row > row ? 1 : 0;
   };
   PricerPool pricers;
   for (const bool judged : {true, false}) {
@@ -88,7 +92,8 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
       if (!judged) {
         result.forecasts.push_back(p);
         if (!make_sure(p, answer.plan, draws_of(answer.plan, p.candidate.scenario), pricers)) {
-          p.probability.reset();
+          result.forecasts.pop_back();
+          drop(i--);
           continue;
         }
         if (known(option_of(p, pools))) continue;
@@ -133,9 +138,15 @@ std::vector<GpuPool> bare(const std::vector<PoolUse>& pools) {
 
 Cheapest weighed_by(PlanGoal goal) { return goal == PlanGoal::kGpus ? Cheapest::kGpus : Cheapest::kUsd; }
 
+std::string gpus_word(int gpus) { return fmt::format("max_gpus ({})", gpus); }
+std::string cost_word(double usd_per_hour) { return fmt::format("max_cost ({:.2f} USD/h)", usd_per_hour); }
+std::string power_word(double watts) { return fmt::format("max_power ({:.6g} kW)", watts / 1e3); }
+std::string stock_word(const std::string& gpu, int count) { return fmt::format("the {} x {} available", count, gpu); }
+
 struct LimitWord {
   std::string what;
   SharedLimits without;
+  bool all = false;
 };
 
 /// Every limit by itself, and, of several, all of them.
@@ -146,16 +157,16 @@ std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
     out.push_back({std::move(what), limits});
     lift(out.back().without);
   };
-  add(fmt::format("max_gpus ({})", limits.max_gpus), [&](SharedLimits& l) { l.max_gpus = kAny; });
+  add(gpus_word(limits.max_gpus), [&](SharedLimits& l) { l.max_gpus = kAny; });
   if (limits.max_usd_per_hour)
-    add(fmt::format("max_cost ({:.3g} USD/h)", *limits.max_usd_per_hour),
-        [](SharedLimits& l) { l.max_usd_per_hour.reset(); });
-  if (limits.max_watts)
-    add(fmt::format("max_power ({:.3g} kW)", *limits.max_watts / 1e3), [](SharedLimits& l) { l.max_watts.reset(); });
+    add(cost_word(*limits.max_usd_per_hour), [](SharedLimits& l) { l.max_usd_per_hour.reset(); });
+  if (limits.max_watts) add(power_word(*limits.max_watts), [](SharedLimits& l) { l.max_watts.reset(); });
   for (const auto& kind : limits.available)
-    add(fmt::format("the {} x {} available", kind.second, kind.first),
-        [&](SharedLimits& l) { std::erase(l.available, kind); });
-  if (out.size() > 1) add("any of the limits", [&](SharedLimits& l) { l = {}, l.max_gpus = kAny; });
+    add(stock_word(kind.first, kind.second), [&](SharedLimits& l) { std::erase(l.available, kind); });
+  if (out.size() > 1) {
+    add("any of the limits", [&](SharedLimits& l) { l = {}, l.max_gpus = kAny; });
+    out.back().all = true;
+  }
   return out;
 }
 
@@ -165,12 +176,13 @@ void find_binding(ServicesAnswer& out, const std::vector<GpuPool>& pools, const 
   const Cheapest by = weighed_by(out.spec.goal);
   std::vector<LimitWord> lifted = each_lifted(out.spec.limits);
   for (const LimitWord& limit : lifted) {
-    if (lifted.size() > 1 && &limit == &lifted.back() && !out.binds.empty()) break;
-    const auto free = cheapest_assignment(pools, options, limit.without, by);
+    if (limit.all && !out.binds.empty()) break;
+    const auto [free, decided] = cheapest_assignment(pools, options, limit.without, by);
+    out.binds_proven = out.binds_proven && decided && (!free || free->proven);
     if (!free) continue;
     const bool less = !out.joint || (by == Cheapest::kGpus ? free->gpus < out.joint->gpus
                                                            : free->usd_per_hour < out.joint->usd_per_hour - 1e-6);
-    if (less) out.binds.push_back({limit.what, free->gpus, free->usd_per_hour});
+    if (less) out.binds.push_back({limit.what, free->gpus, free->usd_per_hour, limit.all});
   }
 }
 
@@ -187,6 +199,7 @@ void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std:
     if (instance.gpus.size() < 2) continue;
     Instance shared = instance;
     for (auto& [service, gpus] : shared.gpus) service = of[service];
+    for (PackedReplica& replica : shared.replicas) replica.service = of[replica.service];
     out.shared.push_back(std::move(shared));
   }
   for (PoolUse& use : pools) {
@@ -253,15 +266,15 @@ void add_growth(ServicesAnswer& out) {
     }
     for (const PoolUse& use : pools) stage.gpus += use.gpus;
     const SharedLimits& limits = out.spec.limits;
-    if (stage.gpus > limits.max_gpus) stage.beyond.push_back(fmt::format("max_gpus ({})", limits.max_gpus));
+    if (stage.gpus > limits.max_gpus) stage.beyond.push_back(gpus_word(limits.max_gpus));
     if (limits.max_usd_per_hour && stage.usd_per_hour > *limits.max_usd_per_hour * (1 + 1e-9))
-      stage.beyond.push_back(fmt::format("max_cost ({:.3g} USD/h)", *limits.max_usd_per_hour));
+      stage.beyond.push_back(cost_word(*limits.max_usd_per_hour));
     if (limits.max_watts && watts > *limits.max_watts * (1 + 1e-9))
-      stage.beyond.push_back(fmt::format("max_power ({:.3g} kW)", *limits.max_watts / 1e3));
+      stage.beyond.push_back(power_word(*limits.max_watts));
     for (const auto& [gpu, count] : limits.available) {
       int used = 0;
       for (const PoolUse& use : pools) used += use.pool.gpu == gpu ? use.gpus : 0;
-      if (used > count) stage.beyond.push_back(fmt::format("the {} x {} available", count, gpu));
+      if (used > count) stage.beyond.push_back(stock_word(gpu, count));
     }
     out.growth.push_back(std::move(stage));
     if (!out.growth.back().beyond.empty()) break;
@@ -329,7 +342,9 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     for (const Row& row : known.rows) rows.push_back(row.option);
   }
   if (!of.empty()) {
-    out.joint = cheapest_assignment(bare(pools), choices, out.spec.limits, weighed_by(out.spec.goal));
+    const AssignmentOutcome found =
+        cheapest_assignment(bare(pools), choices, out.spec.limits, weighed_by(out.spec.goal));
+    out.joint = found.best, out.decided = found.decided;
     find_binding(out, bare(pools), choices);
   }
   std::vector<FleetOption> fleets;

@@ -33,17 +33,20 @@ bool has_services(const ConfigTree& plan);
 ///   search: {gpus: [...], max_gpus: 32, max_cost, max_power, ...}
 /// Keys beside `services`, and of `search`, are common: each stands in one place. `gpus`, their `available`,
 /// `max_gpus`, `max_cost`, `max_power` and `goal` are of all services together; a service's own `gpus` names those of
-/// them that it may use. Throws ConfigError for no service, for names that are missing, not lower-case letters, digits
-/// and '-', or taken, and for a key in both places.
+/// them that it may use. Throws ConfigError for no service, for names that are missing, taken, longer than 40, not of
+/// lower-case letters, digits and '-', or with '-' at an end, and for a key in both places.
 ServicesSpec parse_services(const ConfigTree& plan);
 
 struct ServiceAnswer {
   std::string name;
   PlanAnswer answer;        ///< the first of its ranking is its part of the joint plan; by itself where there is none
   double usd_per_hour = 0;  ///< its share, by GPUs, of what the joint plan's instances cost
-  double usd_alone = 0;     ///< of the cheapest fleet that it would have by itself
+  double usd_alone = 0;     ///< of the fleet that it would have by itself: the first of its ranking
   std::size_t options = 0;  ///< fleets that were weighed
 };
+
+/// The parts of a service's FleetOption.
+inline constexpr std::size_t kDecodePart = 0, kPrefillPart = 1;
 
 /// GPUs of one offer that the joint plan buys.
 struct PoolUse {
@@ -58,6 +61,7 @@ struct BindingLimit {
   std::string what;  ///< "max_gpus (16)"
   int gpus = 0;
   double usd_per_hour = 0;
+  bool all = false;  ///< all of the limits: no single one is enough
 };
 
 /// All services in a month in which some fleet changes.
@@ -72,9 +76,11 @@ struct ServicesAnswer {
   ServicesSpec spec;
   std::vector<ServiceAnswer> services;
   std::optional<Assignment> joint;    ///< of the services that have a fleet at all; none: they do not fit together
+  bool decided = true;                ///< false: no joint plan was found, but not every choice was tried
   std::vector<Instance> shared;       ///< instances with replicas of several services; `pool` as in `pools`
   std::vector<PoolUse> pools;         ///< that the joint plan uses
   std::vector<BindingLimit> binds;    ///< without which it would be cheaper, or, where nothing fits, would fit
+  bool binds_proven = true;           ///< false: not every choice without some limit was tried
   std::vector<ServicesStage> growth;  ///< where loads grow
 
   /// Every service has a fleet.

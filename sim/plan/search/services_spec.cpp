@@ -90,10 +90,15 @@ ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::
 }
 
 void check_name(const std::string& name, const Mark& mark, const std::vector<Service>& before) {
-  const bool plain = !name.empty() && name.size() <= 40 &&
-                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
-  if (!plain)
+  constexpr std::size_t kLongest = 40;
+  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
     throw ConfigError(mark, fmt::format("a service's 'name' is of lower-case letters, digits and '-'; got '{}'", name));
+  if (name.empty() || name.size() > kLongest)
+    throw ConfigError(
+        mark, fmt::format("a service's 'name' has 1 to {} characters; '{}' has {}", kLongest, name, name.size()));
+  if (name.front() == '-' || name.back() == '-')
+    throw ConfigError(mark,
+                      fmt::format("a service's 'name' must start and end with a letter or digit; got '{}'", name));
   if (std::any_of(before.begin(), before.end(), [&](const Service& s) { return s.name == name; }))
     throw ConfigError(mark, fmt::format("two services have the name '{}'", name));
 }

@@ -21,13 +21,14 @@ std::string host(double factor = 1, double latency_ms = 5) {
       us(300), us(10), us(10000), us(15), us(900), us(1000 * latency_ms), us(45), us(4));
 }
 
-Scenario scenario(const std::string& host_costs = host(), int concurrency = 64, const std::string& more = "") {
+Scenario scenario(const std::string& host_costs = host(), int concurrency = 64, const std::string& more = "",
+                  int output = 64) {
   return read_scenario(
       parse_config_text(
           fmt::format(
               "{{model: llama-3.1-8b, gpu: h100-sxm, engine: {{name: vllm, {}{}}}, workload: {{arrivals: {{process: "
-              "closed_loop, concurrency: {}}}, prompt_tokens: 1024, output_tokens: 64, requests: 128}}}}",
-              host_costs, more, concurrency),
+              "closed_loop, concurrency: {}}}, prompt_tokens: 1024, output_tokens: {}, requests: 128}}}}",
+              host_costs, more, concurrency, output),
           "test"),
       Fidelity::kCalibrated);
 }
@@ -89,6 +90,18 @@ TEST_CASE("comparison: what its 90 % intervals contain has nothing to explain, a
   const Comparison outside = compare_with_run(scenario(), run);
   CHECK(*outside.outside == std::vector<std::string>{"mean_tpot_ms"});
   CHECK(outside.findings.front() == "outside the 90 % interval of the prediction: mean_tpot_ms");
+}
+
+TEST_CASE("comparison: what is measured where nothing is predicted is outside; what is not judged is not inside") {
+  BenchRun run = measured(scenario(host(), 64, "", 1));  // one token each: there is no TPOT
+  for (auto& [name, value] : run.values) value = name == "mean_tpot_ms" ? 20 : value;
+  const Comparison c = compare_with_run(scenario(host(), 64, "", 1), run);
+  REQUIRE(c.outside);
+  CHECK(*c.outside == std::vector<std::string>{"mean_tpot_ms"});
+  run = measured(scenario());
+  run.values = {{"mean_e2el_ms", 1e6}};  // no TTFT, TPOT or throughput at all
+  run.output_tokens = 0;
+  CHECK_FALSE(compare_with_run(scenario(), run).outside);
 }
 
 TEST_CASE("comparison: to a measured nothing there is no ratio") {

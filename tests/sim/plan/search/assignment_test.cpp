@@ -106,7 +106,7 @@ TEST_CASE("assignment: two services share an instance that each would rent whole
   // Instances of 8 at 2 USD/h a GPU. Alone: 3 x tp 1 pays 8, 1 x tp 4 pays 8, so 32 USD/h; 7 of 8 GPUs together: 16.
   const std::vector<GpuPool> pools{{"h100-sxm", 2, 8}};
   const std::vector<std::vector<FleetOption>> services{{{.parts = {{0, 1, 3}}}}, {{.parts = {{0, 4, 1}}}}};
-  const auto found = cheapest_assignment(pools, services, {.max_gpus = 8});
+  const auto found = cheapest_assignment(pools, services, {.max_gpus = 8}).best;
   REQUIRE(found);
   CHECK(found->gpus == 7);
   CHECK(found->paid_gpus == 8);
@@ -114,7 +114,9 @@ TEST_CASE("assignment: two services share an instance that each would rent whole
   const auto instances = packed(pools, {services[0][0], services[1][0]});
   REQUIRE(instances.size() == 1);
   CHECK(instances[0].gpus == std::vector<std::pair<std::size_t, int>>{{0, 3}, {1, 4}});
-  CHECK_FALSE(cheapest_assignment(pools, services, {.max_gpus = 6}));
+  const AssignmentOutcome none = cheapest_assignment(pools, services, {.max_gpus = 6});
+  CHECK_FALSE(none.best);
+  CHECK(none.decided);
 }
 
 TEST_CASE("assignment: who gets the scarce GPUs is decided by what the other would cost") {
@@ -122,7 +124,7 @@ TEST_CASE("assignment: who gets the scarce GPUs is decided by what the other wou
   const std::vector<GpuPool> pools{{"a", 1, 1}, {"b", 5, 1}, {"c", 3, 1}};
   const std::vector<std::vector<FleetOption>> services{{{.parts = {{0, 1, 4}}}, {.parts = {{1, 1, 4}}}},
                                                        {{.parts = {{0, 1, 4}}}, {.parts = {{2, 1, 3}}}}};
-  const auto found = cheapest_assignment(pools, services, {.max_gpus = 100, .available = {{"a", 4}}});
+  const auto found = cheapest_assignment(pools, services, {.max_gpus = 100, .available = {{"a", 4}}}).best;
   REQUIRE(found);
   CHECK(found->chosen == std::vector<std::size_t>{0, 1});
   CHECK(found->usd_per_hour == doctest::Approx(13));
@@ -130,10 +132,44 @@ TEST_CASE("assignment: who gets the scarce GPUs is decided by what the other wou
 
 TEST_CASE("assignment: a replica larger than an instance takes whole ones") {
   const std::vector<GpuPool> pools{{"a", 1, 8}};
-  const auto found = cheapest_assignment(pools, {{{.parts = {{0, 16, 2}}}}}, {.max_gpus = 32});
+  const auto found = cheapest_assignment(pools, {{{.parts = {{0, 16, 2}}}}}, {.max_gpus = 32}).best;
   REQUIRE(found);
   CHECK(found->paid_gpus == 32);
   CHECK(packed(pools, {{.parts = {{0, 16, 2}}}}).size() == 4);
+}
+
+TEST_CASE("assignment: an instance tells its replicas apart") {
+  // A prefill worker of 4 GPUs (part 1) and two decode workers of 1 (part 0), then one replica of 2 of another service.
+  const std::vector<GpuPool> pools{{"a", 1, 8}};
+  const auto instances = packed(pools, {{.parts = {{0, 1, 2}, {0, 4, 1}}}, {.parts = {{0, 2, 1}}}});
+  REQUIRE(instances.size() == 1);
+  CHECK(instances[0].replicas == std::vector<PackedReplica>{{0, 0, 1}, {0, 0, 1}, {0, 1, 4}, {1, 0, 2}});
+}
+
+TEST_CASE("assignment: a search that ends too early is not decided") {
+  // Each replica of 5 GPUs takes an instance of 8, so three cost 24 USD/h: no choice keeps 20, but the GPUs used, 15,
+  // do, so all 3^3 are tried.
+  const std::vector<GpuPool> pools{{"a", 1, 8}};
+  const FleetOption five{.parts = {{0, 5, 1}}};
+  const std::vector<std::vector<FleetOption>> services(3, {five, five, five});
+  const SharedLimits limits{.max_gpus = 100, .max_usd_per_hour = 20};
+  const AssignmentOutcome all = cheapest_assignment(pools, services, limits);
+  CHECK_FALSE(all.best);
+  CHECK(all.decided);
+  const AssignmentOutcome some = cheapest_assignment(pools, services, limits, Cheapest::kUsd, 10);
+  CHECK_FALSE(some.best);
+  CHECK_FALSE(some.decided);
+  const AssignmentOutcome found = cheapest_assignment(pools, services, {.max_gpus = 100}, Cheapest::kUsd, 3);
+  REQUIRE(found.best);
+  CHECK(found.decided);
+  CHECK_FALSE(found.best->proven);
+}
+
+TEST_CASE("assignment: a price that is not known keeps no limit of cost") {
+  const std::vector<GpuPool> pools{{"a", std::nan(""), 1}};
+  const std::vector<std::vector<FleetOption>> services{{{.parts = {{0, 1, 1}}}}};
+  CHECK(cheapest_assignment(pools, services, {.max_gpus = 8}, Cheapest::kGpus).best);
+  CHECK_FALSE(cheapest_assignment(pools, services, {.max_gpus = 8, .max_usd_per_hour = 100}, Cheapest::kGpus).best);
 }
 
 TEST_CASE("assignment: as cheap as the best of every combination and packing") {
@@ -158,7 +194,7 @@ TEST_CASE("assignment: as cheap as the best of every combination and packing") {
     if (draw(0, 2) == 0) limits.available = {{"b", draw(2, 16)}};
     const Cheapest by = draw(0, 3) == 0 ? Cheapest::kGpus : Cheapest::kUsd;
     const auto best = best_of_all(pools, services, limits, by);
-    const auto found = cheapest_assignment(pools, services, limits, by);
+    const auto found = cheapest_assignment(pools, services, limits, by).best;
     REQUIRE(found.has_value() == best.has_value());
     none += found ? 0 : 1;
     if (!found) continue;
@@ -172,9 +208,11 @@ TEST_CASE("assignment: as cheap as the best of every combination and packing") {
     double usd = 0;
     int used = 0;
     for (const Instance& instance : packed(pools, fleets)) {
-      int within = 0;
+      int within = 0, of_replicas = 0;
+      for (const PackedReplica& replica : instance.replicas) of_replicas += replica.gpus;
       for (const auto& [service, gpus] : instance.gpus) within += gpus;
       CHECK(within <= pools[instance.pool].host);
+      CHECK(of_replicas == within);
       used += within;
       usd += pools[instance.pool].host * pools[instance.pool].usd_per_gpu_hour;
       shared += instance.gpus.size() > 1 ? 1 : 0;
