@@ -116,21 +116,6 @@ std::string line_html(const std::string& line) {
   return fmt::format("<p class=\"line{}\">{}</p>\n", is_alarm(line) ? " alarm" : "", html_text(line));
 }
 
-/// The columns of a wide table that are alike in all rows, taken out of it and said in one line: "engine vllm 0.28.0".
-std::string take_equal_columns(VerdictTable& table) {
-  constexpr std::size_t kWide = 8;
-  std::string out;
-  if (table.columns.size() <= kWide || table.rows.size() < 3) return out;
-  for (std::size_t c = table.columns.size(); c-- > 0;) {
-    const auto alike = [&](const std::vector<std::string>& row) { return row[c] == table.rows.front()[c]; };
-    if (!std::all_of(table.rows.begin(), table.rows.end(), alike)) continue;
-    out = table.columns[c] + " " + table.rows.front()[c] + (out.empty() ? "" : ", ") + out;
-    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(c));
-    for (std::vector<std::string>& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
-  }
-  return out;
-}
-
 std::string part_html(const VerdictPart& part) {
   std::string out = part.title.empty() ? "" : "<h3>" + html_text(part.title) + "</h3>\n";
   if (part.command) {
@@ -141,10 +126,7 @@ std::string part_html(const VerdictPart& part) {
     for (const std::string& line : part.lines) out += line_html(line);
   }
   if (part.table) {
-    VerdictTable table = *part.table;
-    const std::string alike = take_equal_columns(table);
-    out += html_table(table.columns, table.rows);
-    if (!alike.empty()) out += "<p class=\"soft\">The same in all rows: " + html_text(alike) + ".</p>\n";
+    out += html_table(part.table->columns, part.table->rows);
     if (const std::size_t shown = part.table->rows.size(); part.table->in_all > shown)
       out += fmt::format("<p class=\"soft\">the first {} of {}</p>\n", shown, part.table->in_all);
   }
