@@ -138,6 +138,8 @@ std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::stri
   static std::recursive_mutex mutex;  // a file may extend another
   static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
   const std::vector<std::string>& sets = kernel_sets();
+  if (sets.empty())
+    throw ConfigError(named_at, fmt::format("unknown set of kernels '{}': {}", name, no_specs("kernels")));
   if (std::find(sets.begin(), sets.end(), name) == sets.end())
     throw ConfigError(named_at, unknown_name("set of kernels", name, sets));
   const std::lock_guard lock(mutex);
