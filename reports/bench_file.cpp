@@ -308,8 +308,6 @@ constexpr std::array kFormats{
 
 }  // namespace
 
-std::span<const BenchFormat> bench_formats() { return kFormats; }
-
 const BenchFormat& find_bench_format(const std::string& name, const std::string& origin) {
   std::vector<std::string> names;
   for (const BenchFormat& format : kFormats) {

@@ -1,7 +1,6 @@
 #pragma once
 // A simulated run in the formats of load generators, for the scripts and dashboards that read theirs.
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,10 +14,9 @@ struct BenchFormat {
   std::string (*write)(const ServingMetrics& metrics, const Scenario& scenario);
   void (*check)(const Scenario& scenario) = nullptr;  ///< throws ConfigError for a load that the tool does not make
 };
-/// vllm, sglang, aiperf, genai-perf, guidellm, loadgen, llama-bench. sim/plan/measured/bench_reader.h and llama_bench.h
-/// have the sources of the formats, and read them.
-std::span<const BenchFormat> bench_formats();
-/// Throws ConfigError, which begins with `origin`, for an unknown name.
+/// vllm, sglang, aiperf, genai-perf, guidellm, loadgen or llama-bench. sim/plan/measured/bench_reader.h and
+/// llama_bench.h have the sources of the formats, and read them. Throws ConfigError, which begins with `origin`, for an
+/// unknown name.
 const BenchFormat& find_bench_format(const std::string& name, const std::string& origin);
 
 }  // namespace roofcast

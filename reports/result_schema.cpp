@@ -124,18 +124,6 @@ std::string missing_key(const Json& json, const ResultSchema& schema) {
   return "";
 }
 
-std::vector<std::string> absent_groups(const Json& json, const ResultSchema& schema) {
-  std::vector<std::string> absent;
-  for (const KeyGroup& group : schema.groups) {
-    bool found = group.presence == Presence::kSometimes;
-    for_each_place(json, group.place, "", [&](const Json* entry, const std::string&) {
-      found = found || (entry != nullptr && find(*entry, group.keys.front()) != nullptr);
-    });
-    if (!found) absent.push_back(fmt::format("{}{}", group.place, group.keys.front()));
-  }
-  return absent;
-}
-
 std::optional<double> number_at(const Json& json, ResultKey key) {
   const Json* at = find(json, key.path());
   if (at == nullptr || !at->is_number()) return std::nullopt;

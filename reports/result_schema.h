@@ -66,8 +66,6 @@ ResultKind read_kind(const Json& json, const std::string& path);
 
 /// The first declared key that a result lacks, as "operators[2].time_us"; empty when none is missing.
 std::string missing_key(const Json& json, const ResultSchema& schema);
-/// Groups of the schema, as "objectives[].", of which the result holds not a single key.
-std::vector<std::string> absent_groups(const Json& json, const ResultSchema& schema);
 
 /// A key that some kind of result declares, relative to its place: any other text does not compile.
 class ResultKey {
