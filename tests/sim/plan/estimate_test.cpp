@@ -7,21 +7,32 @@
 
 using namespace roofcast;
 
-TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one after another") {
+namespace {
+
+const EstimateRequest kBatch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
+
+/// A request waits 5 ms beside its prompt's 1 us a token and what a test gives the front end.
+std::shared_ptr<Deployment> behind_front_end() {
   auto d = std::make_shared<Deployment>(
       *read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
            .deployment);
-  const EstimateRequest batch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
   d->engine.host.request_latency = Seconds(5e-3);
   d->engine.host.prompt_token_time = Seconds(1e-6);
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one after another") {
+  const std::shared_ptr<Deployment> d = behind_front_end();
   // 1 ms + 1000 us = 2 ms a prompt, less than the 10 ms or more that its prefill takes: hidden but for the first.
   d->engine.host.request_time = Seconds(1e-3);
-  const Estimate hidden = estimate(d, batch);
+  const Estimate hidden = estimate(d, kBatch);
   CHECK(hidden.prefill.time > Seconds(100e-3));
   CHECK(hidden.ttft.base() == doctest::Approx(5e-3 + 2e-3 + hidden.prefill.time.base()));
   // 200 ms a prompt: the GPU waits for each, and computes the last one after all have come.
   d->engine.host.request_time = Seconds(199e-3);
-  const Estimate late = estimate(d, batch);
+  const Estimate late = estimate(d, kBatch);
   CHECK(late.ttft.base() == doctest::Approx(5e-3 + 10 * 200e-3 + late.prefill.time.base() / 10));
 }
 
@@ -185,16 +196,11 @@ TEST_CASE("estimate: a context is held against the memory, as a prompt of that l
 }
 
 TEST_CASE("estimate: a front end of several servers takes in so many prompts at a time") {
-  auto d = std::make_shared<Deployment>(
-      *read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
-           .deployment);
-  const EstimateRequest batch{.batch = 10, .prompt_tokens = 1000, .output_tokens = 10, .context = std::nullopt};
-  d->engine.host.request_latency = Seconds(5e-3);
-  d->engine.host.prompt_token_time = Seconds(1e-6);
+  const std::shared_ptr<Deployment> d = behind_front_end();
   d->engine.host.request_time = Seconds(399e-3);
   // 400 ms a prompt: four servers let one through every 100 ms, longer than its prefill.
   d->engine.api_servers = 4;
-  const Estimate e = estimate(d, batch);
+  const Estimate e = estimate(d, kBatch);
   REQUIRE(e.prefill.time < Seconds(1));
   CHECK(e.ttft.base() == doctest::Approx(5e-3 + 400e-3 + 9 * 100e-3 + e.prefill.time.base() / 10));
   // Their intake bounds the steady load, too: ten requests a second of ten tokens each.
