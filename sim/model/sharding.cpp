@@ -11,7 +11,7 @@ namespace roofcast {
 bool divides(int parts, double whole) { return std::fmod(whole, parts) == 0.0; }
 
 void refuse(bool wrong, const Mark& mark, const std::string& message) {
-  if (wrong) throw ConfigError(mark, message);
+  if (wrong) throw CannotSplit(mark, message);
 }
 
 void check_heads(const std::string& model, double heads, int tp, const Mark& mark) {
@@ -51,9 +51,10 @@ void check_context_parallel(const ModelSpec& model, const Sharding& s, const Mar
 }  // namespace
 
 void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMarks& marks) {
-  refuse(
-      s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1, marks.tp,
-      fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp, s.pp, s.attention_dp, s.ep));
+  if (s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1) {
+    throw ConfigError(marks.tp, fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp, s.pp,
+                                            s.attention_dp, s.ep));
+  }
   refuse(s.pp > model.layer_count(), marks.pp,
          fmt::format("pp {} is more than the {} layers of {}", s.pp, model.layer_count(), model.name));
   refuse(s.pp > 1 && model.attends_to_encoder(), marks.pp,

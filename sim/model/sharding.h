@@ -26,13 +26,19 @@ struct ShardingMarks {
   ShardingMarks(const Mark& all = {}) : tp(all), pp(all), dcp(all), attention_dp(all), ep(all) {}  ///< all in one place
 };
 
+/// Thrown for a model that so many GPUs cannot share; a plan tells it from a mistake in its file.
+class CannotSplit : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
 /// Refuses what cannot be split (heads by tp, copies of a cache by dcp, experts and their copies by ep, layers by pp),
 /// at the mark of what splits it.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
 /// The same of `heads` of a model of that name.
 void check_heads(const std::string& model, double heads, int tp, const Mark& mark);
-/// Throws ConfigError if `wrong`.
+/// Throws CannotSplit if `wrong`.
 void refuse(bool wrong, const Mark& mark, const std::string& message);
 bool divides(int parts, double whole);
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
+#include "sim/plan/search/condition.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/serving_intervals.h"
 
@@ -69,14 +71,47 @@ void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions&
   }
 }
 
+/// The plan under another load; nothing where the workload does not say its load in one number.
+std::optional<PlanSpec> with_load(const PlanSpec& plan, LoadKind kind, double load) {
+  const ConfigTree& scenario = plan.space.scenario;
+  const ConfigTree* workload = scenario->find("workload");
+  const char* key = kind == LoadKind::kUsers ? "arrivals.concurrency" : "arrivals.rate";
+  if (workload == nullptr || !*workload) return std::nullopt;
+  const ConfigTree whole = resolve_named("workloads", *workload);
+  if (!value_at(whole, key)) return std::nullopt;
+  const std::string text = kind == LoadKind::kUsers ? fmt::format("{:.0f}", load) : fmt::format("{:.12g} /s", load);
+  PlanSpec out = plan;
+  out.space.scenario =
+      with_value(with_value(scenario, "workload", whole, "plan"), std::string("workload.") + key, make_scalar(text), "plan");
+  return out;
+}
+
+/// Numbers that read well: three digits, whole users.
+double rounded_down(double load, LoadKind kind) {
+  const double unit = kind == LoadKind::kUsers ? 1 : std::pow(10, std::floor(std::log10(load)) - 2);
+  return std::floor(load / unit * (1 + 1e-9)) * unit;
+}
+
+/// The highest load, within a tenth, for which the same search has an answer. It is near the share of the GPUs that the
+/// smallest fleet needs.
 void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
-  if (r.kind != LoadKind::kRate && r.kind != LoadKind::kUsers) return;
-  PlanSpec most = plan;
-  most.goal = PlanGoal::kThroughput;
-  const auto found = answer_of(most, options);
-  if (!found) return;
-  advice.carries = found->load;
-  advice.carries_on = in_words(*found);
+  constexpr int kMostHalvings = 8, kMostSteps = 6;
+  if ((r.kind != LoadKind::kRate && r.kind != LoadKind::kUsers) || r.candidates.empty()) return;
+  const double asked = offered_load(*r.candidates.front().scenario.workload);
+  double low = advice.gpus > plan.max_gpus ? asked * plan.max_gpus / advice.gpus : asked / 2, high = asked;
+  const auto carries = [&](double load) {
+    const std::optional<PlanSpec> one = load > 0 ? with_load(plan, r.kind, load) : std::nullopt;
+    const auto found = one ? answer_of(*one, options) : std::nullopt;
+    if (!found) return false;
+    advice.carries = load, advice.carries_on = in_words(*found);
+    return true;
+  };
+  for (int i = 0; i < kMostHalvings && !carries(low = rounded_down(low, r.kind)); ++i) high = low, low /= 2;
+  for (int i = 0; i < kMostSteps && advice.carries > 0 && high > 1.1 * low; ++i) {
+    const double middle = rounded_down(std::sqrt(low * high), r.kind);
+    if (middle <= low) break;
+    (carries(middle) ? low : high) = middle;
+  }
 }
 
 /// The plan with these objectives alone.
@@ -90,15 +125,23 @@ PlanSpec with_objectives(const PlanSpec& plan, ConfigTree objectives) {
   return out;
 }
 
+std::string time_text(Seconds t) {
+  return t < Seconds(1) ? fmt::format("{:.3g} ms", t.in(kMillisecond)) : fmt::format("{:.3g} s", t.base());
+}
+
+std::string raised(const Objective& o, Seconds to) {
+  return fmt::format("{} from {} to {}", o.name(), time_text(o.limit), time_text(to));
+}
+
 /// What the deployment meets: the sampled percentile, or what nine of ten deployments like it stay below, whichever is
 /// later. Nothing where that is within the limit.
-std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
+std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
   const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.name());
   const double forecast = observed(o, found.result.metrics).base();
   const double seconds = std::max(upper_confidence(o, found.result.metrics).base(),
                                   plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
   if (seconds <= o.limit.base()) return std::nullopt;
-  return fmt::format("{} from {:.3g} s to {:.3g} s", o.name(), o.limit.base(), seconds);
+  return Seconds(seconds);
 }
 
 /// Where no single limit stands in the way: all of them.
@@ -108,9 +151,44 @@ void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const 
   if (!found) return;
   std::string all;
   for (const Objective& o : asked) {
-    if (const auto one = relaxed(o, *found, plan)) all += (all.empty() ? "" : " and ") + *one;
+    if (const auto to = relaxed(o, *found, plan)) all += (all.empty() ? "" : " and ") + raised(o, *to);
   }
   if (!all.empty()) advice.relax.push_back(all + ", on " + in_words(*found));
+}
+
+/// The objectives with another value of one.
+ConfigTree with_limit(const ConfigTree& objectives, const std::string& key, Seconds limit) {
+  auto out = std::make_shared<ConfigNode>(*objectives);
+  for (ConfigNode::Entry& e : out->entries) {
+    if (e.key == key) e.value = make_scalar(fmt::format("{:.12g} ms", limit.in(kMillisecond)), e.value->mark);
+  }
+  return out;
+}
+
+/// Two digits, up: what a person would ask for.
+Seconds rounded_up(Seconds t) {
+  const double unit = std::pow(10, std::floor(std::log10(t.base())) - 1);
+  return Seconds(std::ceil(t.base() / unit * (1 - 1e-9)) * unit);
+}
+
+/// The lowest limit of one objective, within a tenth, for which the search has an answer; `enough` may do.
+std::optional<std::string> raise_limit(const PlanSpec& plan, const ConfigTree& objectives, const std::string& key,
+                                       const Objective& o, Seconds enough, const SearchOptions& options) {
+  constexpr int kMostSteps = 8;
+  std::optional<std::string> out;
+  const auto holds = [&](Seconds limit) {
+    const auto found = answer_of(with_objectives(plan, with_limit(objectives, key, limit)), options);
+    if (found) out = raised(o, limit) + ", on " + in_words(*found);
+    return found.has_value();
+  };
+  Seconds low = o.limit, high = rounded_up(enough);
+  if (!holds(high)) return std::nullopt;
+  for (int i = 0; i < kMostSteps && high > 1.1 * low; ++i) {
+    const Seconds middle = rounded_up(Seconds(std::sqrt(low.base() * high.base())));
+    if (middle >= high) break;
+    (holds(middle) ? high : low) = middle;
+  }
+  return out;
 }
 
 /// The limit that would hold where the others stand as they are.
@@ -125,7 +203,9 @@ void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advi
     if (!found) continue;
     for (const Objective& o : asked) {
       if (entry.key != o.name() && entry.key != name_of(o.metric)) continue;
-      if (const auto one = relaxed(o, *found, plan)) advice.relax.push_back(*one + ", on " + in_words(*found));
+      const auto enough = relaxed(o, *found, plan);
+      const auto line = enough ? raise_limit(plan, *objectives, entry.key, o, *enough, options) : std::nullopt;
+      if (line) advice.relax.push_back(*line);
     }
   }
   if (advice.relax.empty() && advice.gpus == 0 && asked.size() > 1) relax_all(plan, asked, options, advice);
@@ -170,8 +250,8 @@ std::string in_words(const PlannedDeployment& p) {
 Advice advice_for(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options) {
   Advice advice;
   advice.binds = binding(r, plan);
-  find_carried(r, plan, options, advice);
   find_larger(r, plan, options, advice);
+  find_carried(r, plan, options, advice);
   relax_each(plan, options, advice);
   return advice;
 }

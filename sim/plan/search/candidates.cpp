@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "sim/model/sharding.h"
 #include "sim/plan/check_samples.h"
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
@@ -68,6 +69,16 @@ bool varies_to(const SweepSpec& space, std::string_view key, std::string_view va
   });
 }
 
+/// Whether the mark is of the node or of what stands in it.
+bool holds(const ConfigTree& node, const Mark& mark) {
+  const auto same = [&](const Mark& m) { return m.line == mark.line && m.column == mark.column && m.path == mark.path; };
+  if (!node) return false;
+  if (same(node->mark)) return true;
+  return std::any_of(node->items.begin(), node->items.end(), [&](const auto& item) { return holds(item, mark); }) ||
+         std::any_of(node->entries.begin(), node->entries.end(),
+                     [&](const auto& entry) { return same(entry.key_mark) || holds(entry.value, mark); });
+}
+
 class Reader {
  public:
   Reader(const PlanSpec& plan, Fidelity fidelity)
@@ -76,6 +87,7 @@ class Reader {
   Candidates read() {
     out_.considered = static_cast<std::uint64_t>(plan_.space.grid_points());
     for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
+    refuse_mistakes();
     note_unpriced();
     if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
     if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unpowered + out_.unsplittable == out_.considered)
@@ -99,6 +111,7 @@ class Reader {
     } catch (const ConfigError& error) {
       if (first_error_.empty()) first_error_ = error.what();
       ++out_.unsplittable;
+      if (dynamic_cast<const CannotSplit*>(&error) == nullptr) errors_.emplace_back(i, error);
       return;
     }
     if (!c.scenario.workload) throw ConfigError(plan_.space.scenario->mark, "a plan needs a 'workload'");
@@ -189,6 +202,24 @@ class Reader {
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
     }
+  }
+
+  /// Throws for a value of an axis that is wrong in every point: a mistake, not a point that cannot be had. Errors that
+  /// only some points of a value make become notes.
+  void refuse_mistakes() {
+    std::map<std::pair<std::size_t, std::uint64_t>, double> wrong;  // points by axis and position on it
+    for (const auto& [point, error] : errors_) {
+      std::uint64_t rest = point;
+      for (std::size_t a = plan_.space.axes.size(); a-- > 0;) {  // the last runs fastest
+        const auto& values = plan_.space.axes[a].values;
+        const std::uint64_t at = rest % values.size();
+        rest /= values.size();
+        if (!holds(values[at].front(), error.mark())) continue;
+        const double all = plan_.space.grid_points() / static_cast<double>(values.size());
+        if (++wrong[{a, at}] == all) throw error;
+      }
+    }
+    for (const auto& [point, error] : errors_) note(std::string("left out: ") + error.what());
   }
 
   /// GPUs without a price at the tier that is asked for, in one line.
@@ -292,6 +323,7 @@ class Reader {
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;
+  std::vector<std::pair<std::uint64_t, ConfigError>> errors_;  ///< points that are wrong, not only unsplittable
   std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
   std::string first_unpriced_;                                  ///< and why the first is

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -187,6 +188,27 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
   }
 }
 
+/// A line for each GPU of which no row is ranked: why.
+void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const PlanSpec& plan) {
+  std::map<std::string, const Entry*> best;  // by GPU, the most promising candidate
+  for (const Entry& e : entries) {
+    const auto [at, added] = best.emplace(e.candidate->gpu, &e);
+    const auto promise = [](const Entry& x) { return std::tuple{!x.may_hold, x.best_score}; };
+    if (!added && promise(e) < promise(*at->second)) at->second = &e;
+  }
+  for (const PlannedDeployment& p : out.ranked) best.erase(p.candidate.gpu);
+  for (const auto& [gpu, e] : best) {
+    const std::string why =
+        !e->may_hold ? "no request alone would meet the objectives as surely as asked"
+        : !e->simulated
+            ? fmt::format("its best layout ({}) cannot come near the winner", layout_of(e->candidate->scenario.deployment->sharding))
+        : e->evaluation.nearest || plan.confidence <= 0
+            ? "the GPUs there are do not meet the objectives"
+            : fmt::format("the GPUs there are do not meet the objectives in {:.3g} % of the draws", 100 * plan.confidence);
+    out.notes.push_back(fmt::format("no row of {}: {}", gpu, why));
+  }
+}
+
 /// Why the most replicas there can be are not even near.
 std::string failures_of(const PlannedDeployment& p) {
   const ServingMetrics& m = p.result.metrics;
@@ -271,9 +293,21 @@ ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
     p.usd_per_million_output = c.usd_per_hour(t.fleet) / gpus / 3600.0 / p.tokens_per_s_per_gpu * 1e6;
   p.ttft_p99 = m.ttft_ms.percentile(99) * kMillisecond;
   const Objective* limited = frontier_objective(c.scenario);
-  p.limited = limited != nullptr ? observed(*limited, m) : p.ttft_p99;
+  const auto verdict = std::find_if(t.result.verdicts.begin(), t.result.verdicts.end(), [&](const Verdict& v) {
+    return limited != nullptr && v.objective.name() == limited->name();
+  });
+  p.limited = limited == nullptr                    ? p.ttft_p99
+              : verdict != t.result.verdicts.end() ? verdict->upper  // what `met` is judged by
+                                                    : observed(*limited, m);
   p.met = t.result.met;
   return p;
+}
+
+/// Two runs of one fleet so near to each other that a table shows the same row twice.
+bool same_row(const ParetoPoint& a, const ParetoPoint& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= 0.003 * std::max(std::abs(x), std::abs(y)); };
+  return a.candidate == b.candidate && a.met == b.met && near(a.tokens_per_s_per_user, b.tokens_per_s_per_user) &&
+         near(a.tokens_per_s_per_gpu, b.tokens_per_s_per_gpu);
 }
 
 void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
@@ -290,7 +324,8 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
                                                               : a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu;
   });
   for (const ParetoPoint& p : points) {
-    if (out.frontier.empty() || p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu)
+    if (out.frontier.empty() || (p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu &&
+                                 !same_row(p, out.frontier.back())))
       out.frontier.push_back(p);
   }
   std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // no price is known
@@ -418,6 +453,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
         s, {.load = n.tested_load(), .fleet = n.tested, .seed = s.serving.seed, .more_requests = 1, .to_the_end = true},
         pricers);
   }
+  if (!out.ranked.empty() && options.confirm) note_missing_gpus(out, entries, plan);
   if (out.ranked.empty() && options.advise) out.advice = advice_for(out, plan, options);
   return out;
 }

@@ -72,14 +72,14 @@ struct ParetoPoint {
 
 /// What would help where nothing meets the objectives.
 struct Advice {
-  double carries = 0;               ///< load that the given GPUs carry within the objectives, at best
+  double carries = 0;               ///< load for which the given GPUs have an answer, within a tenth of the most
   std::string carries_on;           ///< by which deployment
   std::string binds;                ///< the objective that is missed by the most, or the queue
   int gpus = 0;                     ///< of the smallest fleet that would do; 0: none was found
   double usd_per_hour = 0;          ///< of it
   std::string fleet;                ///< it, in words
   std::vector<std::string> beyond;  ///< limits of the search that it does not keep
-  std::vector<std::string> relax;   ///< limits that the given GPUs would meet
+  std::vector<std::string> relax;   ///< limits that the given GPUs would meet, within a tenth of the lowest
 };
 
 struct PlanResult {

@@ -39,7 +39,8 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
 
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
   PricerPool pricers;
-  weigh_objectives(answer.result.ranked.front(), answer.plan, pricers);
+  PlannedDeployment& first = answer.result.ranked.front();
+  if (first.ranges.empty()) weigh_objectives(first, answer.plan, pricers);
   answer.sensitivities = sensitivities(answer.result.ranked.front());
   add_plan_notes(tree, answer);
 }
@@ -58,6 +59,10 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
+  }
+  if (!diurnal) {
+    PricerPool pricers;
+    weigh_first(answer.result, answer.plan, pricers);
   }
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
   add_details(tree, answer);

@@ -1,9 +1,44 @@
 #include "sim/plan/search/plan_notes.h"
 
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "sim/model/feed_forward_model.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/search/condition.h"
 
 namespace roofcast {
+namespace {
+
+/// The winner may be the best there is without being as sure as was asked.
+void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, std::vector<std::string>& notes) {
+  if (!winner.probability || *winner.probability >= plan.confidence - 1e-9) return;
+  notes.push_back(fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked: the search "
+                              "allows no larger fleet",
+                              100 * *winner.probability, 100 * plan.confidence));
+}
+
+/// Layouts that a model with experts is often served with, and that the search does not vary.
+void note_layouts(const PlannedDeployment& winner, const PlanSpec& plan, std::vector<std::string>& notes) {
+  const std::vector<LayerKind>& layers = winner.candidate.scenario.deployment->model.layers;
+  const bool has_experts = std::any_of(layers.begin(), layers.end(), [](const LayerKind& kind) {
+    return model_of(kind.feed_forward)->facts().experts > 1;
+  });
+  if (!has_experts || plan.max_gpus < 8) return;
+  std::vector<std::string> missing;
+  for (const auto& [key, name] : {std::pair{"parallelism.attention_dp", "attention_dp"}, {"parallelism.ep", "ep"}}) {
+    const bool varied = std::any_of(plan.space.axes.begin(), plan.space.axes.end(),
+                                    [&](const SweepAxis& axis) { return axis.keys.front() == key; });
+    if (!varied && !value_at(plan.space.scenario, key)) missing.push_back(name);
+  }
+  if (!plan.disaggregated) missing.push_back("modes: [aggregated, disaggregated]");
+  if (missing.size() < 2) return;
+  notes.push_back(fmt::format("not searched: {}; a model with experts is often served for less with them",
+                              join(missing, ", ")));
+}
+
+}  // namespace
 
 void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
   std::vector<std::string>& notes = answer.result.notes;
@@ -23,6 +58,8 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
   Scenario played = winner.candidate.scenario;
   played.serving.replicas = winner.replicas;
   if (answer.fleet) played.serving.fleet.autoscaling = answer.fleet->scaling;
+  note_confidence(winner, answer.plan, notes);
+  note_layouts(winner, answer.plan, notes);
   for (std::string& line : idle_settings(answer.plan.space.scenario, played)) notes.push_back(std::move(line));
 }
 

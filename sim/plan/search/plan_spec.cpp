@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -53,8 +54,9 @@ ConfigTree read_gpu(const ConfigTree& tree, PlanSpec& plan) {
 }
 
 void read_modes(PlanSpec& plan, ConfigReader& in) {
+  if (!in.has("modes")) return;
   const std::vector<std::string> modes = in.texts("modes");
-  if (modes.empty()) return;
+  if (modes.empty()) in.fail("modes", "'modes' lists no value: leave it out, or give one");
   plan.aggregated = plan.disaggregated = false;
   for (const std::string& mode : modes) {
     if (mode != "aggregated" && mode != "disaggregated")
@@ -63,10 +65,16 @@ void read_modes(PlanSpec& plan, ConfigReader& in) {
   }
 }
 
-RoleSpace read_role(std::optional<ConfigReader> in) {
+/// `gpus` are those of the search.
+RoleSpace read_role(std::optional<ConfigReader> in, const std::vector<std::string>& gpus) {
   RoleSpace role;
   if (!in) return role;
-  role.gpus = in->texts("gpus");
+  for (const std::string& gpu : in->texts("gpus")) {
+    const std::string shipped = shipped_name("hardware", gpu), &name = shipped.empty() ? gpu : shipped;
+    if (std::find(gpus.begin(), gpus.end(), name) == gpus.end())
+      in->fail("gpus", fmt::format("'{}' is not among the search's 'gpus': {}", gpu, join(gpus, ", ")));
+    role.gpus.push_back(name);
+  }
   for (const auto& [key, values] : {std::pair{"tp", &role.tp},
                                     {"pp", &role.pp},
                                     {"ep", &role.ep},
@@ -80,16 +88,26 @@ RoleSpace read_role(std::optional<ConfigReader> in) {
   return role;
 }
 
-void read_disaggregation(PlanSpec& plan, ConfigReader& in) {
+void read_disaggregation(PlanSpec& plan, const std::vector<std::string>& gpus, ConfigReader& in) {
   for (const char* key : {"prefill", "decode", "transfer"}) {
     if (in.has(key) && !plan.disaggregated) in.fail(key, fmt::format("'{}' belongs to 'modes: [disaggregated]'", key));
   }
-  plan.prefill = read_role(in.optional_child("prefill"));
-  plan.decode = read_role(in.optional_child("decode"));
+  plan.prefill = read_role(in.optional_child("prefill"), gpus);
+  plan.decode = read_role(in.optional_child("decode"), gpus);
   if (auto transfer = in.optional_child("transfer")) {
     plan.transfer_bandwidth = transfer->bandwidth("bandwidth", BytesPerSecond(0));
     if (transfer->has("latency")) plan.transfer_latency = transfer->time("latency", Seconds(0));
     transfer->finish();
+  }
+}
+
+/// Of a list that the file writes: neither empty nor with a value twice.
+void check_values(const ConfigReader& in, const char* name, const std::vector<ConfigTree>& values) {
+  if (values.empty()) in.fail(name, fmt::format("'{}' lists no value: leave it out, or give one", name));
+  std::set<std::string> seen;
+  for (const ConfigTree& value : values) {
+    if (!seen.insert(value ? to_yaml(*value) : "").second)
+      throw ConfigError(value->mark, fmt::format("'{}' has this value twice", name));
   }
 }
 
@@ -123,9 +141,12 @@ std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
   return out;
 }
 
-void read_space(PlanSpec& plan, ConfigReader& in) {
+/// Returns the GPUs' names.
+std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
+  std::vector<std::string> names;
   std::vector<ConfigTree> gpus = in.list("gpus");
   if (gpus.empty()) in.fail("gpus", "'gpus' must list what may be bought, such as [h100-sxm, h200-sxm]");
+  check_values(in, "gpus", gpus);
   const bool announced = in.boolean("announced", false);
   for (ConfigTree& gpu : gpus) {
     gpu = read_gpu(gpu, plan);
@@ -134,12 +155,14 @@ void read_space(PlanSpec& plan, ConfigReader& in) {
       throw ConfigError(gpu->mark, fmt::format("'{}' is announced and not sold yet: its figures are plans; "
                                                "'announced: true' in the search takes them as they are",
                                                spec.name));
+    names.push_back(spec.name);
   }
   add_axis(plan.space, "gpu", std::move(gpus));
   for (const SpaceKey& k : kSpaceKeys) {
     std::vector<ConfigTree> values;
     if (in.has(k.name)) {
       values = in.list(k.name);
+      check_values(in, k.name, values);
       if (std::string_view(k.name) == "speculation") values = speculations(values);
     } else if (std::string_view(k.name) == "tp") {
       for (int tp = 1; tp <= std::min(plan.max_gpus, 8); tp *= 2)
@@ -147,6 +170,7 @@ void read_space(PlanSpec& plan, ConfigReader& in) {
     }
     if (!values.empty()) add_axis(plan.space, k.key, std::move(values));
   }
+  return names;
 }
 
 /// Formats of which candidates must be.
@@ -263,14 +287,16 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   const ConfigTree* services = tree->kind == ConfigNode::Kind::kMap ? tree->find("services") : nullptr;
   if (services != nullptr && *services)
     throw ConfigError((*services)->mark, "several services are planned by 'roofcast plan' and by plan() of Python");
+  if (const ConfigTree* gpu = tree->find("gpu"); search != nullptr && gpu != nullptr && *gpu)
+    throw ConfigError((*gpu)->mark, "the search's 'gpus' says what may be bought: leave out 'gpu'");
   if (search == nullptr)
     throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
   plan.space.scenario = scenario_of(tree);
   ConfigReader in(*search, "a search");
   plan.max_gpus = static_cast<int>(in.integer("max_gpus", 8, {1, 1e6}));
-  read_space(plan, in);
+  const std::vector<std::string> gpus = read_space(plan, in);
   read_modes(plan, in);
-  read_disaggregation(plan, in);
+  read_disaggregation(plan, gpus, in);
   plan.goal = static_cast<PlanGoal>(in.choice("goal", kGoals, all_at_once(tree) ? 2 : 0));
   plan.spare_replicas = static_cast<int>(in.integer("spare_replicas", 0, {0, 1000}));
   plan.availability = in.number("availability", 0.0, {0.0, 0.999999});
@@ -283,9 +309,12 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   plan.zones = read_zones(plan, in);
   plan.max_cost = in.price("max_cost", UsdPerHour{0});
   plan.max_power = in.power("max_power", Watts{0});
+  if (in.has("max_cost") && plan.max_cost.value <= 0) in.fail("max_cost", "'max_cost' must be more than 0");
+  if (in.has("max_power") && plan.max_power.value <= 0) in.fail("max_power", "'max_power' must be more than 0");
   plan.confidence = in.number("confidence", 0.9, {0.0, 0.99});
   plan.load_uncertainty = in.number("load_uncertainty", 0.0, {0.0, 1.0});
   plan.goodput = in.number("goodput", 0.0, {0.0, 0.9999});
+  if (in.has("goodput") && plan.goodput <= 0) in.fail("goodput", "'goodput' must be more than 0");
   plan.growth = read_growth(plan, in);
   plan.slice = in.time("slice", Seconds(0));
   if (in.has("slice") && plan.slice < Seconds(1)) in.fail("slice", "'slice' must be at least 1 s");

@@ -216,6 +216,27 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
   }
 }
 
+void weigh_first(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostSteps = 32;
+  std::vector<PlannedDeployment>& ranked = result.ranked;
+  for (int i = 0; i < kMostSteps; ++i) {
+    PlannedDeployment& p = ranked.front();
+    if (p.ranges.empty()) weigh_objectives(p, plan, pricers);
+    if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
+    const PlannedDeployment nominal = p;
+    const Sizer sizer(nominal, plan, {}, pricers);
+    if (!sizer.possible(1)) break;
+    PlannedDeployment larger = sizer.at(1);
+    forecast(larger, pricers);
+    if (!within_power(larger, plan)) break;
+    larger.ranges.clear();
+    p = std::move(larger);
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+  }
+  price_confidence(result, 0, plan, pricers);
+}
+
 ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   if (objective < p.ranges.size()) return p.ranges[objective];
   const Verdict& v = p.result.verdicts[objective];

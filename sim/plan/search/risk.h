@@ -52,6 +52,10 @@ void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
 /// Simulates the fleet in every draw to its end: sets the ranges of its objectives, and its probability to the share of
 /// these draws that meet all of them. Nothing where the plan is not judged.
 void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+
+/// Weighs the first row. Where fewer of all draws hold than was asked it gets a replica more (or less load), and the
+/// first row of the new order is weighed; it stays where there are no more GPUs.
+void weigh_first(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 /// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
 /// number.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);

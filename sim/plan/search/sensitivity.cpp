@@ -101,7 +101,8 @@ constexpr std::size_t kSeeds = 2;
 using BySeed = std::array<double, kSeeds>;
 
 /// Pairs under one seed each. Nothing where some seed holds no load at all.
-std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after) {
+/// `step` is the least change that can be seen: of a load in whole users.
+std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after, double step) {
   double sum = 0, squares = 0;
   for (std::size_t k = 0; k < kSeeds; ++k) {
     if (before[k] <= 0 || after[k] <= 0) return std::nullopt;
@@ -110,7 +111,7 @@ std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, c
   }
   const double mean = sum / kSeeds;
   const double error = std::sqrt(std::max(0.0, squares / kSeeds - mean * mean) / (kSeeds - 1));
-  return Sensitivity{what, std::max(0.0, mean), std::max(error, -mean)};
+  return Sensitivity{what, std::max(0.0, mean), std::max({error, -mean, step / before.front()})};
 }
 
 }  // namespace
@@ -165,8 +166,9 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     out.held_more = std::exchange(out.held, 0);
     return out;
   }
+  const double step = kind == LoadKind::kUsers ? 1 : 0;
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
-    if (const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i])) out.changes.push_back(*change);
+    if (const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i], step)) out.changes.push_back(*change);
   }
   std::stable_sort(out.changes.begin(), out.changes.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.throughput_change > b.throughput_change;

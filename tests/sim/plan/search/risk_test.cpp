@@ -189,11 +189,15 @@ TEST_CASE("risk: a planned fleet meets its objectives as often as it was asked t
 }
 
 TEST_CASE("advice: what the given GPUs carry, what would do, and which limit binds") {
-  const PlanSpec plan = plan_of(
-      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 200 /s}, prompt_tokens: {distribution: "
-      "fixed, "
-      "value: 512}, output_tokens: {distribution: fixed, value: 64}}\nobjectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}\n"
-      "search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}");
+  const auto with = [](double rate, const std::string& objectives) {
+    return plan_of(
+        fmt::format("model: llama-3.1-8b\nworkload: {{arrivals: {{process: poisson, rate: {:g} /s}}, prompt_tokens: "
+                    "{{distribution: fixed, value: 512}}, output_tokens: {{distribution: fixed, value: 64}}}}\n"
+                    "objectives: {{{}}}\nsearch: {{gpus: [h100-sxm], max_gpus: 2, tp: [1]}}",
+                    rate, objectives));
+  };
+  const std::string limits = "ttft_p90: 500 ms, tpot_p90: 40 ms";
+  const PlanSpec plan = with(200, limits);
   const PlanResult r = search_capacity(plan);
   REQUIRE(r.ranked.empty());
   CHECK(r.advice.carries > 0);
@@ -204,6 +208,38 @@ TEST_CASE("advice: what the given GPUs carry, what would do, and which limit bin
   larger.max_gpus = r.advice.gpus;
   CHECK(!search_capacity(larger).ranked.empty());
   CHECK(!r.advice.binds.empty());
+  // the given GPUs carry what is said, and not a quarter more
+  CHECK(!search_capacity(with(r.advice.carries, limits), {.advise = false}).ranked.empty());
+  CHECK(search_capacity(with(1.25 * r.advice.carries, limits), {.advise = false}).ranked.empty());
+}
+
+TEST_CASE("advice: a limit is raised no further than it takes") {
+  const auto with = [](double ms) {
+    return plan_of(fmt::format(
+        "model: llama-3.1-8b\nworkload: {{arrivals: {{process: poisson, rate: 2 /s}}, prompt_tokens: 512, "
+        "output_tokens: 64}}\nobjectives: {{ttft_p90: {:g} ms, tpot_p90: 40 ms}}\n"
+        "search: {{gpus: [h100-sxm], max_gpus: 1, tp: [1]}}",
+        ms));
+  };
+  const PlanResult r = search_capacity(with(5));
+  REQUIRE(r.advice.relax.size() == 1);
+  const std::string& line = r.advice.relax.front();
+  const std::string start = "ttft_p90 from 5 ms to ";
+  REQUIRE(line.starts_with(start));
+  const double ms = std::stod(line.substr(start.size()));
+  CHECK(!search_capacity(with(ms), {.advise = false}).ranked.empty());
+  CHECK(search_capacity(with(ms / 1.25), {.advise = false}).ranked.empty());
+}
+
+TEST_CASE("risk: the winner is as sure as was asked, in all of its draws") {
+  Random random(7);
+  for (int i = 0; i < 4; ++i) {
+    const ConfigTree tree = parse_config_text(made_up(random, i), "plan.yaml");
+    const PlanAnswer answer = answer_plan(tree, {.advise = false});
+    if (answer.result.ranked.empty() || !answer.result.ranked.front().probability) continue;
+    INFO(i);
+    CHECK(*answer.result.ranked.front().probability >= answer.plan.confidence - 1e-9);
+  }
 }
 
 TEST_CASE("advice: where no single limit stands in the way, all of them") {
@@ -213,8 +249,8 @@ TEST_CASE("advice: where no single limit stands in the way, all of them") {
               "search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}"));
   REQUIRE(r.ranked.empty());
   REQUIRE(r.advice.relax.size() == 1);
-  CHECK(r.advice.relax.front().starts_with("ttft_p90 from 1e-06 s to "));
-  CHECK(r.advice.relax.front().find(" and tpot_p90 from 1e-06 s to ") != std::string::npos);
+  CHECK(r.advice.relax.front().starts_with("ttft_p90 from 0.001 ms to "));
+  CHECK(r.advice.relax.front().find(" and tpot_p90 from 0.001 ms to ") != std::string::npos);
 }
 
 TEST_CASE("advice: a budget that is too small") {
