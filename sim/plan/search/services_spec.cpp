@@ -1,4 +1,4 @@
-// A plan file of several services, read.
+// Reads a plan file of several services.
 #include "sim/plan/search/services.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFile = "plan";
 constexpr std::size_t kMostServices = 16;
-/// Keys of the search that are of all services together.
+/// Keys of the search that apply to all services together.
 constexpr std::array kOfAll{"max_gpus", "max_cost",         "max_power",
                             "goal",     "carbon_intensity", "power_usage_effectiveness"};
 
@@ -24,7 +24,7 @@ const ConfigTree* child(const ConfigTree& tree, std::string_view key) {
   return found != nullptr && *found && (*found)->kind != ConfigNode::Kind::kNull ? found : nullptr;
 }
 
-/// The shipped GPU that is meant, or the name as it is.
+/// The name of the shipped GPU that is meant, or the name as written.
 std::string gpu_name(const ConfigTree& tree) {
   const ConfigTree* name = tree->kind == ConfigNode::Kind::kMap ? tree->find("name") : &tree;
   const std::string text = name != nullptr && *name ? (*name)->scalar : "";
@@ -32,7 +32,7 @@ std::string gpu_name(const ConfigTree& tree) {
   return shipped.empty() ? text : shipped;
 }
 
-/// Those of the common GPUs that a service names.
+/// The common GPUs that a service names.
 ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
   std::vector<ConfigTree> chosen;
   for (const ConfigTree& wanted : ConfigReader(make_map({{"gpus", own->mark, own}}, own->mark)).list("gpus")) {
@@ -75,7 +75,7 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
   return out;
 }
 
-/// What is common, with the service's own keys.
+/// The common part with the service's own keys laid over it.
 ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::string& name) {
   auto plan = std::make_shared<ConfigNode>(*all);
   plan->mark = service->mark;
@@ -103,7 +103,7 @@ void check_name(const std::string& name, const Mark& mark, const std::vector<Ser
     throw ConfigError(mark, fmt::format("two services have the name '{}'", name));
 }
 
-/// What stands in the common search, read once.
+/// The common search, read once.
 void read_limits(ServicesSpec& spec) {
   for (const Service& service : spec.services) {
     const PlanSpec plan = parse_plan(service.plan);
@@ -118,7 +118,7 @@ void read_limits(ServicesSpec& spec) {
   }
 }
 
-/// What a fleet of several services cannot be planned for.
+/// Refuses plans that a fleet of several services cannot have.
 void check_together(const Service& service) {
   const ConfigTree goal = value_at(service.plan, "search.goal"), owned = value_at(service.plan, "search.owned");
   if (goal && goal->scalar == "throughput")
