@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -39,9 +40,10 @@ bool same_beneath(const std::string& block, const std::string& field, double val
   const Kernel* kernel = kernel_at(block);
   if (kernel == nullptr || beneath.empty()) return false;
   const std::vector<FieldFacts> fields = kernel->fields();
-  const auto at = std::ranges::find(fields, field, [](const FieldFacts& each) { return std::string(each.name); });
+  const auto at =
+      std::find_if(fields.begin(), fields.end(), [&](const FieldFacts& each) { return each.name == field; });
   if (at == fields.end()) return false;
-  return std::ranges::all_of(beneath, [&](const BlocksBeneath& each) {
+  return std::all_of(beneath.begin(), beneath.end(), [&](const BlocksBeneath& each) {
     const auto found = each.find(block);
     return found != each.end() &&
            number_text(kernel->numbers(found->second)[static_cast<std::size_t>(at - fields.begin())]) ==
@@ -133,7 +135,8 @@ ConfigTree with_blocks(const ConfigTree& gpu, const BlocksByMap& fitted) {
 }
 
 bool same_numbers(std::span<const double> a, std::span<const double> b) {
-  return std::ranges::equal(a, b, [](double x, double y) { return number_text(x) == number_text(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return number_text(x) == number_text(y); });
 }
 
 /// Blocks that changed without being fitted. Kernels that borrow constants are not listed.
@@ -146,8 +149,9 @@ void find_moved(const ConfigTree& before, const ConfigTree& after, const std::ve
     const Efficiency old = load_gpu(before, name).efficiency, anew = load_gpu(after, name).efficiency;
     if (old.kernels() != name || anew.kernels() != name) continue;
     const auto was_fitted = [&](const std::string& place) {
-      return std::ranges::any_of(fitted, [&](const FittedSet& of) {
-        return of.kernels == name && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
+      const auto is_here = [&](const FittedConstants& fitted_block) { return fitted_block.block == place; };
+      return std::any_of(fitted.begin(), fitted.end(), [&](const FittedSet& of) {
+        return of.kernels == name && std::any_of(of.blocks.begin(), of.blocks.end(), is_here);
       });
     };
     for (const Kernel* kernel : kernels()) {

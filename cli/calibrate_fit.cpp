@@ -36,7 +36,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
     makers.insert(kernels_of(maker_of(table.at(row, column), table.mark(row, column))));
   const auto is_told = [&](const KernelRules& rules) {
     if (makers.contains("")) return rules.base() == nullptr;
-    return makers.contains(rules.name()) || std::ranges::any_of(makers, [&](const std::string& maker) {
+    return makers.contains(rules.name()) || std::any_of(makers.begin(), makers.end(), [&](const std::string& maker) {
              const KernelRules* base = kernel_rules(maker)->base();
              return base != nullptr && base->name() == rules.name();
            });
@@ -58,7 +58,9 @@ std::string summary(const std::vector<FittedSet>& all) {
                "discrepancy"});
   for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
-      const auto count = [&](auto&& is) { return std::to_string(std::ranges::count_if(block.fields, is)); };
+      const auto count = [&](auto&& is) {
+        return std::to_string(std::count_if(block.fields.begin(), block.fields.end(), is));
+      };
       table.row({block.block, of.kernels, std::to_string(block.record.rows),
                  count([](const FieldReport& field) { return field.told(); }),
                  count([](const FieldReport& field) { return field.state == FieldState::kPooled; }),
@@ -128,7 +130,8 @@ struct ThisMachine {
   /// The GPU file that the fitted constants go into.
   ConfigTree on_file(const ConfigTree& gpu, const std::string& source) const {
     const auto differs = [&](const Parameter<MachineShares>& share) { return fit->value.*share.member != 1.0; };
-    if (!fit || std::ranges::none_of(MachineShares::fields(), differs)) return gpu;
+    const auto shares = MachineShares::fields();
+    if (!fit || std::none_of(shares.begin(), shares.end(), differs)) return gpu;
     return with_machine(gpu, fit->value, source);
   }
 };
@@ -248,7 +251,7 @@ std::vector<FittedSet> fit_table(const Input& input, const Options& options, con
     if (fit.kept) require_stated(out.back(), tree);
     if (fit.begins) fmt::print(stderr, "\r\033[K");
     if (out.back().blocks.empty()) {
-      fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
+      fmt::print(stderr, "no row of {} times a kernel that {} runs: its constants stay as they are\n", input.op->name,
                  name);
     }
   }
@@ -295,7 +298,7 @@ std::string shares_of(const FitResult<MachineShares>& fit) {
                field.told() ? fmt::format("{:.3f}", field.standard_error) : "-",
                field.state == FieldState::kFitted ? "" : std::string(name_of(field.state))});
   }
-  return table.text() + fmt::format("by {} rows of libraries, which are {:.1f} % off then\n\n", fit.on_rows.rows,
+  return table.text() + fmt::format("from {} rows of libraries, with an error of {:.1f} %\n\n", fit.on_rows.rows,
                                     100 * fit.on_rows.mape);
 }
 
@@ -319,7 +322,7 @@ int fit_host_costs(const Options& options) {
        {"gpu", "op", "engine", "out", "efficiency-dir", "keep", "source", "starts", "folds", "seed"}) {
     if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --scenario", flag));
   }
-  if (!options.has("measurements")) throw ConfigError("calibrate fit: which runs of the scenario?");
+  if (!options.has("measurements")) throw ConfigError("calibrate fit: --scenario needs the files of its runs");
   std::vector<std::string> host{"--scenario", options.text("scenario")};
   for (const std::string& run : options.value<std::vector<std::string>>("measurements")) {
     host.insert(host.end(), {"--bench", run});
@@ -362,7 +365,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   if (options.has("scenario")) return fit_host_costs(options);
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
   const std::vector<std::string>& sets = kernel_sets();
-  if (options.has("engine") && std::ranges::count(sets, options.text("engine")) == 0)
+  if (options.has("engine") && std::count(sets.begin(), sets.end(), options.text("engine")) == 0)
     throw ConfigError("--engine: " + unknown_name("engine", options.text("engine"), sets));
   const ConfigTree tree = gpu_of(options);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "base/from_chars.h"
 #include "hw/kernel_rules.h"
 
 namespace roofcast {
@@ -283,7 +283,7 @@ Routing power_law_named(const KernelTable& table, std::size_t row, std::string_v
   constexpr std::string_view kPrefix = "power_law_";
   double exponent = 0.0;
   const char* end = name.data() + name.size();
-  if (!name.starts_with(kPrefix) || std::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
+  if (!name.starts_with(kPrefix) || roofcast::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
       !(exponent > 0.0 && exponent < 10.0)) {
     table.fail(row, "distribution",
                fmt::format("unknown distribution '{}' (valid: balanced, uniform, power_law_1.2)", name));
