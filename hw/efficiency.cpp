@@ -149,7 +149,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   out.shared = in.tree("shared");
   out.pooled = in.has("pooled_with");
   if (out.pooled && in.has("carried_over_from"))
-    in.fail("pooled_with", "cannot stand beside 'carried_over_from': the GPU is measured, or it is not");
+    in.fail("pooled_with", "cannot be combined with 'carried_over_from': the GPU is measured, or it is not");
   const char* key = out.pooled ? "pooled_with" : "carried_over_from";
   out.source = in.text(key, "");
   out.source_mark = in.mark_of(key);
@@ -165,7 +165,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   for (const char* beside :
        {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
     if (!in.has(beside)) continue;
-    if (out.pooled) in.fail(beside, "cannot stand beside 'pooled_with': the GPU is measured");
+    if (out.pooled) in.fail(beside, "cannot be combined with 'pooled_with': the GPU is measured");
     if (out.source.empty()) in.fail(beside, "needs 'carried_over_from' beside it");
   }
   return out;

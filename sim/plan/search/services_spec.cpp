@@ -53,8 +53,8 @@ ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
 }
 
 [[noreturn]] void in_both_places(const ConfigNode::Entry& entry, const std::string& name) {
-  throw ConfigError(entry.key_mark, fmt::format("'{}' is given for all services and for '{}'; it stands in one place",
-                                                entry.key, name));
+  throw ConfigError(entry.key_mark,
+                    fmt::format("'{}' is given for all services and for '{}'; give it once", entry.key, name));
 }
 
 ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std::string& name) {
@@ -63,8 +63,9 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
   if ((*own)->kind != ConfigNode::Kind::kMap) throw ConfigError((*own)->mark, "'search' must be a map");
   for (const ConfigNode::Entry& entry : (*own)->entries) {
     if (std::find(kOfAll.begin(), kOfAll.end(), entry.key) != kOfAll.end())
-      throw ConfigError(entry.key_mark,
-                        fmt::format("'{}' is of all services together: write it in the common 'search'", entry.key));
+      throw ConfigError(
+          entry.key_mark,
+          fmt::format("'{}' applies to all services together: write it in the common 'search'", entry.key));
     if (entry.key == "gpus") {
       out = with_value(out, "gpus", gpus_of_service(*common->find("gpus"), entry.value), kFile);
       continue;
@@ -92,7 +93,8 @@ ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::
 void check_name(const std::string& name, const Mark& mark, const std::vector<Service>& before) {
   constexpr std::size_t kLongest = 40;
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
-    throw ConfigError(mark, fmt::format("a service's 'name' is of lower-case letters, digits and '-'; got '{}'", name));
+    throw ConfigError(mark,
+                      fmt::format("a service's 'name' has only lower-case letters, digits and '-'; got '{}'", name));
   if (name.empty() || name.size() > kLongest)
     throw ConfigError(
         mark, fmt::format("a service's 'name' has 1 to {} characters; '{}' has {}", kLongest, name, name.size()));
@@ -128,7 +130,7 @@ void check_together(const Service& service) {
                       "GPUs at hand of several services stand in 'gpus', with how many there are and what "
                       "they cost while they run: {name: a100-sxm, available: 8, price: 0.4 USD/h}");
   if (diurnal_plan(service.plan))
-    throw ConfigError(service.plan->mark, fmt::format("'{}': services share a fleet that stands all day; a load with a "
+    throw ConfigError(service.plan->mark, fmt::format("'{}': services share a fleet of constant size; a load with a "
                                                       "'profile' is planned by itself",
                                                       service.name));
 }
