@@ -117,6 +117,22 @@ TEST_CASE("the version is the public header's, and names the commit where there 
   CHECK(std::regex_match(tail, std::regex("([+]([0-9]+[.])?g[0-9a-f]{7,})?\n")));
 }
 
+TEST_CASE("the changelog opens with the version of the public header, or with the next one above it") {
+  const std::string headings = run_shell("grep '^## [0-9]' CHANGELOG.md | head -2").out;
+  const std::string version = run_roofcast("--version").out.substr(9, 5);  // "roofcast 0.1.0+12.g61fc490"
+  INFO(headings);
+  const std::size_t end = headings.find('\n');
+  REQUIRE(end != std::string::npos);
+  const std::string newest = headings.substr(0, end), before = headings.substr(end + 1);
+  const std::string open = ", not yet released";
+  if (newest.ends_with(open)) {
+    CHECK(newest.substr(0, newest.size() - open.size()) > "## " + version);
+    CHECK(before == "## " + version + "\n");
+  } else {
+    CHECK(newest == "## " + version);
+  }
+}
+
 TEST_CASE("too many words are told with the usage") {
   const auto result = run_roofcast("gpus h100-sxm b200-sxm", Stream::kErr);
   CHECK(result.status == 2);
