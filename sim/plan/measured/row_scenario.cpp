@@ -108,7 +108,7 @@ class RowWriter {
   int isl() const { return c_.needed(row_, "isl"); }
   int osl() const { return c_.needed(row_, "osl"); }
 
-  /// A table of a single engine need not name it: its recipe launches only that engine.
+  /// A table of one engine need not name it: its recipe launches that one alone.
   std::string engine_name() const {
     const std::string written = text("engine");
     return written.empty() && recipe_ && recipe_->engines.size() == 1 ? recipe_->engines.front() : written;
