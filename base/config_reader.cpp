@@ -150,7 +150,7 @@ void ConfigReader::fail_missing(std::string_view key, const char* expected) cons
   const std::string message = fmt::format("missing key '{}'{}", key, what_.empty() ? "" : " of " + what_);
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (!near.empty() && entry.key == near)
-      throw ConfigError(entry.key_mark, fmt::format("{}; '{}' is near it", message, near));
+      throw ConfigError(entry.key_mark, fmt::format("{}; did you mean '{}'?", message, near));
   }
   throw ConfigError(map_->mark, message);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Typed, checked access to a map of a ConfigTree. Every key read is noted; finish() refuses the rest.
+// Typed, checked access to a map of a ConfigTree. Every key that is read is recorded; finish() refuses the rest.
 
 #include <cstdint>
 #include <limits>
@@ -18,7 +18,7 @@ namespace roofcast {
 
 enum class UnitKind : int;
 
-/// Inclusive bounds of a value; outside is a ConfigError that names both.
+/// Inclusive bounds of a value; a value outside is a ConfigError that names both.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -72,15 +72,15 @@ class ConfigReader {
   std::vector<std::string> texts(std::string_view key);  ///< a list of names, or one name; absent = empty
   ConfigTree tree(std::string_view key);                 ///< raw, counts as read; null when absent or null
   ConfigTree whole() const { return map_; }
-  std::vector<std::string> keys() const;  ///< as written
+  std::vector<std::string> keys() const;  ///< in the order written
 
-  void ignore(std::string_view key);  ///< counts as read
-  void ignore_rest();                 ///< for documents of others (config.json)
-  void finish();                      ///< throws at the first key nobody read, with the nearest valid name
+  void ignore(std::string_view key);  ///< marks a key as read
+  void ignore_rest();                 ///< for documents of other programs (config.json)
+  void finish();                      ///< throws at the first unread key, with the nearest valid name
 
   Mark mark() const { return map_->mark; }
-  Mark mark_of(std::string_view key) const;  ///< of the value, or of the map when absent
-  /// Throws at the key's value; the message gets the key in front unless it has it.
+  Mark mark_of(std::string_view key) const;  ///< of the value, or of the map if absent
+  /// Throws at the key's value; the message begins with the key unless it already does.
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;
 
  private:
@@ -95,7 +95,7 @@ class ConfigReader {
   ConfigTree map_;
   std::string what_;  ///< named in errors: "a GPU", "an engine"
   std::set<std::string, std::less<>> read_;
-  mutable std::set<std::string, std::less<>> asked_;  ///< by has(): valid too, though nobody read them
+  mutable std::set<std::string, std::less<>> asked_;  ///< keys tested by has(): valid even if nobody read them
 };
 
 /// A value with its unit parsed from text, for command-line flags (`--slo "2 s"`); throws ConfigError(origin: ...).

@@ -16,23 +16,23 @@ class CsvTable {
  public:
   static CsvTable read_file(const std::string& path);
   static CsvTable parse(std::string text, const std::string& path);
-  /// Rows that another format held: `lines` says where each stood. Every row as wide as `columns`.
+  /// Rows from another format; `lines` gives each row's position. All rows must be as wide as `columns`.
   static CsvTable of_rows(const std::string& path, std::vector<std::string> columns,
                           const std::vector<std::vector<std::string>>& rows, std::vector<int> lines);
 
-  /// Rows `begin` to `end`, the last not among them, which keep their lines.
+  /// Rows [begin, end), which keep their line numbers.
   CsvTable slice(std::size_t begin, std::size_t end) const;
 
   const std::string& path() const { return path_; }
   const std::vector<std::string>& columns() const { return columns_; }
   std::size_t rows() const { return rows_; }
   std::optional<std::size_t> find(std::string_view column) const;
-  std::size_t column(std::string_view name) const;  ///< throws ConfigError naming what is missing
+  std::size_t column(std::string_view name) const;  ///< throws ConfigError with the missing name
   std::string_view at(std::size_t row, std::size_t column) const { return fields_[row * columns_.size() + column]; }
   Mark mark(std::size_t row,
-            std::size_t column) const;  ///< line as in the file; column = field number, 0 in tables of other formats
+            std::size_t column) const;  ///< line in the file; column = field number, 0 in tables from other formats
 
-  /// Finite number, or ConfigError at its place; `blank` when the field is empty.
+  /// A finite number, or ConfigError at its position; `blank` if the field is empty.
   double number(std::size_t row, std::size_t column) const;
   double number(std::size_t row, std::size_t column, double blank) const;
 

@@ -9,7 +9,7 @@
 
 namespace roofcast {
 
-/// Where something stands in a file; line and column count from 1, 0 = unknown.
+/// A position in a file; line and column count from 1, 0 = unknown.
 struct Mark {
   std::string path;
   int line = 0;
@@ -24,7 +24,7 @@ class ConfigError : public std::runtime_error {
   explicit ConfigError(const std::string& message)
       : std::runtime_error(message), mark_(std::make_shared<const Mark>()) {}
 
-  /// Where, as far as it is known, and the message without that.
+  /// The position, as far as known, and the message without it.
   const Mark& mark() const { return *mark_; }
   std::string message() const { return what() + message_at_; }
 
@@ -33,8 +33,8 @@ class ConfigError : public std::runtime_error {
   std::size_t message_at_ = 0;
 };
 
-/// No answer exists: the model does not fit, no deployment meets the objective. Shown, not thrown,
-/// wherever other answers stand beside it; the command line ends with status 3.
+/// No answer exists: the model does not fit, no deployment meets the objective. It is shown, not thrown, wherever other
+/// answers stand beside it; the command line then ends with status 3.
 struct Infeasible {
   std::string reason;
 };
@@ -45,7 +45,7 @@ class Unavailable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A bug of ours, status 1.
+/// A bug in roofcast: status 1.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -55,7 +55,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace roofcast
 
-/// Invariants that hold unless we err; on in Release too.
+/// Invariants that hold unless there is a bug; also checked in Release.
 #define SIM_CHECK(cond, message)                                             \
   do {                                                                       \
     if (!(cond)) ::roofcast::fail_check(#cond, __FILE__, __LINE__, message); \

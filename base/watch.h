@@ -1,5 +1,5 @@
 #pragma once
-// Whoever starts a long computation may watch it from another thread: see that it moves, and stop it.
+// Lets another thread watch a long computation and stop it.
 
 #include <atomic>
 #include <cstdint>
@@ -9,20 +9,20 @@ namespace roofcast {
 
 struct Watch {
   std::atomic<bool> stop{false};
-  std::atomic<std::uint64_t> simulations{0};  ///< ended so far
-  std::atomic<std::uint64_t> requests{0};     ///< ended so far, of all simulations
+  std::atomic<std::uint64_t> simulations{0};  ///< finished so far
+  std::atomic<std::uint64_t> requests{0};     ///< finished so far, over all simulations
 };
 
-/// Thrown by a computation whose watch said stop.
+/// Thrown by a computation that its watch has stopped.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }
 };
 
-/// Of the computation that this thread works for; null: nobody watches.
+/// The watch of this thread's computation; null: none.
 Watch* current_watch();
 
-/// This thread works for `watch` until the end of the scope. Loops over all cores hand it on.
+/// This thread works for `watch` until the end of the scope. Loops over all cores pass it on.
 class Watched {
  public:
   explicit Watched(Watch* watch);
@@ -34,7 +34,7 @@ class Watched {
   Watch* before_;
 };
 
-/// Throws Stopped where the watch of this thread says so.
+/// Throws Stopped if this thread's watch asks for it.
 void check_stopped();
 
 }  // namespace roofcast

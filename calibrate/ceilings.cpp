@@ -86,8 +86,8 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
   for (const FieldFacts& field : kernel.fields()) {
     const std::size_t i = out.constants.size();
     const double error = i < record.standard_errors.size() ? record.standard_errors[i] : 0.0;
-    const bool stated =
-        std::ranges::any_of(blocks, [&](const ConfigTree& own) { return own && own->find(field.name) != nullptr; });
+    const bool stated = std::any_of(blocks.begin(), blocks.end(),
+                                    [&](const ConfigTree& own) { return own && own->find(field.name) != nullptr; });
     out.constants.push_back(
         {std::string(field.name), values[i], stated && error > 0.0 ? std::optional(error) : std::nullopt, stated});
   }
@@ -97,14 +97,17 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
 /// A block of the shared map that is the same under every set of `all` is listed once, as shared, before the others.
 void share_once(const ConfigTree& map, std::vector<ShownBlock>& all) {
   const auto key = [](const ShownBlock::Constant& c) { return std::tie(c.name, c.value, c.stated); };
+  const auto equal = [&](const ShownBlock::Constant& a, const ShownBlock::Constant& b) { return key(a) == key(b); };
   const auto same = [&](const ShownBlock& a, const ShownBlock& b) {
-    return a.rows == b.rows && a.source == b.source && std::ranges::equal(a.constants, b.constants, {}, key, key);
+    return a.rows == b.rows && a.source == b.source &&
+           std::equal(a.constants.begin(), a.constants.end(), b.constants.begin(), b.constants.end(), equal);
   };
   std::vector<ShownBlock> shared;
   for (const ShownBlock& first : all) {
     const auto of_place = [&](const ShownBlock& other) { return other.block == first.block; };
-    if (!block_in(map, first.block) || std::ranges::any_of(shared, of_place)) continue;
-    if (!std::ranges::all_of(all, [&](const ShownBlock& b) { return !of_place(b) || same(first, b); })) continue;
+    if (!block_in(map, first.block) || std::any_of(shared.begin(), shared.end(), of_place)) continue;
+    const auto agrees = [&](const ShownBlock& other) { return !of_place(other) || same(first, other); };
+    if (!std::all_of(all.begin(), all.end(), agrees)) continue;
     shared.push_back(first);
     shared.back().family = kSharedMap;
   }

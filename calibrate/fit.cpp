@@ -390,13 +390,14 @@ std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds) {
   for (const std::uint64_t group : groups) ++rows_of[group];
   std::vector<std::uint64_t> order;
   for (const auto& [group, rows] : rows_of) order.push_back(group);
-  std::ranges::sort(order, {}, [&](std::uint64_t group) {
+  const auto rank = [&](std::uint64_t group) {
     return std::tuple(-static_cast<double>(rows_of[group]), Random(group).bits());
-  });
+  };
+  std::sort(order.begin(), order.end(), [&](std::uint64_t a, std::uint64_t b) { return rank(a) < rank(b); });
   std::vector<std::size_t> filled(static_cast<std::size_t>(std::max(folds, 1)));
   std::map<std::uint64_t, int> fold_of;
   for (const std::uint64_t group : order) {
-    const auto emptiest = std::ranges::min_element(filled);
+    const auto emptiest = std::min_element(filled.begin(), filled.end());
     *emptiest += rows_of[group];
     fold_of[group] = static_cast<int>(emptiest - filled.begin());
   }

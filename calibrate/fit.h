@@ -1,8 +1,8 @@
 #pragma once
-// Bounded, robust, derivative-free fit of the constants of a kernel family to measured times.
+// Bounded, robust, derivative-free fit of a kernel's constants to measured times.
 //   auto result = fit<StateParameters>(rows, [&](const StateRow& row, const StateParameters& p) { return seconds; },
 //                                     options, [](const StateRow& row) { return family_of_shapes(row); });
-// A Row has `.header.latency` (Seconds). The predictor is pure; it is called some 1e6 times.
+// A Row has `.header.latency` (Seconds). The predictor must be pure; it is called about 1e6 times.
 
 #include <cstdint>
 #include <functional>
@@ -23,29 +23,29 @@ namespace roofcast {
 
 struct FitOptions {
   std::string what;    ///< named in errors and notes: "gemm bf16, h100-sxm, trtllm"
-  std::string source;  ///< goes into the record: data set, engine version, date
-  int starts = 3;      ///< the first from the priors, the others from points drawn around them
+  std::string source;  ///< stored in the record: data set, engine version, date
+  int starts = 3;      ///< the first from the priors, the others from random points around them
   std::uint64_t seed = 1;
-  int max_evaluations = 1500;      ///< of the loss, a start; the best start gets as many again
-  int max_rows = 1200;             ///< the search sees so many rows, drawn evenly; the statistics see all
-  double huber_width = 0.10;       ///< of log(predicted / measured): beyond it errors count linearly
-  double prior_weight = 1e-4;      ///< pull towards the priors (squared distance, bounds = 0..1), more on few rows
-  int folds = 5;                   ///< groups of rows for leaving out; 0 or 1 = leave nothing out
-  int folds_run = 1;               ///< how many of the folds are really fitted and scored
-  std::vector<std::string> fixed;  ///< fields that keep their priors
-  std::vector<std::string>* too_few = nullptr;  ///< set: a block with too few rows is named there, and not refused
-  const class Efficiency* before = nullptr;     ///< constants in force, from which fits start; null: from priors
-  /// Constants that stay, with their standard errors, standing and source; rows, mape and discrepancy are those of the
-  /// rows given, the last as of a fit, from folds that did not see them. Null: none stay.
+  int max_evaluations = 1500;  ///< of the loss, per start; the best start gets as many again
+  int max_rows = 1200;         ///< the search uses at most this many rows, evenly drawn; the statistics use all
+  double huber_width = 0.10;   ///< in log(predicted / measured): beyond it errors count linearly
+  double prior_weight = 1e-4;  ///< pull towards the priors (squared distance, bounds = 0..1); stronger with few rows
+  int folds = 5;               ///< groups of rows to leave out; 0 or 1 = leave nothing out
+  int folds_run = 1;           ///< how many of the folds are actually fitted and scored
+  std::vector<std::string> fixed;               ///< fields that keep their priors
+  std::vector<std::string>* too_few = nullptr;  ///< if set, blocks with too few rows are listed here instead of refused
+  const class Efficiency* before = nullptr;     ///< current constants, from which fits start; null: from priors
+  /// Constants to keep, with their standard errors, standing and source. Rows, mape and discrepancy are recomputed for
+  /// the given rows, the last from folds that did not see them. Null: none are kept.
   const class Efficiency* kept = nullptr;
-  /// What blocks are without constants of their own (hw/constants_file.h). Fits start there. Null: from priors.
+  /// Blocks without constants of their own (hw/constants_file.h). Fits start there. Null: from priors.
   const BlocksBeneath* beneath = nullptr;
   bool pools = false;                                ///< the prior is such a block
-  std::vector<double> other_start;                   ///< a search begins there, too; empty: none
-  std::function<void(const std::string&)> begins{};  ///< hears "gemm bf16, h100-sxm, trtllm, search 2 of 3"
+  std::vector<double> other_start;                   ///< a further starting point of the search; empty: none
+  std::function<void(const std::string&)> begins{};  ///< called with "gemm bf16, h100-sxm, trtllm, search 2 of 3"
 };
 
-/// Constants of a kernel that is known at run time only: the P of a fit.
+/// Constants of a kernel known only at run time: the P of a fit.
 struct KernelConstants {
   const Kernel* kernel = nullptr;
   ConstantsBlock block;
@@ -55,9 +55,9 @@ template <class P>
 struct FitResult {
   P value;
   FitRecord record;                 ///< standing measured; discrepancy from the rows left out
-  std::vector<FieldReport> fields;  ///< what does not move the predictions keeps its prior and says so
+  std::vector<FieldReport> fields;  ///< fields that do not affect the predictions keep their prior and are marked
   ErrorSummary on_rows;             ///< of the fit on its own rows
-  ErrorSummary left_out;            ///< of fits that did not see them; rows = 0 when nothing was left out
+  ErrorSummary left_out;            ///< of fits that did not see these rows; rows = 0 if nothing was left out
 };
 
 namespace fit_detail {
@@ -76,10 +76,10 @@ struct Solution {
 };
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,
                const FitOptions& options, bool statistics);
-/// Empty when the rows can move any constant at all, else what is wrong.
+/// Empty if the rows can determine any constant at all, else the reason.
 std::string few_rows(std::size_t rows, const FitOptions& options);
-/// The fold of each row, by the group it belongs to: the largest group first, each into the fold with the fewest rows
-/// so far, so that a few large groups are left out one by one. Among groups of a size by a hash: neighbours part.
+/// The fold of each row, by its group: the largest group first, each to the fold with the fewest rows so far, so that a
+/// few large groups are left out one by one. Groups of equal size are ordered by a hash, which separates neighbours.
 std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
 
@@ -113,23 +113,23 @@ std::vector<double> values_of(const P& constants) {
   return values;
 }
 
-/// Fewer rows than three a free constant, or 20, hold the constants near their priors more than they tell them.
+/// With fewer than three rows per free constant, or 20 in all, the priors would decide more than the rows.
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
 
-/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError when it is not there), or of `options.beneath`.
+/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError if missing), or of `options.beneath`.
 ConstantsBlock kept_block(const FitOptions& options, const std::string& block);
 ConstantsBlock block_beneath(const FitOptions& options, const std::string& block);
-/// Its constants as the answer of a fit. Those without a standard error were held fixed.
+/// A block's constants as the result of a fit. Those without a standard error were fixed.
 Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record);
-/// `record` with rows, mape and discrepancy anew, and the source where one is given.
+/// `record` with new rows, mape and discrepancy, and with the source if one is given.
 FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummary& own, double scatter);
 
-double log_ratio(Seconds predicted, Seconds measured);  ///< a prediction that is no positive number counts as e^10 off
+double log_ratio(Seconds predicted, Seconds measured);  ///< an invalid prediction counts as off by e^10
 
 }  // namespace fit_detail
 
-/// Can these constants be fitted to so many rows? Where they cannot, says so in `options.too_few`; without that, `fit`
-/// refuses them.
+/// Whether so many rows can determine these constants. If not, adds to `options.too_few`; without that list, `fit`
+/// throws.
 inline bool enough_rows(std::size_t rows, const FitOptions& options) {
   const std::string few = fit_detail::few_rows(rows, options);
   if (few.empty() || !options.too_few) return true;
@@ -138,7 +138,7 @@ inline bool enough_rows(std::size_t rows, const FitOptions& options) {
 }
 
 /// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, several starts), then
-/// leaves out folds of whole groups to see what the model is worth on unseen shapes. `kept`, if given, is the minimum.
+/// leaves out folds of whole groups to score the model on unseen shapes. `kept`, if given, is used as the minimum.
 template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
                  const Fitted<P>* kept = nullptr) {
@@ -194,7 +194,7 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   return result;
 }
 
-/// Without groups: every row is a group of its own.
+/// Without groups, every row is a group of its own.
 template <class P, class Row, class Predict>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options) {
   return fit<P>(rows, predict, options, [&](const Row& row) { return static_cast<std::uint64_t>(&row - rows.data()); });

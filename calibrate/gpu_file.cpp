@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -33,15 +34,16 @@ void write_text(const std::string& path, const std::string& text) {
   write_file("calibrate", path, text);
 }
 
-/// Is it so in every one of these? Of none, no constant is.
+/// Whether it holds for every one of these; false for none.
 bool same_beneath(const std::string& block, const std::string& field, double value,
                   std::span<const BlocksBeneath> beneath) {
   const Kernel* kernel = kernel_at(block);
   if (kernel == nullptr || beneath.empty()) return false;
   const std::vector<FieldFacts> fields = kernel->fields();
-  const auto at = std::ranges::find(fields, field, [](const FieldFacts& each) { return std::string(each.name); });
+  const auto at =
+      std::find_if(fields.begin(), fields.end(), [&](const FieldFacts& each) { return each.name == field; });
   if (at == fields.end()) return false;
-  return std::ranges::all_of(beneath, [&](const BlocksBeneath& each) {
+  return std::all_of(beneath.begin(), beneath.end(), [&](const BlocksBeneath& each) {
     const auto found = each.find(block);
     return found != each.end() &&
            number_text(kernel->numbers(found->second)[static_cast<std::size_t>(at - fields.begin())]) ==
@@ -57,7 +59,7 @@ ConfigTree constants_tree(const FittedConstants& constants, std::span<const Bloc
       entries.push_back(entry(name, make_scalar(number_text(value))));
   }
   const FitRecord& record = constants.record;
-  // By name: a list would not outlive a new field. What was held fixed has none.
+  // By name, because a list would break with a new field. Fixed fields have none.
   std::vector<ConfigNode::Entry> errors;
   for (std::size_t i = 0; i < record.standard_errors.size() && i < constants.values.size(); ++i) {
     if (record.standard_errors[i] <= 0.0) continue;
@@ -77,13 +79,13 @@ ConfigTree constants_tree(const FittedConstants& constants, std::span<const Bloc
   return make_map(std::move(entries));
 }
 
-/// A map with these blocks put in; `map` may be null.
+/// A map with these blocks inserted; `map` may be null.
 ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& blocks,
                           std::span<const BlocksBeneath> beneath) {
   if (!map || map->kind == ConfigNode::Kind::kNull) map = make_map();
   for (const FittedConstants& block : blocks) {
     ConfigTree anew = constants_tree(block, beneath);
-    // An older block may hold keys that the fields no longer have: it goes, whole but for what it extends.
+    // An older block may hold keys that are no longer fields: it is replaced whole, except for `extends`.
     const ConfigTree old = block_in(map, block.block);
     const ConfigTree* extends = old ? old->find("extends") : nullptr;
     if (extends != nullptr) anew = overlay(make_map({entry("extends", *extends)}), anew);
@@ -92,7 +94,7 @@ ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& bl
   return map;
 }
 
-/// Names of the maps that a GPU file may have.
+/// Names that a GPU file's maps may have.
 std::vector<std::string> all_maps() {
   std::vector<std::string> maps{std::string(kSharedMap)};
   for (const auto& rules : all_kernel_rules()) maps.push_back(rules->name());
@@ -121,7 +123,7 @@ std::vector<BlocksBeneath> beneath_of(const ConfigTree& gpu, std::string_view wh
   return out;
 }
 
-/// A block may lie beneath another that was fitted, too: all are put in whole before any is trimmed.
+/// A block may also lie beneath another fitted block: all are inserted whole before any is trimmed.
 ConfigTree with_blocks(const ConfigTree& gpu, const BlocksByMap& fitted) {
   ConfigTree whole = gpu;
   for (const auto& [whose, blocks] : fitted)
@@ -133,21 +135,23 @@ ConfigTree with_blocks(const ConfigTree& gpu, const BlocksByMap& fitted) {
 }
 
 bool same_numbers(std::span<const double> a, std::span<const double> b) {
-  return std::ranges::equal(a, b, [](double x, double y) { return number_text(x) == number_text(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return number_text(x) == number_text(y); });
 }
 
-/// The stated blocks that differ before and after, and were not fitted. Kernels that borrow constants go unnamed.
+/// Blocks that changed without being fitted. Kernels that borrow constants are not listed.
 void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FittedSet>& fitted,
                 std::set<std::string>& moved) {
   for (const auto& rules : all_kernel_rules()) {
     const std::string& name = rules->name();
     const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name);
-    if (!own && rules->base() != nullptr) continue;  // they are its base's
+    if (!own && rules->base() != nullptr) continue;  // they belong to its base
     const Efficiency old = load_gpu(before, name).efficiency, anew = load_gpu(after, name).efficiency;
     if (old.kernels() != name || anew.kernels() != name) continue;
     const auto was_fitted = [&](const std::string& place) {
-      return std::ranges::any_of(fitted, [&](const FittedSet& of) {
-        return of.kernels == name && std::ranges::count(of.blocks, place, &FittedConstants::block) > 0;
+      const auto is_here = [&](const FittedConstants& fitted_block) { return fitted_block.block == place; };
+      return std::any_of(fitted.begin(), fitted.end(), [&](const FittedSet& of) {
+        return of.kernels == name && std::any_of(of.blocks.begin(), of.blocks.end(), is_here);
       });
     };
     for (const Kernel* kernel : kernels()) {
@@ -184,7 +188,7 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, co
       by_map[shared ? std::string(kSharedMap) : of.kernels].push_back(block);
     }
   }
-  // What the file does not have is not in it.
+  // A set without a file starts from an empty map.
   for (const auto& [whose, blocks] : by_map) {
     if (!file_of(whose)) whole = with_map(whole, whose, make_map());
   }
@@ -200,7 +204,7 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, co
 ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                               std::set<std::string>* moved) {
   ConfigTree whole = with_efficiency(gpu);
-  // A file that was named beside `gpu` is not beside what is written.
+  // A file named relative to `gpu` is not relative to the output.
   for (const std::string& whose : all_maps()) {
     if (const ConfigTree constants = constants_in(*gpu, whose)) whole = with_map(whole, whose, constants);
   }

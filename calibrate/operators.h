@@ -1,5 +1,5 @@
 #pragma once
-// The operators that have tables of measurements: one visible table, one line each in operators.cpp.
+// The operators that have tables of measurements, listed one per line in operators.cpp.
 
 #include <map>
 #include <span>
@@ -17,9 +17,9 @@
 
 namespace roofcast {
 
-using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants by the name of their set of kernels
+using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants, by the name of their set of kernels
 BySet nothing_measured();
-/// One GPU under every set of kernels: a table has rows of several.
+/// One GPU under every set of kernels, because a table has rows of several.
 struct BenchedGpu {
   GpuSpec spec;
   BySet by_set = nothing_measured();
@@ -27,22 +27,21 @@ struct BenchedGpu {
 
   /// Throws ConfigError for an unknown set.
   const Efficiency& of(std::string_view kernels) const;
-  /// Rows that are no engine's own (NCCL, cuBLASLt, ours) take vLLM's constants.
+  /// Rows that belong to no engine (NCCL, cuBLASLt, our own) take vLLM's constants.
   Machine machine(const RowHeader& row) const {
     const std::string kernels = kernels_of(row.maker);
     return {.gpu = &spec, .efficiency = &of(kernels.empty() ? kDefaultKernels : kernels), .fidelity = fidelity};
   }
 };
-/// The GPU file read under every set.
+/// Reads the GPU file under every set.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
-/// Of one row: its time, timed as the row was, and the relative standard deviation that its constants leave
-/// unexplained.
+/// A row's time, timed as the row was, and the relative standard deviation that its constants leave unexplained.
 struct Prediction {
   Seconds time{};
   double discrepancy = 0;
 };
-/// What the constants of `dtype` leave unexplained, else those of bf16, else what is assumed of priors; of shapes of
+/// The unexplained deviation of the constants of `dtype`, else of bf16, else the assumed one of priors; for shapes of
 /// their own kernel or of another.
 inline double discrepancy_of(const Efficiency& e, const Kernel& kernel, Dtype dtype, bool other_kernel = false) {
   return evidence_of(e, kernel, dtype).discrepancy(other_kernel);
@@ -53,10 +52,10 @@ struct KernelOperator {
   std::string_view name;                      ///< --op NAME
   std::string_view help;                      ///< one line
   std::span<const std::string_view> columns;  ///< of its table, beside engine, kernel and latency_us
-  std::span<const std::string_view> groups;   ///< columns that errors are reported by, after engine
-  /// Every row in turn; no time: the row is passed over. Throws ConfigError at a row that cannot be read or computed.
+  std::span<const std::string_view> groups;   ///< columns by which errors are reported, after engine
+  /// Every row in turn; empty time: the row is skipped. Throws ConfigError for a row that cannot be read or computed.
   std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
-  /// Constants from the rows that time what one set of kernels runs, a block a format. Other rows are passed over.
+  /// Fits constants to the rows that time one set's kernels, one block per format. Other rows are skipped.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                       const FitOptions& options);
 };
@@ -64,7 +63,7 @@ struct KernelOperator {
 std::span<const KernelOperator> kernel_operators();
 /// Throws ConfigError `origin: unknown operator 'x'; nearest ...`.
 const KernelOperator& find_operator(std::string_view name, const Mark& origin);
-/// The operator whose columns the table has, the one with most of them when several fit. Throws ConfigError.
+/// The operator whose columns the table has; if several fit, the one with the most. Throws ConfigError.
 const KernelOperator& operator_of(const CsvTable& table);
 
 }  // namespace roofcast

@@ -27,8 +27,8 @@ namespace roofcast {
 namespace po = boost::program_options;
 namespace {
 
-/// The sets of kernels that a table tells something of: libraries and our own streams, of every set that extends none.
-/// What a set's library takes, the set that it extends takes, too.
+/// The sets of kernels that a table informs: libraries and our own streams inform every set that extends none. A set
+/// that extends another uses the same libraries.
 std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   std::set<std::string> makers;
   const std::size_t column = table.column("engine");
@@ -36,7 +36,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
     makers.insert(kernels_of(maker_of(table.at(row, column), table.mark(row, column))));
   const auto is_told = [&](const KernelRules& rules) {
     if (makers.contains("")) return rules.base() == nullptr;
-    return makers.contains(rules.name()) || std::ranges::any_of(makers, [&](const std::string& maker) {
+    return makers.contains(rules.name()) || std::any_of(makers.begin(), makers.end(), [&](const std::string& maker) {
              const KernelRules* base = kernel_rules(maker)->base();
              return base != nullptr && base->name() == rules.name();
            });
@@ -46,7 +46,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   return sets;
 }
 
-/// Mean absolute error, its median, 90th percentile, the bias and the error weighted by time, in percent.
+/// Mean absolute error, median, 90th percentile, bias, and the error weighted by time, in percent.
 std::string errors_of(const ErrorSummary& errors) {
   if (errors.rows == 0) return "-";
   return fmt::format("{:.1f}, {:.1f}, {:.1f}, {:+.1f}, {:.1f} %", 100 * errors.mape, 100 * errors.median,
@@ -58,7 +58,9 @@ std::string summary(const std::vector<FittedSet>& all) {
                "discrepancy"});
   for (const FittedSet& of : all) {
     for (const FittedConstants& block : of.blocks) {
-      const auto count = [&](auto&& is) { return std::to_string(std::ranges::count_if(block.fields, is)); };
+      const auto count = [&](auto&& is) {
+        return std::to_string(std::count_if(block.fields.begin(), block.fields.end(), is));
+      };
       table.row({block.block, of.kernels, std::to_string(block.record.rows),
                  count([](const FieldReport& field) { return field.told(); }),
                  count([](const FieldReport& field) { return field.state == FieldState::kPooled; }),
@@ -69,7 +71,7 @@ std::string summary(const std::vector<FittedSet>& all) {
   return table.text();
 }
 
-/// What a reader of the constants should not read physics into.
+/// Warns of constants that should not be read as physics.
 std::string doubts(const std::vector<FittedSet>& all) {
   std::string text;
   for (const FittedSet& of : all) {
@@ -100,7 +102,7 @@ std::string engines_of(const CsvTable& table, const KernelRules& rules) {
   return text;
 }
 
-/// One table of one operator, and where it comes from.
+/// One table of one operator, and its source.
 struct Input {
   const KernelOperator* op = nullptr;
   CsvTable table;
@@ -111,15 +113,15 @@ struct Input {
 /// All tables, and whether they are what `calibrate measure` wrote on one machine.
 struct Inputs {
   std::vector<Input> tables;
-  std::vector<MeasuredTable> machine;  ///< of those
+  std::vector<MeasuredTable> machine;  ///< tables from `calibrate measure`
   std::string source;                  ///< of the last of them
 };
 
-/// What the constants of the GPU become on the machine that was measured; empty: they stay.
+/// The GPU's constants on the measured machine; empty: unchanged.
 struct ThisMachine {
   std::optional<FitResult<MachineShares>> fit;
   GpuSpec spec;
-  std::optional<BenchedGpu> before;  ///< constants in force there
+  std::optional<BenchedGpu> before;  ///< the constants before
 
   const Efficiency* constants(const std::string& kernels) const {
     if (!before) return nullptr;
@@ -128,7 +130,8 @@ struct ThisMachine {
   /// The GPU file that the fitted constants go into.
   ConfigTree on_file(const ConfigTree& gpu, const std::string& source) const {
     const auto differs = [&](const Parameter<MachineShares>& share) { return fit->value.*share.member != 1.0; };
-    if (!fit || std::ranges::none_of(MachineShares::fields(), differs)) return gpu;
+    const auto shares = MachineShares::fields();
+    if (!fit || std::none_of(shares.begin(), shares.end(), differs)) return gpu;
     return with_machine(gpu, fit->value, source);
   }
 };
@@ -155,7 +158,7 @@ std::string source_of(const RecordFile& file, const Options& options) {
                      first.device.driver, first.device.cuda, first.commit, first.time.substr(0, 10));
 }
 
-/// A CSV is one table; the lines of `calibrate measure` become one an operator.
+/// A CSV is one table; the lines of `calibrate measure` become one table per operator.
 void read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu, Inputs& inputs) {
   const KernelOperator* wanted = wanted_operator(options);
   const std::string text = read_file(path, 2'000'000'000);
@@ -195,7 +198,7 @@ FitOptions fit_options(const Options& options) {
   return fit;
 }
 
-/// The shares of the machine go to a GPU file; efficiency files are of a kind of GPU.
+/// The machine's shares go to a GPU file; efficiency files belong to a kind of GPU.
 ThisMachine find_machine(const Inputs& inputs, const Options& options, const ConfigTree& tree, const GpuSpec& gpu,
                          std::vector<std::string>* too_few) {
   ThisMachine machine{{}, gpu, {}};
@@ -210,7 +213,7 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
   return machine;
 }
 
-/// What is kept must be there: constants of another GPU or kernel are not this one's.
+/// Constants can be kept only if they are this GPU's and this kernel's own.
 void require_stated(const FittedSet& kept, const ConfigTree& gpu) {
   for (const FittedConstants& block : kept.blocks) {
     const bool stated =
@@ -242,20 +245,20 @@ std::vector<FittedSet> fit_table(const Input& input, const Options& options, con
       fit.kept = &in_force;
     }
     if (!fit.source.empty()) fit.source += ", ";
-    // Constants that stay keep their source, too, unless another is named.
+    // Constants that stay also keep their source, unless another is named.
     if (!fit.kept || !fit.source.empty()) fit.source += engines_of(table, *rules);
     out.push_back({name, input.op->fit(table, gpu, *rules, fit)});
     if (fit.kept) require_stated(out.back(), tree);
     if (fit.begins) fmt::print(stderr, "\r\033[K");
     if (out.back().blocks.empty()) {
-      fmt::print(stderr, "no row of {} is of a kernel that {} runs: its constants stay as they are\n", input.op->name,
+      fmt::print(stderr, "no row of {} times a kernel that {} runs: its constants stay as they are\n", input.op->name,
                  name);
     }
   }
   return out;
 }
 
-/// Writes each file once: it is as it was before, or holds all blocks.
+/// Writes each file once: it holds either its old content or all blocks.
 void write_constants(const std::vector<FittedSet>& all, const Options& options, const ConfigTree& gpu) {
   std::set<std::string> moved;
   if (options.has("efficiency-dir")) write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
@@ -264,14 +267,14 @@ void write_constants(const std::vector<FittedSet>& all, const Options& options, 
     fmt::print(stderr, "{}: not fitted, but it inherits constants that changed\n", block);
 }
 
-/// What a block with too few rows is told: nothing new, when others could be fitted.
+/// Reports blocks with too few rows; that is an error only if no other block could be fitted.
 void report_too_few(const std::vector<std::string>& too_few, const std::vector<FittedSet>& all) {
   const bool none = std::all_of(all.begin(), all.end(), [](const FittedSet& of) { return of.blocks.empty(); });
   if (none && !too_few.empty()) throw ConfigError(too_few.front());
   for (const std::string& text : too_few) fmt::print(stderr, "{}; its constants stay as they were\n", text);
 }
 
-/// Of all tables, and of the kernels that another set's constants stand for.
+/// Fits of all tables, and of the kernels that share another set's constants.
 std::vector<FittedSet> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
                                const ThisMachine& machine, std::vector<std::string>& too_few) {
   std::vector<FittedSet> all;
@@ -285,7 +288,7 @@ std::vector<FittedSet> fit_all(const Inputs& inputs, const Options& options, con
   return all;
 }
 
-/// One line a share of the machine.
+/// One line per share of the machine.
 std::string shares_of(const FitResult<MachineShares>& fit) {
   Table table({"this machine gives", "of its kind", "standard error", ""});
   for (std::size_t i = 0; i < fit.fields.size(); ++i) {
@@ -295,11 +298,11 @@ std::string shares_of(const FitResult<MachineShares>& fit) {
                field.told() ? fmt::format("{:.3f}", field.standard_error) : "-",
                field.state == FieldState::kFitted ? "" : std::string(name_of(field.state))});
   }
-  return table.text() + fmt::format("by {} rows of libraries, which are {:.1f} % off then\n\n", fit.on_rows.rows,
+  return table.text() + fmt::format("from {} rows of libraries, with an error of {:.1f} %\n\n", fit.on_rows.rows,
                                     100 * fit.on_rows.mape);
 }
 
-/// The GPU of --gpu, or the shipped one that the first measurements name by its SMs and memory.
+/// The GPU of --gpu, or the shipped one that the first measurements identify by its SMs and memory.
 ConfigTree gpu_of(const Options& options) {
   if (options.has("gpu")) return load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   const std::string path = options.value<std::vector<std::string>>("measurements").front();
@@ -313,13 +316,13 @@ ConfigTree gpu_of(const Options& options) {
   return found;
 }
 
-/// Serving runs in place of kernel times: the host costs of the scenario's engine.
+/// With serving runs in place of kernel times: fits the host costs of the scenario's engine.
 int fit_host_costs(const Options& options) {
   for (const char* flag :
        {"gpu", "op", "engine", "out", "efficiency-dir", "keep", "source", "starts", "folds", "seed"}) {
     if (options.has(flag)) throw ConfigError(fmt::format("--{}: not with --scenario", flag));
   }
-  if (!options.has("measurements")) throw ConfigError("calibrate fit: which runs of the scenario?");
+  if (!options.has("measurements")) throw ConfigError("calibrate fit: --scenario needs the files of its runs");
   std::vector<std::string> host{"--scenario", options.text("scenario")};
   for (const std::string& run : options.value<std::vector<std::string>>("measurements")) {
     host.insert(host.end(), {"--bench", run});
@@ -362,7 +365,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   if (options.has("scenario")) return fit_host_costs(options);
   if (!options.has("measurements")) throw ConfigError("calibrate fit: which tables of measurements?");
   const std::vector<std::string>& sets = kernel_sets();
-  if (options.has("engine") && std::ranges::count(sets, options.text("engine")) == 0)
+  if (options.has("engine") && std::count(sets.begin(), sets.end(), options.text("engine")) == 0)
     throw ConfigError("--engine: " + unknown_name("engine", options.text("engine"), sets));
   const ConfigTree tree = gpu_of(options);
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));

@@ -141,7 +141,7 @@ void print_summary(const MeasureSummary& s, const std::string& path) {
     if (count > 0) text += fmt::format("; {} {}", count, what);
   }
   if (s.interrupted) text += "; interrupted";
-  if (s.interrupted || s.not_reached > 0) text += "; the same command with --resume goes on from there";
+  if (s.interrupted || s.not_reached > 0) text += "; the same command with --resume continues from there";
   fmt::print(stderr, "{}\n", text);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/config_library.h"
 #include "base/read_file.h"
 #include "base/text.h"
@@ -60,7 +62,9 @@ std::string constants_count(const std::vector<ShownBlock>& blocks) {
     long rows = 0;
     for (const ShownBlock& block : blocks) {
       if (block.family != family) continue;
-      const auto of = [&](auto&& is) { return static_cast<int>(std::ranges::count_if(block.constants, is)); };
+      const auto of = [&](auto&& is) {
+        return static_cast<int>(std::count_if(block.constants.begin(), block.constants.end(), is));
+      };
       const int here = of([](const ShownBlock::Constant& c) { return c.standard_error.has_value(); });
       const int taken = of([](const ShownBlock::Constant& c) { return !c.stated; });
       ++count, told += here, beneath += taken, held += static_cast<int>(block.constants.size()) - here - taken;

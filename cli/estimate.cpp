@@ -45,7 +45,8 @@ std::vector<MediaSpec> media_of(const Options& options) {
 EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   EstimateRequest r;
   if (scenario.serving.disaggregation)
-    throw ConfigError("estimate: knows no workers apart; 'roofcast simulate' does, or leave 'disaggregation' out");
+    throw ConfigError(
+        "estimate: separate prefill and decode workers need 'roofcast simulate'; or leave 'disaggregation' out");
   if (scenario.deployment->model.encoder_only)
     throw ConfigError("estimate: prices answers token by token, and " + scenario.deployment->model.name +
                       " is an encoder; 'roofcast simulate' plays a load of one output token each");

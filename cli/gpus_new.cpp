@@ -21,10 +21,10 @@ namespace {
 
 enum class Needed { kAlways, kByKernels, kNever };
 
-/// One figure of the file.
+/// One key of the file.
 struct Figure {
   const char* flag;
-  const char* path;  ///< of the key, with the map it stands in
+  const char* path;  ///< of the key, including its map
   Needed needed;
   const char* example;
   const char* help;
@@ -56,7 +56,7 @@ constexpr std::array<Figure, 23> kFigures{{
     {"mxfp4", "dense.mxfp4", Needed::kNever, "9000 TFLOP/s", "dense peak"},
 }};
 
-/// "--memory 94GB" is "94 GB" in a file.
+/// "--memory 94GB" becomes "94 GB" in the file.
 std::string with_space(std::string value) {
   const std::size_t unit = value.find_first_not_of("0123456789.eE+-");
   if (unit != std::string::npos && unit > 0 && value[unit] != ' ') value.insert(unit, " ");
@@ -67,7 +67,7 @@ std::string missing_figures(const Options& options, bool by_roofline_alone) {
   std::string out;
   for (const Figure& f : kFigures) {
     const bool needed = f.needed == Needed::kAlways || (f.needed == Needed::kByKernels && !by_roofline_alone);
-    const bool other = std::string_view(f.flag) == "bf16" && options.has("fp16");  // either is enough
+    const bool other = std::string_view(f.flag) == "bf16" && options.has("fp16");  // either one is enough
     if (needed && !options.has(f.flag) && !other)
       out += fmt::format("{}--{} (such as '{}')", out.empty() ? "" : ", ", f.flag, f.example);
   }
@@ -76,7 +76,7 @@ std::string missing_figures(const Options& options, bool by_roofline_alone) {
 
 struct Near {
   GpuSpec spec;
-  double distance = 0;  ///< of the logarithms of bandwidth, 16-bit peak and memory
+  double distance = 0;  ///< in the logarithms of bandwidth, 16-bit peak and memory
   bool measured = false;
 };
 
@@ -99,7 +99,8 @@ std::vector<Near> nearest(const GpuSpec& gpu) {
   return out;
 }
 
-/// Whose constants it takes: a measured GPU of its generation, else of its vendor's last one with its formats.
+/// The GPU whose constants it takes: a measured GPU of its generation, else of its vendor's last generation with its
+/// formats.
 std::string constants_text(const GpuSpec& gpu, const std::vector<Near>& near) {
   if (by_roofline(gpu.architecture)) return "";
   for (const Near& n : near) {
@@ -130,7 +131,7 @@ std::string file_text(const Options& options, const std::string& name) {
     const bool twin = key == "fp16" && !options.has("fp16") && options.has("bf16");
     if (!options.has(f.flag) && !twin) continue;
     const std::string fabric = options.has("fabric") ? options.text("fabric") : "";
-    if (fabric.starts_with("nv")) {  // NVLink has its own words
+    if (fabric.starts_with("nv")) {  // NVLink has its own terms
       if (key == "fabric_bandwidth") key = "nvlink_bandwidth";
       if (key == "fabric_domain") key = "nvlink_domain";
     }
@@ -142,7 +143,7 @@ std::string file_text(const Options& options, const std::string& name) {
   return out;
 }
 
-/// What an answer for it rests on.
+/// What results for it are based on.
 std::string interval_text(const ConfigTree& tree, const GpuSpec& gpu) {
   const CalibratedGpu loaded = load_gpu(tree);
   const double s = kNinetyPercent * discrepancy_of(GemmShape{}, loaded.efficiency, loaded.spec);

@@ -1,4 +1,4 @@
-// The only place that catches and exits.
+// The only file that catches exceptions and exits.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,22 +36,22 @@ int run(const std::vector<std::string>& words) {
   return roofcast::run_one_of(roofcast::commands(), "command", words);
 }
 
-/// A standard stream that the caller has closed would be the next file to be opened: results would end up in it.
-/// Whoever closes stderr wants no messages; a result that finds no stdout is lost, which must show.
+/// If the caller has closed a standard stream, the next opened file would take its place and receive results. A closed
+/// stderr discards messages; a closed stdout is an error, because results are lost.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
   }
 }
 
-/// Whether all that was printed has left; a full disk shows only now.
+/// Whether all output has been written; a full disk shows only now.
 bool stdout_written() {
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
   return flushed && std::ferror(stdout) == 0 && std::cout.good();
 }
 
-/// What is written beside its place goes with the program; results that stood there stay.
+/// Files still being written are removed with the program; earlier results stay.
 extern "C" void end_on_signal(int signal) {
   roofcast::remove_unfinished_files();
   std::signal(signal, SIG_DFL);
@@ -60,11 +60,12 @@ extern "C" void end_on_signal(int signal) {
 
 void tidy_on_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    if (std::signal(signal, end_on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);  // as nohup asks
+    if (std::signal(signal, end_on_signal) == SIG_IGN)
+      std::signal(signal, SIG_IGN);  // keep signals ignored, as nohup asks
   }
 }
 
-/// Never throws, as fmt::print does where stderr cannot be written.
+/// Never throws; fmt::print does if stderr cannot be written.
 void complain(const std::string& message) { std::fputs((message + "\n").c_str(), stderr); }
 
 int lost_output() {
@@ -77,7 +78,7 @@ int lost_output() {
 int main(int argc, char** argv) {
   occupy_closed_streams();
   tidy_on_signals();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error where it is written
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error where the file is written
   if (argc > 0) roofcast::set_program_name(argv[0]);
   try {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

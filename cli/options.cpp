@@ -30,7 +30,7 @@ std::string first_line(std::string text) {
   return end == std::string::npos ? text : text.substr(0, end);
 }
 
-/// "a | b" of "a | b: which of the two"; none where the text does not begin so.
+/// "a | b" of "a | b: which of the two"; empty if the text does not begin like that.
 std::vector<std::string> leading_choices(const std::string& text) {
   std::vector<std::string> words;
   const std::string list = text.substr(0, text.find_first_of(":,(;"));
@@ -43,11 +43,12 @@ std::vector<std::string> leading_choices(const std::string& text) {
   return words;
 }
 
-/// "FILE.csv" of "FILE.csv: one line a request" and of "FILE.csv of runs"; none where the text does not begin so.
+/// "FILE.csv" of "FILE.csv: one line per request" and of "FILE.csv of runs"; empty if the text does not begin like
+/// that.
 std::string leading_value(const std::string& text) {
   const std::string word = text.substr(0, text.find_first_of(": "));
   const bool capital = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
-  if (word.ends_with(',') && word.find(',') + 1 == word.size()) return "";  // a sentence, no name
+  if (word.ends_with(',') && word.find(',') + 1 == word.size()) return "";  // a sentence, not a name
   return capital && (word.size() == 1 || (word[1] >= 'A' && word[1] <= 'Z') || word[1] == '/') ? word : "";
 }
 
@@ -78,7 +79,7 @@ FlagHelp flag_help(const po::option_description& option) {
   return help;
 }
 
-/// On a terminal that knows colours, for who did not set NO_COLOR (no-color.org).
+/// On a terminal with colours, unless NO_COLOR is set (no-color.org).
 bool colors_wanted() {
   const char *no = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
   return isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0') && term != nullptr &&

@@ -1,5 +1,5 @@
 #pragma once
-// Flags shared by commands, and how they become a scenario.
+// Flags that commands share, and how they become a scenario.
 
 #include <functional>
 #include <span>
@@ -24,11 +24,11 @@ class Options {
   void add_deployment_flags();
   /// --format table|json|csv, --columns and --out.
   void add_output_flags();
-  /// The first two alone, for commands whose --out is something else.
+  /// Only the first two, for commands whose --out means something else.
   void add_format_flags();
   void positional(const char* name, int max_count);
-  /// The flags as --help shows them. A flag's text begins with what it takes, in capitals ("FILE.csv: one line a
-  /// request"), or with its words ("table | json | csv"); a number needs neither.
+  /// The flags as --help shows them. A flag's text begins with its value in capitals ("FILE.csv: one line per request")
+  /// or with its words ("table | json | csv"); a number needs neither.
   CommandHelp help() const;
 
   /// False when --help was asked for and printed. Throws ConfigError("--flag: message").
@@ -44,7 +44,7 @@ class Options {
   /// An integer flag within bounds.
   std::int64_t integer(const std::string& flag, std::int64_t low, std::int64_t high) const;
 
-  /// What the positional argument names: a file, or a name in configs/`folder`. An empty document without one.
+  /// The document that the positional argument names: a file, or a name in configs/`folder`. Empty without an argument.
   ConfigTree document(const std::string& positional, const std::string& folder) const;
   /// Lays a value over a document in a command's own way; `origin` names the flag.
   using Assign = std::function<ConfigTree(const ConfigTree& tree, const std::string& key, const ConfigTree& value,
@@ -54,16 +54,16 @@ class Options {
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv
 
-  /// What `report` makes of --format, or the --columns of its CSV; and the same to --out or stdout.
+  /// Writes what `report` returns for --format, or the --columns of its CSV, to --out or stdout.
   using Report = std::function<std::string(const std::string& format)>;
   std::string formatted(const Report& report) const;
-  /// As a table on a terminal its long lines are broken.
+  /// Writes a table; on a terminal, long lines are broken.
   void write_report(const Report& report) const;
   /// Writes to --out or stdout. Throws ConfigError when it cannot be written.
   void write(const std::string& text) const;
 
  private:
-  /// A result that takes minutes should not learn at its end that its folder is missing.
+  /// Checks the folder of --out early, before a result takes minutes.
   void check_folders() const;
 
   std::string usage_, help_, positional_name_;

@@ -28,7 +28,8 @@ constexpr itimerval kGrace{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec
 
 /// A point that takes longer than the grace, and a second Ctrl-C, end the program: the store keeps what it has.
 extern "C" void end_at_once(int) {
-  constexpr std::string_view kWords = "\ninterrupted: finished points are kept; the same command goes on from there\n";
+  constexpr std::string_view kWords =
+      "\ninterrupted: finished points are kept; the same command continues from there\n";
   static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
   std::signal(SIGINT, SIG_DFL);
   static_cast<void>(std::raise(SIGINT));
@@ -101,7 +102,7 @@ struct Part {
 };
 
 Part part_of(const Options& options) {
-  if (options.has("shard") && options.has("merge")) throw ConfigError("--merge: cannot stand beside --shard");
+  if (options.has("shard") && options.has("merge")) throw ConfigError("--merge: cannot be combined with --shard");
   if (options.has("shard")) return {.parts = {.shard = parse_shard(options.text("shard")), .merge = {}}};
   if (options.has("merge")) return {.parts = {.shard = {}, .merge = options.value<std::vector<std::string>>("merge")}};
   const Shard shard = shard_of_rank();
@@ -150,13 +151,14 @@ int run_sweep_command(std::span<const std::string> arguments) {
       "A grid of scenarios on all cores. Finished points are kept: run again, and only what is missing runs.");
   options.add_deployment_flags();
   options.add_output_flags();
-  options.add().add_options()("store", po::value<std::string>(),
-                              "FILE.sqlite: finished points, so that a second run goes on (default: the sweep's name, "
-                              "in this folder; :memory: keeps none)")(
-      "shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own")(
-      "merge", po::value<std::vector<std::string>>()->multitoken(),
-      "STORE...: first takes over the points of these shards' stores")("yes",
-                                                                       "run a grid of more than a million points");
+  auto add = options.add().add_options();
+  add("store", po::value<std::string>(),
+      "FILE.sqlite: finished points, so that a second run continues (default: the sweep's name, in this folder; "
+      ":memory: keeps none)");
+  add("shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own");
+  add("merge", po::value<std::vector<std::string>>()->multitoken(),
+      "STORE...: first takes over the points of these shards' stores");
+  add("yes", "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;
   Part part = part_of(options);
@@ -176,7 +178,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
   const SweepOutcome outcome = run_sweep(sweep, options.fidelity(), store, g_stop, progress, part.parts);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (outcome.interrupted) {
-    fmt::print(stderr, "\ninterrupted: {} of {} points are in '{}'; the same command goes on from there\n",
+    fmt::print(stderr, "\ninterrupted: {} of {} points are in '{}'; the same command continues from there\n",
                outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted;
   }

@@ -29,7 +29,7 @@ namespace {
 
 std::string field(double value) { return value > 0 ? fmt::format("{:.6g}", value) : std::string(); }
 
-/// The columns of a table but for predictions of an earlier validation, which new ones replace.
+/// The columns of a table, without predictions of an earlier validation, which new ones replace.
 std::vector<std::size_t> kept_columns(const CsvTable& table) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < table.columns().size(); ++i) {
@@ -47,7 +47,7 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
   return range ? field(range->low) + "," + field(range->high) + "," : std::string(",,");
 }
 
-/// What is printed: as text table by table, else as one result.
+/// Output: as text, table by table; else as one result.
 class Printed {
  public:
   Printed(const Options& options, const char* of) : options_(options), result_(result_head(ResultKind::kValidation)) {
@@ -89,7 +89,7 @@ void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
   printed.add("coverage", table, coverage_json(lines));
 }
 
-/// Columns of which some row has an interval.
+/// Columns with an interval in some row.
 std::vector<std::string> ranged_columns(const MeasuredRuns& runs, const std::vector<RunIntervals>& intervals) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -101,7 +101,7 @@ std::vector<std::string> ranged_columns(const MeasuredRuns& runs, const std::vec
   return out;
 }
 
-/// The table with its predictions beside it.
+/// The table with its predictions.
 std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows,
                           const std::vector<RunIntervals>& intervals) {
   const bool aggregated = closed_loop(runs.kind), ranges = aggregated && !intervals.empty();
@@ -209,7 +209,7 @@ int validate_published(const Options& options, const CsvTable& table) {
   return kDone;
 }
 
-/// A file of requests begins with an object, a table with the name of a column.
+/// A file of requests begins with an object, a table with a column name.
 bool holds_json_lines(const std::string& path) {
   std::ifstream file(path);
   char first = 0;
@@ -249,12 +249,12 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
   return out;
 }
 
-/// Entries that met the limits of their load, and how many of them are predicted to.
+/// Entries that met the limits of their load, and how many of them are predicted to meet them.
 void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
   std::map<std::string, std::pair<int, int>> kept;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].prediction || !runs.runs[i].workload.objectives) continue;
-    for (const std::string& group : {runs.runs[i].group, std::string("~all")}) {  // sorts behind the groups
+    for (const std::string& group : {runs.runs[i].group, std::string("~all")}) {  // sorts after the groups
       ++kept[group].first;
       kept[group].second += rows[i].prediction->met ? 1 : 0;
     }
@@ -279,7 +279,7 @@ void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
   printed.add("spreads", table, spreads_json(lines), "ln(measured / predicted)\n");
 }
 
-/// One file a row, named by its id.
+/// One file per row, named by its id.
 void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
   make_folder(folder);
   for (const MeasuredRun& run : runs.runs) {
@@ -298,7 +298,7 @@ std::vector<std::string> left_out_classes(const Options& options) {
   return classes;
 }
 
-/// Tables beside the one that is judged.
+/// Other tables, used to judge this one.
 struct OtherTables {
   std::vector<CsvTable> tables;
   std::vector<MeasuredRuns> runs;

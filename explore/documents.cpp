@@ -182,7 +182,7 @@ Scenario scenario_of(const Question& q) {
 std::string estimate_document(std::string_view body) {
   return answered(body, [](const Question& q) {
     const Scenario s = read_scenario(q.tree, q.fidelity);
-    if (s.serving.disaggregation) throw ConfigError("estimate: knows no workers apart; simulate does");
+    if (s.serving.disaggregation) throw ConfigError("estimate: separate prefill and decode workers need simulate");
     EstimateRequest r;
     r.replicas = s.serving.replicas;
     r.speculation = s.serving.speculation;

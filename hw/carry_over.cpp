@@ -12,12 +12,12 @@
 namespace roofcast {
 namespace {
 
-/// The most of its datasheet bandwidth that a memory gives, whatever reads it.
+/// Largest share of its datasheet bandwidth that a memory delivers to any reader.
 constexpr double kMemoryGives = 0.93;
 
-/// Share of the bandwidth. What a kernel loses beyond that of the memory itself, it loses on the SMs (bytes in flight,
-/// instructions): that time goes with SMs x clock. On another generation's memory shares do not rise: it may give less
-/// (an L40S's GDDR6 does, which carries its check bits in band), unless it runs without ECC.
+/// Share of the bandwidth on another GPU. What a kernel loses beyond the memory's own loss, it loses on the SMs (bytes
+/// in flight, instructions): that time scales with SMs x clock. On another generation's memory shares do not rise,
+/// because it may deliver less (an L40S's GDDR6 carries its check bits in band), unless it runs without ECC.
 ///   1 / share' = 1 / 0.93 + (1 / share - 1 / 0.93) memory / (SMs x clock), ratios of new to old
 double share_of_memory(double share, const Ratios& r) {
   const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives), longer = r.memory / r.l2 - 1.0;
@@ -28,8 +28,8 @@ double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
   return gpu.peak(dtype).base() / gpu.sm_count / gpu.boost_clock.base();
 }
 
-/// Does the tile that feeds the matrix units grow with their rate? From Hopper on, clusters load a tile's operands once
-/// for several SMs, and between two such generations it follows no rule.
+/// Whether the tile that feeds the matrix units grows with their rate. From Hopper on, clusters load a tile's operands
+/// once for several SMs; between two such generations there is no rule.
 bool feeds_alike(const GpuSpec& from, const GpuSpec& to) {
   return has_mma_sync_only(to) || from.architecture == to.architecture;
 }
@@ -38,7 +38,7 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
            .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
            .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
-  const Dtype known = from.peak(dtype).base() > 0.0 ? dtype : Dtype::kBf16;  // whose constants a new format takes
+  const Dtype known = from.peak(dtype).base() > 0.0 ? dtype : Dtype::kBf16;  // a new format takes the constants of bf16
   const FlopsPerSecond peak = from.peak(known), next = to.peak(known);
   if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
     r.power = to.board_power.value / from.board_power.value / (next / peak);
@@ -57,14 +57,14 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
 
 }  // namespace
 
-/// Attention was timed as a lone kernel in a graph of its own: the gap between two graphs does not follow the SMs'
+/// Attention was timed as a single kernel in a graph of its own; the gap between two graphs does not follow the SM
 /// clock.
 double transferred(double value, Transfer transfer, const Ratios& r) {
   switch (transfer) {
     case Transfer::kKept:
       return value;
     case Transfer::kCycles:
-      return value > 0.0 ? value * r.time : value;  // gemv_us may be negative: it stays as it is
+      return value > 0.0 ? value * r.time : value;  // gemv_us may be negative: it stays unchanged
     case Transfer::kLaunch: {
       const double stays = std::min(value, attention::kLoneGraphGap.in(kMicrosecond));
       return stays + (value - stays) * r.time;

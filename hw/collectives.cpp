@@ -13,9 +13,9 @@
 namespace roofcast {
 namespace {
 
-/// What a ring over n ranks of the whole message moves through one GPU's link, in units of the message (S: the
-/// tensor for all-reduce, the gathered tensor for all-gather, the input otherwise). Patarasuk and Yuan 2009:
-/// all-reduce = reduce-scatter + all-gather, each (n-1)/n.
+/// Bytes that a ring over n ranks moves through one GPU's link, as a multiple of the message S (all-reduce: the tensor;
+/// all-gather: the gathered tensor; else: the input). Patarasuk and Yuan 2009: all-reduce = reduce-scatter +
+/// all-gather, (n-1)/n each.
 double link_share(Collective kind, double n) {
   switch (kind) {
     case Collective::kAllReduce:
@@ -30,7 +30,7 @@ double link_share(Collective kind, double n) {
   fail_check("kind", __FILE__, __LINE__, "no such collective");
 }
 
-/// Steps of a ring that follow one another; a direct exchange grows with log2 n only.
+/// Consecutive steps of a ring; those of a direct exchange grow only with log2 n.
 double ring_steps(Collective kind, double n) {
   switch (kind) {
     case Collective::kAllReduce:
@@ -52,7 +52,7 @@ double message(Collective kind, Bytes bytes, double n) {
 
 bool has_fabric(const GpuSpec& gpu) { return gpu.node.fabric_bandwidth.base() > 0.0; }
 
-/// Bytes a second that one GPU sends to `local` - 1 peers.
+/// Bytes per second from one GPU to `local` - 1 peers.
 double link_of(const GpuSpec& gpu, double local) {
   const NodeSpec& node = gpu.node;
   const double link = has_fabric(gpu) ? node.fabric_bandwidth.base() : node.pcie_bandwidth.base();
@@ -60,9 +60,9 @@ double link_of(const GpuSpec& gpu, double local) {
   return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
-/// Where GPUs do not reach each other, every byte goes into the host's memory and out again. Two GPUs then get 0.63 of
-/// their PCIe bandwidth; more of them share what the host passes. Eight L40S without peer-to-peer pass 20 GB/s together
-/// as four ranks and 12 to 17 as eight (aiconfigurator tables of NCCL 2.27; one machine alone).
+/// GPUs that cannot reach each other pass every byte through host memory. Two such GPUs get 0.63 of their PCIe
+/// bandwidth; more of them share the host's. Eight L40S without peer-to-peer pass 20 GB/s together as four ranks and 12
+/// to 17 as eight (aiconfigurator tables of NCCL 2.27; a single machine).
 constexpr double kPairThroughHost = 0.63;
 constexpr BytesPerSecond kThroughHost{18e9};
 double share_through_host(double local, const GpuSpec& gpu) {
@@ -75,7 +75,7 @@ double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
   return std::min(fraction, pcie_share(local));
 }
 
-/// Ranks inside a domain, of them inside a node; domains. Without NVLink a domain is the node, over PCIe.
+/// Ranks in a domain, ranks in a node of it, number of domains. Without NVLink a domain is a node, over PCIe.
 struct Layout {
   double local = 1, beside = 1, nodes = 1;
 };
@@ -89,11 +89,10 @@ Layout layout_of(const Group& group, const GpuSpec& gpu) {
 constexpr int kMeasuredNode = 8;
 constexpr double kTray = 4.0;
 
-/// Steps inside a domain. One of several nodes (NVL72) is passed as nodes beyond a domain are: a ring or chain in each,
-/// a tree over them, whose hops are steps of the links (NCCL: double binary trees over nodes, Sanders et al. 2009;
-/// nodes of one NVLink domain are nodes to it, too). A ring through all 72 would take 142 steps in a row.
-/// In a switch larger than the nodes of eight that were measured, a node of more GPUs is passed as trays of four are:
-/// nothing in it is farther apart. In a torus it is.
+/// Steps inside a domain. NCCL treats the nodes of one NVLink domain (NVL72) like nodes of a network: a ring or chain
+/// in each, a tree over them, with hops that are steps of the links (double binary trees, Sanders et al. 2009). A ring
+/// through all 72 would take 142 consecutive steps. In a switch larger than the measured nodes of eight, a node of more
+/// GPUs is treated as trays of four, because nothing in it is farther apart. In a torus it is.
 double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   if (kind == Collective::kAllToAll || kind == Collective::kSend) return ring_steps(kind, at.local);
   const bool beyond = has_fabric(gpu) && gpu.node.fabric != Fabric::kTorus && gpu.node.fabric_domain > kMeasuredNode;
@@ -102,9 +101,9 @@ double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   return ring_steps(kind, ring) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);
 }
 
-/// Seconds that the network between domains adds to or takes for a message: `latency` on top, `transfer` beside
-/// what the links do. Rings cross a domain's border on all of its NICs at once, so a ring collective sees the NICs of
-/// a domain together; an all-to-all sends what is not local, (n - local)/n of the message, through one's own NIC.
+/// Seconds that the network between domains adds: `latency` on top, `transfer` beside the links' own transfer. A ring
+/// crosses a domain's border on all of its NICs at once, so a ring collective has all NICs of a domain; an all-to-all
+/// sends the part that is not local, (n - local)/n of the message, through the GPU's own NIC.
 struct Network {
   double latency = 0, transfer = 0;
 };
@@ -119,7 +118,7 @@ Network network_of(Collective kind, double s, const Layout& at, double nic, doub
   return {hops * hop_seconds, bytes / nic};
 }
 
-/// The ideal time: bytes over the slowest link that they pass.
+/// The ideal time: bytes over the slowest link on their way.
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
@@ -137,7 +136,7 @@ Cost network_cost(Seconds time, Collective kind, Bytes bytes, const Group& group
 }
 
 NcclParameters nccl_parameters(Collective kind, const Machine& machine) {
-  // Point to point runs the protocols of an all-gather between two.
+  // Point to point runs the protocols of an all-gather between two GPUs.
   const Collective like = kind == Collective::kSend ? Collective::kAllGather : kind;
   for (const Collective measured : {kind, like}) {
     if (!machine.efficiency) break;
@@ -153,7 +152,7 @@ const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency)
   return fitted ? fitted->value : priors;
 }
 
-/// Constants of the kernel that also norms the sum. An engine that borrows it has them apart from its own kernel's.
+/// Constants of the kernel that also norms the sum. An engine that borrows it keeps them apart from its own kernel's.
 const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
   const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : custom_parameters(efficiency);
@@ -250,9 +249,9 @@ std::span<const Parameter<NcclParameters>> NcclParameters::fields() {
   return fields;
 }
 
-/// A new generation's bandwidths follow its link; its latencies do not: they fell from Ampere to Hopper and rose again
-/// on Blackwell, so a GPU without measurements takes those of the generation it resembles. A switch that reduces came
-/// with Hopper's NVSwitch; on Blackwell the fit finds no use for it. Source: docs/equations-collectives.md.
+/// Bandwidths of a new generation follow its link. Latencies do not: they fell from Ampere to Hopper and rose again on
+/// Blackwell, so an unmeasured GPU takes those of the most similar generation. Switches reduce since Hopper's NVSwitch;
+/// on Blackwell the fit finds no use of it. Source: docs/equations-collectives.md.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu) {
   NcclParameters p;
   const bool hopper = gpu.architecture == Architecture::kHopper;
@@ -306,21 +305,21 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   return Seconds{best + network.latency};
 }
 
-/// vLLM takes the switch from eight ranks and 256 KiB up, where its own kernel's table ends (vllm/distributed/
-/// device_communicators/all_reduce_utils.py).
+/// vLLM uses the switch from eight ranks and 256 KiB on, where its own kernel's table ends
+/// (vllm/distributed/device_communicators/all_reduce_utils.py).
 constexpr int kSwitchRanks = 8;
 constexpr double kSwitchBytes = 262144.0;
 
-/// Each block of the kernel waits for its peers. From this size on the kernel has its largest number of blocks.
+/// Each block of the kernel waits for its peers. From this size on the kernel has its maximum number of blocks.
 constexpr double kFullGridBytes = 8192.0;
 
 /// One-shot: every rank reads all peers' messages and adds them. Two-shot: reduce-scatter, then all-gather.
 ///   one-shot  a + c' (n-1) + S (n-1) / B1         two-shot  a + c' (n-1) + a2 + 2 S (n-1)/n / B2
 ///   c' = c min(1, S / 8 KiB)
 ///   in the switch  a3 + S / B3
-/// Below the size limit the engine takes the better of them, above it NCCL. Called from the host instead of a CUDA
-/// graph: not below the host's launch time, and a copy of the message in and out of the registered buffer.
-/// Source: docs/equations-collectives.md.
+/// Up to the size limit the engine takes the faster of these, above it NCCL. Launched by the host without a CUDA graph,
+/// it takes at least the host's launch time, and copies the message into and out of the registered buffer. Source:
+/// docs/equations-collectives.md.
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu) {
   if (group.gpus <= 1) return Seconds{};
@@ -353,9 +352,9 @@ bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
   return has_fabric(gpu) && group.gpus > 1 && group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
 }
 
-/// The all-reduce, and the residual read and written beside it. The sum is normed in the registers that hold it and
-/// written in its place. A separate norm is a launch and four passes; two of these are saved.
-///   time = all-reduce + 2 S / B      B the memory's rate, or L2's, as of any elementwise kernel
+/// The all-reduce, with the residual read and written beside it. The sum is normed in registers and written in its
+/// place, which saves a launch and two of the four passes of a separate norm.
+///   time = all-reduce + 2 S / B      B the rate of memory, or of L2, as for any elementwise kernel
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
   Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(machine.efficiency),
                                                   nccl_parameters(Collective::kAllReduce, machine), *machine.gpu),

@@ -13,12 +13,12 @@ std::string_view name_of(Collective collective);
 /// Ranks of a collective and where they sit.
 struct Group {
   int gpus = 1;
-  int gpus_per_node = 8;  ///< ranks of this group inside one NVLink domain, at most `gpus`
-  bool captured = true;   ///< launched from a CUDA graph; else the host's launch is a floor
-  bool summable = true;   ///< the switch can add this type (16 and 32 bit floats; not int8)
+  int gpus_per_node = 8;  ///< ranks of this group in one NVLink domain; at most `gpus`
+  bool captured = true;   ///< launched from a CUDA graph; else the host's launch is a lower bound
+  bool summable = true;   ///< the switch can add this type (16- and 32-bit floats; not int8)
 };
 
-/// One-shot and two-shot kernels of the engines, inside one NVLink domain.
+/// One-shot and two-shot all-reduce kernels of the engines, within one NVLink domain.
 struct CustomAllReduceParameters {
   double launch_us = 3.5;
   double peer_us = 0.07;
@@ -53,25 +53,24 @@ struct NcclParameters {
 };
 
 const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel();
-/// The kernel that also norms the sum, where an engine borrows it from another.
+/// The kernel that also norms the sum, for engines that borrow it from another one.
 const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel();
 const KernelOf<NcclParameters>& nccl_kernel(Collective kind);
 
-/// What is assumed of NCCL's `kind` on a generation of GPUs before it is measured.
+/// Assumed constants of NCCL's `kind` on a generation of GPUs that was not measured.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu);
 
-/// `bytes` is the message one rank holds: the whole tensor for all-reduce and send, its own part of the
-/// result for all-gather, its whole input for reduce-scatter and all-to-all. One GPU costs nothing.
+/// `bytes` is the message one rank holds: the whole tensor for all-reduce and send, its own part of the result for
+/// all-gather, its whole input for reduce-scatter and all-to-all. Costs nothing on one GPU.
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
-/// An all-reduce by the engine's own kernel that also adds the residual and norms the sum. Only where
-/// `fuses_all_reduce`.
+/// An all-reduce by the engine's own kernel that also adds the residual and norms the sum. Only if `fuses_all_reduce`.
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine);
-/// The engines' kernels read peers' memory: one NVLink domain, and at most as many ranks as their tables have.
+/// The engines' kernels read peers' memory: one NVLink domain, with no more ranks than their tables have.
 bool fuses_all_reduce(const Group& group, const GpuSpec& gpu);
 /// NCCL alone, without the engines' custom kernels.
 Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
 
-/// The same under given constants; fits call these.
+/// The same under given constants, for fits.
 Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclParameters& p, const GpuSpec& gpu);
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu);

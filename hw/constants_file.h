@@ -1,9 +1,9 @@
 #pragma once
-// The constants of a GPU as they stand in files: blocks by kernel and format, each with what lies beneath it.
+// The constants of a GPU as files hold them: one block per kernel and format.
 //   {KERNEL: {FORMAT: {extends: KERNEL.FORMAT, constant: value, ..., fit: {...}}}}
-// A block states what its own rows tell. What it leaves out holds as in the block that it `extends` (FORMAT alone: of
-// the same kernel), else as in the block beneath (a file read before, or another GPU's by carry-over), else its
-// default.
+// A block states what its own rows determine. Other constants are inherited from the block that it `extends` (FORMAT
+// alone: of the same kernel), else from the block beneath (of a file read before, or of another GPU by carry-over),
+// else they have their default.
 
 #include <array>
 #include <functional>
@@ -19,43 +19,43 @@ namespace roofcast {
 
 /// "KERNEL.FORMAT"
 std::string place_of(const Kernel& kernel, Dtype dtype);
-/// The kernel of a place; null where there is no such kernel.
+/// The kernel of a place; null if there is none.
 const Kernel* kernel_at(std::string_view place);
-/// The block at a place; null where there is none.
+/// The block at a place; null if there is none.
 ConstantsBlock block_at(const Efficiency& efficiency, std::string_view place);
 
-/// By place: what a block would be without constants of its own. A block with nothing beneath is not in the map.
+/// By place: the block without constants of its own. Blocks with nothing beneath are not in the map.
 using BlocksBeneath = std::map<std::string, ConstantsBlock>;
 
-/// The map that every set of kernels reads; the others bear the name of theirs.
+/// The map for every set of kernels; other maps have the name of their set.
 inline constexpr std::string_view kSharedMap = "shared";
-/// Keys of `efficiency` that are no set of kernels.
+/// Keys of `efficiency` that are not sets of kernels.
 inline constexpr std::array<std::string_view, 8> kEfficiencyKeys{
     kSharedMap,     "pooled_with", "carried_over_from",  "ampere_kernels_from",
     "matrix_limit", "memory_ecc",  "another_generation", "without_aiter"};
 
-/// The blocks of a map over `beneath`. `record`, if given, gets what lies beneath each. Throws ConfigError for an
-/// unknown kernel, format or constant, and for a block that extends none, or itself.
+/// The blocks of a map laid over `beneath`. `record`, if given, receives what lies beneath each. Throws ConfigError for
+/// an unknown kernel, format or constant, and for a block that extends itself or a missing block.
 Efficiency read_blocks(ConfigReader in, Efficiency beneath, BlocksBeneath* record = nullptr);
 
-/// A map as it is, or the file beside the document that names it.
+/// The map itself, or the contents of the file that it names, relative to the document.
 ConfigTree constants_map(const ConfigTree& value);
-/// The map under efficiency.<whose> of a GPU file, inline or in the file it names; null when there is none.
+/// The map under efficiency.<whose> of a GPU file, inline or in a file of its own; null if there is none.
 ConfigTree constants_in(const ConfigNode& gpu, std::string_view whose);
-/// The block at a place of a map of blocks; null where it has none, or is null.
+/// The block at a place of a map; null if absent or null.
 ConfigTree block_in(const ConfigTree& map, std::string_view place);
-/// What lies beneath every block that one map of a GPU has, or could have, where a set of kernels reads it. `whose`:
-/// kSharedMap, the set, or one that it extends.
+/// What lies beneath every block that a map of a GPU has, or could have, when a set of kernels reads it. `whose`:
+/// kSharedMap, the set, or a set that it extends.
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose);
-/// The same of each block in the map that a fit of the set puts it into: fits start there.
+/// The same for each block, in the map that a fit of the set writes it to: fits start there.
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels);
-/// One of some maps by the name of its set; null where it is none of them.
+/// A map by the name of its set; null if there is none.
 inline ConfigTree map_named(const std::map<std::string, ConfigTree, std::less<>>& maps, std::string_view whose) {
   const auto found = maps.find(whose);
   return found != maps.end() ? found->second : nullptr;
 }
-/// Whether a fit of a set puts a block into the shared map: it stands there, and in no map over it.
-/// `map_of` gives the map of a name, or null.
+/// Whether a fit of a set writes a block to the shared map: the block is there, and in no map laid over it. `map_of`
+/// returns the map of a name, or null.
 bool goes_to_shared(std::string_view place, const std::string& kernels,
                     const std::function<ConfigTree(std::string_view whose)>& map_of);
 

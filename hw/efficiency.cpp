@@ -21,9 +21,9 @@
 namespace roofcast {
 namespace {
 
-constexpr int kLongestChain = 4;  ///< most GPUs that each name another; a circle would not end
+constexpr int kLongestChain = 4;  ///< most GPUs that name each other in a chain; a circle would not end
 
-/// What lies beneath the blocks of one map, for a caller who asks.
+/// What lies beneath the blocks of one map, recorded on request.
 struct AskedMap {
   std::string_view whose;  ///< the map
   BlocksBeneath beneath;
@@ -37,10 +37,10 @@ CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::
   return load(load_named("hardware", name, mark), kernels, chain + 1, nullptr);
 }
 
-/// fp8 by mma.sync is the pipeline of 16 bit at another rate, in products and in TensorRT-LLM's prompts (both
-/// fmha_v2_flash_attention_*_sm89, where Hopper's are *_tma_ws_sm90): Ampere's constants for 16 bit stand for it. An
-/// A100's 8-bit products come out 9.2 % off with those of its 16-bit ones, 8.1 % with their own. The same holds for
-/// experts in fp8 under vLLM, which also are Triton's there.
+/// fp8 by mma.sync is the 16-bit pipeline at another rate, in products and in TensorRT-LLM's prompt attention
+/// (fmha_v2_flash_attention_*_sm89; Hopper's are *_tma_ws_sm90): Ampere's 16-bit constants stand in for it. An A100's
+/// 8-bit products are 9.2 % off with the constants of its 16-bit ones, 8.1 % with their own. The same holds for fp8
+/// experts under vLLM, which are Triton's on both.
 void lend_to_fp8(Efficiency& ampere) {
   const auto lend = [&](const Kernel& kernel, Dtype narrow) {
     const ConstantsBlock wide = ampere.block(kernel, Dtype::kBf16);
@@ -54,7 +54,7 @@ void lend_to_fp8(Efficiency& ampere) {
   for (const Dtype narrow : {Dtype::kFp8, Dtype::kFp8Block}) lend(triton_mma_sync_experts(), narrow);
 }
 
-/// What vLLM's fp8 products save or lose at one row was measured with those of the other source.
+/// The extra or saved time of vLLM's one-row fp8 products was measured with those of the other source.
 void take_one_row(Efficiency& mine) {
   const ConstantsBlock own = mine.block(cutlass_mma_sync_fp8(), Dtype::kFp8);
   const ConstantsBlock& other = mine.block(cutlass_fp8(), Dtype::kFp8);
@@ -64,8 +64,8 @@ void take_one_row(Efficiency& mine) {
   mine.put_block(cutlass_mma_sync_fp8(), Dtype::kFp8, cutlass_mma_sync_fp8().with_parameters(values, *own.record));
 }
 
-/// MMHA's constants for fp8 caches were fitted beside those of XQA by wgmma. Where that does not run, MMHA reads memory
-/// as it reads 16-bit caches.
+/// MMHA's constants for fp8 caches were fitted together with those of XQA by wgmma. Without wgmma, MMHA reads fp8
+/// caches as it reads 16-bit ones.
 void take_wide_reads(Efficiency& mine) {
   const Kernel& mmha = attention::mmha_decode();
   const ConstantsBlock wide = mine.block(mmha, Dtype::kBf16), narrow = mine.block(mmha, Dtype::kFp8);
@@ -82,8 +82,7 @@ void take_wide_reads(Efficiency& mine) {
   mine.put_block(mmha, Dtype::kFp8, mmha.from_numbers(values, *narrow.record));
 }
 
-/// Kernels that the other source does not have. XQA runs fp8 caches in its 16-bit kernel:
-/// those constants hold.
+/// Kernels that the other source lacks. XQA runs fp8 caches in its 16-bit kernel, so those constants apply.
 void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   const Kernel& xqa = attention::xqa_decode();
   for (const Kernel* kernel : kernels()) {
@@ -96,8 +95,8 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   }
 }
 
-/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us for each of the top k. The times
-/// beside the products are those of the other source's release.
+/// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us per choice (top k). Times other than
+/// the products come from the other source's release.
 void take_release(Efficiency& mine) {
   const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
   const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
@@ -111,9 +110,9 @@ void take_release(Efficiency& mine) {
   mine.put(ampere, Dtype::kBf16, std::move(fitted));
 }
 
-/// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: cuBLAS's and CUTLASS's products by
-/// mma.sync, FlashAttention-2, latent attention, experts. Products by int8 and by 4-bit weights are Ampere's wherever
-/// it was measured; other formats that only the other source has stay with that.
+/// Kernels that an architecture without wgmma and tcgen05 shares with Ampere: products of cuBLAS and CUTLASS by
+/// mma.sync, FlashAttention-2, latent attention, experts. Int8 and 4-bit-weight products are Ampere's wherever that was
+/// measured; formats that only the other source has keep that source.
 void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
@@ -132,15 +131,14 @@ Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBen
   return read_blocks(ConfigReader(constants_map(value), "the constants of a GPU"), std::move(beneath), record);
 }
 
-/// What a GPU file says of its constants.
+/// The constants in a GPU file.
 struct Stated {
-  std::map<std::string, ConfigTree, std::less<>>
-      of_sets;        ///< by the name of the set of kernels; null where there is none
-  ConfigTree shared;  ///< for all of them
+  std::map<std::string, ConfigTree, std::less<>> of_sets;  ///< by name of the set of kernels; null where there is none
+  ConfigTree shared;                                       ///< for all sets
   std::string source, ampere;
   Mark source_mark, ampere_mark;
   CarryOver how;
-  bool pooled = false;  ///< this GPU is measured too: the source's constants hold where its own do not differ
+  bool pooled = false;  ///< this GPU is measured too: the source's constants apply where its own do not differ
   double without_aiter = 1.0;
 };
 
@@ -151,7 +149,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   out.shared = in.tree("shared");
   out.pooled = in.has("pooled_with");
   if (out.pooled && in.has("carried_over_from"))
-    in.fail("pooled_with", "cannot stand beside 'carried_over_from': the GPU is measured, or it is not");
+    in.fail("pooled_with", "cannot be combined with 'carried_over_from': the GPU is measured, or it is not");
   const char* key = out.pooled ? "pooled_with" : "carried_over_from";
   out.source = in.text(key, "");
   out.source_mark = in.mark_of(key);
@@ -167,13 +165,13 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   for (const char* beside :
        {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {
     if (!in.has(beside)) continue;
-    if (out.pooled) in.fail(beside, "cannot stand beside 'pooled_with': the GPU is measured");
+    if (out.pooled) in.fail(beside, "cannot be combined with 'pooled_with': the GPU is measured");
     if (out.source.empty()) in.fail(beside, "needs 'carried_over_from' beside it");
   }
   return out;
 }
 
-/// Another GPU's constants, on this one.
+/// Another GPU's constants, converted to this one.
 Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& kernels, int chain) {
   const CalibratedGpu measured = load_source(stated.source, stated.source_mark, kernels, chain);
   CarryOver how = stated.how;
@@ -190,7 +188,7 @@ Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& 
   return mine;
 }
 
-/// What was read so far lies beneath every block of the next map that extends no other.
+/// Blocks read so far lie beneath every block of the next map that extends no other.
 void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   for (const Kernel* kernel : kernels()) {
     for (std::size_t i = 0; i < kDtypeCount; ++i) {
@@ -201,16 +199,16 @@ void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   }
 }
 
-/// A set and those that it extends, in turn.
+/// A set and the sets that it extends, in turn.
 std::vector<const KernelRules*> bases_of(const KernelRules& rules) {
   std::vector<const KernelRules*> chain;
   for (const KernelRules* each = &rules; each != nullptr; each = each->base()) chain.insert(chain.begin(), each);
   return chain;
 }
 
-/// The constants of the set asked for. They lie over those of the sets that it extends, these over what all sets share,
-/// and all over another GPU's. Where there are none, those of an unrelated set hold; else priors. The file of an
-/// unrelated set is opened only then: start-up time counts.
+/// The constants of the set asked for, laid over those of the sets that it extends, over those shared by all sets, and
+/// over another GPU's. If there are none, those of an unrelated set apply, else priors. The file of an unrelated set is
+/// opened only when needed, because start-up time counts.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std::string& kernels, int chain,
                            AskedMap* record) {
   const Stated stated = read_stated(tree, gpu);
@@ -237,7 +235,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   if (!stated.source.empty()) {
     Efficiency mine = carried(stated, gpu, kernels, chain);
     mine.without_aiter = stated.without_aiter;
-    if (own) mine.follow(rules);  // its own constants are of these kernels
+    if (own) mine.follow(rules);  // its own constants are for these kernels
     return read_over(std::move(mine));
   }
   if (own || record != nullptr || !any) return read_over(Efficiency(rules));
@@ -268,7 +266,7 @@ Efficiency::Efficiency(const std::string& kernels) : Efficiency(kernel_rules(ker
 Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules)
     : rules_(std::move(rules)), blocks_(std::make_shared<Blocks>(roofcast::kernels().size())) {}
 
-/// Blocks that no copy shares are changed where they are.
+/// Copies on write: blocks used by no other copy are changed in place.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
   auto changed =
       blocks_.use_count() == 1 ? std::const_pointer_cast<Blocks>(blocks_) : std::make_shared<Blocks>(*blocks_);
@@ -287,7 +285,7 @@ const std::string& Efficiency::kernels() const { return rules_->name(); }
 void Efficiency::at_release(std::string_view release) { rules_ = kernel_rules(rules_->name(), release); }
 
 void Efficiency::borrow() {
-  for (const Kernel* kernel : roofcast::kernels()) {  // a lender stands before those that borrow
+  for (const Kernel* kernel : roofcast::kernels()) {  // lenders come before those that borrow
     if (has(*kernel)) continue;
     for (const Kernel* lender : kernel->facts().lenders) {
       for (std::size_t i = 0; lender != nullptr && i < kDtypeCount; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// A kernel is a named model of how long an operator takes, with constants of its own. hw/kernels/table.cpp lists all.
+// A kernel is a named model of an operator's time, with constants of its own. hw/kernels/table.cpp lists all of them.
 
 #include <array>
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 namespace roofcast {
 
-/// Relative standard deviations that are added to a fit's own, as independent of it. With the first two, nine of ten
-/// rows lie within their interval when constants are transferred blindly between measured GPUs; with the last, when a
-/// measured kernel's constants are taken away and others stand in. Source: docs/equations.md#intervals.
+/// Relative standard deviations added to a fit's own, independent of it. With the first two, nine of ten rows lie
+/// within their interval when constants are transferred blindly between measured GPUs; with the last, when a measured
+/// kernel's constants are removed and others stand in. Source: docs/equations.md#intervals.
 struct Unexplained {
   double same_generation = 0.05, other_generation = 0.27;  ///< constants of another GPU
   double lent = 0.0;                                       ///< constants of another format or kernel of the same engine
@@ -39,18 +39,19 @@ std::string_view name_of(KernelKind kind);
 
 class Kernel;
 
-/// What the table says of a kernel.
+/// A kernel's entry in the table.
 struct KernelFacts {
   std::string_view name;  ///< its key among the constants of a GPU
-  std::string_view help;  ///< one line: whose it is and what it computes
-  std::string_view form;  ///< the page and section that give its equations
+  std::string_view help;  ///< one line: where the kernel is from and what it computes
+  std::string_view form;  ///< page and section with its equations
   Unexplained unexplained{};
-  /// Whose constants stand in where it was not measured, field by field of one name: the first that was.
+  /// Kernels whose constants stand in when this one was not measured: fields of the same name, from the first one
+  /// measured.
   std::array<const Kernel*, 2> lenders{};
   bool scored_apart = false;  ///< its error is the `discrepancy_elsewhere` of its first lender
 };
 
-/// A constant, whatever its kernel.
+/// A constant of any kernel.
 struct FieldFacts {
   std::string_view name;
   double low = 0, high = 0;
@@ -59,7 +60,7 @@ struct FieldFacts {
   bool held = false;
 };
 
-/// Constants of one kernel in one format, with their fit, whatever their type.
+/// Constants of one kernel in one format, with their fit; untyped.
 struct ConstantsBlock {
   std::shared_ptr<const void> values;  ///< the kernel's parameter struct; null: none
   const FitRecord* record = nullptr;   ///< lives as long as `values`
@@ -77,22 +78,22 @@ class Kernel {
   KernelKind kind() const { return kind_; }
   std::string_view name() const { return facts_.name; }
   const KernelFacts& facts() const { return facts_; }
-  /// Its place in kernels(), for those that stand there.
+  /// Its index in kernels().
   std::size_t id() const { return id_; }
 
   virtual std::vector<FieldFacts> fields() const = 0;
-  /// The values in the order of fields(), and back.
+  /// The values in the order of fields(), and the reverse.
   virtual std::vector<double> numbers(const ConstantsBlock& block) const = 0;
   virtual ConstantsBlock from_numbers(std::span<const double> values, FitRecord record = {}) const = 0;
   /// {parameter: value, ..., fit: {...}}
   virtual ConstantsBlock read(ConfigReader in) const = 0;
-  /// What is assumed on a GPU that was not measured. Fits start from it.
+  /// Assumed constants on a GPU that was not measured. Fits start from them.
   virtual ConstantsBlock assumed(const GpuSpec& gpu, Dtype dtype) const = 0;
   /// The defaults of the parameter struct.
   virtual ConstantsBlock defaults() const = 0;
-  /// The lender's constants as this kernel's; what the lender does not have stays at its default.
+  /// The lender's constants as this kernel's; fields that the lender lacks keep their defaults.
   ConstantsBlock borrowed(const Kernel& lender, const ConstantsBlock& lent) const;
-  /// What constants measured on one GPU are worth on another.
+  /// Constants measured on one GPU, converted to another.
   virtual ConstantsBlock carried_over(const ConstantsBlock& measured, const CarryOverCase& to) const = 0;
 
  private:
@@ -102,7 +103,7 @@ class Kernel {
   mutable std::size_t id_ = static_cast<std::size_t>(-1);
 };
 
-/// Every kernel there is. hw/kernels/table.cpp.
+/// All kernels. hw/kernels/table.cpp.
 std::span<const Kernel* const> kernels();
 
 }  // namespace roofcast

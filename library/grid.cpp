@@ -15,13 +15,13 @@ class Columns {
   explicit Columns(std::size_t rows) : rows_(rows) {}
 
   void set(std::size_t row, const std::string& name, const MetricValue& value) {
-    const auto [at, is_new] = positions_.try_emplace(name, columns_.size());
-    if (is_new) columns_.emplace_back(name, blank(value));
+    const std::size_t column = positions_.try_emplace(name, columns_.size()).first->second;
+    if (column == columns_.size()) columns_.emplace_back(name, blank(value));
     std::visit(
         [&](const auto& plain) {
           using Plain = std::decay_t<decltype(plain)>;
           using Cell = std::conditional_t<std::is_same_v<Plain, bool>, std::uint8_t, Plain>;
-          std::get<std::vector<Cell>>(columns_[at->second].second)[row] = plain;
+          std::get<std::vector<Cell>>(columns_[column].second)[row] = plain;
         },
         value);
   }

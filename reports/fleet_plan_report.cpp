@@ -31,7 +31,7 @@ std::string days_text(const FleetPlan& plan) {
   const double days = plan.length.base() / kDaySeconds;
   if (!plan.recorded || std::abs(days - 1) < 0.01) return "";
   if (days < 1)
-    return fmt::format("  the trace spans {} of a day's 24:00: costs are of what it spans\n", clock(plan.length));
+    return fmt::format("  the trace spans {} of a day's 24:00: costs cover that span\n", clock(plan.length));
   return fmt::format("  the trace spans {} days; by clock that is {} USD a day, static {}\n", significant(days, 3),
                      significant(plan.scheduled.usd / days, 4), significant(plan.fixed.usd / days, 4));
 }

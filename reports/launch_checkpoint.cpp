@@ -22,12 +22,12 @@ std::string text_at(const ConfigTree& tree, std::string_view key) {
   return value != nullptr && *value && (*value)->kind == ConfigNode::Kind::kScalar ? (*value)->scalar : "";
 }
 
-/// The name of a scenario's model; empty for one that is written out in the scenario.
+/// The name of a scenario's model; empty if the scenario defines the model itself.
 std::string name_in(const ConfigTree& model) {
   return model->kind == ConfigNode::Kind::kScalar ? model->scalar : text_at(model, "name");
 }
 
-/// What a scenario changes of a model that it names; none where it writes the model out.
+/// The scenario's changes to a model that it names; empty if it defines the model itself.
 std::vector<std::string> changed_keys(const ConfigTree& model) {
   std::vector<std::string> out;
   if (model->kind != ConfigNode::Kind::kMap || text_at(model, "name").empty() || model->find("base") != nullptr)
@@ -47,7 +47,7 @@ std::string repository_in(const std::string& source) {
   return rest.substr(0, rest.find_first_of(" ,"));
 }
 
-/// Of one in the working directory `./` stays: without a slash it would be a name.
+/// A path in the working directory keeps `./`: without a slash it would be a name.
 std::string folder_path(const std::string& name) {
   const std::string path = (std::filesystem::path(name) / "").lexically_normal().parent_path().string();
   return path.find('/') == std::string::npos ? "./" + path : path;
@@ -70,7 +70,7 @@ std::string checkpoint_of(const ConfigTree& model, std::string& note) {
   return chat;
 }
 
-/// How Model Optimizer calls the format (examples/llm_ptq), empty where it has none.
+/// Model Optimizer's name of the format (examples/llm_ptq); empty if it has none.
 std::string optimizer_format(Dtype weights) {
   if (weights == Dtype::kFp8) return "fp8";
   if (weights == Dtype::kNvfp4) return "nvfp4";
@@ -80,7 +80,7 @@ std::string optimizer_format(Dtype weights) {
 bool sixteen_bit(Dtype dtype) { return dtype == Dtype::kBf16 || dtype == Dtype::kFp16; }
 bool is_fp8(Dtype dtype) { return dtype == Dtype::kFp8 || dtype == Dtype::kFp8Block; }
 
-/// Whether the 16-bit weights have room in the memory that the fp8 weights are made in. SGLang loads all of them first
+/// Whether the 16-bit weights fit the memory in which they are converted to fp8. SGLang loads all of them first
 /// (python/sglang/srt/layers/quantization/fp8.py; pull/17945, which would quantize by layers, is open), and so did vLLM
 /// before 0.15 (pull/31914).
 bool has_room_to_quantize(const Deployment& d, const std::string& engine) {
@@ -98,9 +98,9 @@ std::string format_text(const Precision& p) {
   return out;
 }
 
-/// The format of the KV cache that an engine is told, from which release on. vLLM: vllm/config/cache.py (CacheDType),
+/// An engine's name of a KV cache format, and the first release with it. vLLM: vllm/config/cache.py (CacheDType),
 /// pull/38378, pull/48842, pull/40177. SGLang: server_args.py (kv_cache_dtype), pull/12612. TensorRT-LLM: llm_args.py
-/// (KvCacheConfig.dtype) and its documents of 1.0 and later. llama.cpp: common/arg.cpp (--cache-type-k).
+/// (KvCacheConfig.dtype) and the documentation of 1.0 and later. llama.cpp: common/arg.cpp (--cache-type-k).
 struct CacheWord {
   std::string_view engine;
   Dtype format;
@@ -119,7 +119,7 @@ constexpr std::array kCacheWords{
     CacheWord{"llama-cpp", Dtype::kInt4, "", "q4_0"},
 };
 
-/// What Model Optimizer is told of the cache.
+/// Model Optimizer's option for the cache.
 std::string optimizer_cache(const Deployment& d) {
   if (d.precision.kv_cache == Dtype::kFp8) return " --kv_cache_qformat fp8";
   return d.precision.kv_cache == Dtype::kNvfp4 ? " --kv_cache_qformat nvfp4" : "";
@@ -156,7 +156,8 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
     return readers_own("MODEL.gguf", fmt::format("MODEL.gguf: {} as GGUF with {}", model, format));
   if (from.model.empty()) return readers_own("$CHECKPOINT", fmt::format("CHECKPOINT: {} with {}", model, format));
   const Dtype weights = d.precision.weights, published = d.model.precision.weights;
-  const bool scales = engine == "trtllm" && d.precision.kv_cache == Dtype::kNvfp4;  // of the cache, in the checkpoint
+  const bool scales =
+      engine == "trtllm" && d.precision.kv_cache == Dtype::kNvfp4;  // scales of the cache, stored in the checkpoint
   ServedWeights out{.name = model, .local = is_local_folder(model)};
   if (weights == published && !scales) return out;
   if (weights == Dtype::kFp8 && sixteen_bit(published) && (engine == "vllm" || engine == "sglang")) {
@@ -192,7 +193,7 @@ std::string kv_cache_word(const Deployment& d, const std::string& engine) {
 }
 
 /// Marlin's kernels: vllm/model_executor/layers/quantization/fp8.py and python/sglang/srt/layers/quantization/fp8.py
-/// (use_marlin); GPUs without fp8 units take them by themselves.
+/// (use_marlin). GPUs without fp8 units use them anyway.
 std::vector<std::pair<std::string, std::string>> weight_only_environment(const Deployment& d,
                                                                          const std::string& engine) {
   const bool units = d.gpu.compute_dtype(Dtype::kFp8, Dtype::kFp8).has_value();

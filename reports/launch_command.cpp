@@ -612,7 +612,7 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
     plan.processes.push_back(process_of(launch, engine, p.replicas + p.spare));
     return plan;
   }
-  if (engine == "llama-cpp") throw ConfigError("--emit: llama-server has no prefill workers apart");
+  if (engine == "llama-cpp") throw ConfigError("--emit: llama-server has no separate prefill workers");
   const Deployment& prefill = p.candidate.prefill();
   const int longest = p.candidate.scenario.workload ? p.candidate.scenario.workload->prompt_tokens.longest() : 8192;
   const Fleet all = p.paid();

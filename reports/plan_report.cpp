@@ -34,14 +34,14 @@ Json objective_json(std::size_t place, const PlannedDeployment& p, const PlanSpe
           {"met", v.met}};
 }
 
-/// What would be run.
+/// The deployment that would be run.
 Json layout_json(const PlannedDeployment& p) {
   const Deployment& d = *p.candidate.scenario.deployment;
   Json out = deployment_json(d);
   out["mode"] = p.candidate.disaggregated() ? "disaggregated" : "aggregated";
   out["gpus"] = p.gpus();
   out["replicas"] = p.replicas;
-  if (p.candidate.disaggregated()) {  // the rest is that of the decode workers
+  if (p.candidate.disaggregated()) {  // the other fields are the decode workers'
     Json prefill = deployment_json(p.candidate.prefill());
     prefill["replicas"] = p.prefill_replicas;
     prefill["max_num_batched_tokens"] = p.candidate.prefill().engine.max_num_batched_tokens;
@@ -53,7 +53,7 @@ Json layout_json(const PlannedDeployment& p) {
   return out;
 }
 
-/// What the load on it was simulated to see.
+/// What the simulation showed under the load.
 void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
   const ServingMetrics& m = p.result.metrics;
   out["load"] = p.load;
@@ -123,7 +123,7 @@ Json frontier_json(const PlanResult& r, const std::vector<ParetoPoint>& frontier
   return out;
 }
 
-/// What the winner takes to be more or less sure: the distribution of its cost.
+/// What more or less certainty takes: the distribution of its cost.
 Json safer_json(const PlannedDeployment& w) {
   Json out = Json::array();
   for (const SaferFleet& f : w.safer)
@@ -131,7 +131,7 @@ Json safer_json(const PlannedDeployment& w) {
   return out;
 }
 
-/// What a buyer compares, of an entry of "deployments".
+/// The figures that a buyer compares, from an entry of "deployments".
 Json candidate_json(const Json& d) {
   Json out;
   for (const char* key : {"engine", "engine_version", "gpu", "gpus", "replicas", "mode", "parallelism", "precision",
@@ -239,7 +239,7 @@ Json plan_json(const PlanAnswer& a) {
 
 namespace {
 
-/// One row per deployment; where none meets the objectives, the columns alone.
+/// One row per deployment; without one that meets the objectives, only the columns.
 std::string deployments_csv(const Json& plan) {
   if (!plan["deployments"].empty() || !plan.contains("nearest")) return records_csv(plan["deployments"]);
   const std::string csv = records_csv(Json::array({plan["nearest"]}));

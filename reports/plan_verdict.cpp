@@ -49,7 +49,7 @@ std::string bound_of(const PlanAnswer& a) {
 
 namespace {
 
-/// What P is, where the table has some; and why its first row is the first.
+/// Explains the column P, if the table has it, and why the first row is first.
 std::string below_ranking(const PlanAnswer& a) {
   const auto shown = std::span(a.result.ranked).first(std::min(kRowsShown, a.result.ranked.size()));
   const auto known = std::count_if(shown.begin(), shown.end(), [](const auto& p) { return p.probability.has_value(); });
@@ -69,7 +69,7 @@ std::string fleet_words(const PlannedDeployment& w) {
   return fleet_of(w.candidate, w.fleet()) + spare;
 }
 
-/// What is bought, what it carries, and what that costs.
+/// What is bought, what load it serves, and the cost.
 std::string headline(const PlanAnswer& a) {
   constexpr double kHoursPerMonth = 8766.0 / 12;
   const PlannedDeployment& w = a.result.ranked.front();
@@ -92,7 +92,7 @@ std::string headline(const PlanAnswer& a) {
   return fmt::format("{} {}{} on {}{}\n", significant(w.load, 3), unit_of(a.result.kind), tokens, gpus, cost);
 }
 
-/// The fleet, and what it costs.
+/// The fleet and its cost.
 std::string fleet_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const Deployment& d = *w.candidate.scenario.deployment;
@@ -114,7 +114,7 @@ std::string fleet_text(const PlanAnswer& a) {
   return out;
 }
 
-/// What a million tokens cost, where the price is known.
+/// The price of a million tokens, where known.
 std::string token_prices_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const TokenPrice price = token_price(w, a.plan);
@@ -128,7 +128,7 @@ std::string token_prices_text(const PlanAnswer& a) {
                      cached, usd(price.usd_per_million_output), usd(price.usd_per_million_total));
 }
 
-/// Drafts, and how many of them are taken to be accepted.
+/// Drafts, and their assumed acceptance.
 std::string speculation_text(const SpeculationSpec& drafts) {
   if (!drafts.active()) return "";
   return fmt::format("  speculation: {}, {} draft{} per step; acceptance {}\n", name_of(drafts.method),
@@ -147,7 +147,7 @@ std::string past_limit(const ObjectiveRange& range, Seconds limit, const Planned
 
 namespace {
 
-/// Each objective and limit, and how far it is met.
+/// Each objective and limit, and how well it is met.
 std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   std::string out;
   if (plan.goodput > 0)
@@ -180,7 +180,7 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   return out;
 }
 
-/// How sure it is, and what it costs to be surer.
+/// How certain the plan is, and what more certainty costs.
 std::string probability_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   if (!w.probability) return "";
@@ -205,7 +205,7 @@ std::string probability_text(const PlanAnswer& a) {
   return out;
 }
 
-/// What it holds, and what would let it hold more.
+/// What it serves, and what would let it serve more.
 std::string reserve_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   std::string out;
@@ -232,7 +232,7 @@ std::string reserve_text(const PlanAnswer& a) {
   return out;
 }
 
-/// How often as many replicas are up as carry the load.
+/// How often enough replicas are up for the load.
 std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) {
   if (plan.availability <= 0) return "";
   std::string out = fmt::format(
@@ -244,7 +244,7 @@ std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) 
   return out;
 }
 
-/// Where its constants come from; a long source has a line of its own.
+/// The source of its constants; a long one has a line of its own.
 std::string standing_text(const Deployment& d) {
   std::string line = provenance_line(d);
   const std::size_t source = line.find(": ");
@@ -262,7 +262,7 @@ std::string winner_text(const PlanAnswer& a) {
   return out;
 }
 
-/// What the GPUs at hand carry, before what is to be bought for the rest.
+/// What the owned GPUs serve, before the GPUs to buy for the rest.
 std::string owned_text(const PlanAnswer& a) {
   const PlannedDeployment& p = a.owned->planned;
   std::string out =
@@ -277,7 +277,7 @@ std::string owned_text(const PlanAnswer& a) {
                    usd(p.usd_per_hour() + a.result.ranked.front().usd_per_hour()));
 }
 
-/// The fleet month by month, of the row that is cheapest to the end; then what the others come to.
+/// The fleet month by month for the row that is cheapest in the end, then the others' totals.
 void add_growth(const PlanAnswer& a, ResultVerdict& out) {
   const GrowthSpec& growth = *a.plan.growth;
   const GrowthPath& best = a.growth.front();

@@ -38,7 +38,7 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
   std::error_code error;
   fs::create_directories(directory, error);
   if (error || !fs::is_directory(directory, error))
-    throw ConfigError(Mark{directory, 0, 0}, "is no folder and cannot be made one");
+    throw ConfigError(Mark{directory, 0, 0}, "is not a folder and cannot be created");
   const bool png = format == PlotFormat::kPng;
   if (png && std::system("command -v rsvg-convert >/dev/null 2>&1") != 0)
     throw Unavailable("rsvg-convert is missing: apt-get install librsvg2-bin; --svg works without");

@@ -67,7 +67,7 @@ std::string headline(const ServicesAnswer& a) {
                                           : ": instances are shared");
   if (!joint.proven) out += "  the cheapest of two million choices; there are more\n";
   if (!a.complete())
-    out += fmt::format("  no fleet was found for {}: what is said here is of the other services\n", names(a, false));
+    out += fmt::format("  no fleet was found for {}: the following covers the other services\n", names(a, false));
   return out;
 }
 

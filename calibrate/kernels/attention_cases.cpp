@@ -31,7 +31,7 @@ class AttentionCase final : public CudaCase {
                .head_dim = whole(point, "head_dim"),
                .query_stride = 0,
                .sms = context.sms()} {
-    if (shape_.heads % shape_.kv_heads != 0) throw Unsupported("heads are no multiple of kv_heads");
+    if (shape_.heads % shape_.kv_heads != 0) throw Unsupported("heads must be a multiple of kv_heads");
     shape_.query_stride = shape_.heads * shape_.head_dim;
     const double tokens = static_cast<double>(shape_.batch) * shape_.context;
     const double queries = prompt ? tokens : shape_.batch;

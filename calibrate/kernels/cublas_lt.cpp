@@ -89,7 +89,7 @@ void require(ProductFormat format, const Context& context, int n, int k) {
   if (format == ProductFormat::kNvfp4 && context.properties.major < 10)
     throw Unsupported("nvfp4 products need compute capability 10.0");
   if (input_bytes(format) < 2.0 && (n % 16 != 0 || k % (format == ProductFormat::kNvfp4 ? 32 : 16) != 0))
-    throw Unsupported("rows are no multiple of 16 bytes");
+    throw Unsupported("rows must be a multiple of 16 bytes");
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ class ExpertCase final : public CudaCase {
         inter_(whole(point, "inter_size")),
         experts_(whole(point, "experts")),
         rows_(whole(point, "tokens") * whole(point, "top_k")) {
-    if (hidden_ % 128 != 0 || inter_ % 128 != 0) throw Unsupported("widths are no multiples of 128");
+    if (hidden_ % 128 != 0 || inter_ % 128 != 0) throw Unsupported("widths must be multiples of 128");
     make_tiles();
     const std::size_t up = size(2 * inter_) * size(hidden_), down = size(hidden_) * size(inter_);
     slots_ = static_cast<std::size_t>(rotate(static_cast<std::size_t>(touched_) * (up + down) * 2));

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "base/from_chars.h"
 #include "hw/kernel_rules.h"
 
 namespace roofcast {
@@ -40,8 +40,9 @@ Routing routing_of(const KernelTable& table, std::size_t row) {
   return power_law_named(table, row, name);
 }
 
-/// Experts without a gate by the kernel's name, or because the shape is one of Nemotron 3's, whose experts square a
-/// ReLU (NVIDIA Nemotron 3 model cards): 22 of 512, or 6 of 128 of 2688 x 1856. vLLM 0.14 still ran them gated.
+/// Experts lack a gate if the kernel's name says so, or if the shape is one of Nemotron 3's, whose experts square a
+/// ReLU (NVIDIA Nemotron 3 model cards): top 22 of 512, or top 6 of 128 of 2688 x 1856. vLLM 0.14 still ran these
+/// gated.
 bool is_gated(const MoeRow& row) {
   if (row.header.kernel.find("nongated") != std::string::npos) return false;
   const MoeShape& s = row.shape;
@@ -50,12 +51,12 @@ bool is_gated(const MoeRow& row) {
   return !nemotron || row.header.engine.starts_with("vllm-0.14");
 }
 
-/// The benchmark's older draws of a power law (Routing::rest_to_first).
+/// The benchmark's older draws from a power law (Routing::rest_to_first).
 bool is_older_draw(std::string_view engine) { return engine.starts_with("vllm-0.14"); }
 
-/// The benchmark lays its draws over the routing of the model, which for DeepSeek-V3 is limited to groups: vLLM's rows
-/// of its shape, and all rows of TensorRT-LLM's low-latency kernels, timed with its router whatever the model. Source:
-/// NVIDIA aiconfigurator (Apache-2.0), collector/vllm/collect_moe.py and collector/trtllm/collect_moe.py.
+/// The benchmark applies the model's routing to its draws, which for DeepSeek-V3 is limited to groups: vLLM's rows of
+/// its shape, and all rows of TensorRT-LLM's low-latency kernels, which were timed with its router for every model.
+/// Source: NVIDIA aiconfigurator (Apache-2.0), collector/vllm/collect_moe.py and collector/trtllm/collect_moe.py.
 bool is_group_limited(const MoeRow& row) {
   if (row.shape.asked == AskedExperts::kLowLatency) return true;
   const MoeShape& s = row.shape;
@@ -63,8 +64,8 @@ bool is_group_limited(const MoeRow& row) {
   return deepseek && row.header.engine.starts_with("vllm-") && !is_older_draw(row.header.engine);
 }
 
-/// What the engine was asked for. Benchmarks of older releases call the Triton kernels (fused_moe) whatever the server
-/// picks. vLLM's benchmark runs CUTLASS in fp8 as it is before warm-up has tuned it.
+/// The kernel that the engine was told to use. Benchmarks of older releases call the Triton kernels (fused_moe)
+/// whatever the server chooses. vLLM's benchmark runs fp8 CUTLASS untuned, as before warm-up.
 AskedExperts asked_of(const MoeRow& row) {
   const std::string& name = row.header.kernel;
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
@@ -76,13 +77,13 @@ AskedExperts asked_of(const MoeRow& row) {
   return row.shape.weights == Dtype::kFp8 ? AskedExperts::kUntuned : AskedExperts::kCutlass;
 }
 
-/// A model's experts under one split: left out of a fit together.
+/// A model's experts under one split: one group for folds.
 std::uint64_t family_of_shape(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return static_cast<std::uint64_t>(((s.hidden * 131.0 + s.inter) * 131.0 + s.top_k) * 131.0 + s.experts);
 }
 
-/// Refuses a row that the GPU has no unit for.
+/// Refuses a format that the GPU has no unit for.
 void require_unit(const CsvTable& table, const MoeRow& row, const GpuSpec& gpu) {
   if (gpu.compute_dtype(row.shape.weights, row.shape.activations)) return;
   const KernelTable checked(table, kColumns);
@@ -101,7 +102,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// By kernel and format of the weights.
+/// By kernel and weight format.
 struct InTableOrder {
   using Key = std::pair<const ExpertsKernel*, Dtype>;
   bool operator()(const Key& a, const Key& b) const {
@@ -114,23 +115,22 @@ Seconds predict_row(const MoeRow& row, const ExpertsKernel& kernel, const MoePar
   return experts_row_time(row, kernel, p, {}, gpu);
 }
 
-/// One measured cell, a run of the benchmark: a model's experts under one split and distribution, over all token
-/// counts.
+/// One run of the benchmark: a model's experts under one split and distribution, at all token counts.
 auto cell_of(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return std::tuple(family_of_shape(row), s.tp, s.ep, s.routing.exponent);
 }
 
-/// The benchmark keeps the tactics that TensorRT-LLM's tuner finds in a file named by format, hidden size, inner size a
-/// rank and local experts, and finds it again by the beginning of that name: who finds a file of another split, router
-/// or kernel, or of 16 experts for 1, runs untuned, whole cells at a time and 1.3-7 times as long. Source: NVIDIA
-/// aiconfigurator (Apache-2.0), collector/trtllm/collect_moe.py. An engine tunes before it serves.
+/// The benchmark stores the tactics that TensorRT-LLM's tuner finds in a file named after format, hidden size, inner
+/// size per rank and local experts, and looks it up by the beginning of that name. If that finds a file of another
+/// split, router or kernel, or of 16 experts for 1, whole cells run untuned and take 1.3-7 times as long. Source:
+/// NVIDIA aiconfigurator (Apache-2.0), collector/trtllm/collect_moe.py. An engine tunes before it serves.
 bool may_be_untuned(const ExpertsKernel& kernel, Dtype weights, const KernelRules& rules) {
   return collector_of(rules) == Maker::kTrtllm && kernel.name().starts_with("cutlass_") && weights != Dtype::kFp8Block;
 }
 
-/// Cells whose median is over 1.25 times the fit are no evidence for the constants of tuned kernels: the medians part
-/// there, in every such table. A benchmark's row may be of either kind: its interval is that of all.
+/// Cells whose median exceeds 1.25 times the fit are no evidence for the constants of tuned kernels: in every such
+/// table the medians split there. A benchmark's row may be of either kind, so its interval covers both.
 std::vector<MoeRow> tuned_only(const std::vector<MoeRow>& rows, const ExpertsKernel& kernel, const MoeParameters& p,
                                const GpuSpec& gpu) {
   constexpr double kUntuned = 1.25;
@@ -149,13 +149,13 @@ std::set<double> choices_of(const std::vector<MoeRow>& rows) {
   return choices;
 }
 
-/// Times that do not depend on the format of the weights.
+/// Times that do not depend on the weight format.
 struct FixedTimes {
   double launch_us, router_us_per_choice;
 };
 
-/// vLLM's Marlin experts are measured for one model a format, each with its own number of choices a token: only the
-/// rows of both formats together tell the launches from the router. Each keeps the facts of its own kernel.
+/// vLLM's Marlin experts are measured for one model per format, each with its own number of choices per token: only the
+/// rows of both formats together separate the launches from the router. Each kernel keeps its own facts.
 bool is_marlin(const ExpertsKernel& kernel) { return kernel.name().starts_with("marlin_"); }
 std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu, const KernelRules& rules,
                                        FitOptions options) {
@@ -176,7 +176,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   return FixedTimes{both.launch_us, both.router_us_per_choice};
 }
 
-/// One kernel in one format. Null: too few rows.
+/// Fits one kernel in one format. Null: too few rows.
 std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weights, std::vector<MoeRow> rows,
                                          const GpuSpec& gpu, const KernelRules& rules, FitOptions options,
                                          const std::optional<FixedTimes>& times = std::nullopt) {
@@ -188,7 +188,7 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
     prior.launch_us = times->launch_us, prior.router_us_per_choice = times->router_us_per_choice;
     options.fixed.insert(options.fixed.end(), {"launch_us", "router_us_per_choice"});
   }
-  // A single k cannot tell the router's time from the launches'.
+  // A single k cannot separate the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
   const auto price = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, kernel, p, gpu); };
   const auto predict = [&](const MoeRow& row, const ConstantsBlock& constants) {
@@ -214,8 +214,8 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   return fitted;
 }
 
-/// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's, and vLLM tunes them at warm-up, which the benchmark did not.
-/// What serves is TensorRT-LLM's tuned kernel, where the table has it.
+/// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's. vLLM tunes them at warm-up, the benchmark did not: service is
+/// priced with TensorRT-LLM's tuned kernel if the table has it.
 void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const KernelRules& rules,
                const FitOptions& options, std::vector<FittedConstants>& out) {
   const std::pair served{&cutlass_experts(), Dtype::kFp8};
@@ -283,7 +283,7 @@ Routing power_law_named(const KernelTable& table, std::size_t row, std::string_v
   constexpr std::string_view kPrefix = "power_law_";
   double exponent = 0.0;
   const char* end = name.data() + name.size();
-  if (!name.starts_with(kPrefix) || std::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
+  if (!name.starts_with(kPrefix) || roofcast::from_chars(name.data() + kPrefix.size(), end, exponent).ptr != end ||
       !(exponent > 0.0 && exponent < 10.0)) {
     table.fail(row, "distribution",
                fmt::format("unknown distribution '{}' (valid: balanced, uniform, power_law_1.2)", name));

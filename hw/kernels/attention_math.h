@@ -1,5 +1,5 @@
 #pragma once
-// What the attention kernels share: counting of visible pairs, tiles of a causal triangle, and the chip's figures.
+// Shared by the attention kernels: counts of visible pairs, tiles of a causal triangle, datasheet figures.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace roofcast::attention {
 
 inline double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// (a^p + b^p)^(1/p): the sum at p = 1, the larger of the two for large p. Two resources that overlap in part.
+/// (a^p + b^p)^(1/p): the sum for p = 1, the larger of the two for large p. For two resources that overlap in part.
 inline Seconds overlapped(Seconds a, Seconds b, double p) {
   const Seconds longer = std::max(a, b), shorter = std::min(a, b);
   if (shorter <= Seconds{}) return longer;
@@ -21,8 +21,8 @@ inline Seconds overlapped(Seconds a, Seconds b, double p) {
   return longer * std::exp(std::log1p(std::exp(p * std::log(shorter / longer))) / p);
 }
 
-/// (query, key) pairs of one head: query i of `queries` follows `before` cached tokens and sees
-/// min(before + i, window) of them, itself included.  Without a window: before q + q (q + 1) / 2.
+/// (query, key) pairs of one head: query i of `queries` follows `before` cached tokens and sees min(before + i, window)
+/// of them, itself included. Without a window: before q + q (q + 1) / 2.
 inline double visible_pairs(double before, double queries, double window) {
   const double growing = window > 0 ? std::clamp(window - before, 0.0, queries) : queries;
   return before * growing + growing * (growing + 1) / 2 + (queries - growing) * window;
@@ -33,68 +33,68 @@ inline double visible_keys(double context, double queries, double window) {
   return window > 0 ? std::min(context, window + queries - 1) : context;
 }
 
-/// What Triton reaches of the 16-bit peak in prefill, and of the bandwidth in decode (head dimension 192 on B200).
+/// Shares that Triton reaches: of the 16-bit peak in prefill, of the bandwidth in decode (head dimension 192 on B200).
 inline constexpr double kTritonCompute = 0.03, kTritonBandwidth = 0.2;
 
 /// Datasheet figures that the attention kernels use.
 struct Chip {
   double sms = 1;
-  FlopsPerSecond peak;  ///< dense peak of the products' format
+  FlopsPerSecond peak;  ///< dense peak in the products' format
   BytesPerSecond bandwidth;
   Bytes l2;
   Architecture architecture = Architecture::kGeneric;
   FlopsPerSecond per_sm() const { return peak / sms; }
 };
 Chip chip_of(const GpuSpec& gpu, Dtype compute);
-/// What a layer reads was written by the kernels just before, so it comes from L2 while it fits, else from memory; at
-/// `fraction` of the bandwidth of either.
+/// Time to read bytes that the kernels just before wrote: from L2 while they fit, else from memory; at `fraction` of
+/// the bandwidth of either.
 inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fraction) {
   return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
 }
 
-/// Can products over this cache run in fp8? Where the GPU has it, and the query is quantized to match.
+/// Whether products over this cache can run in fp8: the GPU has it, and the query is quantized to match.
 bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv);
 inline bool computes_fp8(const GpuSpec& gpu, Dtype dtype) {
   return element_bits(dtype) <= 8 && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
 }
 
-/// Keys and values of one cached token, all heads of the GPU, with their scales.
+/// Keys and values of one cached token with their scales, over all heads of the GPU.
 double cached_row_bytes(const AttentionHeads& heads);
 
-/// Integers and 4-bit floats of a cache are unpacked by the CUDA cores before the products: three operations a value
-/// (mask or shift, convert, scale and shift in one) on pairs of 16-bit values, whose rate is that of fp32 FLOPs. QServe
-/// (Lin et al. 2024, arXiv:2405.04532, section 5.3) counts five before such tricks, and finds 4-bit caches bound by
-/// them on an A100.
+/// Integers and 4-bit floats of a cache are unpacked by the CUDA cores before the products: three operations per value
+/// (mask or shift, convert, combined scale and shift) on pairs of 16-bit values, at the rate of fp32 FLOPs. QServe (Lin
+/// et al. 2024, arXiv:2405.04532, section 5.3) counts five before such tricks, and finds 4-bit caches bound by them on
+/// an A100.
 Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu);
 
-/// Kernels on CUDA cores that read the cache for each query head by itself convert an fp8 value whenever they read it:
-/// in hardware where the GPU has fp8, else by `operations` on single values (mask, shift, add to the exponent; by way
-/// of fp32 and back where a kernel's library does it so).
+/// Kernels on CUDA cores that read the cache separately for each query head convert an fp8 value on every read: in
+/// hardware if the GPU has fp8, else by `operations` on single values (mask, shift, add to the exponent; through fp32
+/// and back if the library does so).
 Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu);
 
-/// The launch constants of attention hold for a kernel that is alone in a CUDA graph. It pays the gap between two graph
-/// launches. Inside the graph of a whole model the next kernel is already queued: the gap goes, but of the launch at
-/// least kQueuedLaunch stays.
+/// The launch constants of attention hold for a kernel alone in a CUDA graph, which pays the gap between two graph
+/// launches. In the graph of a whole model the next kernel is already queued: the gap vanishes, and at least
+/// kQueuedLaunch of the launch remains.
 inline constexpr Seconds kLoneGraphGap{3.0e-6};
 inline constexpr Seconds kQueuedLaunch{2.0e-6};
 inline Seconds queued_launch(Seconds alone) { return std::max(alone - kLoneGraphGap, std::min(alone, kQueuedLaunch)); }
 
-/// Tiling of the prefill kernel over one launch, and the constants it is priced with.
+/// Tiling of the prefill kernel in one launch, and its constants.
 struct PrefillTiling {
   double units = 1;        ///< independent (sequence, head) grids of tiles
-  double tiles = 1;        ///< query tiles of a unit
-  double tile_rows = 128;  ///< query rows of a tile
-  double tile_keys = 128;  ///< keys of a block
-  double positions = 128;  ///< token positions of a tile: tile_rows / group when the group is packed
+  double tiles = 1;        ///< query tiles per unit
+  double tile_rows = 128;  ///< query rows per tile
+  double tile_keys = 128;  ///< keys per block
+  double positions = 128;  ///< token positions per tile: tile_rows / group if the group is packed
   double before = 0, queries = 1, window = 0;
   double head_dim = 128;
-  bool splits_keys = false;  ///< few tiles are split over the keys (FlashAttention-3)
-  bool persistent = false;   ///< tiles are handed out longest first, even when all fit at once
+  bool splits_keys = false;  ///< a small number of tiles is split over the keys (FlashAttention-3)
+  bool persistent = false;   ///< tiles are handed out longest first, even if all fit at once
 };
 
 /// Constants of the tile loop of a prefill kernel.
 struct PrefillTileCosts {
-  Seconds score;  ///< of one score element on one SM, exponential and both products
+  Seconds score;  ///< of one score element on one SM: exponential and both products
   Seconds tile;
   double imbalance = 12;
   double lone_slowdown = 1;

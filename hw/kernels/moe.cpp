@@ -19,19 +19,18 @@ namespace roofcast {
 namespace {
 
 constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
-constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to whole steps
-/// Elements of the inner dimension that a tile of vLLM's default configuration takes at a time: tiles of 16, of 64
-/// rows.
+constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to multiples of this
+/// Depth of a tile in vLLM's default configuration, in elements of the inner dimension: tiles of 16, of 64 rows.
 constexpr double kSmallTileStep = 64.0, kLargeTileStep = 32.0;
-/// Triton reads whole vectors along dimensions that it knows to be multiples of 16, and single elements elsewhere.
+/// Triton reads whole vectors along dimensions known to be multiples of 16, and single elements elsewhere.
 constexpr double kAlignment = 16.0;
 
 /// One GPU's part of the layer.
 struct LocalExperts {
   ExpertLoad load;
-  double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first product in units of inter
+  double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first product, in multiples of inter
   double held = 0;                          ///< tokens on the rank
-  double choices = 0;                       ///< choices that the kernel is handed, those of other ranks included
+  double choices = 0;                       ///< choices that the kernel receives, including those for other ranks
   double experts = 0;
   double weight_element = 0, activation_element = 0;  ///< bytes
 
@@ -44,19 +43,19 @@ struct LocalExperts {
   double flops() const { return 2.0 * load.assignments * hidden * inter * (gates + 1.0); }
 };
 
-/// fp8_block activations carry an fp32 scale for 128 values of a row, weights one for a 128 x 128 block.
+/// fp8_block: activations have an fp32 scale per 128 values of a row, weights one per 128 x 128 block.
 double activation_bytes(Dtype dtype) {
   return dtype == Dtype::kFp8Block ? 1.0 + 4.0 / 128.0 : bytes_per_element(dtype);
 }
 
-/// How many of `tokens` tokens have a choice on the rank, where each of their k choices falls there with chance a / (T
-/// k).
+/// Expected number of `tokens` tokens with a choice on the rank, if each of their k choices falls there with
+/// probability a / (T k).
 double expected_tokens(const MoeShape& shape, double assignments) {
   const double chance = std::min(1.0, assignments / (shape.tokens * shape.top_k));
   return shape.tokens * (1.0 - std::pow(1.0 - chance, shape.top_k));
 }
 
-/// Tokens that are known to have come have choices in proportion to those expected, at least one each.
+/// The choices of received tokens grow in proportion to the expected ones, at least one per token.
 ExpertLoad load_of(const MoeShape& shape) {
   ExpertLoad load = expert_load(shape.tokens, shape.top_k, shape.experts, shape.ep, shape.routing);
   if (shape.layout != ExpertLayout::kReceived || shape.received <= 0.0) return load;
@@ -71,7 +70,7 @@ ExpertLoad load_of(const MoeShape& shape) {
   return load;
 }
 
-/// The kernel sees only what its experts were sent.
+/// The kernel sees only the tokens sent to its experts.
 bool comes_by_expert(const MoeShape& shape) {
   return shape.layout == ExpertLayout::kMasked || shape.layout == ExpertLayout::kContiguous;
 }
@@ -104,8 +103,8 @@ std::size_t tile_index(double rows) {
          3;
 }
 
-/// Experts of a rank and their inner dimension for which vLLM ships a table of tuned tiles for the A100-SXM4-80GB.
-/// Source: vllm-project/vllm (Apache-2.0), vllm/model_executor/layers/fused_moe/configs, facts from the files' names.
+/// Experts per rank and inner dimensions for which vLLM ships tuned tiles for the A100-SXM4-80GB. Source:
+/// vllm-project/vllm (Apache-2.0), vllm/model_executor/layers/fused_moe/configs, from the files' names.
 bool has_shipped_table(double experts, double inter) {
   static constexpr std::array<std::pair<double, double>, 19> kTables{{{1, 1792},
                                                                       {1, 3584},
@@ -129,14 +128,14 @@ bool has_shipped_table(double experts, double inter) {
   return std::find(kTables.begin(), kTables.end(), std::pair(experts, inter)) != kTables.end();
 }
 
-/// First and last tile that the kernel may take for this shape, by height; equal where a rule decides.
+/// First and last tile height that the kernel may use for this shape; equal where a rule decides.
 struct TileChoice {
   std::size_t first, last;
   double columns = kTileColumns;
-  double step = 0.0;  ///< of the inner dimension; 0: as deep as it takes to hide the memory's latency
+  double step = 0.0;  ///< in elements of the inner dimension; 0: as deep as it takes to hide the memory latency
 };
-/// vLLM's default since 0.16 by the tokens of a step (github.com/vllm-project/vllm/pull/34846): the tables of Ampere
-/// were measured under the one before.
+/// vLLM's default since 0.16, by the tokens of a step (github.com/vllm-project/vllm/pull/34846). The tables for Ampere
+/// were measured under the earlier one.
 TileChoice later_default(double tokens) {
   const double rows = tokens <= 32.0 ? 16.0 : tokens <= 96.0 ? 32.0 : tokens <= 512.0 ? 64.0 : 128.0;
   const std::size_t index = tile_index(rows);
@@ -171,31 +170,31 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
   return {index, index, columns, step};
 }
 
-/// Everything the two products need beside the tile height; seconds and bytes.
+/// What the two products need beside the tile height; in seconds and bytes.
 struct ProductRates {
   double flops_per_sm = 0, sms = 0;
   double weights_per_second = 0, operands_per_second = 0;
-  double kept_bytes = 0;    ///< of an expert's weights, for its next tile of rows
+  double kept_bytes = 0;    ///< part of an expert's weights that stays in L2 for its next tile of rows
   double step_seconds = 0;  ///< latency of one step of a tile's inner dimension
 };
-/// C[rows, n] = A[rows, k] B[k, n], of every expert hit.
+/// C[rows, n] = A[rows, k] B[k, n], for every expert hit.
 struct GroupedProduct {
   double n = 0, k = 0;
   double a_bytes = 0;
-  double stall = 0;  ///< relative to its tiles
+  double stall = 0;  ///< relative to the time of its tiles
 };
 struct ProductTime {
   double total = 0, compute = 0, memory = 0;
 };
 
-/// One grouped product, n columns and k deep, over the experts hit, with tiles of `rows` x `columns`:
+/// One grouped product, n columns and k deep, over the experts hit, in tiles of `rows` x `columns`:
 ///   compute = waves x (2 columns ceil64(k) (rows + overhead + empty_row_loss empty rows) / rate of an SM + start of a
 ///   tile)
-/// Narrower tiles than 128 columns lose the overhead along their columns, too: overhead (1 / columns - 1 / 128) more.
-///   memory  = weights of the experts hit, again for further tiles of rows what the L2 did not keep,
-///             + A and C of the assignments; in quadrature with the latency of a tile's steps, one after the other
+/// Tiles narrower than 128 columns also lose overhead along their columns: overhead (1 / columns - 1 / 128) more.
+///   memory  = weights of the experts hit, read again for further tiles of rows where L2 did not keep them,
+///             + A and C of the assignments; in quadrature with the latency of a tile's consecutive steps
 ///   time    = sqrt(compute^2 + memory^2): the two overlap, less well the closer they are
-/// Tiles run in waves over the SMs. Short experts fill their tiles badly: that is most of what a MoE loses.
+/// Tiles run in waves over the SMs. Small experts fill their tiles badly, which is most of what a MoE loses.
 ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, const TileChoice& choice,
                             const LocalExperts& part, const ProductRates& rates, const MoeParameters& p) {
   const auto [n, k, a_bytes, stall] = product;
@@ -249,11 +248,11 @@ double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeP
          1e-9 * p.ns_per_assignment * part.choices;
 }
 
-/// Gather to the experts (and quantize), activate, and sum the experts' outputs back: bytes of `rows` rows, and of
-/// the tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that
-/// work on all rows may have to write zeros first, in both products, for those of other ranks (ExpertRows::kZeroed).
-/// Behind DeepEP tokens come quantized: the low-latency mode's lie in place, the normal mode's are copied to padded
-/// rows and their results summed back to the tokens held.
+/// Gather tokens to the experts (and quantize), activate, and sum the experts' outputs: bytes of `rows` rows and of the
+/// tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that work on
+/// all rows may first write zeros, in both products, for the rows of other ranks (ExpertRows::kZeroed). Behind DeepEP
+/// tokens arrive quantized: in place in the low-latency mode; in the normal mode they are copied to padded rows, and
+/// their results are summed back to the tokens held.
 double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   const double element = part.activation_element;
   const double between = part.inter * (2.0 * part.gates + element);
@@ -270,8 +269,8 @@ double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
          zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.held * part.hidden;
 }
 
-/// The first product. Rows that it gathers where the tokens lie come from memory once and, for a token's other experts,
-/// from the L2, as far as the tokens fit it; what does not fit also comes late, which the tiles wait for.
+/// The first product. Rows gathered in place come from memory once and, for a token's other experts, from L2 as far as
+/// the tokens fit there. The rest comes late, and the tiles wait for it.
 GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, const MoeParameters& p,
                              const GpuSpec& gpu) {
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
@@ -285,8 +284,7 @@ GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, co
 }
 
 /// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next. They read an
-/// expert's weights again for each tile, as far as the L2 did not keep them. Others walk several tiles of rows at a
-/// time.
+/// expert's weights again for each tile, except for what L2 kept. Other kernels walk several tiles of rows at a time.
 double kept_bytes(const ExpertTraits& t, const GpuSpec& gpu) {
   const bool one_by_one = t.rule == TileRule::kLocalMean && !t.gathers;
   return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
@@ -298,7 +296,7 @@ FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
   return gpu.peak(*compute);
 }
 
-/// Weights found in L2 come at its rate and latency. From memory, rows of 64 bytes come more slowly.
+/// Weights in L2 come at its rate and latency. From memory, rows of 64 bytes are slower.
 ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
                            const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, bool repeated) {
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
@@ -312,8 +310,8 @@ ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, cons
           .step_seconds = p.memory_step_us * 1e-6 * bandwidth / cached};
 }
 
-/// The roofline of the two products, and the activation's traffic between them. Dense blocks count that traffic too, so
-/// one expert that every token takes costs what a dense block does.
+/// The roofline of the two products, with the activation's traffic between them. Dense blocks count that traffic too,
+/// so one expert that every token uses costs as much as a dense block.
 Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond bandwidth) {
   Cost cost = roofline(Flops{part.flops()}, Bytes{part.weights() + part.operands()}, peak, bandwidth);
   const Bytes activation{part.load.assignments * part.inter * (part.gates + 1.0) * 2.0};
@@ -333,7 +331,7 @@ CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
   return traits;
 }
 
-/// Does a rule name the kernel because the engine was told so?
+/// Whether a rule chose the kernel because the engine was told to use it.
 bool is_asked(const KernelRule& rule) {
   return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.trait == Trait::kAsked; });
 }
@@ -363,7 +361,7 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
     own.lent = own.lent && asked;
     return own;
   }
-  MoeShape plain = shape;  // of other formats only the default kernel stands in
+  MoeShape plain = shape;  // only the default kernel stands in for other formats
   plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
     const double gap = element_bits(near) - element_bits(shape.weights);
@@ -409,8 +407,8 @@ bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {
 
 namespace {
 
-/// Two kernels more, over the rows of the local choices: a copy in 16 bit that is written and read again before the
-/// quantization, and one of the results before they are summed (docs/equations-moe.md).
+/// Two more kernels over the rows of the local choices: a 16-bit copy before quantization (written and read again), and
+/// a copy of the results before they are summed (docs/equations-moe.md).
 Cost expansion(const MoeShape& shape, const Machine& machine) {
   constexpr double kReadAndWritten = 2.0 + 2.0, kCopies = 2.0;  // bytes of a value
   const double values = local_part(shape).load.assignments * shape.hidden;
@@ -437,9 +435,9 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
 
 /// time = gate+up product + down product + shuffling + fixed costs; see grouped_product.
 ///   fixed = launch + per expert x local experts + per assignment x T k + expert map (ep > 1) + per choice x k
-/// One layer that is repeated finds its weights in L2 when they fit (hw/kernels/l2.h); a served layer does not, for the
-/// other layers' weights pass in between. What the layer has just written is in L2 in either case.
-/// Source: docs/equations-moe.md. Wrong by up to 2x where a library took a bad tactic for some (tp, ep).
+/// A repeated layer finds its weights in L2 if they fit (hw/kernels/l2.h). A served layer does not, because the weights
+/// of other layers pass in between. The layer's own output is in L2 in both cases. Source: docs/equations-moe.md. Wrong
+/// by up to 2x where a library took a bad tactic for some (tp, ep).
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& p, const GpuSpec& gpu,
                       bool repeated) {
   if (shape.tokens <= 0.0) return {};

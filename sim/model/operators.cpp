@@ -1,4 +1,4 @@
-// Operators that see only tokens: everything of a step but attention and the state scans.
+// Operators that depend only on the number of tokens: all of a step but attention and the state scans.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace roofcast {
 namespace {
 
-constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+constexpr double kHalf = 2.0;  // bytes per 16-bit value
 
 /// One pass of `tokens` rows through the layers.
 class TokenPass {
@@ -42,11 +42,11 @@ class TokenPass {
   const Sharding& sharding_;
   double tokens_;        ///< of the fullest rank
   double group_tokens_;  ///< of all attention-DP ranks
-  bool prompts_;         ///< some are of prompts
+  bool prompts_;         ///< whether some are of prompts
   OperatorList list_;
 };
 
-/// Rows of the table are read and written; ranks hold a share of the vocabulary each and add up.
+/// Rows of the table are read and written. Each rank holds a share of the vocabulary, and the results are summed.
 void TokenPass::embedding() {
   const double width = model_.embedding_dim + (model_.position_embeddings > 0 ? model_.hidden : 0.0);
   list_.stream("embedding", 1,
@@ -57,12 +57,12 @@ void TokenPass::embedding() {
   list_.exchange(Collective::kAllReduce, "all_reduce", 1, message(), sharding_.tp);
 }
 
-/// Partial sums after the mixer and after the feed-forward; a parallel block has one for both.
+/// Whether partial sums are reduced after the mixer and after the feed-forward; a parallel block has one sum for both.
 bool reduces_mixer(const LayerKind& kind) { return facts_of(kind.mixer).present && !kind.parallel_block; }
 bool reduces_feed_forward(const LayerKind& kind) { return facts_of(kind.feed_forward).present || kind.parallel_block; }
 
-/// The norm after an all-reduce joins it: the mixer's that before the feed-forward, the feed-forward's that of the next
-/// layer (the first layer's own counts for the final one).
+/// Whether the all-reduces include the next norm: after the mixer the one before the feed-forward, after the
+/// feed-forward the next layer's (the first layer's own stands for the final one).
 bool TokenPass::fuses(const LayerKind& kind) const {
   return kind.streams <= 1 && Bytes(message()) <= context_.fused_all_reduce;
 }
@@ -75,8 +75,8 @@ void TokenPass::reduce(const LayerKind& kind) {
             CollectiveWork{Collective::kAllReduce, Bytes(message()), sharding_.tp, false, true});
 }
 
-/// Of 16 bit, what the kernel before a dense block's product writes: vLLM's compiler quantizes in it where scales are
-/// known beforehand (github.com/vllm-project/vllm/pull/19830).
+/// Width of the norm's output relative to 16 bit. vLLM's compiler quantizes in that kernel if scales are known
+/// beforehand (github.com/vllm-project/vllm/pull/19830).
 double TokenPass::quantized_width(const LayerKind& kind) const {
   const Precision& p = context_.precision;
   if (!context_.compiled_quantization || !p.static_activations) return 1.0;
@@ -84,9 +84,9 @@ double TokenPass::quantized_width(const LayerKind& kind) const {
   return element_bits(activations_for(WeightRole::kFeedForward, p)) / 16.0;
 }
 
-/// A norm reads the residual and the block's output, writes their sum and its norm (fused add + norm), the latter
-/// perhaps quantized. With n residual streams: read n and write the block's input, then read n and the block's output
-/// and write n (Xie et al. 2025, arXiv:2512.24880, fused kernels), 3 n + 2 widths.
+/// A norm reads the residual and the block's output, and writes their sum and its norm, which may be quantized (fused
+/// add + norm). With n residual streams it reads n and writes the block's input, then reads n and the block's output
+/// and writes n (Xie et al. 2025, arXiv:2512.24880, fused kernels): 3 n + 2 widths.
 void TokenPass::layer(const LayerKind& kind) {
   const double count = kind.count;
   const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 3.0 + quantized_width(kind);
@@ -104,7 +104,7 @@ void TokenPass::layer(const LayerKind& kind) {
       .tokens = tokens_, .group_tokens = group_tokens_, .prompts = prompts_, .written = quantized_width(kind)};
   block->add_operators(list_, count, rows);
   enter(kind, Stage::kOutside);
-  // Partial sums are reduced once a block.
+  // Partial sums are reduced once per block.
   if (reduces_feed_forward(kind) && block->add_exchange(list_, count, rows)) reduce(kind);
   enter(kind, Stage::kOutside);
 }
@@ -114,10 +114,10 @@ void TokenPass::enter(const LayerKind& kind, Stage stage) {
   list_.enter(facts_of(kind.feed_forward).experts > 0 ? stage : Stage::kOutside);
 }
 
-/// Whether the kernel before a product writes its input in nvfp4: the one that reduces and norms, where one product of
-/// a dense layer reads it (TensorRT-LLM: AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of modeling_llama.py; vLLM:
-/// kARResidualRMSNormFP4Quant of its compiler's all-reduce fusion), and under TensorRT-LLM attention over an fp8 cache
-/// (support_nvfp4_output of its attention_backend/trtllm.py).
+/// Whether the kernel before a product writes its input in nvfp4: the kernel that reduces and norms, if one product of
+/// a dense layer reads its result (TensorRT-LLM: AllReduceFusionOp::RESIDUAL_RMS_NORM_QUANT_NVFP4 of modeling_llama.py;
+/// vLLM: kARResidualRMSNormFP4Quant of its compiler's all-reduce fusion), and under TensorRT-LLM attention over an fp8
+/// cache (support_nvfp4_output of its attention_backend/trtllm.py).
 bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const {
   if (dtype_of(matrix.role, context_.precision) != Dtype::kNvfp4 || !facts_of(kind.mixer).fused_nvfp4) return false;
   switch (matrix.input) {
@@ -142,23 +142,24 @@ void TokenPass::projections(const LayerKind& kind) {
   }
 }
 
-/// Hidden state and residual go from each rank of a stage to its peer in the next (vLLM sends both), or all streams.
+/// Each rank of a stage sends hidden state and residual to its peer in the next stage (vLLM sends both), or all
+/// streams.
 void TokenPass::pipeline() {
   if (sharding_.pp <= 1) return;
   const double streams = std::max(2.0, model_.layers.front().streams);
   list_.add("pipeline_send", sharding_.pp - 1, CollectiveWork{Collective::kSend, Bytes(streams * message()), 2});
 }
 
-/// What sorting takes of a logit, in bytes of memory traffic. PyTorch sorts long rows together by two radix sorts of
-/// fp32 keys with 8 bytes beside them, by value (4 passes of 8 bits) and then by row (2), each of which reads and
-/// writes 12 bytes; histograms and indices before, values and indices gathered behind (44); then softmax, running sum,
-/// comparison, mask and scatter over the sorted row (46). Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu
-/// (segmented_sort_pairs_by_full_sort); vllm/v1/sample/ops/topk_topp_sampler.py, apply_top_k_top_p. It comes out at 82
-/// ps a logit on an H100; 82 to 138 were measured (github.com/vllm-project/vllm/pull/40376 and 32558).
+/// Memory traffic of sorting, in bytes per logit. PyTorch sorts many long rows by two radix sorts of fp32 keys with
+/// 8-byte payloads: by value (4 passes of 8 bits), then by row (2 passes), where each pass reads and writes 12 bytes.
+/// Histograms and indices before, and gathering values and indices afterwards, add 44; softmax, running sum,
+/// comparison, mask and scatter over the sorted row add 46. Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu
+/// (segmented_sort_pairs_by_full_sort); vllm/v1/sample/ops/topk_topp_sampler.py, apply_top_k_top_p. This gives 82 ps
+/// per logit on an H100; 82 to 138 were measured (github.com/vllm-project/vllm/pull/40376 and 32558).
 constexpr double kSortedLogitBytes = 6 * 24.0 + 44.0 + 46.0;
 constexpr double kSortLaunches = 20;
 
-/// Sampling takes the logits in fp32: conversion, softmax in two passes, the choice.
+/// Sampling reads the logits in fp32: conversion, softmax in two passes, the choice.
 void TokenPass::head() {
   const double rows = tokens_;
   list_.stream("norm", model_.final_norms, tokens_ * model_.hidden * 4.0 * kHalf);

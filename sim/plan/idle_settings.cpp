@@ -141,7 +141,7 @@ constexpr std::array kRules{
            return s.serving.disaggregation && s.deployment->engine.scheduler.starts_with("prefill_");
          }},
     Rule{"engine.fused_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
-    Rule{"engine.aiter", "AITER is of AMD's GPUs alone", not_amd},
+    Rule{"engine.aiter", "AITER exists only for AMD's GPUs", not_amd},
     Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
@@ -220,7 +220,7 @@ constexpr std::array kRules{
     Rule{"router", "there is one replica", one_replica},
     Rule{"policy", "all requests have one priority",
          [](const Scenario& s) { return s.serving.policy == "priority" && one_priority(s); }},
-    Rule{"policy", "all requests are of one kind of clients",
+    Rule{"policy", "there is one kind of clients",
          [](const Scenario& s) { return s.serving.policy == "fair" && s.workload && s.workload->clients.size() < 2; }},
     Rule{"workload.priorities", "the queue's 'policy' is not 'priority'",
          [](const Scenario& s) { return s.serving.policy != "priority"; }},

@@ -1,5 +1,5 @@
 #pragma once
-// What a GPU costs: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
+// Cost of a GPU: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
 
 #include <optional>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// Thrown where a tier is asked for that nobody offers; a plan tells it from a mistake in its file.
+/// Thrown if nobody offers the requested tier; a plan distinguishes it from a mistake in its file.
 class NoOffer : public ConfigError {
  public:
   using ConfigError::ConfigError;
@@ -21,17 +21,17 @@ class NoOffer : public ConfigError {
 struct PriceOffer {
   std::string gpu;
   PriceQuote quote;
-  UsdPerHour price{};      ///< of one GPU
-  std::vector<int> sizes;  ///< GPUs of the instances on sale, ascending
+  UsdPerHour price{};      ///< per GPU
+  std::vector<int> sizes;  ///< GPUs per instance on sale, ascending
 };
 
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
 
-/// What a scenario's `price` asks for: a tier, `{tier, provider}`, or a machine of one's own,
-/// `{tier: owned, usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
+/// What a scenario's `price` asks for: a tier, `{tier, provider}`, or a machine of one's own, `{tier: owned,
+/// usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
 struct PriceQuestion {
-  std::string tier;  ///< empty: not said, which is on_demand
+  std::string tier;  ///< empty: not given, which means on_demand
   std::string provider;
   std::optional<PriceOffer> own;
   Mark mark;
@@ -41,15 +41,15 @@ PriceQuestion parse_price(const ConfigTree& tree);
 /// The cheapest offer of the tier whose instances hold a replica of `gpus` GPUs (or a whole node of it); null: none.
 const PriceOffer* cheapest_offer(const GpuSpec& gpu, const std::string& tier, const std::string& provider, int gpus);
 
-/// On demand, of a single GPU or the smallest host it comes in; not a number where nobody lists it.
+/// On demand, for a single GPU or in the smallest host that it comes in; NaN if nobody lists it.
 UsdPerHour list_price(const GpuSpec& gpu);
 
 /// Sets gpu.price and price of a deployment whose GPU and sharding are known. `written`: the scenario gives the price
-/// itself, or a GPU file of the user's own does. Without a tier that is on demand; where nobody offers it, costs are
-/// not numbers. Throws NoOffer when a tier is asked for that nobody offers.
+/// itself, or a GPU file of the user's does. The default tier is on demand; if nobody offers that, costs are NaN.
+/// Throws NoOffer if a requested tier is offered by nobody.
 void set_price(Deployment& deployment, const PriceQuestion& question, bool written);
 
-/// GPUs that are paid for: whole hosts. A host takes several replicas where they fit.
+/// GPUs that are paid for: whole hosts. A host holds several replicas if they fit.
 double paid_gpus(const Deployment& deployment, double replicas);
 UsdPerHour usd_per_hour(const Deployment& deployment, double replicas);
 

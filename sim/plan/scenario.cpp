@@ -62,7 +62,7 @@ Routing parse_routing(std::optional<ConfigReader> in, Sharding& sharding) {
   return routing;
 }
 
-/// A name of one of the tables of sim/serve.
+/// A name from one of the tables of sim/serve.
 template <class Table>
 std::string checked_name(ConfigReader& in, std::string_view key, const std::string& otherwise, const Table& table) {
   const std::string name = in.text(key, otherwise);
@@ -79,7 +79,7 @@ void check_scheduler(const EngineSpec& engine, const ConfigTree& tree) {
   (void)checked_name(in, "scheduler", engine.scheduler, schedulers());
 }
 
-/// Zeros are skipped by units that only some GPUs have.
+/// Only some GPUs have matrix units that skip zeros.
 void check_sparsity(const Deployment& d, const Mark& mark) {
   const Architecture a = d.gpu.architecture;
   const bool skips = a == Architecture::kAmpere || a == Architecture::kAda || a == Architecture::kHopper ||
@@ -91,7 +91,7 @@ void check_sparsity(const Deployment& d, const Mark& mark) {
                                   d.gpu.name));
 }
 
-/// A published generation of FlashAttention on a GPU or heads that it is not written for.
+/// Refuses a published generation of FlashAttention on a GPU, or for heads, that it was not written for.
 void check_generation(const FlashGeneration& generation, const Deployment& d, const Mark& mark) {
   const std::string kernel = fmt::format("'attention_kernel: {}'", generation.name);
   if (const auto why = cannot_run(generation, d.gpu))
@@ -114,7 +114,7 @@ void check_generation(const FlashGeneration& generation, const Deployment& d, co
   }
 }
 
-/// Kernels of attention that a model's layers cannot have.
+/// Refuses attention kernels that the model's layers cannot use.
 void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
   const std::string& kernel = d.engine.attention_kernel;
   const ConfigTree* written = engine->kind == ConfigNode::Kind::kMap ? engine->find("attention_kernel") : nullptr;
@@ -135,7 +135,7 @@ void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
   }
 }
 
-/// The default engine is vllm; settings without a name change the default's, unless they are a whole profile.
+/// The default engine is vllm. Settings without a name change the default's, unless they are a whole profile.
 ConfigTree engine_tree(ConfigReader& in) {
   if (!in.has("engine")) return make_scalar("vllm");
   const ConfigTree tree = in.tree("engine");
@@ -144,7 +144,7 @@ ConfigTree engine_tree(ConfigReader& in) {
   return settings ? with_value(tree, "name", make_scalar("vllm", tree->mark), "engine") : tree;
 }
 
-/// Formats that the GPU has units for, as words.
+/// The formats that the GPU has units for, as words.
 std::string computable(const GpuSpec& gpu) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kDtypeCount; ++i) {
@@ -153,14 +153,14 @@ std::string computable(const GpuSpec& gpu) {
   return join(names, ", ");
 }
 
-/// Where the size of a group of weights stands.
+/// Position of the key that sets the format of a group of weights.
 Mark mark_of_groups(ConfigReader& in) {
   const ConfigTree precision = in.tree("precision");
   const ConfigTree* group = precision->find("group_size");
   return group != nullptr ? (*group)->mark : in.mark_of("precision");
 }
 
-/// Asking by name for activations that the GPU cannot compute with is an error; a checkpoint's own are adapted.
+/// Activations that the GPU cannot compute with are an error if the user named them; a checkpoint's own are adapted.
 void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, const Mark& mark) {
   if (!asked) {
     choose_activations(precision, gpu);
@@ -174,7 +174,7 @@ void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, 
   }
 }
 
-/// A recipe's front end as costs of the host, so that what the scenario writes of `host` goes over it.
+/// A recipe's front end as host costs, so that the scenario's own `host` is laid over it.
 ConfigTree front_end_as_host(const ConfigTree& recipe) {
   const ConfigTree* front_end = recipe->find("front_end");
   if (front_end == nullptr || !*front_end) return recipe;
@@ -189,7 +189,7 @@ ConfigTree front_end_as_host(const ConfigTree& recipe) {
   return without;
 }
 
-/// A release's settings with what the recipe lays over them; what the scenario writes itself goes over both.
+/// A release's settings, then the recipe's, then the scenario's own: later ones win.
 ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& written) {
   if (!written) return engine;
   const ConfigTree recipe = front_end_as_host(written);
@@ -209,7 +209,7 @@ void no_front_end(HostCosts& host) {
   host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
 }
 
-/// Engines give prompts of encoders to one step each, for every token sees all others, and keep nothing of them
+/// Engines give each encoder prompt a step of its own, because every token sees all others, and keep none of its cache
 /// (vllm/config/vllm.py: pooling models without causal attention have neither chunked prefill nor prefix caching).
 void encode_whole(EngineSpec& engine) {
   engine.chunked_prefill = false;
@@ -228,7 +228,7 @@ void check_encoder_decoder(const Deployment& d, const Mark& engine) {
                                   d.model.name));
 }
 
-/// Of several kinds of clients, in the mean of their requests.
+/// The mean request of several kinds of clients.
 double guided_share(const WorkloadSpec& workload) {
   if (workload.clients.empty()) return workload.guided;
   double guided = 0, all = 0;
@@ -239,7 +239,7 @@ double guided_share(const WorkloadSpec& workload) {
   return all > 0 ? guided / all : 0.0;
 }
 
-/// What the scenario's recipe says of this deployment; nothing without one.
+/// What the scenario's recipe sets for this deployment; empty without a recipe.
 LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, const EngineSpec& engine) {
   const ConfigTree recipe = in.tree("recipe");
   if (!recipe) return {};
@@ -253,7 +253,7 @@ LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, c
                      {static_cast<double>(settled.max_num_seqs), told}, recipe->mark);
 }
 
-/// The longest request and the users of a workload, where they are known.
+/// The longest request and the number of users of a workload, where known.
 void take_load(DeploymentFacts& facts, const DeploymentUse& use) {
   const WorkloadSpec* workload = use.workload;
   if (workload == nullptr || !workload->clients.empty() || workload->arrivals.process == ArrivalSpec::Process::kTrace)
@@ -264,7 +264,7 @@ void take_load(DeploymentFacts& facts, const DeploymentUse& use) {
     facts.concurrency = workload->arrivals.concurrency;
 }
 
-/// The formats, with the recipe's under those that the scenario writes.
+/// The scenario's formats, laid over the recipe's.
 Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree& recipe, bool& asked, Mark& mark) {
   asked = false;
   ConfigTree written = in.has("precision") ? in.tree("precision") : nullptr;
@@ -277,15 +277,16 @@ Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree
   return read;
 }
 
-/// Whether figures stand beside the GPU's name, other than what it costs and how many there are.
+/// Whether the scenario changes figures of a named GPU, other than its price and count.
 bool changes_figures(const ConfigTree& gpu) {
-  if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("architecture") != nullptr) return false;  // a GPU of its own
+  if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("architecture") != nullptr)
+    return false;  // a GPU defined in the scenario
   return std::any_of(gpu->entries.begin(), gpu->entries.end(), [](const ConfigNode::Entry& e) {
     return e.key != "name" && e.key != "price" && e.key != "available";
   });
 }
 
-/// In the scenario itself, or in a GPU file of the user's own.
+/// Whether the scenario itself, or a GPU file of the user's, gives the price.
 bool writes_price(const ConfigTree& gpu) {
   const ConfigTree* name = gpu->kind == ConfigNode::Kind::kMap ? gpu->find("name") : &gpu;
   if (gpu->find("price") != nullptr) return true;
@@ -342,11 +343,11 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
   fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
   check_sparsity(*d, in.mark_of("model"));
-  // Libraries of one user unpack narrow weights to 16 bit, or to int8 by themselves, whatever units the GPU has.
+  // Libraries for one user unpack narrow weights to 16 bit, or to int8 by themselves, whatever units the GPU has.
   if (d->engine.rooflines != nullptr && !asked && element_bits(d->precision.activations) <= 8)
     d->precision.activations = Dtype::kBf16;
   d->precision.scaled_latents = d->engine.scaled_latents;
-  // The number of outlier columns is known at run time only: no graph holds it, and vLLM falls back to eager steps.
+  // The number of outlier columns is known only at run time: no graph holds it, and vLLM runs such steps eagerly.
   if (d->precision.outlier_fraction > 0) d->engine.graphs.enabled = false;
   if (auto adapters = in.optional_child("adapters")) d->adapters = parse_adapters(std::move(*adapters), d->model);
   d->media = usual_media(d->model);
@@ -384,7 +385,7 @@ std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
 
 }  // namespace
 
-/// What an encoder gives is no token; one stands for it.
+/// An encoder's result is no token; it counts as one.
 void check_encoded(const WorkloadSpec& workload, const std::string& model) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.output_tokens.longest() > 1 || w.samples.several())
@@ -397,7 +398,7 @@ void check_encoded(const WorkloadSpec& workload, const std::string& model) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
-/// An encoder-decoder has positions for so many tokens.
+/// The decoder of an encoder-decoder has a limited number of positions.
 void check_positions(const Scenario& s) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.arrivals.process == ArrivalSpec::Process::kTrace) return;
@@ -408,7 +409,7 @@ void check_positions(const Scenario& s) {
   for (const WorkloadSpec& client : s.workload->clients) check(client);
 }
 
-/// Limits of single kinds of clients; those without have the scenario's.
+/// Limits of single kinds of clients; kinds without any take the scenario's.
 std::vector<Objectives> client_limits(const Scenario& s) {
   std::vector<Objectives> limits;
   if (!s.workload) return limits;
@@ -421,7 +422,7 @@ std::vector<Objectives> client_limits(const Scenario& s) {
   return limits;
 }
 
-/// Where several sequences of a prompt are not simulated.
+/// Refuses several sequences per prompt where they are not simulated.
 void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (!w.samples.several()) return;
@@ -436,7 +437,7 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
-/// Says which keys of a foreign config nobody read.
+/// Lists the keys of a foreign config that nobody read.
 void note_unread(Scenario& s) {
   const ModelSpec& model = s.deployment->model;
   if (model.unread.empty()) return;
@@ -447,7 +448,7 @@ void note_unread(Scenario& s) {
       model.unread.size() > named ? fmt::format(" and {} more", model.unread.size() - named) : ""));
 }
 
-/// Says of each role whose KV cache holds less than one sequence of the longest context.
+/// Lists each role whose KV cache holds less than one sequence of the longest context.
 void note_contexts(Scenario& s) {
   const auto note = [&](const Deployment& d, const char* role) {
     if (const ServedContext context = served_context(d); context.pool_binds())
@@ -457,7 +458,7 @@ void note_contexts(Scenario& s) {
   if (s.serving.disaggregation) note(*s.serving.disaggregation->prefill, "a prefill worker: ");
 }
 
-/// The day on which its file says that the model was published; empty: it does not.
+/// The day on which the model was published, from its file; empty if not given.
 std::string day_of_publication(const ConfigTree& scenario) {
   const ConfigTree* named = scenario->find("model");
   if (named == nullptr || !*named) return "";

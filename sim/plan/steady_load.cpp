@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-/// Whether prompts run in steps of their own: engines that put them first do so.
+/// Whether prompts run in steps of their own, as in engines that prefer prompts.
 bool prompts_alone(const EngineSpec& engine) {
   return engine.scheduler == "prefill_first" || engine.scheduler == "prefill_no_evict";
 }
@@ -19,7 +19,7 @@ struct Users {
   double users, ranks, prompt, output, budget, chunks;
 };
 
-/// A step in which `decodes` sequences decode and `prefilling` ranks have `tokens` of prompts each.
+/// A step in which `decodes` sequences decode and `prefilling` ranks have `tokens` prompt tokens each.
 Seconds mixed_step(StepModel& model, const Users& u, double decodes, double prefilling, double tokens, bool alone) {
   const auto ranks = static_cast<std::size_t>(u.ranks);
   const std::size_t with = std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(prefilling)), 1, ranks);
@@ -46,18 +46,19 @@ Seconds mixed_step(StepModel& model, const Users& u, double decodes, double pref
   return model.time(batch);
 }
 
-/// A step that holds prompts, in the mean over all such steps, and over those that one user's own prompt is in: more
-/// of these are steps of many prompts.
+/// A step with prompts: the mean over all such steps, and over those that contain one user's own prompt, which are more
+/// often steps of many prompts.
 struct MixedTime {
   double any = 0, own = 0;
 };
 
-/// Chance of k prompts in a step with one: each of the other users' falls into it by itself, so that they are Poisson
-/// of the mean `others`; of all steps with prompts, k of them are one step. Nothing beyond what the budget holds.
+/// Probability of k prompts in a step with one: each of the other users' prompts falls into it independently, so that
+/// they are Poisson with mean `others`; over all steps with prompts, k of them are one step. No more than the budget
+/// holds.
 ///   own(k) = exp(-m) m^(k-1) / (k-1)!    any(k) ~ own(k) / k
-/// A step's time is no line in its tokens (it leaves its graph), and the mean step none of those that run.
+/// A step's time is not linear in its tokens (it may leave its graph), and no actual step takes the mean time.
 MixedTime mixed_time(StepModel& model, const Users& u, double decodes, double prefilling, double others, bool alone) {
-  constexpr int kMostSteps = 24;  // priced; the mean of more is sharp
+  constexpr int kMostSteps = 24;  // steps that are priced; with more prompts the mean is accurate
   const int most = std::max(1, static_cast<int>(u.budget / u.prompt));
   const int width = 1 + static_cast<int>((others + 6 * std::sqrt(others)) / kMostSteps);
   MixedTime sum;
@@ -85,16 +86,16 @@ Seconds decode_step(StepModel& model, const Users& u, double decodes) {
 
 /// How prompts are spread over the steps of a user's cycle.
 struct Rhythm {
-  double steps = 0;   ///< of a cycle
-  double mixed = 0;   ///< of them, those in which a rank has prompts
-  double ranks = 0;   ///< that have prompts then
-  double tokens = 0;  ///< of prompts on each of those
-  double wait = 0;    ///< steps that a prompt is held
+  double steps = 0;   ///< per cycle
+  double mixed = 0;   ///< part of them in which a rank has prompts
+  double ranks = 0;   ///< ranks that then have prompts
+  double tokens = 0;  ///< prompt tokens on each of those
+  double wait = 0;    ///< steps for which a prompt is held
 };
 
-/// Steps of a cycle in which a rank has prompts and does not decode, P: chunks fall into steps at random, so that
+/// Steps per cycle in which a rank has prompts and does not decode, P: chunks fall into steps at random, so that
 ///   P = S (1 - exp(-chunks / S)),  S = decodes + P,
-/// but one prompt's chunks never share a step, and no step takes more than its budget.
+/// but chunks of one prompt never share a step, and no step exceeds its budget.
 double steps_with_prompts(const Users& u, double here) {
   const double decodes = u.output - 1, chunks = here * u.chunks;
   double steps = decodes + chunks;
@@ -102,8 +103,8 @@ double steps_with_prompts(const Users& u, double here) {
   return std::max({steps - decodes, u.chunks, here * u.prompt / u.budget});
 }
 
-/// Every rank by itself; `on_average` users of each load the engine. Where there are fewer than ranks, as many ranks
-/// have one each.
+/// Every rank alone; `on_average` users of each load the engine. With fewer users than ranks, as many ranks have one
+/// each.
 Rhythm independent(const Users& u, double on_average, bool alone) {
   Rhythm r;
   const double ranks = std::clamp(on_average * u.ranks, 1.0, u.ranks), here = on_average * u.ranks / ranks;
@@ -114,7 +115,8 @@ Rhythm independent(const Users& u, double on_average, bool alone) {
     chance = prompts / r.steps;
   } else {
     r.steps = std::max(u.output - 1 + u.chunks, here * u.prompt / u.budget);
-    chance = std::max(1 - std::exp(-here * u.chunks / r.steps), u.chunks / r.steps);  // its own are apart
+    chance = std::max(1 - std::exp(-here * u.chunks / r.steps),
+                      u.chunks / r.steps);  // chunks of one prompt never share a step
   }
   r.mixed = 1 - std::pow(1 - chance, ranks);
   r.ranks = ranks * chance / r.mixed;
@@ -122,35 +124,35 @@ Rhythm independent(const Users& u, double on_average, bool alone) {
   return r;
 }
 
-/// Ranks with equally many users. All begin to decode together; after t steps each is done with a chance of
-/// d = 1 - exp(-t / D), where D is the mean number of decode steps.
+/// Ranks with equal numbers of users. All begin to decode together; after t steps each user is done with probability d
+/// = 1 - exp(-t / D), where D is the mean number of decode steps.
 struct AlikeRanks {
   double ranks = 0;
   int users = 0;
 
-  double none(double d) const { return std::pow(1 - d, users); }  ///< has a prompt
-  double all(double d) const { return std::pow(d, users); }       ///< decodes no more
+  double none(double d) const { return std::pow(1 - d, users); }  ///< no user has a prompt
+  double all(double d) const { return std::pow(d, users); }       ///< no user decodes any more
   /// All but one have a prompt.
   double all_but_one(double d) const { return users * std::pow(d, users - 1) * (1 - d); }
-  /// Prompts that wait on a rank, where some decode.
+  /// Prompts that wait on a rank, given that some decode.
   double waiting(double d) const { return users * d - users * all(d); }
 };
 
-/// Until prompts that wait for each other run.
+/// The time until held prompts run.
 struct Hold {
-  double steps = 0;     ///< of it on average
+  double steps = 0;     ///< its mean length
   double waited = 0;    ///< prompts x steps
-  double gathered = 0;  ///< share of the holds that end because every rank has a prompt
-  double empty = 0;     ///< share that end at the timeout, when no prompt waits
+  double gathered = 0;  ///< share of holds that end because every rank has a prompt
+  double empty = 0;     ///< share that end at the timeout, with no prompt waiting
 };
 
-/// Prompts are held while every rank decodes and not every rank has one, at most `most` steps. With
-///   Q = product over ranks of (1 - all),  A = product of (1 - all - none):  Q - A is the chance of being held at t
+/// Prompts are held while every rank decodes and not every rank has one, for at most `most` steps. With
+///   Q = product over ranks of (1 - all),  A = product of (1 - all - none):  Q - A is the probability of a hold at t
 /// `few` and `more` are the ranks with floor(n) and ceil(n) users.
 Hold hold_of(const AlikeRanks& few, const AlikeRanks& more, double decodes, double most) {
   const auto others = [](double each, double ranks) { return ranks > 0 ? std::pow(each, ranks - 1) : 0.0; };
   Hold hold;
-  double ended = 0;  // chance that a rank ran out of decodes first
+  double ended = 0;  // probability that a rank first ran out of decodes
   double held = 0;   // at the end
   constexpr int kParts = 400;
   const double end = std::min(most, 12 * decodes), dt = end / kParts;
@@ -181,9 +183,9 @@ Hold hold_of(const AlikeRanks& few, const AlikeRanks& more, double decodes, doub
   return hold;
 }
 
-/// Ranks that wait for each other's prompts: every rank decodes, else none waits. In a cycle of S steps each of
-/// `here` x ranks users has one prompt, so that a hold and the step that ends it see here x ranks x (steps of both) /
-/// S.
+/// Ranks that wait for each other's prompts: while every rank decodes; otherwise none waits. In a cycle of S steps each
+/// of `here` x ranks users has one prompt, so that a hold and the step that ends it see here x ranks x (steps of both)
+/// / S prompts.
 Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alone) {
   const double decoding = std::max(1.0, u.output - 1), own = alone ? 0.0 : u.chunks;
   const int fewer = static_cast<int>(here);
@@ -198,26 +200,26 @@ Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alon
   double wait = 0;
   for (int i = 0; i < 50; ++i) {
     r.steps = std::max(decoding + own + wait, here * u.prompt / u.budget + (alone ? decoding : 0.0));
-    const double prompts = here * u.ranks * length / r.steps;  // of a hold
+    const double prompts = here * u.ranks * length / r.steps;  // per hold
     wait = hold.waited / prompts + hold.gathered * engine.prefill_batch_steps;
   }
   const double prompts = std::max(1.0, here * u.ranks * interval / r.steps);
   r.wait = wait;
-  const double spread = u.ranks * (1 - std::pow(1 - 1 / u.ranks, prompts));  // ranks that so many prompts fall on
+  const double spread = u.ranks * (1 - std::pow(1 - 1 / u.ranks, prompts));  // ranks that these prompts fall on
   r.ranks = std::max(1.0, hold.gathered * u.ranks + (1 - hold.gathered) * spread);
-  const double tokens = here * u.ranks * u.prompt / r.steps;  // a step, of all ranks
+  const double tokens = here * u.ranks * u.prompt / r.steps;  // per step, over all ranks
   r.mixed = std::min(1.0, std::max(1 / interval, tokens / (r.ranks * u.budget)));
   r.tokens = std::min(u.budget, tokens / r.mixed / r.ranks);
   return r;
 }
 
-/// Of the cycle, how much the steps behind which prompts gather may be: alone, where these stop the others; and beside,
-/// where that many of the steps must hold some, too, so that prompts miss every other step.
+/// The largest share of the cycle of steps behind which prompts gather: `alone` if these stop the others; `beside` if
+/// as many of the steps must also hold prompts, so that prompts miss every other step.
 constexpr double kMostAlone = 0.2, kMostBeside = 0.5;
 
-/// Seconds of a step with prompts, beyond `plain`, that do not grow with them, where these are longer than the next
-/// requests of others are on their way: those gather behind the step, as prompts that come independently do not. Else
-/// 0, and where a step holds one prompt anyway.
+/// Seconds of a step with prompts, beyond `plain`, that do not grow with the prompts, if they exceed the time that the
+/// next requests of others are on their way: those requests gather behind the step, unlike prompts that come
+/// independently. Else 0, also if a step holds one prompt anyway.
 double gather(StepModel& model, const Users& u, double decodes, double plain, double on_the_way, bool alone) {
   constexpr double kTimesOnTheWay = 2.0;
   if (2 * u.prompt > u.budget) return 0.0;
@@ -226,7 +228,7 @@ double gather(StepModel& model, const Users& u, double decodes, double plain, do
   return fixed > kTimesOnTheWay * on_the_way ? fixed : 0.0;
 }
 
-/// Tokens a second that the front end's servers send.
+/// Tokens per second that the front end's servers send.
 double most_tokens_per_second(const EngineSpec& e, const Sharding& sharding) {
   if (e.host.token_time.base() <= 0) return std::numeric_limits<double>::infinity();
   return e.front_ends(sharding) * std::max(1, e.postprocess_workers) / e.host.token_time.base();
@@ -256,14 +258,14 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const HostCosts& host = e.host;
   const double intake = (host.request_time + host.prompt_token_time * u.prompt).base();
   const double on_the_way = intake + host.request_latency.base();
-  const double taken_in = u.users * intake / e.front_ends(d.sharding);  // a prompt of each user, one after another
+  const double taken_in = u.users * intake / e.front_ends(d.sharding);  // one prompt of each user, one after another
   double outside = on_the_way;
   double busy = 1, cycle = 0, first = 0, steps = 0, own_steps = 0;
   const bool balances = e.attention_dp_balance && e.prefill_wait_steps > 0 && ranks > 1;
   const auto queues = [&] { return outside > on_the_way; };
   for (int i = 0; i < (queues() ? 16 : 4); ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
-    const bool waits = balances && here >= 1;  // a rank without decodes holds nobody's prompts
+    const bool waits = balances && here >= 1;  // a rank without decodes holds no prompts
     Rhythm rhythm = waits ? together(u, here, e, alone) : independent(u, here, alone);
     rhythm.mixed = std::max(rhythm.mixed, std::min(1.0, u.chunks / rhythm.steps));
     steps = rhythm.steps;
@@ -275,7 +277,7 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
     const MixedTime mixed = alike ? MixedTime{same, same} : mixed_time(model, u, decodes, rhythm.ranks, others, alone);
     const Seconds plain = decode_step(model, u, decodes);
     cycle = steps * (rhythm.mixed * mixed.any + (1 - rhythm.mixed) * plain.base());
-    // A user's own prompt, and the steps for which it is held, are no gap between its tokens: prompts of others are.
+    // A user's own prompt, and the steps for which it is held, are no gap between its tokens; prompts of others are.
     first = u.chunks * mixed.own + rhythm.wait * plain.base();
     own_steps = u.chunks + rhythm.wait;
     const double before = outside;

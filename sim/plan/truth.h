@@ -1,5 +1,5 @@
 #pragma once
-// What a deployment might really be like: draws of all that a forecast does not know.
+// Draws of what a deployment might really be like: values for everything that a forecast does not know.
 
 #include <array>
 #include <cstdint>
@@ -13,61 +13,60 @@
 
 namespace roofcast {
 
-/// `count` points of `dimensions` standard normal values each, a Latin hypercube: of every dimension each of `count`
-/// equally likely slices once.
+/// `count` points of `dimensions` standard normal values, as a Latin hypercube: in each dimension, every one of `count`
+/// equally likely slices holds one point.
 std::vector<std::vector<double>> stratified_normals(std::size_t count, std::size_t dimensions, std::uint64_t seed);
 
-/// How far a draw moves the times of a deployment's steps. A mixed step is its decodes, and what the prompts add.
+/// By what factor a draw stretches the steps of a deployment. A mixed step is its decodes plus what the prompts add.
 struct StepFactors {
   double decode = 1, prefill = 1;
 };
 std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, StepFactors factors);
 
-/// What the families of operators weigh in a decode step and in a prefill step of one deployment under the load in
+/// The shares of the operator families in a decode step and in a prefill step of one deployment, under the load in
 /// `metrics`.
 struct StepSpreads {
   FamilySpreads decode{}, prefill{};
 };
 StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const ServingMetrics& metrics,
                          int replicas);
-/// exp(sum of spread x draw), of the first kOperatorFamilies + 1 values of a draw.
+/// exp(sum of spread x draw), over the first kOperatorFamilies + 1 values of a draw.
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw);
 
-/// Requests in flight on average, by Little's law, and what that means for the system's spread.
+/// Mean requests in flight, by Little's law, and their effect on the system's spread.
 LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& metrics);
 
-/// One possible truth of a scenario: the same place in the distribution of every uncertain quantity whatever the
-/// deployment, so that two of them are compared under the same luck.
+/// One possible truth of a scenario: one quantile of every uncertain quantity. It is the same for every deployment, so
+/// that two deployments are compared under the same luck.
 struct TruthDraw {
-  std::vector<double> normals;  ///< kernels' families and the host; then system, first token, acceptance, load
+  std::vector<double> normals;  ///< families of kernels, host; then system, first token, acceptance, load
 };
 /// The same for every candidate of a plan.
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed);
 
-/// How far a draw moves first tokens and decode steps of a deployment with this spread; kernels' own errors are left
-/// out.
+/// By what factor a draw stretches first tokens and decode steps of a deployment with this spread, without the kernels'
+/// own errors.
 struct SystemFactors {
   double first_token = 1, step = 1;
 };
 SystemFactors system_factors(const SystemSpread& spread, const TruthDraw& draw);
 
-/// The truths of one scenario, by how its parts spread. Kernels and host: as in serving_intervals. Host, release and
-/// launch settings as a whole: system_spread, which multiplies every step's time, and what TTFT spreads beyond that.
-/// Constants that were carried over from another GPU spread more. Acceptance of drafts: +-0.1 of each as one standard
-/// deviation. Load: `load_uncertainty`, relative.
+/// The truths of one scenario, from the spreads of its parts. Kernels and host are as in serving_intervals.
+/// system_spread covers host, release and launch settings as a whole: it multiplies every step's time, and TTFT has a
+/// spread beyond that. Constants carried over from another GPU spread more. The acceptance of each draft has a standard
+/// deviation of 0.1, the load one of `load_uncertainty` (relative).
 class Truths {
  public:
   Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty);
 
-  /// The scenario in one truth: limits of TTFT and E2E latency divided by what first tokens take longer, drafts
-  /// accepted as they are.
+  /// The scenario in one truth: limits of TTFT and E2E latency are divided by the stretch of first tokens, and
+  /// acceptances are replaced.
   Scenario scenario_in(const TruthDraw& draw) const;
   double load_factor(const TruthDraw& draw) const;
-  /// Of the deployment's steps, in place of `nominal`.
+  /// Prices of the deployment's steps in one truth, in place of `nominal`.
   PricerFactory pricers_in(const TruthDraw& draw, PricerFactory nominal) const;
-  /// How bad a draw is likely to be for the objectives, from what they were in `nominal`: the largest ln(value /
-  /// limit), with times that grow a little faster than the steps they are made of. Orders draws; the simulation
-  /// decides.
+  /// How bad a draw is likely to be for the objectives, given their values in `nominal`: the largest ln(value / limit),
+  /// with times that grow a little faster than the steps in them. This only orders draws; the simulation decides.
   double harm(const TruthDraw& draw, const ServingMetrics& nominal) const;
 
  private:

@@ -92,7 +92,7 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
     if (!in.has(key.name) || is_overlaid(in, "process", key.name)) continue;
     if (std::find(key.takes.begin(), key.takes.end(), process) == key.takes.end())
       in.fail(key.name,
-              fmt::format("'{}' is of {}; {} arrivals have {}", key.name, key.of, kProcesses[place], kOwn[place]));
+              fmt::format("'{}' belongs to {}; {} arrivals have {}", key.name, key.of, kProcesses[place], kOwn[place]));
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Caches that move between replicas that prefill and replicas that decode.
+// Caches that move from prefill replicas to decode replicas.
 
 #include <algorithm>
 #include <cmath>
@@ -14,18 +14,18 @@
 
 namespace roofcast {
 
-/// What of a cache leaves before all of its prompt is computed.
+/// The parts of a cache that leave before its whole prompt is computed.
 struct EarlyTransfer {
   CacheTransfer when = CacheTransfer::kAfterPrefill;
-  int chunk = 0;   ///< tokens of a prompt that are computed at a time
-  int layers = 1;  ///< of a chunk
+  int chunk = 0;   ///< prompt tokens computed at a time
+  int layers = 1;  ///< layers per chunk
 
-  /// Of a prefill of so many tokens, the part after which the first bytes can leave.
+  /// The fraction of a prefill of this many tokens after which the first bytes can leave.
   double lead(double tokens) const {
     if (when == CacheTransfer::kAfterPrefill) return 1.0;
     return std::min(1.0, chunk / tokens) / (when == CacheTransfer::kByLayer ? layers : 1);
   }
-  /// Of the bytes, those that cannot leave before its end.
+  /// The bytes that cannot leave before the end of the prefill.
   double rest(double tokens) const {
     if (when == CacheTransfer::kAfterPrefill) return 1.0;
     const double last = tokens - chunk * (std::ceil(tokens / chunk) - 1.0);
@@ -33,13 +33,13 @@ struct EarlyTransfer {
   }
 };
 
-/// One rank's side, with a NIC of its own: the caches that it fetches, one after another over its link, and those that
-/// it holds for sequences it has handed over until they were sent.
+/// One rank's side of the transfers, with a NIC of its own: the caches that it fetches one after another, and those
+/// that it holds for handed-over sequences until they are sent.
 class CacheLink {
  public:
   CacheLink(BytesPerSecond bandwidth, Seconds latency) : bandwidth_(bandwidth), latency_(latency) {}
 
-  /// A cache on its way, by the time at which it is here.
+  /// A cache on its way, ordered by its time of arrival.
   struct Landing {
     SimTime at;
     Slot slot;
@@ -58,20 +58,20 @@ class CacheLink {
     return {begin, free_, landings_.back().at};
   }
   const std::deque<Landing>& landings() const { return landings_; }
-  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }  ///< begun since the last call
+  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }  ///< transfers begun since the last call
   bool landed(SimTime now) const { return !landings_.empty() && landings_.front().at <= now; }
   Landing pop() {
     const Landing first = landings_.front();
     landings_.pop_front();
     return first;
   }
-  /// Nothing under way arrives any more.
+  /// Cancels all transfers under way.
   void clear(SimTime now) {
     landings_.clear();
     free_ = now;
   }
 
-  /// The cache of a sequence handed over stays on this replica, `source`.
+  /// The cache of a handed-over sequence stays on this replica, `source`.
   void hold(LiveRequest& r, int source, std::int64_t bytes) {
     r.held_bytes = bytes;
     r.source = static_cast<std::uint16_t>(source);
@@ -79,7 +79,7 @@ class CacheLink {
     r.held = true;
     held_tokens_ += held_[r.id] = r.base;
   }
-  /// It has been sent; returns the bytes that are free now.
+  /// The cache has been sent; returns the freed bytes.
   std::int64_t release(LiveRequest& r) {
     const auto held = held_.find(r.id);
     SIM_CHECK(r.held && held != held_.end(), "a cache is given back once");
@@ -90,7 +90,7 @@ class CacheLink {
   }
   int held() const { return static_cast<int>(held_.size()); }
   std::int64_t held_tokens() const { return held_tokens_; }
-  /// Tokens of each sequence whose cache is held, by request.
+  /// Tokens of each held cache, by request.
   const std::unordered_map<std::int64_t, std::int64_t>& held_caches() const { return held_; }
 
  private:

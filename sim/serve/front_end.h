@@ -1,5 +1,5 @@
 #pragma once
-// What stands between clients and an engine: servers of requests that come in, and of tokens that go out.
+// The servers between clients and the engine: for incoming requests, and for outgoing tokens.
 
 #include <algorithm>
 #include <optional>
@@ -9,11 +9,10 @@
 
 namespace roofcast {
 
-/// Its n servers share the work evenly: together they do it n times as fast, and one request as fast as one of them.
+/// Its n servers share the work evenly: n times the throughput, and one server's time per request.
 class FrontEnd {
  public:
-  /// `ranks`: copies of the attention behind it. `text`: how long the front end takes for a prompt token, over what it
-  /// takes for one of plain text.
+  /// `ranks`: copies of the attention behind it. `text`: front-end time per prompt token, relative to plain text.
   explicit FrontEnd(const EngineSpec& engine, int ranks = 1, double text = 1.0)
       : servers_(engine.front_ends({.attention_dp = ranks})),
         request_(SimTime::of(engine.host.request_time)),
@@ -28,32 +27,31 @@ class FrontEnd {
     intake_free_ = std::max(intake_free_, sent) + share;
     return intake_free_ + (work - share) + latency_;
   }
-  /// For how long so many tokens keep the servers busy.
+  /// How long the servers are busy with this many tokens.
   SimTime busy(std::int64_t tokens) const { return tokens * token_; }
 
   bool delays_tokens() const { return token_ > SimTime(0); }
 
-  /// What the tokens of a step wait on average beyond deliver(), whose server never varies, when they come `gap` after
-  /// those before. A server that is busy for the share u of the time holds up what comes by u / (1 - u) of its work,
-  /// here a step's tokens, times the mean squared coefficient of variation of work and arrivals (Kingman 1961), taken
-  /// as 1.
+  /// Mean wait of a step's tokens beyond deliver(), whose server never varies, if they come `gap` after the previous
+  /// ones. A server busy for the share u of the time delays arrivals by u / (1 - u) of its work, here a step's tokens,
+  /// times the mean squared coefficient of variation of work and arrivals (Kingman 1961), taken as 1.
   Seconds wait(Seconds gap, std::int64_t tokens) const {
     constexpr double kBusiest = 0.95;  // a longer queue does not build up within a run of some seconds
     const Seconds work = (tokens * token_).seconds();
     const double busy = std::min(kBusiest, work / gap);
     return work * (busy / (1 - busy));
   }
-  /// End of the last step that tokens came from.
+  /// End of the last step with tokens.
   std::optional<SimTime> last_output() const { return last_output_; }
 
   struct Delivery {
     SimTime first, last;
   };
-  /// When the tokens of the first and the last of `steps` equal-sized steps reach their clients, a step's tokens as a
-  /// whole when the server has come to the middle one. The steps end between first_end and last_end:
+  /// When the tokens of the first and the last of `steps` equal-sized steps reach their clients; the tokens of a step
+  /// count as delivered when the server reaches the middle one. The steps end between first_end and last_end:
   ///   free(i) = max(free(i-1), end(i)) + tokens * token_time
   /// unrolls to the maximum over j of end(j) + (n - j + 1) tokens token_time; steps never get shorter within a run, so
-  /// end(j) is convex in j and the maximum stands at j = 1 or j = n.
+  /// end(j) is convex in j and the maximum is at j = 1 or j = n.
   Delivery deliver(SimTime first_end, SimTime last_end, std::int64_t steps, std::int64_t tokens) {
     if (!delays_tokens() || tokens == 0) return {first_end, last_end};
     last_output_ = last_end;

@@ -1,12 +1,12 @@
 #pragma once
-// The cache of one rank, by who holds it.
+// The cache of one rank, by holder.
 
 #include "sim/serve/kv_pool.h"
 
 namespace roofcast {
 
-/// Adds to the pool what single requests hold of it: private bytes, pinned prefix blocks, and room that admission has
-/// set aside for their output. Counts the bytes that a step moves over PCIe.
+/// Adds to the pool what single requests hold: private bytes, pinned prefix blocks, and room that admission has
+/// reserved for their output. Counts the bytes that a step moves over PCIe.
 class KvAccount {
  public:
   KvAccount(const Deployment& deployment, RequestTable& requests, const SharedTiers& shared = {})
@@ -16,15 +16,15 @@ class KvAccount {
   const KvLayout& layout() const { return pool_.layout(); }
   std::int64_t bytes(std::int64_t tokens) const { return pool_.layout().bytes(tokens); }
   std::int64_t private_bytes(const LiveRequest& r) const { return bytes(r.base) - r.pinned_bytes; }
-  std::int64_t shared_bytes() const { return shared_; }  ///< pinned by requests, as often as they are
+  std::int64_t shared_bytes() const { return shared_; }  ///< pinned by requests; a block counts once per request
 
-  /// A step is planned: nothing is moved over PCIe yet, and nothing set aside for its decodes.
+  /// A new step is planned: nothing has moved over PCIe yet, and nothing is reserved for its decodes.
   void begin_step() { moved_ = Bytes(0), step_growth_ = 0; }
   void set_step_growth(std::int64_t bytes) { step_growth_ = bytes; }
   std::int64_t step_growth() const { return step_growth_; }
-  /// What the step being planned can still take.
+  /// Bytes that the step being planned can still take.
   std::int64_t room() const { return pool_.room() - step_growth_; }
-  /// What admission leaves free.
+  /// Bytes that admission leaves free.
   std::int64_t margin(bool others_run) const { return others_run ? pool_.watermark() : 0; }
   void take(std::int64_t bytes) { pool_.take(bytes); }
   void give(std::int64_t bytes) { pool_.give(bytes); }
@@ -32,17 +32,17 @@ class KvAccount {
   void forget() { pool_.forget(); }
 
   KvPool::Hit look_up(Slot slot) const { return pool_.look_up(requests_.prefix(slot), requests_[slot].target); }
-  /// Whether `bytes` can be set aside for a request beside what is set aside already.
+  /// Whether `bytes` can be reserved for a request in addition to existing reservations.
   bool can_reserve(std::int64_t bytes, const KvPool::Hit& hit, std::int64_t margin) const {
     return reserved_ + pool_.pinned_bytes() + hit.unpinned + bytes <= pool_.capacity() - margin;
   }
-  /// A request starts: takes `bytes`, pins the prefix that it found and sets `reserve` aside.
+  /// A request starts: takes `bytes`, pins the prefix that it found and reserves `reserve`.
   void admit(Slot slot, const KvPool::Hit& hit, std::int64_t bytes, std::int64_t reserve);
-  /// A request stops: gives back all it holds, but for its private bytes where these are kept.
+  /// A request stops: gives back everything, except its private bytes if these are kept.
   void release(Slot slot, bool keep_private);
 
-  /// Blocks that later requests can find: of a prompt that is prefilled, of an output that has ended, of the first
-  /// `tokens` of a sequence that is preempted.
+  /// Publishes blocks that later requests can find: of a prefilled prompt, of a finished output, of the first `tokens`
+  /// tokens of a preempted sequence.
   void publish_prompt(Slot slot);
   void publish_output(Slot slot, std::int64_t tokens);
   void publish_computed(Slot slot, std::int64_t tokens);
@@ -56,8 +56,8 @@ class KvAccount {
   RequestTable& requests_;
   KvPool pool_;
   std::int64_t shared_ = 0;
-  std::int64_t reserved_ = 0;     ///< for running requests, what they hold included
-  std::int64_t step_growth_ = 0;  ///< of the decodes of the step being planned
+  std::int64_t reserved_ = 0;     ///< for running requests, including what they hold
+  std::int64_t step_growth_ = 0;  ///< of the decodes in the step being planned
   Bytes moved_{};
 };
 

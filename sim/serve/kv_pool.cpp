@@ -9,14 +9,14 @@ namespace roofcast {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
-/// SGLang keeps states at multiples of a chunk of its recurrent kernels, or of a page (server_args.py,
+/// SGLang saves states at multiples of a chunk of its recurrent kernels, or of a page (server_args.py,
 /// mamba_cache_chunk_size).
 constexpr std::int64_t kStateChunk = 64;
 
 /// A block of a prompt in the layers of window `w`.
 std::uint64_t window_key(std::uint64_t hash, std::size_t w) { return mix_bits(hash + 1 + w); }
 
-/// The state after the first `tokens` tokens. The block that holds the last of them stands for all before it.
+/// The state after the first `tokens` tokens, identified by the block that holds the last of them.
 std::uint64_t state_key(const PrefixBlocks& prefix, std::int64_t tokens) {
   const std::uint64_t hash = prefix.hashes[prefix.begun(tokens) - 1];
   return mix_bits(~hash + static_cast<std::uint64_t>(tokens));
@@ -32,14 +32,14 @@ std::int64_t capacity_of(const Deployment& d) {
   return static_cast<std::int64_t>(std::max(0.0, std::floor(d.memory.cache.base())));
 }
 
-/// Tokens between the states that prompts leave behind; 0: none are left.
+/// Tokens between the states that prompts save; 0: none are saved.
 std::int64_t state_step(const Deployment& d) {
   if (d.engine.state_checkpoints == "ends") return std::max<std::int64_t>(kStateChunk, d.engine.block_size);
   if (d.engine.state_checkpoints == "blocks") return d.memory.state_block;
   return 0;
 }
 
-/// Whether prompts can find anything of their prefix.
+/// Whether prompts can find any part of their prefix.
 bool finds_prefixes(const Deployment& d, const KvLayout& layout) {
   if (!d.engine.prefix_caching || !d.engine.kv_cache || !layout.paged()) return false;
   return d.memory.layout.state_per_sequence <= Bytes(0) || state_step(d) > 0;
@@ -77,7 +77,7 @@ void KvPool::make_room() {
   keep_in_host(gone);
 }
 
-/// What is there already is made the latest, with as many tokens as it had or more.
+/// Makes a stored block the most recent; it keeps the larger number of tokens.
 void KvPool::keep_in_host(const std::vector<PrefixCache::Evicted>& gone) {
   for (const PrefixCache::Evicted& block : gone) {
     const PrefixCache::Entry there = host_.find(block.hash);
@@ -94,7 +94,7 @@ void KvPool::forget() {
   (void)states_.evict(states_.evictable_bytes());
 }
 
-/// Whole blocks behind those found on the GPU, as far as they are there or in host memory, with what windows need.
+/// Whole blocks after those found on the GPU that are there or in host memory, with the windows that they need.
 void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
   const std::int64_t block = layout_.block();
   if (layout_.kept_bytes(block) == 0) return;
@@ -120,8 +120,8 @@ void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hi
   hit.tokens = static_cast<int>(found);
 }
 
-/// Blocks behind those. The caches of all layers end where a block does; one that is cached in part is found nowhere
-/// else.
+/// Blocks after those. The caches of all layers end at a block's end; a block that is only partly cached is found
+/// nowhere else.
 void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
   const std::size_t first = prefix.begun(hit.tokens);
   if (first > 0 && prefix.end(first - 1) != hit.tokens) return;
@@ -133,7 +133,7 @@ void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& h
   hit.tokens += hit.tier_tokens;
 }
 
-/// Whether the windows behind the first `tokens` tokens are on the GPU or in host memory; `host` takes the bytes there.
+/// Whether the windows before token `tokens` are on the GPU or in host memory; `host` takes the bytes in host memory.
 bool KvPool::windows_there(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t& host) const {
   host = 0;
   for (std::size_t w = 0; w < layout_.windows().size(); ++w) {
@@ -148,8 +148,7 @@ bool KvPool::windows_there(const PrefixBlocks& prefix, std::int64_t tokens, std:
   return true;
 }
 
-/// The longest head of at most `most` tokens behind which window `w` is cached: of the prompt's blocks in turn, whether
-/// those that reach back as far as it needs are there without a gap.
+/// The longest prefix of at most `most` tokens whose window `w` is cached without a gap.
 std::int64_t KvPool::in_window(const PrefixBlocks& prefix, std::size_t w, std::int64_t most) const {
   const std::int64_t block = layout_.block(), needed = layout_.windows()[w].needed;
   std::int64_t best = 0, since = 0;
@@ -164,7 +163,7 @@ std::int64_t KvPool::in_window(const PrefixBlocks& prefix, std::size_t w, std::i
   return best;
 }
 
-/// The longest head of at most `most` tokens whose state is kept.
+/// The longest prefix of at most `most` tokens whose state is saved.
 std::int64_t KvPool::at_state(const PrefixBlocks& prefix, std::int64_t most) const {
   for (std::int64_t at = most / state_step_ * state_step_; at > 0; at -= state_step_) {
     if (states().find(state_key(prefix, at)) >= 0) return at;
@@ -172,9 +171,10 @@ std::int64_t KvPool::at_state(const PrefixBlocks& prefix, std::int64_t most) con
   return 0;
 }
 
-/// The leading blocks of the hit that the sequence shares. What reaches beyond it, or is not cached whole, it copies.
+/// The leading blocks of the hit that the sequence shares. It copies blocks beyond it, and blocks that are only partly
+/// cached.
 void KvPool::share(const PrefixBlocks& prefix, Hit& hit) const {
-  if (layout_.kept_bytes(layout_.block()) == 0) return;  // windows alone
+  if (layout_.kept_bytes(layout_.block()) == 0) return;  // layers with windows only
   for (std::size_t i = 0; i < prefix.hashes.size(); ++i) {
     const PrefixCache::Entry entry = cache_.find(prefix.hashes[i]);
     if (entry < 0 || prefix.begin(i) + cache_.tokens_of(entry) > hit.tokens) break;
@@ -185,8 +185,8 @@ void KvPool::share(const PrefixBlocks& prefix, Hit& hit) const {
   }
 }
 
-/// A prompt found whole would have nothing left to compute, and the first token comes from its last one: the block
-/// that holds the last token is computed again, as vLLM does.
+/// The first token is computed from the prompt's last one, so that a prompt found whole still computes its last block
+/// again, as in vLLM.
 KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   Hit hit;
   if (!caches_prefixes_ || prefix == nullptr) return hit;
@@ -202,7 +202,7 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   }
   found = found / block * block;
   hit.branch = found;
-  for (std::int64_t before = -1; before != found;) {  // each layer may leave less to the others
+  for (std::int64_t before = -1; before != found;) {  // each kind of layer may shorten the prefix for the others
     before = found;
     for (std::size_t w = 0; w < layout_.windows().size(); ++w) found = in_window(*prefix, w, found);
     if (state_step_ > 0) found = at_state(*prefix, found) / block * block;
@@ -215,7 +215,7 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   return hit;
 }
 
-/// What it does not share of the hit it has read: the latest that anybody used.
+/// The sequence has read the part of the hit that it does not share: it becomes the most recently used.
 void KvPool::pin(PrefixBlocks& prefix, const Hit& hit) {
   for (std::size_t i = 0; i < hit.blocks; ++i) prefix.pinned.push_back(cache_.pin(prefix.hashes[i]));
   for (std::size_t w = 0; w < layout_.windows().size(); ++w) {
@@ -230,7 +230,7 @@ void KvPool::pin(PrefixBlocks& prefix, const Hit& hit) {
   if (state_step_ > 0 && hit.tokens > 0) keep_state(prefix, hit.tokens);
 }
 
-/// The first `tokens` tokens of a sequence, of at most so many of its blocks, can be found from now on.
+/// The first `tokens` tokens of a sequence can be found from now on, in at most that many of its blocks.
 std::int64_t KvPool::publish(PrefixBlocks& prefix, std::int64_t tokens, std::size_t blocks) {
   const std::int64_t moved = layout_.kept_bytes(layout_.block()) > 0 ? publish_shared(prefix, tokens, blocks) : 0;
   if (!layout_.windows().empty()) publish_windows(prefix, tokens, blocks);
@@ -246,14 +246,14 @@ std::int64_t KvPool::publish_shared(PrefixBlocks& prefix, std::int64_t tokens, s
     private_ -= bytes;
     moved += bytes;
   };
-  // The last of those that it shares may have been cached in part.
+  // The last shared block may have been cached in part.
   for (std::size_t i = prefix.pinned.empty() ? 0 : prefix.pinned.size() - 1; i < blocks; ++i) {
     const std::int64_t begin = prefix.begin(i), end = std::min(prefix.end(i), whole);
     if (end <= begin) break;
     const std::int64_t bytes = layout_.kept_bytes(end) - layout_.kept_bytes(begin);
     if (i == prefix.pinned.size()) {
       const PrefixCache::Entry there = cache_.find(prefix.hashes[i]);
-      if (there >= 0 && cache_.tokens_of(there) > end - begin) break;  // somebody has more of it
+      if (there >= 0 && cache_.tokens_of(there) > end - begin) break;  // another sequence cached more of it
       bool fresh = false;
       prefix.pinned.push_back(cache_.insert(prefix.hashes[i], bytes, end - begin, fresh));
       take_over(cache_.bytes_of(prefix.pinned.back()));
@@ -281,7 +281,7 @@ void KvPool::publish_windows(const PrefixBlocks& prefix, std::int64_t tokens, st
   }
 }
 
-/// Those within the first `known` tokens, which others may have too.
+/// Those within the first `known` tokens, which other sequences may have too.
 void KvPool::publish_states(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t known) {
   const std::int64_t last = tokens / state_step_ * state_step_;
   if (!states_at_ends_) {

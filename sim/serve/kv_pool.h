@@ -1,5 +1,5 @@
 #pragma once
-// The cache memory of one attention-DP rank: what running sequences hold, and what is kept for later ones.
+// The cache memory of one attention-DP rank: blocks of running sequences, and blocks kept for later ones.
 
 #include <utility>
 #include <vector>
@@ -12,17 +12,18 @@
 
 namespace roofcast {
 
-/// A prompt finds whole blocks of the engine: 16 tokens in a cache of hashed blocks (vLLM, TensorRT-LLM), one in a tree
-/// of tokens (SGLang, whose block_size is 1). Behind the prefix that it finds
-///   layers that keep every token need all of them; those blocks are shared,
-///   layers with a window need its blocks alone (vLLM, v1/core/single_type_kv_cache_manager.py, SlidingWindowManager),
-///   layers with a state need the state after exactly those tokens, which somebody must have left there.
-/// Blocks of windows and states are kept beside those of the sequences that run, which copy what they go on from.
+/// A prompt finds whole blocks of the engine: 16 tokens in a cache of hashed blocks (vLLM, TensorRT-LLM), one token in
+/// a tree (SGLang, whose block_size is 1). To reuse a prefix,
+///   layers that keep every token need all of its blocks, which are shared;
+///   layers with a window need the blocks of the window (vLLM, v1/core/single_type_kv_cache_manager.py);
+///   layers with a state need the state after exactly that prefix, saved by an earlier request.
+/// Blocks of windows and saved states are kept apart from those of running sequences, which copy what they continue
+/// from.
 ///
 /// Bytes in use = private (of single sequences) + pinned (prefix blocks in use) + evictable (prefix blocks nobody
-/// uses). A sequence of T tokens holds layout.bytes(T) less its pinned blocks as private bytes.
-/// With EngineSpec::kv_offload, evicted blocks are kept in host memory, least recently used out first, and found there
-/// by later prompts, which copy them back. Copies out run beside the steps; copies in are waited for.
+/// uses). A sequence of T tokens holds layout.bytes(T) minus its pinned blocks as private bytes. With
+/// EngineSpec::kv_offload, evicted blocks go to host memory (evicted from there least recently used first), where later
+/// prompts find them and copy them back. Copies to the host run beside the steps; copies back are waited for.
 class KvPool {
  public:
   explicit KvPool(const Deployment& deployment, const SharedTiers& shared = {});
@@ -32,7 +33,7 @@ class KvPool {
   std::int64_t watermark() const { return watermark_; }
   bool caches_prefixes() const { return caches_prefixes_; }
 
-  /// What can be taken, evictable blocks included.
+  /// Bytes that can be taken, evictable blocks included.
   std::int64_t room() const { return capacity_ - private_ - cache_.pinned_bytes(); }
   std::int64_t private_bytes() const { return private_; }
   std::int64_t pinned_bytes() const { return cache_.pinned_bytes(); }
@@ -40,37 +41,37 @@ class KvPool {
     return capacity_ > 0 ? static_cast<double>(capacity_ - room()) / static_cast<double>(capacity_) : 0.0;
   }
 
-  void take(std::int64_t bytes);  ///< evicts what must go; SIM_CHECKs that it fits
+  void take(std::int64_t bytes);  ///< evicts what it must; SIM_CHECKs that it fits
   void give(std::int64_t bytes) { private_ -= bytes; }
-  void forget();  ///< prefixes that nobody uses, in host memory too
+  void forget();  ///< drops prefixes that nobody uses, in host memory too
 
-  /// What a prompt of `target` tokens finds of its prefix: tokens whose prefill is skipped, always whole blocks and
-  /// less than the target, and the leading hash blocks that it would share.
+  /// The part of its prefix that a prompt of `target` tokens finds: tokens whose prefill is skipped (whole blocks,
+  /// fewer than the target), and the leading hash blocks that it would share.
   struct Hit {
     int tokens = 0;
     std::size_t blocks = 0;
     std::int64_t bytes = 0;     ///< of the shared blocks
-    std::int64_t unpinned = 0;  ///< of them that leave the evictable ones
-    std::int64_t host = 0;      ///< bytes beside them that are copied back from host memory
-    int host_tokens = 0;        ///< of `tokens`
-    int tier_tokens = 0;        ///< of them, from tiers beyond it
-    Seconds tier_time{};        ///< that these take to host memory
-    std::int64_t branch = 0;    ///< tokens that were found but for the state behind them
+    std::int64_t unpinned = 0;  ///< part of them that stops being evictable
+    std::int64_t host = 0;      ///< further bytes, copied back from host memory
+    int host_tokens = 0;        ///< part of `tokens` that comes from host memory
+    int tier_tokens = 0;        ///< part of host_tokens that comes from tiers beyond it
+    Seconds tier_time{};        ///< to load these into host memory
+    std::int64_t branch = 0;    ///< tokens that were found, but without the state behind them
   };
   Hit look_up(const PrefixBlocks* prefix, int target) const;
   void pin(PrefixBlocks& prefix, const Hit& hit);
   std::int64_t take_stored() { return std::exchange(stored_, 0); }  ///< bytes copied to host memory since the last call
-  /// After prefill: the blocks of the prompt become shareable, the part of a last one that whole KV blocks cover
-  /// included. Returns the bytes that turned from private to pinned.
+  /// After prefill the blocks of the prompt become shareable, including the part of the last one that whole KV blocks
+  /// cover. Returns the bytes that turned from private to pinned.
   std::int64_t publish_prompt(PrefixBlocks& prefix, int prompt);
-  /// At the end: the blocks that go on into the output, where the hashes do (sessions).
+  /// At the end of a sequence: its blocks that continue into the output, if the hashes do (sessions).
   std::int64_t publish_output(PrefixBlocks& prefix, int prompt, std::int64_t tokens);
-  /// Of a sequence that is preempted: its whole blocks up to `tokens`, which stay until their room is needed.
+  /// For a preempted sequence: its whole blocks up to `tokens`, kept until their room is needed.
   std::int64_t publish_computed(PrefixBlocks& prefix, std::int64_t tokens) {
     return publish(prefix, tokens, prefix.hashes.size());
   }
   void unpin(PrefixBlocks& prefix);
-  /// Blocks of `hashes` that are cached, for routers: leading ones, or of windows alone any.
+  /// Blocks of `hashes` that are cached, for routers: leading ones; any of them where all layers have windows.
   std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
 
  private:
@@ -91,16 +92,16 @@ class KvPool {
 
   KvLayout layout_;
   std::int64_t capacity_, watermark_;
-  std::int64_t state_step_;  ///< tokens between states that are kept; 0: the model has none
-  bool states_at_ends_;      ///< they are kept where prompts end or part from others; false: at every step
-  bool states_apart_;        ///< in memory of their own
+  std::int64_t state_step_;  ///< tokens between saved states; 0: the model has none
+  bool states_at_ends_;      ///< states are saved where prompts end or diverge; false: at every step
+  bool states_apart_;        ///< states have memory of their own
   bool caches_prefixes_;
   std::int64_t private_ = 0;
   PrefixCache cache_;
   std::int64_t host_capacity_ = 0, stored_ = 0;
-  PrefixCache host_;  ///< blocks in host memory, none of them pinned
+  PrefixCache host_;  ///< blocks in host memory, never pinned
   std::int64_t state_bytes_ = 0, state_capacity_ = 0;
-  PrefixCache states_;  ///< where they are apart, none of them pinned
+  PrefixCache states_;  ///< saved states, where they have memory of their own; never pinned
   KvTiers tiers_;
 };
 

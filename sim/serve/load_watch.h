@@ -1,5 +1,5 @@
 #pragma once
-// Whether requests come faster than they are served: then latencies say how long the run was, and nothing else.
+// Detects that requests come faster than they are served: then latencies only show how long the run was.
 
 #include <cstddef>
 #include <vector>
@@ -8,28 +8,29 @@
 
 namespace roofcast {
 
-/// What an open load did to the machine.
+/// The effect of an open load on the machine.
 struct LoadVerdict {
   bool saturated = false;
-  PerSecond offered{};      ///< requests that came
-  PerSecond sustainable{};  ///< requests that ended while others still came, where saturated
+  PerSecond offered{};      ///< rate of arriving requests
+  PerSecond sustainable{};  ///< rate of requests that ended while others still came, if saturated
 };
 
-/// Counts arrivals, waits and departures over the time of a run, in a fixed number of slices that grow with it.
+/// Counts arrivals, waits and departures over a run, in a fixed number of time slices that grow with it.
 class LoadWatch {
  public:
   LoadWatch() : slices_(kSlices) {}
 
-  /// A request that ran. Times count from the first that is counted.
+  /// A request that ran. Times count from the first counted request.
   void served(Seconds arrival, Seconds waited, Seconds end);
-  /// One that was refused, or given up for the time that it had waited.
+  /// One that was refused, or gave up after waiting.
   void dropped(Seconds arrival);
 
-  /// Saturated where, of the requests that came after the first third, significantly fewer ended than came, and those
-  /// of the last third waited for longer than twice the first third's and half a second, or as much more of them waits
-  /// at the end (where some overtake others), or one in twenty was dropped. By chance as many more come as end:
-  /// `burstiness` standard deviations of a Poisson process (the variation of the gaps), and `slack`, a share of the
-  /// requests, of a load that changes by itself.
+  /// Saturated if, of the requests after the first third, significantly fewer ended than came, and one of these holds:
+  ///   the last third waited longer than twice the first third plus half a second;
+  ///   more wait at the end than twice those after the first third plus half a second of arrivals (some overtake);
+  ///   one in twenty was dropped.
+  /// Significant is beyond `burstiness` standard deviations of a Poisson process (the variation of the gaps) and, for a
+  /// load that changes by itself, beyond `slack`, a share of the requests.
   LoadVerdict verdict(double burstiness, double slack) const;
 
  private:
@@ -40,7 +41,7 @@ class LoadWatch {
   Slice& at(Seconds time);
   /// Sum of a count up to a time; within a slice it rises evenly.
   double until(double Slice::*count, double time) const;
-  double time_of(double came) const;  ///< by which so many had come
+  double time_of(double came) const;  ///< time by which `came` requests had come
 
   std::vector<Slice> slices_;
   double width_ = 1.0 / 1024;  ///< seconds

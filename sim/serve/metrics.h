@@ -1,5 +1,5 @@
 #pragma once
-// What clients see, under the names and definitions of `vllm bench serve`: docs/metrics.md.
+// What clients see, with the names and definitions of `vllm bench serve`: docs/metrics.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,27 +17,27 @@ struct RequestRecord {
   std::int64_t id = 0;
   Seconds arrival{}, queue{}, ttft{}, e2el{};
   int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
-  int streamed_tokens = 0;  ///< of the longest of several sequences; 0: there is one
-  int thinking_tokens = 0;  ///< that come before the answer
-  /// Until the first token of the answer, tokens coming evenly.
+  int streamed_tokens = 0;  ///< of the longest of several sequences; 0: only one
+  int thinking_tokens = 0;  ///< tokens before the answer
+  /// Time to the first token of the answer, if tokens come evenly.
   Seconds ttfat() const { return ttft + tpot() * static_cast<double>(thinking_tokens); }
   int in_turn() const { return streamed_tokens > 0 ? streamed_tokens : output_tokens; }
   Seconds tpot() const { return in_turn() > 1 ? (e2el - ttft) / (in_turn() - 1.0) : Seconds(0); }
 };
 
-/// Weighted values, none negative. Exact up to kExact of them (equal ones in a row count once), then a
-/// histogram whose bins are 0.1 % wide; count, mean, deviation and extremes stay exact.
+/// Weighted non-negative values. Exact up to kExact of them (equal neighbours count once), then a histogram with bins
+/// 0.1 % wide. Count, mean, deviation and extremes stay exact.
 class Distribution {
  public:
-  /// `weight` equal values at once: n equal gaps between tokens are one call.
+  /// Adds `weight` equal values: n equal gaps between tokens are one call.
   void add(double value, double weight = 1.0);
   double count() const { return count_; }
   double mean() const { return count_ > 0.0 ? sum_ / count_ : 0.0; }
-  double stddev() const;  ///< of the population, as numpy's default
+  double stddev() const;  ///< of the population (numpy's default)
   double max() const { return max_; }
   double min() const { return min_; }
-  double percentile(double p) const;  ///< p in [0, 100], linear between order statistics as numpy does; 0 when empty
-  /// Weight of the values up to this one; exact, or to a bin's 0.1 % once binned.
+  double percentile(double p) const;  ///< p in [0, 100], linear between order statistics as in numpy; 0 when empty
+  /// Weight of the values up to this one; exact, or within a bin's 0.1 % once binned.
   double count_at_most(double value) const;
   void merge(const Distribution& other);
 
@@ -51,11 +51,11 @@ class Distribution {
   void add_to_bin(double value, double weight);
   std::pair<double, double> exact_order_statistics(double index) const;
   double binned_order_statistic(double index) const;
-  mutable std::vector<Entry> exact_;  ///< sorted when a percentile is asked for
+  mutable std::vector<Entry> exact_;  ///< sorted on demand, for percentiles
   mutable bool sorted_ = true;
-  std::vector<double> bins_;                                      ///< weights by logarithmic bin, once spilled
-  double zero_weight_ = 0;                                        ///< of values too small for a bin
-  double count_ = 0, sum_ = 0, squares_ = 0, min_ = 0, max_ = 0;  ///< squares_: of the distances from the mean
+  std::vector<double> bins_;                                      ///< weight per logarithmic bin, once spilled
+  double zero_weight_ = 0;                                        ///< weight of values too small for a bin
+  double count_ = 0, sum_ = 0, squares_ = 0, min_ = 0, max_ = 0;  ///< squares_: squared distances from the mean
 };
 
 /// Limits of goodput: a request counts when it meets all that are set.
@@ -72,47 +72,48 @@ struct ClientMetrics {
 
 /// Adapters of the requests.
 struct AdapterMetrics {
-  std::int64_t starts = 0;      ///< of sequences that name one
+  std::int64_t starts = 0;      ///< sequences that name an adapter
   std::int64_t loads = 0;       ///< copies to a GPU's slot
-  std::int64_t disk_reads = 0;  ///< of them, of adapters that were not in host memory
-  double loaded_bytes = 0;      ///< a GPU
+  std::int64_t disk_reads = 0;  ///< loads whose adapter was not in host memory
+  double loaded_bytes = 0;      ///< per GPU
 };
 
 struct ServingMetrics {
   Seconds duration{};
   LoadVerdict load;                        ///< of open arrivals
-  std::int64_t completed = 0, failed = 0;  ///< failed: the next two, and what can never run
+  std::int64_t completed = 0, failed = 0;  ///< failed: rejected, cancelled, lost, or impossible to run
   std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
-  double cancelled_tokens = 0;             ///< output tokens of the cancelled, for nothing
+  double cancelled_tokens = 0;             ///< output tokens of cancelled requests (wasted)
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
-  double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
-  int most_replicas = 0;       ///< paid for at once, of such a fleet
+  double replica_seconds = 0;  ///< paid for by a fleet that changes size; 0: all replicas, all the time
+  int most_replicas = 0;       ///< largest number paid for at once in such a fleet
   std::int64_t replica_starts = 0, replica_failures = 0;
-  std::int64_t requeued = 0;           ///< requests that another replica took over from a failed one
-  std::int64_t lost = 0;               ///< that failed with it; part of `failed`
-  std::vector<ClientMetrics> clients;  ///< by WorkloadSpec::clients; empty without
+  std::int64_t requeued = 0;           ///< requests taken over from a failed replica
+  std::int64_t lost = 0;               ///< requests lost with a failed replica; part of `failed`
+  std::vector<ClientMetrics> clients;  ///< in the order of WorkloadSpec::clients; empty without them
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms, queue_ms;
   Distribution ttfat_ms;  ///< of requests that think before they answer
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;
-  /// Of the KV blocks kept in host memory (EngineSpec::kv_offload), a GPU of each replica: came back, went out.
+  /// KV blocks in host memory (EngineSpec::kv_offload), per GPU of each replica: loaded back, stored.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
-  /// In `duration`: the work of the warm-up is left out.
+  /// Within `duration`; the warm-up is left out.
   double gpu_busy_seconds = 0;   ///< summed over replicas
   double flops = 0, bytes = 0;   ///< of all GPUs
-  double front_end_seconds = 0;  ///< for which front ends sent tokens, summed over replicas
-  /// Of these three, what replicas did that only prefill.
+  double front_end_seconds = 0;  ///< time in which front ends sent tokens, summed over replicas
+  /// The share of these three that prefill-only replicas had.
   double prefill_busy_seconds = 0, prefill_flops = 0, prefill_bytes = 0;
   double kv_peak_usage = 0;  ///< share of the pool
-  /// Byte-seconds of cache that running sequences held for themselves, and that the tokens in it filled.
+  /// Byte-seconds of private cache of running sequences: reserved, and filled with tokens.
   double kv_held = 0, kv_filled = 0;
-  /// Tokens that went through the layers, and those of them that pad a batch or belong to ended sequences.
+  /// Tokens that went through the layers, and those of them that were padding or belonged to ended sequences.
   double computed_tokens = 0, padding_tokens = 0;
   double drafted_tokens = 0, accepted_tokens = 0;
   AdapterMetrics adapters;
-  double tier_tokens = 0;  ///< of those loaded from host memory, that came from tiers beyond it
-  double sample_tokens = 0, dropped_sample_tokens = 0;  ///< of prompts with several sequences: generated, not returned
+  double tier_tokens = 0;  ///< part of the tokens loaded from host memory that came from tiers beyond it
+  double sample_tokens = 0,
+         dropped_sample_tokens = 0;  ///< of prompts with several sequences: generated, and not returned
 };
 
 }  // namespace roofcast

@@ -35,14 +35,14 @@ bool Replica::can_serve(const LiveRequest& r) const {
   const std::int64_t total =
       first().options.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  const double beside = d.model.encoder_only ? 1 : 0;  // what stands for an encoder's vector
+  const double beside = d.model.encoder_only ? 1 : 0;  // one unit stands for an encoder's vector
   if (longest > 0 && static_cast<double>(total) - beside > longest) return false;
   if (d.model.attends_to_encoder() && !beyond_positions(d.model, r.prompt, r.output).empty()) return false;
   return first().kv.bytes(total) <= first().kv.pool().capacity() && ranks_.front()->plan.fits_whole(r);
 }
 
-/// Engines send a request to the rank that has the fewest (vLLM, v1/engine/core_client.py, get_core_engine_for_request;
-/// TensorRT-LLM, _torch/pyexecutor/py_executor.py), or to one after another (SGLang,
+/// Engines send a request to the rank with the fewest requests (vLLM, v1/engine/core_client.py,
+/// get_core_engine_for_request; TensorRT-LLM, _torch/pyexecutor/py_executor.py), or to the ranks in turn (SGLang,
 /// managers/data_parallel_controller.py, round_robin).
 void Replica::choose_rank(LiveRequest& r) {
   std::size_t chosen = next_rank_;
@@ -86,20 +86,20 @@ void Replica::arrive(Slot slot, SimTime ready) {
   }
 }
 
-/// Something has changed while idle: a waiting request may find room now.
+/// Something changed while the replica was idle: a waiting request may find room now.
 void Replica::wake(SimTime now) {
   woken_ = true;
   wake_ = now;
 }
 
-/// The run ends with the step under way.
+/// The run ends with the current step.
 void Replica::cut_run(SimTime now) {
   if (!busy_ || !run_.whole || run_.steps == 1) return;
   const std::int64_t steps = pricer_.steps_within(decodes(), (now - run_.start).seconds(), run_.steps);
   if (steps < run_.steps) price_run(steps);
 }
 
-/// Between steps, as engines abort requests.
+/// Between steps, where engines abort requests.
 bool Replica::cancel(Slot slot, SimTime now) {
   LiveRequest& r = request(slot);
   Rank& rank = rank_of(slot);
@@ -162,20 +162,20 @@ void Replica::release_held(Slot slot, SimTime now) {
   ++generation_;
 }
 
-/// What a step that is planned while another one runs still sees of that one: nothing that comes after its start, or
-/// after its last kernel was launched where one thread plans and launches.
+/// What a step planned during another one still sees of it: nothing after its start, or nothing after the launch of its
+/// last kernel where one thread both plans and launches.
 SimTime Replica::planning_lag() const {
   return engine().scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
 }
 
-/// Of the last step of the run.
+/// For the last step of the run.
 SimTime Replica::last_start() {
   if (run_.steps <= 1) return run_.start;
   return run_.start + SimTime::of(pricer_.run_time(decodes(), run_.steps - 1));
 }
 
-/// New requests are taken before a step; with asynchronous scheduling that step was planned while the one before it
-/// ran, and an engine may look for them only every so many steps.
+/// New requests are taken before a step. With asynchronous scheduling the step was planned during the previous one, and
+/// an engine may look for requests only every few steps.
 void Replica::take_arrivals(SimTime now) {
   const bool engaged =
       std::any_of(rank_parts_.begin(), rank_parts_.end(), [](const RankParts* r) { return r->batch.engaged(); });
@@ -190,8 +190,8 @@ void Replica::take_arrivals(SimTime now) {
   }
 }
 
-/// Whether the plan of a rank could change when a request arrives there during a run of decode steps. Where requests
-/// are looked for only now and then, or wait for those of other ranks, the step that finds one must not pass unseen.
+/// Whether an arrival during a run of decode steps could change the plan of a rank. Where requests are looked for only
+/// every few steps, or wait for those of other ranks, the step that finds one must not be skipped.
 bool Replica::arrival_matters(const Rank& rank) const {
   if (engine().receive_interval > 1 || balance_.active() || !rank.parts.batch.engaged()) return true;
   return rank.parts.scheduler->arrival_matters(rank.plan);
@@ -210,7 +210,7 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
   return std::min(steps, limit);
 }
 
-/// Steps for which the plan stays the same, and the same rank the slowest.
+/// Steps for which the plan and the slowest rank stay the same.
 std::int64_t Replica::run_length() {
   std::int64_t limit = first().options.max_steps_per_event;
   bool held = false;
@@ -250,7 +250,7 @@ void Replica::plan_ranks(SimTime now) {
   for (const auto& rank : ranks_) rank->plan.plan(held);
 }
 
-/// Adapters of the rank that has most; negative where there are none.
+/// Adapters on the rank that has the most; negative without adapters.
 double Replica::adapters_held() const {
   if (!deployment().adapters) return -1;
   int most = 0;
@@ -258,7 +258,7 @@ double Replica::adapters_held() const {
   return most;
 }
 
-/// What each rank decodes and prefills in the step that was planned.
+/// What each rank decodes and prefills in the planned step.
 void Replica::describe_run() {
   run_.adapters = adapters_held();
   run_.rows = 0;
@@ -306,7 +306,7 @@ void Replica::start_run(SimTime now) {
   run_.start = now;
   run_.whole = !prefill && !moved && !first().options.speculation.active() && engine().kv_cache;
   if (run_.whole) {
-    // run_length() looks at what is on its way with the planning_lag() of this run's steps.
+    // run_length() looks at arrivals with the planning_lag() of this run's steps.
     if (engine().scheduler_launches && engine().async_scheduling && on_their_way() > 0)
       run_.cost = pricer_.decode_run(decodes(), 1);
     return price_run(run_length());
@@ -324,8 +324,8 @@ void Replica::price_run(std::int64_t steps) {
   ++generation_;
 }
 
-/// Without a cache each row of a decode step is computed from its beginning, in a padded batch all as long as the
-/// longest.
+/// Without a cache each row of a decode step is computed from its beginning; in a padded batch all rows are as long as
+/// the longest.
 void Replica::compute_again(Rank& rank, std::size_t i) {
   rank.recomputed = rank.repadded = 0;
   const Batch& batch = rank.parts.batch;
@@ -350,7 +350,7 @@ void Replica::compute_again(Rank& rank, std::size_t i) {
   }
 }
 
-/// A prompt's media are encoded before the first of its chunks: those of them that lie in what the cache does not have.
+/// A prompt's media are encoded before its first chunk: those that lie in the part not found in the cache.
 void Replica::add_media(LiveRequest& r, std::vector<EncoderWork>& out) const {
   const auto& by_client = first().options.media;
   if (r.encoded || r.client >= by_client.size()) return;
@@ -375,7 +375,7 @@ StepBatch Replica::step_batch() {
     Rank& rank = *ranks_[i];
     rank.padding = 0;
     std::vector<EncoderWork> media;
-    int longest = 0;  // of the batch's prompts, to which the others are padded
+    int longest = 0;  // longest prompt of the batch: the others are padded to it
     if (rank.parts.scheduler->pads())
       rank.parts.batch.for_each([&](Slot, const LiveRequest& r) { longest = std::max(longest, r.target); });
     for (const PlannedChunk& c : rank.plan.chunks()) {
@@ -401,14 +401,14 @@ StepBatch Replica::step_batch() {
           .encodes = encodes_};
 }
 
-/// The ranks read side by side.
+/// The ranks read at the same time.
 Seconds Replica::reads() const {
   Seconds most{};
   for (const RankParts* rank : rank_parts_) most = std::max(most, rank->reads);
   return most;
 }
 
-/// One step with all that belongs to it: chunks, decodes, drafts, and cache that a rank moves over PCIe.
+/// One whole step: chunks, decodes, drafts, and the cache that a rank moves over PCIe.
 StepCost Replica::price_step() {
   StepCost cost = pricer_.cost(step_batch());
   const SpeculationSpec& spec = first().options.speculation;

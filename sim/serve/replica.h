@@ -1,7 +1,7 @@
 #pragma once
-// One replica of an engine as a sequence of events. An event is one step, or a run of decode steps between which
-// nothing is decided: its length is known beforehand and only an arrival can shorten it. Attention-DP ranks plan for
-// themselves and step together: a step ends when the slowest of them has.
+// One replica of an engine as a sequence of events. An event is one step, or a run of decode steps in which nothing is
+// decided: the length of a run is known beforehand, and only an arrival can shorten it. Attention-DP ranks plan
+// separately and step together: a step ends when the slowest rank has ended.
 
 #include "sim/serve/rank_balance.h"
 #include "sim/serve/step_plan.h"
@@ -13,39 +13,40 @@ class Replica {
   Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOptions& options, StepPricer& pricer,
           StepPricer* draft_pricer, RequestTable& requests, Collector& collector);
 
-  /// Whether the request can ever run here: its length against model and pool, an uncut prompt's against the budget.
+  /// Whether the request can ever run here: its length against the model and the pool, and against the token budget if
+  /// prompts are not cut.
   bool can_serve(const LiveRequest& request) const;
   void submit(Slot slot, SimTime sent);
-  /// Another sequence of a prompt that was prefilled here.
+  /// Another sequence for a prompt that was prefilled here.
   void submit_fork(Slot slot, SimTime now);
   /// A sequence whose prompt was prefilled elsewhere: its cache is fetched when there is room for it.
   void submit_prefilled(Slot slot, SimTime now);
 
-  /// When something happens next here; nothing while idle with nothing under way.
+  /// Time of the next event here; empty while idle with nothing pending.
   bool pending() const;
   SimTime due() const;
-  /// Counts changes of due(), so that what was scheduled before can be told apart.
+  /// Counts changes of due(), to recognise outdated events.
   std::uint32_t generation() const { return generation_; }
 
   using Ended = EndedRequest;
-  /// Ends the run under way at due(); `ended` takes the requests whose last token is out.
+  /// Ends the current run at due(); `ended` takes the requests whose last token has been computed.
   void end_run(std::vector<Ended>& ended);
   void start_run(SimTime now);
-  /// The client of a request that is here has given up: it leaves at the end of the step under way, among what
-  /// end_run() ends. True when no step is under way and it has left at once.
+  /// The client of a request here gives up: the request leaves at the end of the current step, among those that
+  /// end_run() ends. True when there is no current step and it has left at once.
   bool cancel(Slot slot, SimTime now);
   bool busy() const { return busy_; }
-  /// A GPU has failed: the run under way ends with its step. After that, or at once when idle, evacuate() is due.
+  /// A GPU has failed: the current run ends with its step. Then, or at once when idle, evacuate() is due.
   void fail(SimTime now);
   bool failed() const { return ranks_.front()->departures.failed(); }
-  /// All requests leave, with the tokens they have had, to be computed again elsewhere; caches are lost.
+  /// All requests leave with the tokens made so far, to be recomputed elsewhere; their caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
-  void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< who waits for caches of a lost replica
+  void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< those that wait for caches of a lost replica
 
   using Landing = CacheLink::Landing;
-  std::vector<Landing> landings() const;  ///< caches under way
-  std::vector<Landing> take_fetches();    ///< those that it began to fetch
-  /// The cache that was held for a sequence handed over has been sent.
+  std::vector<Landing> landings() const;  ///< caches on their way here
+  std::vector<Landing> take_fetches();    ///< transfers begun since the last call
+  /// The cache held for a handed-over sequence has been sent.
   void release_held(Slot slot, SimTime now);
 
   int running() const;
@@ -53,10 +54,10 @@ class Replica {
   int places() const { return first().places * static_cast<int>(ranks_.size()); }
   std::size_t queued() const;
   int outstanding() const { return static_cast<int>(queued()) + running(); }
-  std::int64_t outstanding_tokens() const;  ///< of their prompts
-  /// Leading blocks of `hashes` that the cache of a rank has, at best.
+  std::int64_t outstanding_tokens() const;  ///< of the requests' prompts
+  /// Leading blocks of `hashes` in the cache of the rank that has the most of them.
   std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
-  bool empty() const;  ///< no request is here, nor any cache of one
+  bool empty() const;  ///< no request is here, nor a cache of one
   int index() const { return first().options.index; }
 
  private:
@@ -69,10 +70,10 @@ class Replica {
     RankParts parts;
     Departures departures;
     StepPlan plan;
-    std::int64_t growth = 0;         ///< bytes of cache that the run under way took for its decodes
-    std::int64_t padding = 0;        ///< tokens of its chunks that fill prompts up
-    std::int64_t recomputed = 0;     ///< tokens beside the new one of each row, where there is no cache
-    std::int64_t repadded = 0;       ///< of them, those that fill rows up to the longest
+    std::int64_t growth = 0;         ///< bytes of cache that the current run took for its decodes
+    std::int64_t padding = 0;        ///< padding tokens in its chunks
+    std::int64_t recomputed = 0;     ///< tokens computed beside the new one of each row where there is no cache
+    std::int64_t repadded = 0;       ///< those of them that pad rows to the longest
     std::vector<EndedRequest> held;  ///< answers that leave together with the last of their batch
   };
   const RankParts& first() const { return ranks_.front()->parts; }
@@ -105,7 +106,7 @@ class Replica {
   StepBatch step_batch();
   StepCost price_step();
 
-  // replica_end.cpp: what a step leaves behind
+  // replica_end.cpp: the end of a step
   std::int64_t tokens_out(Rank& rank);
   std::int64_t verify_decodes(RankParts& rank);
   void count_work(std::int64_t tokens);
@@ -122,8 +123,8 @@ class Replica {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<const RankParts*> rank_parts_;
   RankBalance balance_;
-  std::vector<RankWork> work_;  ///< that balance_ looks at
-  std::size_t next_rank_ = 0;   ///< that a request is offered to first
+  std::vector<RankWork> work_;  ///< input of balance_
+  std::size_t next_rank_ = 0;   ///< the next request is offered to this rank first
   StepPricer& pricer_;
   StepPricer* draft_pricer_;
   AcceptanceLaw law_;
@@ -133,7 +134,7 @@ class Replica {
   std::vector<PrefillChunk> priced_chunks_;
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
-  Seconds carry_{};  ///< what rounding to picoseconds left over, so that many short steps last as long as one run
+  Seconds carry_{};  ///< rest of rounding to picoseconds, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;

@@ -11,9 +11,9 @@ namespace {
 
 using Kind = EventQueue::Kind;
 
-constexpr std::size_t kDealtAtATime = 4096;  ///< requests: enough to keep cores busy, and tapes short
+constexpr std::size_t kDealtAtATime = 4096;  ///< requests: enough to keep the cores busy with short tapes
 
-/// Requests that were dealt to the replicas of a lane.
+/// Requests assigned to the replicas of a lane.
 class DealtSource final : public RequestSource {
  public:
   explicit DealtSource(Lane& lane) : lane_(lane) {}
@@ -37,7 +37,7 @@ class DealtSource final : public RequestSource {
   std::deque<Dealt> dealt_;
 };
 
-/// A lane, the tape that it writes, and the one before, which is read.
+/// A lane, the tape that it writes, and the previous tape, which is read.
 struct Player {
   Player(const std::shared_ptr<const Deployment>& deployment, const WorkloadSpec& workload,
          const ServingOptions& options, int first, int replicas)
@@ -54,7 +54,7 @@ struct Player {
         simulation(deployment, source, workload, options, nullptr, &lane) {}
   Player(const Player&) = delete;
 
-  /// What was written is read next.
+  /// The written tape is read next.
   void turn() {
     SIM_CHECK(next == read.events.size(), "all that was played is put in order");
     std::swap(written, read);
@@ -73,11 +73,11 @@ struct Player {
   Lane lane;
   DealtSource source;
   Simulation simulation;
-  ReplicaTape::Event at;  ///< how far it was read
-  std::size_t next = 0;   ///< event
+  ReplicaTape::Event at;  ///< position up to which it was read
+  std::size_t next = 0;   ///< index of the next event
 };
 
-/// The slots that requests have where all replicas share a table: RequestTable's.
+/// The slots that requests would have in one table for all replicas: RequestTable's.
 class Slots {
  public:
   void enter(std::int64_t id) {
@@ -143,7 +143,7 @@ class ReplicasApart {
     if (more_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
     deal();
     bool first = true;
-    std::optional<SimTime> until;  // what is read ends before it
+    std::optional<SimTime> until;  // what is read ends before this time
     for (bool last = false; !last && !enough_; first = false) {
       last = !more_;
       const std::optional<SimTime> limit = more_ ? std::optional(SimTime::of(next_.arrival)) : std::nullopt;
@@ -157,7 +157,8 @@ class ReplicasApart {
       }
       if (enough_) break;
       for (const auto& player : players_) player->turn();
-      arrivals_.insert(arrivals_.end(), dealt_.begin(), dealt_.end());  // behind some that come when the next one does
+      arrivals_.insert(arrivals_.end(), dealt_.begin(),
+                       dealt_.end());  // after those that arrive together with the next one
       dealt_.clear();
       until = limit;
       if (!last) deal();
@@ -172,7 +173,7 @@ class ReplicasApart {
   void deal() {
     for (std::size_t n = 0; more_ && n < kDealtAtATime; ++n) {
       SIM_CHECK(next_.prefix_blocks.empty(), "requests of replicas that do not meet share no prefixes");
-      // One that can never run is refused wherever it is sent.
+      // A request that can never run is refused on every replica.
       const int to = players_.front()->simulation.can_serve(next_) ? router_->pick(next_, view_) : 0;
       const std::size_t lane = lane_of_[static_cast<std::size_t>(to)];
       players_[lane]->source.add(next_, sent_++, to);
@@ -181,10 +182,10 @@ class ReplicasApart {
     }
   }
 
-  /// Events are popped as one queue of all replicas would: of equal times, in the order in which they were pushed.
+  /// Events are popped as from one queue for all replicas: at equal times, in the order in which they were pushed.
   void put_in_order(std::optional<SimTime> until) {
     while (!events_.empty() && (!until || events_.top().at < *until) && !enough_) {
-      if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing was played yet
+      if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing has been played yet
       const EventQueue::Event event = events_.pop();
       if (!slots_.empty() || waiting_) event.at.require();
       if (event.kind != Kind::kArrival) {
@@ -226,7 +227,7 @@ class ReplicasApart {
       events_.push(tape.pushes[i].at, tape.pushes[i].kind, static_cast<std::int32_t>(lane));
   }
 
-  /// Those that end together do so in the order of their slots (StepHeap).
+  /// Requests that end together do so in the order of their slots (StepHeap).
   void sort_by_slot() {
     for (auto first = left_.begin(); first != left_.end();) {
       const auto other = [&](const ReplicaTape::Left& l) { return l.together != first->together; };
@@ -238,7 +239,7 @@ class ReplicasApart {
 
   struct Arrival {
     std::size_t lane;
-    std::optional<SimTime> next;  ///< when the one after it comes
+    std::optional<SimTime> next;  ///< time of the next one
   };
 
   RequestSource& source_;

@@ -19,7 +19,7 @@ namespace {
 
 using Kind = EventQueue::Kind;
 
-/// What a client waits before it goes on after a request was refused.
+/// How long a client waits after a refused request before it continues.
 constexpr Seconds kRefusal = kMillisecond;
 /// Share of the requests by which the last of a load that changes by itself may be behind without being too much.
 constexpr double kBurst = 0.05;
@@ -100,7 +100,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   }
 }
 
-/// A closed loop starts with one request a user, warm-up first; otherwise the source says when.
+/// A closed loop starts with one request per user, warm-up first. In an open load the source gives the times.
 void Simulation::begin() {
   if (closed()) {
     const std::int64_t users = std::max(1, workload_.arrivals.concurrency);
@@ -117,7 +117,7 @@ ServingMetrics Simulation::run() {
   begin();
   while (!events_.empty() && !enough_) {
     const EventQueue::Event event = events_.pop();
-    // Timeouts and repairs that nobody lives to see may lie beyond.
+    // Timeouts and repairs may lie after the end of the run.
     if (requests_.live() > 0 || !exhausted_) event.at.require();
     handle(event);
   }
@@ -210,7 +210,7 @@ void Simulation::send(const Request& request, SimTime now) {
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (live.counted) collector_.sent();
-  if (!within_limit(live, now)) {  // no sign of too much load
+  if (!within_limit(live, now)) {  // a rate limit is no sign of overload
     if (live.counted) ++collector_.metrics().rejected, collector_.failed();
     return refuse(slot, now);
   }
@@ -257,7 +257,7 @@ bool Simulation::late(const LiveRequest& r, SimTime now) const {
   return passed(workload_.patience.first_token) && !answered;
 }
 
-/// A slot may have passed on to another request since.
+/// The slot may belong to another request by now.
 void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   const LiveRequest& r = requests_[slot];
   if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
@@ -270,7 +270,7 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
     count_ended(r, {slot, now, false});
     if (lane_ != nullptr) lane_->tape->left.push_back({request, 0, call, lane_->tape->calls.size()});
     if (leave(slot, now, now)) return;
-    if (fleet_ && !at_gateway) static_cast<void>(leaves_service(index, now));  // its last request may be gone
+    if (fleet_ && !at_gateway) static_cast<void>(leaves_service(index, now));  // this may have been its last request
   }
   if (!at_gateway) schedule(index);
   if (closed()) user_goes_on(session, now, now);
@@ -286,7 +286,7 @@ void Simulation::schedule(int index) {
   tell_push(due, Kind::kReplica);
 }
 
-/// What ends with a run makes users send again, and a request sent now is seen by the plan of the next run.
+/// Ended requests make users send again. Such a request is seen by the plan of the next run.
 void Simulation::run_replica(int index, SimTime now) {
   Replica& replica = at(index);
   planning_ = index;
@@ -309,7 +309,7 @@ void Simulation::run_replica(int index, SimTime now) {
   schedule(index);
 }
 
-/// What a router may know of a request that was sent before.
+/// What a router may know about a request when it was sent.
 Request Simulation::request_of(Slot slot) {
   Request request;
   const LiveRequest& r = requests_[slot];
@@ -335,7 +335,7 @@ void Simulation::hand_over(Slot slot, SimTime now) {
   schedule(replica.index());
 }
 
-/// Of a transfer that was broken off the epoch has passed; a source that has failed holds nothing any more.
+/// If the transfer was broken off, the epoch has passed. A source that has failed holds no cache any more.
 void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
   if (requests_[slot].epoch != epoch || !requests_[slot].held) return;
   const int source = requests_[slot].source;
@@ -390,7 +390,7 @@ void Simulation::fork(Slot slot, SimTime now) {
   }
 }
 
-/// Whether other sequences of its prompt have still to end.
+/// Whether other sequences of the same prompt are still running.
 bool Simulation::family_goes_on(const LiveRequest& r, const Replica::Ended& ended) {
   SampleFamily& family = families_[static_cast<std::size_t>(r.family)];
   family.tokens += r.output;
@@ -427,8 +427,8 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
   enough_ = observer_ != nullptr && observer_->enough();
 }
 
-/// What the client has of all sequences: as many answers as it asked for, of the mean length; those that are chosen
-/// among more come together at the end.
+/// What the client receives of all sequences: as many answers as it asked for, each of the mean length. If they are
+/// chosen from more (best of n, beams), they arrive together at the end.
 void Simulation::add_family(RequestRecord& record, const LiveRequest& r) {
   const SampleFamily& family = families_[static_cast<std::size_t>(r.family)];
   const double sequences = samples_of(workload_, r).generated;
@@ -447,7 +447,7 @@ void Simulation::add_family(RequestRecord& record, const LiveRequest& r) {
   m.dropped_sample_tokens += family.tokens - record.output_tokens;
 }
 
-/// When the client gave up on tokens that a lagging front end brought too late.
+/// When the client gave up because a lagging front end delivered tokens too late.
 std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime delivered) const {
   const Patience& patience = workload_.patience;
   if (patience.first_token && r.first_token > r.arrival + SimTime::of(*patience.first_token))
@@ -457,13 +457,13 @@ std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime deli
   return std::nullopt;
 }
 
-/// All of the warm-up is sent, and nothing else is until its last answer has come.
+/// True when all warm-up requests are sent and the last of them is not yet answered; until then nothing else is sent.
 bool Simulation::warmup_ends() const {
   return closed() && workload_.pause_after_warmup && sent_ == workload_.warmup_requests && !collector_.begun();
 }
 
-/// A request that ended gives back its slot, and the cache that a prefill replica may still hold for it. True when it
-/// was the last of the warm-up: then all users begin anew.
+/// An ended request gives back its slot, and the cache that a prefill replica may still hold for it. Returns true for
+/// the last warm-up request: then all users start afresh.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   fruitless_failures_ = 0;
   const LiveRequest& r = requests_[slot];
@@ -477,7 +477,7 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   if (!warmup_ends()) return false;
   main_begin_ = std::max({main_begin_, now, delivered});
   if (in_flight_ > 0) return false;
-  ++users_;  // those of the warm-up who think send nothing more
+  ++users_;  // users of the warm-up who pause now send nothing more
   for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i)
     events_.push(main_begin_, Kind::kUser, -1, users_);
   return true;
@@ -490,7 +490,7 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
     return;
   }
   const std::size_t call = lane_ != nullptr ? lane_->tape->calls.size() : 0;
-  const bool gone = r.cancelled;  // its user went on when it gave up
+  const bool gone = r.cancelled;  // its user continued when it gave up
   SimTime goes_on = ended.delivered;
   if (!gone && !workload_.patience.endless()) {
     if (const auto at = gave_up_at(r, ended.delivered)) r.cancelled = true, goes_on = *at;
@@ -550,8 +550,8 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
 
 namespace {
 
-/// Throws if a start time or a warm-up left no request to count. A mix of clients may count none: a search for their
-/// rate lowers it until few requests or none arrive.
+/// Throws if a start time or a warm-up leaves no request to count. A mix of clients may count none: the search for its
+/// rate lowers the rate until few or no requests arrive.
 void check_some_counted(const WorkloadSpec& w) {
   if (!w.clients.empty() || (w.start <= Seconds(0) && w.warmup_requests == 0)) return;
   std::string keys = w.start > Seconds(0) ? "'start'" : "";

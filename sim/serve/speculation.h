@@ -1,5 +1,5 @@
 #pragma once
-// Speculative decoding: k drafted tokens a step, verified in one pass.
+// Speculative decoding: k drafted tokens per step, verified in one pass.
 
 #include <array>
 #include <functional>
@@ -14,7 +14,7 @@
 namespace roofcast {
 
 struct SpeculationSpec {
-  /// kDiffusion drafts nothing: a pass refines a whole block and settles a share of its tokens. It is priced as a
+  /// kDiffusion drafts nothing: each pass refines a whole block and settles a share of its tokens. It is priced as a
   /// verify step of the block that accepts that share.
   enum class Method {
     kNone,
@@ -30,18 +30,19 @@ struct SpeculationSpec {
     kDiffusion
   };
   Method method = Method::kNone;
-  int num_speculative_tokens = 0;       ///< k
-  std::vector<double> acceptance = {};  ///< of the i-th draft, the ones before it accepted; the last value goes on
-  int tree_width = 1;                   ///< candidates a node has at most; k times as many nodes are verified
-  int guesses = 1;                      ///< n-grams of k drafts each that are judged side by side (lookahead)
-  int window_positions = 0;             ///< that a step computes beside the drafts, to find the next ones (lookahead)
-  Seconds draft_time{};                 ///< of all drafts of a step, beside the draft model's
+  int num_speculative_tokens = 0;  ///< k
+  std::vector<double> acceptance =
+      {};                    ///< of the i-th draft, given that the earlier ones were accepted; the last value continues
+  int tree_width = 1;        ///< most candidates per node; k times as many nodes are verified
+  int guesses = 1;           ///< n-grams of k drafts each, verified side by side (lookahead)
+  int window_positions = 0;  ///< positions that a step computes beside the drafts to find the next ones (lookahead)
+  Seconds draft_time{};      ///< of all drafts of a step, in addition to the draft model's
   std::shared_ptr<const Deployment> draft =
       nullptr;  ///< a draft model that runs k decode steps; null: draft_time alone
 
   bool active() const { return method != Method::kNone && num_speculative_tokens > 0; }
   bool diffuses() const { return method == Method::kDiffusion; }
-  /// Tokens a sequence brings to a verify step: the last one accepted, and every drafted node.
+  /// Tokens per sequence in a verify step: the last accepted one and every drafted node.
   int query_len() const {
     if (!active()) return 1;
     if (method == Method::kLookahead) return window_positions + num_speculative_tokens * guesses;
@@ -53,20 +54,20 @@ struct SpeculationSpec {
 enum class Drafter {
   kNone,         ///< nothing
   kHost,         ///< a look-up on the host
-  kModel,        ///< a model of its own
+  kModel,        ///< a separate model
   kFirstLayers,  ///< the first layers of the target and its head
-  kLayer,        ///< one layer more
-  kHeads,        ///< one head a draft
+  kLayer,        ///< one extra layer
+  kHeads,        ///< one head per draft
 };
 
-/// No field has a default: a method that leaves one out does not compile.
+/// No field has a default, so a method that leaves one out does not compile.
 struct MethodFacts {
   std::string_view name;  ///< in a scenario
   Drafter drafter;
-  double usual_acceptance;  ///< published, of one draft: where a scenario names none
+  double usual_acceptance;  ///< published, per draft; used if a scenario gives none
   bool own_format;          ///< the drafter's weights are published in 16 bit, whatever the target's format
   bool own_head;            ///< it has a head of its own
-  bool own_cache;           ///< it keeps a cache of its own, hence reads the prompt, too
+  bool own_cache;           ///< it keeps a cache of its own, so it also reads the prompt
 };
 MethodFacts facts_of(SpeculationSpec::Method method);
 inline std::string_view name_of(SpeculationSpec::Method method) { return facts_of(method).name; }
@@ -95,14 +96,14 @@ class AcceptanceLaw {
  public:
   explicit AcceptanceLaw(const SpeculationSpec& spec);
   int draw(Random& random) const;
-  double mean_tokens() const;  ///< a step, the verified one included
+  double mean_tokens() const;  ///< per step, including the verified one
 
  private:
   std::vector<double> at_least_;  ///< P(at least i + 1 drafts accepted)
 };
 
-/// What a drafter's model takes for the drafts of a step. The first pass follows one token, the others the `tree_width`
-/// nodes that go on; heads draft all candidates of a position at once. `Pricer` has decode_run as StepPricer has.
+/// Time of a drafter's model for the drafts of one step. The first pass follows one token, the others the `tree_width`
+/// nodes that continue; heads draft all candidates of a position at once. `Pricer` has decode_run like StepPricer.
 template <class Pricer>
 StepCost draft_cost(Pricer& pricer, const SpeculationSpec& spec, StepBatch batch) {
   const int k = spec.num_speculative_tokens;
@@ -110,7 +111,7 @@ StepCost draft_cost(Pricer& pricer, const SpeculationSpec& spec, StepBatch batch
   if (spec.tree_width <= 1 || k == 1 || facts_of(spec.method).drafter == Drafter::kHeads)
     return pricer.decode_run(batch, k);
   StepCost cost = pricer.decode_run(batch, 1);
-  if (batch.ranks.empty()) batch.decode_context += batch.decodes;  // by rank it is a token in thousands
+  if (batch.ranks.empty()) batch.decode_context += batch.decodes;  // by rank this would be one token in thousands
   batch.query_len = spec.tree_width;
   const StepCost wide = pricer.decode_run(batch, k - 1);
   cost.time += wide.time;

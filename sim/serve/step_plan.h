@@ -9,61 +9,61 @@
 
 namespace roofcast {
 
-/// Schedulers ask it what there is and tell it who runs; it keeps what every scheduler has to: places, room for caches,
-/// order, and the settings of the engine.
+/// Schedulers ask it what is waiting and running, and tell it who runs. It keeps what all schedulers share: slots,
+/// cache space, order, and the settings of the engine.
 class StepPlan {
  public:
   StepPlan(RankParts& parts, Departures& departures);
 
-  std::int64_t budget() const { return budget_; }  ///< tokens of a step
+  std::int64_t budget() const { return budget_; }  ///< token budget of the step
   std::int64_t decode_tokens() const { return std::int64_t{parts_.batch.decoding()} * parts_.query_len; }
   int running() const { return parts_.batch.running(); }    ///< sequences, prefilling or decoding
-  int decoding() const { return parts_.batch.decoding(); }  ///< of them
+  int decoding() const { return parts_.batch.decoding(); }  ///< sequences that decode
   std::size_t waiting() const { return parts_.queue.waiting().size(); }
-  std::int64_t steps() const { return steps_; }          ///< before this one
-  bool has_prefill() const { return !chunks_.empty(); }  ///< in this step
+  std::int64_t steps() const { return steps_; }          ///< steps before this one
+  bool has_prefill() const { return !chunks_.empty(); }  ///< whether this step holds prompt chunks
 
   /// All decoding sequences take part in the step. The youngest running ones are preempted until the others have room
   /// for it.
   void decode();
 
-  /// What a prompt under way does when its next chunk finds no room.
+  /// What a running prompt does when its next chunk finds no room.
   enum class WhenFull {
     kPreempt,  ///< the youngest running sequences are preempted
-    kWait,     ///< it waits while sequences decode, for they end
+    kWait,     ///< it waits for decoding sequences to end
   };
-  /// Prompts take part, with `budget` tokens in all: those under way, then waiting ones. Settings of the engine may
-  /// hold them (EngineSpec::prefill_wait_steps, attention_dp_balance).
+  /// Prompts take part, with `budget` tokens in all: running ones first, then waiting ones. Settings of the engine may
+  /// hold them back (EngineSpec::prefill_wait_steps, attention_dp_balance).
   void prefill(std::int64_t budget, WhenFull when_full);
-  /// Those under way alone. False when one could not go on: then nothing younger may start either.
+  /// Only prompts that are already running. False when one could not continue: then nothing younger may start either.
   bool continue_prefills(std::int64_t budget, WhenFull when_full) { return continue_within(budget, when_full); }
-  /// All waiting prompts start that find places and room, even where no tokens of the budget are left for them.
+  /// Starts all waiting prompts that find slots and room, even when no tokens of the budget are left for them.
   void admit_all(std::int64_t budget) { admit(budget, true); }
 
-  /// Whether a batch is still to grow before it starts: it is not full, its first request has not waited as long as
-  /// EngineSpec::batch_wait, or one that was sent by then is still on its way.
+  /// Whether a batch should keep growing before it starts: it is not full, and its first request has waited less than
+  /// EngineSpec::batch_wait, or a request sent by then is still on its way.
   bool waits_for_batch();
 
-  /// Whether a request that arrives between decode steps could start. Room and places only get fewer until a sequence
-  /// ends, so a first-come queue whose head was refused stays as it is.
+  /// Whether a request that arrives between decode steps could start. Room and slots only shrink until a sequence ends,
+  /// so a first-come queue whose head was refused stays blocked.
   bool arrival_could_start() const;
 
-  // What the replica asks of the plan
+  // For the replica
   void begin(SimTime now);
-  /// Whether a prompt could take part in the step that has begun: one under way, or the first that waits, if there are
-  /// a place and room for it.
+  /// Whether a prompt could take part in the current step: a running one, or the first waiting one if a slot and room
+  /// are free.
   bool prompt_could_run() const;
-  /// `balance`: prompts are held for those of other ranks, or not; nothing: ranks do not wait for each other.
+  /// `balance`: whether prompts are held for those of other ranks; empty: ranks do not wait for each other.
   void plan(std::optional<bool> balance);
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }
-  bool held() const { return held_; }  ///< prompts wait for more of them
-  /// When a batch starts that is not full until then; nothing: it waits for nothing else.
+  bool held() const { return held_; }  ///< prompts wait until more of them have come
+  /// When a partly filled batch starts; empty: it waits for nothing else.
   std::optional<SimTime> batch_due() const { return batch_due_; }
-  /// Decode steps for which the plan certainly stays the same, at most `limit`, as far as held prompts are concerned.
+  /// Decode steps, at most `limit`, for which held prompts certainly leave the plan unchanged.
   std::int64_t steps_held(std::int64_t limit) const;
-  void advance(std::int64_t steps);  ///< the planned step was run so many times
+  void advance(std::int64_t steps);  ///< the planned step was run `steps` times
   bool fits_whole(const LiveRequest& request) const;
 
  private:
@@ -71,7 +71,7 @@ class StepPlan {
     KvPool::Hit hit;
     int tokens = 0;          ///< of the first chunk
     std::int64_t bytes = 0;  ///< to take now
-    std::int64_t room = 0;   ///< that there has to be
+    std::int64_t room = 0;   ///< that must be free
     std::int64_t reserve = 0;
     bool possible = false;
   };
@@ -99,12 +99,12 @@ class StepPlan {
   std::optional<SimTime> batch_due_;
   std::vector<PlannedChunk> chunks_;
   bool decodes_ = false;
-  bool preempted_ = false;  ///< by this plan, which then admits nothing
+  bool preempted_ = false;  ///< this plan preempted a sequence, so it admits nothing
   bool held_ = false;
   std::optional<bool> balance_;
-  std::int64_t held_bytes_ = 0;  ///< that the first of them needs
+  std::int64_t held_bytes_ = 0;  ///< bytes that the first held prompt needs
   std::int64_t steps_ = 0;
-  std::int64_t steps_waited_ = 0;  ///< of held prompts
+  std::int64_t steps_waited_ = 0;  ///< steps that held prompts have waited
 };
 
 }  // namespace roofcast

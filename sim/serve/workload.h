@@ -1,5 +1,5 @@
 #pragma once
-// What arrives: when, how long, sharing which prefixes.
+// The arriving requests: when they come, their lengths, and the prefixes that they share.
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace roofcast {
 
-/// Tokens of one hash of a made-up prefix. What a cache finds goes by the engine's own blocks (KvPool).
+/// Tokens per hash of a generated prefix. A cache still works in the engine's own blocks (KvPool).
 inline constexpr int kPrefixBlock = 16;
 
 struct Trace;
@@ -28,28 +28,29 @@ struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
   Process process = Process::kAllAtOnce;
   PerSecond rate{};
-  std::vector<double> profile{};  ///< the rate over a period, relative to `rate`: equal slices of mean 1; empty: even
+  std::vector<double>
+      profile{};  ///< the rate over a period, relative to `rate`: equal slices with mean 1; empty: constant
   Seconds profile_period{86400};
-  /// The law of the gaps, mean 1 / rate; of a gamma process that changes.
+  /// The law of the gaps, with mean 1 / rate; of a gamma process that changes over time.
   struct Gaps {
     enum class Law { kExponential, kGamma, kWeibull };
     Law law = Law::kExponential;
     double shape = 1.0;
   };
-  std::vector<Gaps> gaps{};  ///< by slice of the profile; empty: `cv` all the time
+  std::vector<Gaps> gaps{};  ///< by slice of the profile; empty: `cv` throughout
   double cv = 1.0;           ///< coefficient of variation of the gaps (gamma)
-  int concurrency = 1;       ///< closed loop: requests in flight at most
+  int concurrency = 1;       ///< closed loop: most requests in flight
   Seconds think_time{};      ///< mean pause of a user before the next request (closed loop, sessions)
-  /// The pauses in milliseconds, whose mean that is: tools that an agent waits for. None: exponential.
+  /// The law of the pauses in milliseconds, with that mean: the time of tools that an agent calls. Null: exponential.
   std::optional<LengthSpec> pauses{};
   std::string trace_file;
-  std::string trace_format;              ///< a name of trace_formats(); empty: known by its first line
-  std::shared_ptr<const Trace> trace{};  ///< the file, where it was read already
+  std::string trace_format;              ///< a name in trace_formats(); empty: recognised by its first line
+  std::shared_ptr<const Trace> trace{};  ///< the file, if already read
   double rate_scale = 1.0;               ///< 2: the same pattern at twice the rate
-  int loop = 1;                          ///< times the trace is played one after another
+  int loop = 1;                          ///< number of times the trace is played
 };
 
-/// How long a client waits, from sending; then it gives up.
+/// How long a client waits, counted from sending, before it gives up.
 struct Patience {
   std::optional<Seconds> first_token, total;
   bool endless() const { return !first_token && !total; }
@@ -65,80 +66,82 @@ struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
   LengthSpec prompt_tokens, output_tokens;
-  std::optional<ThinkingSpec> thinking;  ///< before each answer; its mean is in output_tokens.extra
+  std::optional<ThinkingSpec> thinking;  ///< before each answer; its mean is included in output_tokens.extra
   std::optional<RateLimit> rate_limit;
-  double guided = 0;                 ///< share of requests whose answers follow a grammar
-  SampleSpec samples;                ///< answers to each prompt
-  std::vector<MediaSpec> media;      ///< of each request, beside its prompt
-  std::vector<EncoderWork> encoded;  ///< the same for the model's encoders; their tokens are in prompt_tokens then
-  std::int64_t requests = 0;         ///< counted ones; 0: by duration, or the whole trace
-  std::optional<Seconds> duration;   ///< of arrivals; both given: whichever ends first
-  Seconds start{};                   ///< of a trace or of clients: what came before is left out, here is time 0
-  std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), on top of `requests`, not counted
-  double prompt_text = 1.0;          ///< what a prompt token takes of the front end, over one of plain text
-  bool pause_after_warmup = true;    ///< closed loop: all users begin anew, as in a benchmark; else they go on
+  double guided = 0;             ///< share of requests whose answers follow a grammar
+  SampleSpec samples;            ///< answers per prompt
+  std::vector<MediaSpec> media;  ///< with each request, beside its prompt
+  std::vector<EncoderWork>
+      encoded;  ///< the same as work for the model's encoders; their tokens are then included in prompt_tokens
+  std::int64_t requests = 0;        ///< requests that count; 0: by duration, or the whole trace
+  std::optional<Seconds> duration;  ///< of arrivals; with both given, the first limit ends the run
+  Seconds start{};  ///< of a trace or of clients: earlier requests are left out, and this becomes time 0
+  std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), in addition to `requests`, not counted
+  double prompt_text = 1.0;          ///< front-end time per prompt token, relative to plain text
+  bool pause_after_warmup =
+      true;  ///< closed loop: after the warm-up all users start afresh, as in a benchmark; else they continue
   Patience patience;
-  std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
-  int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
-  int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
-  int turns = 1;                                 ///< requests of a session: each sends the whole history again
-  std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
-  std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
-  /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
-  /// sent; warm-up requests are as the first. The laws still tell the longest.
+  std::vector<double> priorities;                ///< share of requests with priority 0, 1, ...; empty: all 0
+  int shared_prefix_tokens = 0;                  ///< leading tokens shared by all requests of a prefix group
+  int prefix_groups = 1;                         ///< number of shared prefixes, chosen uniformly
+  int turns = 1;                                 ///< requests per session; each sends the whole history again
+  std::optional<LengthSpec> turn_law;            ///< if sessions differ in length; `turns` is then the maximum
+  std::shared_ptr<const LengthsByTime> by_time;  ///< replaces the two above if lengths change over the day
+  /// If not empty, replaces the two above: lengths of the counted requests in sending order, repeated from the first
+  /// when all are sent; warm-up requests use the first. The laws still give the longest.
   std::shared_ptr<const std::vector<RequestLengths>> listed;
-  /// Several kinds of clients, each with arrivals (open ones), lengths and sharing of its own; those of the whole are
-  /// not used then, and arrivals.process is kTrace: when they come is not a single law's business.
+  /// Several kinds of clients, each with arrivals (open), lengths and sharing of its own. Those of the whole workload
+  /// are then unused, and arrivals.process is kTrace, because no single law gives the arrival times.
   std::vector<WorkloadSpec> clients;
-  std::string cites;      ///< where the parameters come from (`source:`)
-  Mark mark;              ///< where it was written
-  ConfigTree objectives;  ///< limits that belong to the workload, as a scenario writes them; or null
+  std::string cites;      ///< source of the parameters (`source:`)
+  Mark mark;              ///< its position in the file
+  ConfigTree objectives;  ///< limits that belong to the workload, as written in a scenario; or null
 };
-/// Mean requests of a session.
+/// Mean requests per session.
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
 /// the prefix opens the session.
 WorkloadSpec parse_workload(ConfigReader in);
 
-/// One request. Prefix blocks are hashes of prefix_block_tokens leading tokens each, chained: equal hashes mean equal
-/// tokens up to there. Empty when nothing is shared. In sessions they go on into the output. The last may be part
-/// empty.
+/// One request. Prefix blocks are chained hashes of prefix_block_tokens leading tokens each: equal hashes mean equal
+/// tokens up to there. Empty if nothing is shared. In sessions they continue into the output. The last block may be
+/// partly empty.
 struct Request {
   std::int64_t id = 0;
   Seconds arrival{};
   int prompt_tokens = 0;
   int output_tokens = 0;
   int session = -1;
-  int client = 0;                    ///< in WorkloadSpec::clients
+  int client = 0;                    ///< index in WorkloadSpec::clients
   int priority = 0;                  ///< smaller runs first under `policy: priority`
-  int adapter = 0;                   ///< from 1 on; 0: none
-  int thinking_tokens = 0;           ///< of output_tokens, at their beginning
-  std::vector<int> sibling_outputs;  ///< tokens of the other sequences that answer the prompt
+  int adapter = 0;                   ///< from 1; 0: none
+  int thinking_tokens = 0;           ///< part of output_tokens, at their beginning
+  std::vector<int> sibling_outputs;  ///< tokens of the other sequences that answer the same prompt
   std::vector<std::uint64_t> prefix_blocks;
-  int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
-  int prefix_cut = 0;           ///< where a shared prefix ends inside a block, which is then two; 0: nowhere
-  int prefix_tokens = 0;        ///< that the hashes cover; 0: their blocks, as far as the prompt goes
+  int prefix_block_tokens = 0;  ///< tokens per hash (512 in Mooncake's traces)
+  int prefix_cut = 0;     ///< position where a shared prefix ends inside a block, which then has two hashes; 0: none
+  int prefix_tokens = 0;  ///< tokens that the hashes cover; 0: their blocks, up to the end of the prompt
 };
 
-/// Gives requests one by one, so that ten million need no memory. Arrivals never go back in time. In a
-/// closed loop `arrival` is 0 and the simulation sends the next one when one ends, think_time later (and,
-/// with a duration and no number of requests, ends the run itself: the source has no clock).
+/// Produces requests one at a time, so that ten million need no memory. Arrivals never decrease. In a closed loop
+/// `arrival` is 0: the simulation sends the next request think_time after one ends (and ends the run itself if it has a
+/// duration and no number of requests, because the source has no clock).
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
   virtual bool next(Request& request) = 0;  ///< false at the end; reuses the request's storage
-  /// Closed loop: what the user does whose request of `session` ended, its next turn or a new session.
+  /// Closed loop: the next request of the user whose request of `session` has ended: the next turn, or a new session.
   virtual bool next_after(int session, Request& request) {
     static_cast<void>(session);
     return next(request);
   }
 };
-/// Whether requests may bring blocks that caches of prefixes know.
+/// Whether requests may carry blocks that a prefix cache can find.
 bool brings_prefixes(const WorkloadSpec& workload);
 std::unique_ptr<RequestSource> make_source(const WorkloadSpec& workload, std::uint64_t seed);
 
-/// Trace formats by name with one line of help.
+/// Trace formats by name, with one line of help.
 struct TraceFormat {
   std::string_view name, help;
 };

@@ -19,9 +19,9 @@
 namespace roofcast {
 namespace {
 
-/// What SGLang takes for weights and KV cache together where it is not told: all but room for metadata, the activations
-/// of a prefill chunk, CUDA graphs and collectives, at least 10 GiB of a GPU of 60 or more. Source:
-/// sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
+/// SGLang's default memory for weights and KV cache: all but metadata, the activations of a prefill chunk, CUDA graphs
+/// and collectives, which take at least 10 GiB on a GPU of 60 GiB or more. Source: sglang/srt/server_args.py,
+/// _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
   const double gib = d.gpu.memory_capacity.in(kGibibyte), graphs = d.engine.graphs.max_batch;
   const double copies = d.sharding.attention_dp, tokens = copies * d.engine.max_num_batched_tokens;
@@ -32,7 +32,7 @@ double static_share(const Deployment& d) {
   return std::max(0.0, 1.0 - reserve_mib / (1024.0 * gib));
 }
 
-/// The fraction of the engine's memory rule.
+/// The fraction in the engine's memory rule.
 double share_of(const Deployment& d) {
   return d.engine.gpu_memory_utilization > 0 ? d.engine.gpu_memory_utilization : static_share(d);
 }
@@ -40,10 +40,10 @@ double share_of(const Deployment& d) {
 /// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
 constexpr double kPlacesOfASequence = 3;
 
-/// What TensorRT-LLM holds of models with latent attention beyond their sharded weights: the whole embedding on every
-/// rank (tensorrt_llm/_torch/models/modeling_deepseekv3.py), the keys' up-projection again as decode absorbs it, and on
-/// Blackwell, where that has scales by blocks, the keys' and the values' again in 16 bit (_torch/modules/attention.py,
-/// k_b_proj_trans, k_b_proj_trans_dequant).
+/// Memory that TensorRT-LLM holds beyond the sharded weights for models with latent attention: the whole embedding on
+/// every rank (tensorrt_llm/_torch/models/modeling_deepseekv3.py), a second copy of the keys' up-projection for
+/// absorbed decode and, on Blackwell with block scales, of the keys' and values' in 16 bit
+/// (_torch/modules/attention.py, k_b_proj_trans, k_b_proj_trans_dequant).
 Bytes copied_weights(const Deployment& d) {
   if (!d.efficiency.rules().engine().copies_absorbed_weights || d.engine.compiled) return Bytes(0);
   const bool dequantized =
@@ -61,10 +61,9 @@ Bytes copied_weights(const Deployment& d) {
   return Bytes(bytes + elsewhere * d.model.embedding_dim * bytes_per_weight(WeightRole::kHead, d.precision));
 }
 
-/// vLLM gives every layer blocks of the same memory: those of attention hold as many tokens, in multiples of 16, as
-/// make them no smaller than the state of a layer (vllm/platforms/interface.py, update_block_size_for_backend). 528
-/// tokens of Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 where no layer keeps every token, or none has a
-/// state.
+/// vLLM gives the blocks of every layer the same memory: attention blocks hold as many tokens, in multiples of 16, as
+/// make them no smaller than a layer's state (vllm/platforms/interface.py, update_block_size_for_backend): 528 tokens
+/// for Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 if no layer keeps every token, or none has a state.
 std::int64_t state_block(const Deployment& d) {
   constexpr double kStep = 16;
   double state = 0, token = std::numeric_limits<double>::infinity();
@@ -76,11 +75,11 @@ std::int64_t state_block(const Deployment& d) {
   return static_cast<std::int64_t>(kStep * std::ceil(state / (kStep * token)));
 }
 
-/// The largest message that is reduced and normed in one kernel. TensorRT-LLM's AllReduce does so wherever its own
-/// kernel reduces, all else NCCL and a norm by itself, but not in dense models up to a hidden size of 4096, for their
-/// accuracy (modeling_llama.py, enable_fusion), nor in those that norm queries and keys (modeling_qwen3.py has none);
-/// vLLM up to a size by ranks (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, of compute
-/// capabilities 9.0 and 10.0), in one stage of a pipeline. None does with copies of the attention.
+/// The largest message that one kernel reduces and norms. TensorRT-LLM does so wherever its own all-reduce kernel runs,
+/// but not in dense models up to a hidden size of 4096, for accuracy (modeling_llama.py, enable_fusion), nor in models
+/// that norm queries and keys (modeling_qwen3.py has no fusion). vLLM does so up to a size that depends on the ranks
+/// (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, for compute capabilities 9.0 and 10.0), in one
+/// pipeline stage. Neither does with attention-DP.
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
@@ -191,7 +190,7 @@ double MemoryPlan::max_batch(double tokens, double block) const {
   return each > Bytes(0) ? std::min(places, std::floor(std::max(cache.base(), 0.0) / each.base())) : places;
 }
 
-/// Bisection over whole tokens: the bytes of a sequence never shrink with its length.
+/// Bisection over whole tokens: the bytes of a sequence never shrink as it grows.
 double MemoryPlan::max_context(double block) const {
   const double step = std::max(block, 1.0);
   const CacheLayout blocks = pooled();
@@ -199,7 +198,7 @@ double MemoryPlan::max_context(double block) const {
   if (!fits(1.0)) return 0.0;
   double low = 1.0, high = 2.0;
   while (fits(high) && high < 1e9) low = high, high *= 2.0;
-  if (high >= 1e9) return high;  // a constant state: no limit
+  if (high >= 1e9) return high;  // constant state: no limit
   while (high - low > 1.0) {
     const double middle = std::floor((low + high) / 2.0);
     (fits(middle) ? low : high) = middle;
@@ -208,7 +207,7 @@ double MemoryPlan::max_context(double block) const {
 }
 
 /// Embeddings that wait for the language model, as many as a step has tokens or the largest item has
-/// (vllm/v1/core/encoder_cache_manager.py, compute_mm_encoder_budget), and the buffers that its encoder needs.
+/// (vllm/v1/core/encoder_cache_manager.py, compute_mm_encoder_budget), and the buffers of the encoder.
 Bytes encoder_bytes(const Deployment& d) {
   double outputs = d.media.empty() ? 0.0 : d.engine.max_num_batched_tokens;
   Bytes buffers{};
@@ -220,7 +219,7 @@ Bytes encoder_bytes(const Deployment& d) {
   return Bytes(outputs * d.model.hidden * 2.0) + buffers;
 }
 
-/// What is more than there is, term by term; with as many digits as it takes to see that.
+/// States the excess term by term, with enough digits to show it.
 std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache, Bytes buffers) {
   const double share = share_of(d);
   std::vector<std::pair<std::string, Bytes>> terms{{"weights", plan.weights - plan.adapters}};
@@ -257,10 +256,10 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
   return fmt::format("{} = {} per GPU, of {}", out, text(sum), text(plan.capacity));
 }
 
-/// vLLM takes its fraction of the whole memory and subtracts what is in use; SGLang takes its fraction of what is free
-/// before the weights are loaded, and subtracts these alone, for the rest is the activations' (model_runner.py,
-/// profile_max_num_token); TensorRT-LLM takes its fraction of what is free once the model is loaded. The ideal plan is
-/// the lectures': capacity less weights.
+/// vLLM takes its fraction of the whole memory and subtracts what is in use. SGLang takes its fraction of what is free
+/// before the weights are loaded and subtracts only these; the rest is for activations (model_runner.py,
+/// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is the
+/// lectures': capacity minus weights.
 MemoryPlan plan_memory(const Deployment& d) {
   MemoryPlan plan{.capacity = d.gpu.memory_capacity,
                   .weights = weight_bytes(d.model, d.precision, d.sharding),

@@ -1,5 +1,5 @@
 #pragma once
-// A serving engine: its launch settings, and what its host side costs.
+// A serving engine: its launch settings and its host costs.
 
 #include <cstdint>
 #include <memory>
@@ -21,23 +21,23 @@ namespace roofcast {
 enum class MemoryRule {
   kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve
   kShareOfFree,   ///< TensorRT-LLM: fraction x (total - weights - activations - reserve)
-  kStaticShare,   ///< SGLang: fraction x (total - reserve) - weights; where none is given the fraction is the GPU's
+  kStaticShare,   ///< SGLang: fraction x (total - reserve) - weights; the default fraction depends on the GPU
 };
 
 /// How CUDA graphs are used in decode.
 struct GraphSettings {
   bool enabled = true;
   int max_batch = 512;            ///< sequences; larger decode steps run eagerly
-  int prefill_tokens = 0;         ///< steps that hold prefill are replayed piece by piece up to so many tokens
-  bool plain_prefill = false;     ///< ... only of text models whose layers all attend to every head's own keys
-  bool dependent_launch = false;  ///< kernels are started before those that they wait for have ended
+  int prefill_tokens = 0;         ///< steps with prefill are replayed piece by piece up to this many tokens
+  bool plain_prefill = false;     ///< ... only for text models whose layers all attend to every head's own keys
+  bool dependent_launch = false;  ///< kernels start before those that they wait for have ended
   std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 
-/// Which attention-DP rank takes a request: that which has the fewest, or one after another.
+/// Which attention-DP rank takes a request: the one with the fewest, or each in turn.
 enum class RankChoice { kFewest, kInTurn };
 
-/// What runs beside the exchange of experts (sim/step/expert_overlap.h).
+/// What overlaps the exchange of experts (sim/step/expert_overlap.h).
 enum class ExpertOverlap {
   kNone,
   kSingleBatch,  ///< shared experts and the down projection of the same batch (SGLang)
@@ -48,18 +48,18 @@ enum class ExpertOverlap {
 /// When a cache leaves the worker that computes it.
 enum class CacheTransfer {
   kAfterPrefill,
-  kByChunk,  ///< each chunk of the prompt when it is computed
-  kByLayer,  ///< each layer of a chunk when it is computed
+  kByChunk,  ///< each chunk of the prompt once it is computed
+  kByLayer,  ///< each layer of a chunk once it is computed
 };
 
-/// Launch defaults that an engine takes by the GPU it finds.
+/// Launch defaults of an engine that depend on the GPU.
 struct GpuDefaults {
-  /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
+  /// The entry applies if one of these holds: memory below, this architecture, a GPU of this name; or if none is given.
   Bytes below{};
   std::optional<Architecture> architecture;
   std::string gpu;
   int tp_below = 0;  ///< tensor-parallel GPUs, as the engine counts them; 0 = any
-  /// 0 = not said here.
+  /// 0 = not set here.
   int max_num_seqs = 0, max_num_batched_tokens = 0, graph_batch = 0;
   double launch_speed = 0;
   bool fused_all_reduce = false;
@@ -69,71 +69,72 @@ struct GpuDefaults {
 
 struct EngineSpec : OperatorSettings {
   std::string name;
-  std::string version;                         ///< of the release whose defaults these are
-  std::string released;                        ///< its day, yyyy-mm-dd
-  bool beyond_known = false;                   ///< a newer release was asked for than is known
-  std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: not known
+  std::string version;                         ///< of the release with these defaults
+  std::string released;                        ///< day of the release, yyyy-mm-dd
+  bool beyond_known = false;                   ///< the requested release is newer than the newest known one
+  std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: unknown
   std::string kernels = kDefaultKernels;       ///< a name of configs/kernels
-  std::shared_ptr<const Rooflines> rooflines;  ///< of kernels of its own, whose collectives are those of `kernels`
+  std::shared_ptr<const Rooflines> rooflines;  ///< of its own kernels; collectives are those of `kernels`
   std::string scheduler = "decode_first";      ///< a name in the scheduler table of sim/serve
   int max_num_seqs = 256;
   int max_num_batched_tokens = 8192;  ///< token budget of a step
-  double launch_speed = 1.0;          ///< of kernels, beside the node's: divides the same times
-  std::vector<GpuDefaults> by_gpu;    ///< of these and graphs.max_batch, where they are not given; see settle()
+  double launch_speed = 1.0;          ///< of kernels, in addition to the node's: divides the same times
+  std::vector<GpuDefaults> by_gpu;    ///< defaults of these and of graphs.max_batch, where not given; see settle()
   bool chunked_prefill = true;
-  Seconds batch_wait{};   ///< that a static batch waits for more requests after its first, while it is not full
-  int block_size = 16;    ///< tokens of a KV block; 0 = contiguous by max_model_len
+  Seconds batch_wait{};   ///< longest wait of a static batch after its first request, while it is not full
+  int block_size = 16;    ///< tokens per KV block; 0 = contiguous by max_model_len
   int max_model_len = 0;  ///< 0 = the model's own
   MemoryRule memory_rule = MemoryRule::kShareOfTotal;
-  double gpu_memory_utilization = 0.9;  ///< the fraction of the rule; 0 under kStaticShare: its default
-  double state_memory_ratio = 0.0;      ///< states of recurrent layers to KV blocks, in bytes; 0 = they share the cache
-  Bytes reserved_memory{};              ///< workspaces, CUDA graphs and what else stays beside the activations
-  bool compiled = false;                ///< a TensorRT engine: its activations are planned as one graph
-  bool keeps_expert_buffers = false;    ///< activations of routed experts are never given back
-  Bytes collective_memory{};            ///< more of it where a replica has several GPUs: buffers of collectives
+  double gpu_memory_utilization = 0.9;  ///< the fraction in the rule; 0 under kStaticShare: the default
+  double state_memory_ratio = 0.0;      ///< bytes of recurrent states per byte of KV blocks; 0 = they share the cache
+  Bytes reserved_memory{};              ///< workspaces, CUDA graphs and everything else beside the activations
+  bool compiled = false;                ///< a TensorRT engine: activations are planned as one graph
+  bool keeps_expert_buffers = false;    ///< activations of routed experts are never freed
+  Bytes collective_memory{};            ///< additional for replicas of several GPUs: buffers of collectives
   double watermark = 0.0;               ///< share of blocks kept free at admission
-  bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not its first chunk alone
+  bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not just its first chunk
   bool prefix_caching = false;
   std::string preemption = "recompute";    ///< recompute | swap
-  std::string state_checkpoints = "none";  ///< states left for later prompts: none | blocks (vLLM) | ends (SGLang)
-  Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
-  std::vector<KvTier> kv_tiers;       ///< beyond that
-  int stream_interval = 1;            ///< tokens of a streamed chunk
+  std::string state_checkpoints = "none";  ///< states saved for later prompts: none | blocks (vLLM) | ends (SGLang)
+  Bytes kv_offload{};  ///< host memory per GPU for evicted prefix blocks (vLLM's --kv-offloading-size); 0 = none
+  std::vector<KvTier> kv_tiers;       ///< further tiers
+  int stream_interval = 1;            ///< tokens per streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
-  bool scheduler_launches = false;    ///< ... or as late as the host has launched a step: one thread does both
-  double prefill_wait_ratio = 0.0;    ///< prefill held until this share of the token budget waits
-  int prefill_wait_steps = 0;         ///< ... or so many steps have passed
-  bool attention_dp_balance = false;  ///< prefill also held until every attention-DP rank has a prompt
-  int prefill_batch_steps = 0;        ///< ... and then for so many steps more
-  int receive_interval = 1;           ///< new requests are taken every so many steps
+  bool scheduler_launches = false;    ///< ... or as late as the launch of the step ends: one thread does both
+  double prefill_wait_ratio = 0.0;    ///< prefill is held until this share of the token budget waits
+  int prefill_wait_steps = 0;         ///< ... or this many steps have passed
+  bool attention_dp_balance = false;  ///< prefill is also held until every attention-DP rank has a prompt
+  int prefill_batch_steps = 0;        ///< ... and then for this many more steps
+  int receive_interval = 1;           ///< new requests are taken every N steps
   double reserve_output_ratio = 1.0;  ///< share of the output that admission reserves (no_evict schedulers)
-  int postprocess_workers = 0;        ///< processes that share token_time, 0 = one
+  int postprocess_workers = 0;        ///< processes that share token_time; 0 = one
   RankChoice rank_choice = RankChoice::kFewest;
-  int api_servers = 1;  ///< front ends of a replica; 0: one for each attention-DP rank
+  int api_servers = 1;  ///< front ends per replica; 0: one per attention-DP rank
   GraphSettings graphs;
-  bool samples_top_p = false;    ///< requests ask for top-p or top-k sampling; else the likeliest token is taken
-  bool sorts_for_top_p = false;  ///< which the engine does by sorting all logits
+  bool samples_top_p = false;    ///< requests use top-p or top-k sampling; else the likeliest token is taken
+  bool sorts_for_top_p = false;  ///< the engine samples top-p by sorting all logits
   HostCosts host;
-  std::string front_end;   ///< a name of configs/front-ends whose costs `host` has; empty: its own
+  std::string front_end;   ///< name in configs/front-ends whose costs are in `host`; empty: the engine's own
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
   CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
-  Seconds handover_time{};  ///< of a request from a prefill to a decode worker, beside its cache
+  Seconds handover_time{};  ///< time to hand a request from a prefill to a decode worker, without its cache
   bool kv_cache = true;     ///< false: every token recomputes the whole sequence
   /// flash | flash_split | naive | flash_unsplit: no FlashDecoding | flash1 | flash2 | flash3: as published
   std::string attention_kernel = "flash";
-  /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale for each 128 values and their rotary
-  /// part in 16 bit: 656 bytes a token for 512 + 64 values.
+  /// Latents that an indexer chooses from are cached in fp8 with an fp32 scale per 128 values, and their rotary part in
+  /// 16 bit: 656 bytes per token for 512 + 64 values.
   bool scaled_latents = false;
-  std::string sparse_attention = "flashmla";  ///< flashmla | trtllm: to what an indexer chose (vLLM, SGLang)
-  bool aiter = true;                          ///< AMD's own kernels (AITER) on its GPUs; false: Triton's
-  bool fused_all_reduce = false;              ///< the engine's all-reduce kernel adds the residual and norms, too
+  std::string sparse_attention =
+      "flashmla";                 ///< flashmla | trtllm: attention to the tokens an indexer chose (vLLM, SGLang)
+  bool aiter = true;              ///< AMD's own kernels (AITER) on AMD GPUs; false: Triton's
+  bool fused_all_reduce = false;  ///< the engine's all-reduce kernel also adds the residual and norms
   ExpertOverlap expert_overlap = ExpertOverlap::kNone;
 
-  /// Servers of the front end of one replica.
+  /// Front-end servers of one replica.
   int front_ends(const Sharding& sharding) const { return api_servers > 0 ? api_servers : sharding.attention_dp; }
-  /// Takes what is left to the GPU from the first entry of by_gpu that fits it and says so; until then it is as on the
-  /// largest GPU. Once: what is set later stays. SGLang counts the copies of the attention into its tp, and parts the
-  /// tokens of its default among them (server_args.py, _handle_data_parallelism).
+  /// Sets the defaults that depend on the GPU, each from the first entry of by_gpu that applies and has it. Before,
+  /// they are those of the largest GPU. Call it once; later settings stay. SGLang counts the copies of the attention in
+  /// its tp, and divides its default token budget among them (server_args.py, _handle_data_parallelism).
   void settle(const GpuSpec& gpu, const Sharding& sharding);
 };
 

@@ -12,11 +12,11 @@
 namespace roofcast {
 namespace {
 
-/// Attention of decoded tokens in one launch with prefill chunks, by FlashAttention-2 over a paged cache: queries are
-/// cut into tiles of 64 rows of one head (flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch), where a lone
-/// query fills a tile for each of its heads. Without prefill the heads of a group are the rows of one.
+/// Attention of decoded tokens in one launch with prefill chunks, by FlashAttention-2 over a paged cache. Queries are
+/// split into tiles of 64 rows of one head (flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch), so that a
+/// single query fills a tile for each of its heads. Without prefill the heads of a group are the rows of one tile.
 ///   flops = 2 ceil(q / 64) 64 batch heads visible (head_dim + value_dim), every layer
-/// The rate is what steps of 128 sequences with a chunk beside them took on an RTX PRO 6000 under vLLM 0.19.
+/// The rate was measured in steps of 128 sequences with a chunk, on an RTX PRO 6000 under vLLM 0.19.
 Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, double decodes, double mean_context,
                   int query_len) {
   constexpr double kRows = 64, kShareOfPeak = 0.45;
@@ -29,15 +29,15 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
   return Flops(flops * rows * decodes) / (d.gpu.peak(Dtype::kBf16) * kShareOfPeak);
 }
 
-/// vLLM runs FlashAttention-2 where a GPU has the kernels of an Ampere one, but over caches of 8 bits FlashInfer, which
-/// decodes in a launch of its own.
+/// vLLM runs FlashAttention-2 on GPUs with Ampere's kernels; over 8-bit caches it runs FlashInfer, which decodes in a
+/// launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
          d.efficiency.rules().engine().flash_attention_2 &&
          (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
 }
 
-/// Heads of one GPU whose decode is priced by tile_time beside prefill.
+/// Heads of one GPU whose decode beside prefill is priced by tile_time.
 std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal || !runs_flash_attention_2(d)) return {};
   std::vector<TiledHeads> out;
@@ -49,7 +49,7 @@ std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   return out;
 }
 
-/// Of the layers that attend, those with routed experts.
+/// Share of the attending layers that have routed experts.
 double routed_share(const ModelSpec& model) {
   double all = 0, routed = 0;
   for (const LayerKind& kind : model.layers) {
@@ -87,7 +87,7 @@ std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch
   return AdapterPart{tokens, hit};
 }
 
-/// Steps that only decode are most of a simulation, and alike but for their contexts.
+/// Steps that only decode make up most of a simulation and differ only in their contexts.
 const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
   const bool alike =
       batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0 && !adapters;
@@ -120,7 +120,7 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   return total;
 }
 
-/// Layers with routed experts run in batches; the others, and what is outside of layers, on all tokens at a time.
+/// Layers with routed experts run in batches; other layers, and operators outside layers, run on all tokens at once.
 void StepModel::State::overlap(StepTotal& total, const TokenPart& tokens, int batches) {
   const StagedSum& one = parts.staged(piece(tokens, batches));
   total.sum.add(parts.staged(tokens).outside);
@@ -169,7 +169,7 @@ OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, do
   return sum;
 }
 
-/// A rank without prompts is the slowest of its kind when its caches are the largest; those with prompts are compared.
+/// Among ranks without prompts the one with the largest caches is the slowest; ranks with prompts are compared.
 RankMixers StepModel::State::slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap) {
   const Sharding& sharding = deployment->sharding;
   if (batch.ranks.empty()) return even_mixers(batch, even, sharding);
@@ -204,8 +204,8 @@ StepCost StepModel::cost(const StepBatch& batch) {
           .launched = total.host.launched(total.sum.launches)};
 }
 
-/// A run segment by segment: within a segment of the curve the step time is linear in the step's number. Calls
-/// add(place, n, batches, growth of the place's share in a step) for each, and returns the seconds.
+/// Prices a run segment by segment: within a segment of the curve the step time is linear in the step number. Calls
+/// add(place, n, batches, growth of the place's share per step) for each segment and returns the seconds.
 template <class Add>
 double StepModel::State::decode_seconds(const StepBatch& batch, const StepTotal& fixed, double steps, const Add& add) {
   const int query_len = batch.query_len;
@@ -256,8 +256,8 @@ Seconds StepModel::run_time(const StepBatch& first, std::int64_t steps) {
   return Seconds(state_->decode_seconds(first, fixed, static_cast<double>(steps), [](const auto&...) {}));
 }
 
-/// The time of a run grows with its steps, nearly in proportion: the next guess lies on the line through the times of
-/// the bracket's ends, or in its middle where the last guess made the bracket no smaller than half.
+/// The time of a run grows nearly in proportion to its steps. The next guess is where the line through the bracket's
+/// ends meets the budget, or the middle if the last guess did not halve the bracket.
 std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) {
   if (limit <= 1 || budget <= Seconds(0)) return std::min<std::int64_t>(limit, 1);
   const StepTotal& fixed = state_->without_mixers(first);
@@ -265,12 +265,13 @@ std::int64_t StepModel::steps_within(const StepBatch& first, Seconds budget, std
     return state_->decode_seconds(first, fixed, static_cast<double>(steps), [](const auto&...) {});
   };
   const double end = budget.base(), one = time_of(1);
-  // From the first step's time, as steps grow slower: the run of the steps before has most of the budget's length.
+  // Guess from the first step's time; steps slow down, so the run of the previous steps covers most of the budget.
   const std::int64_t most = std::min(limit, static_cast<std::int64_t>(std::min(end / one, 1e12)) + 2);
   std::int64_t low = 0, high = most - 1;
   double low_time = 0, high_time = time_of(high);
   if (high_time < end) return most;
-  bool halve = false;  // the run of `low` steps ends before the budget does, that of `high` does not
+  bool halve =
+      false;  // invariant: the run of `low` steps ends before the budget does, the run of `high` steps does not
   while (high - low > 1) {
     const std::int64_t width = high - low;
     const double share = halve ? 0.5 : (end - low_time) / (high_time - low_time);

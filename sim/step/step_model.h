@@ -11,32 +11,32 @@
 
 namespace roofcast {
 
-/// New tokens of one sequence in a step, after tokens already cached.
+/// New tokens of one sequence in a step, after its cached tokens.
 struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
-  bool last = true;  ///< it ends its prompt: its last row goes through the head
-  int ahead = 0;     ///< tokens of the chunk in front of it, which a pipeline still holds
+  bool last = true;  ///< it ends its prompt: its last row passes the head
+  int ahead = 0;     ///< tokens of the previous chunk, which a pipeline still processes
 };
 
-/// What one attention-DP rank holds of a step.
+/// One attention-DP rank's part of a step.
 struct RankLoad {
   int decodes = 0;
   double decode_context = 0;  ///< tokens in the caches of its decoding sequences
   int prefills = 0;           ///< number of chunks
 };
 
-/// What runs in one step. Decoding sequences bring `query_len` tokens each (k + 1 when verifying k drafts).
+/// The contents of one step. Decoding sequences have `query_len` tokens each (k + 1 when verifying k drafts).
 struct StepBatch {
   int decodes = 0;
-  double decode_context = 0;  ///< sum over the decoding sequences of the tokens in their caches
+  double decode_context = 0;  ///< tokens in the caches of all decoding sequences
   int query_len = 1;
   std::span<const PrefillChunk> prefills{};
-  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work as evenly as possible.
+  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work evenly.
   std::span<const RankLoad> ranks{};
-  /// Different adapters on the rank that has most; negative: as many as its sequences are expected to name.
+  /// Different adapters on the rank with the most; negative: the expected number for its sequences.
   double adapters = -1;
-  /// What the encoders work on before the step, on the rank that has most.
+  /// Input of the encoders before the step, on the rank with the most.
   std::span<const EncoderWork> encodes{};
 };
 
@@ -52,7 +52,7 @@ struct OperatorTime {
 struct StepBreakdown {
   std::vector<OperatorTime> operators;
   Seconds gpu_time{};
-  Seconds host_time{};  ///< the part of the step that the GPU does not hide
+  Seconds host_time{};  ///< part of the step that the GPU does not hide
   Seconds time{};
   Flops flops{};
   Bytes bytes{};
@@ -64,12 +64,12 @@ struct StepCost {
   Seconds time{};
   Flops flops{};
   Bytes bytes{};
-  Seconds launched{};  ///< from the step's start until the host has launched its last kernel; 0 under CUDA graphs
+  Seconds launched{};  ///< time from the step's start until the host has launched its last kernel; 0 under CUDA graphs
 };
 
-/// Prices steps of one deployment and remembers what it priced. Not thread-safe: use one per thread.
-/// GEMMs and everything else that sees only tokens are remembered by token count; decode attention is
-/// piecewise linear in the mean context, with knots every 64 tokens up to 1024 and 16 an octave from there.
+/// Prices the steps of one deployment and caches the prices. Not thread-safe: use one per thread. GEMMs and everything
+/// else that depends only on the number of tokens are cached by token count. Decode attention is piecewise linear in
+/// the mean context, with knots every 64 tokens up to 1024 and 16 per octave beyond.
 class StepModel {
  public:
   explicit StepModel(std::shared_ptr<const Deployment> deployment);
@@ -81,12 +81,12 @@ class StepModel {
   StepCost cost(const StepBatch& batch);
   Seconds time(const StepBatch& batch) { return cost(batch).time; }
 
-  /// Sum of the costs of `steps` decode steps that begin with `first`: caches grow by query_len tokens per sequence
-  /// and step. Equal to calling cost() for each, as far as the same rank stays the slowest.
+  /// Total cost of `steps` decode steps that begin with `first`; caches grow by query_len tokens per sequence and step.
+  /// Equal to calling cost() for each step while the same rank stays the slowest.
   StepCost decode_run(const StepBatch& first, std::int64_t steps);
   Seconds run_time(const StepBatch& first, std::int64_t steps);  ///< of decode_run()
-  /// Decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1 steps end
-  /// before the budget does.
+  /// Number of decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1
+  /// steps end before the budget.
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit);
 
   /// The same step operator by operator.

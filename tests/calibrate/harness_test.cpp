@@ -162,7 +162,7 @@ TEST_CASE("harness: points out of memory, unknown, refused or with a wrong resul
   CHECK(out.summary.wrong == 1);
 }
 
-TEST_CASE("harness: an interrupted run keeps what it has, and the next one goes on from there") {
+TEST_CASE("harness: an interrupted run keeps what it has, and the next one continues from there") {
   std::vector<Point> points;
   for (int m = 1; m <= 6; ++m) points.push_back(point(m));
   MadeUpBackend backend({});

@@ -121,7 +121,7 @@ TEST_CASE("calibrate fit of measurements writes a GPU file that show and estimat
   // a kernel of our own sets no engine's constants, and an unknown GPU has to be named
   const auto ours = fault(roofcast::testing::made_up_products("roofcast-0.1.0"), "");
   CHECK(ours.status == 0);
-  CHECK(ours.out.find("no row of gemm is of a kernel that vllm runs") != std::string::npos);
+  CHECK(ours.out.find("no row of gemm times a kernel that vllm runs") != std::string::npos);
   std::string other = lines;
   for (std::size_t at = 0; (at = other.find("\"sm_count\":132", at)) != std::string::npos;)
     other.replace(at, 14, "\"sm_count\":131");

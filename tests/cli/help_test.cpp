@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/config_release.h"
 #include "base/text.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
@@ -115,6 +116,23 @@ TEST_CASE("the version is the public header's, and names the commit where there 
   REQUIRE(said.starts_with("roofcast " + version));
   const std::string tail = said.substr(std::string("roofcast " + version).size());
   CHECK(std::regex_match(tail, std::regex("([+]([0-9]+[.])?g[0-9a-f]{7,})?\n")));
+}
+
+TEST_CASE("the changelog opens with the version of the public header, or with the next one above it") {
+  const std::string headings = run_shell("grep '^## [0-9]' CHANGELOG.md | head -2").out;
+  const std::string said = run_roofcast("--version").out;  // "roofcast 0.1.0+12.g61fc490"
+  const std::string version = said.substr(9, said.find_first_of("+\n") - 9);
+  INFO(headings);
+  const std::size_t end = headings.find('\n');
+  REQUIRE(end != std::string::npos);
+  const std::string newest = headings.substr(0, end), before = headings.substr(end + 1);
+  const std::string open = ", not yet released";
+  if (newest.ends_with(open)) {
+    CHECK(compare_versions(newest.substr(3, newest.size() - open.size() - 3), version) > 0);
+    CHECK(before == "## " + version + "\n");
+  } else {
+    CHECK(newest == "## " + version);
+  }
 }
 
 TEST_CASE("too many words are told with the usage") {

@@ -149,7 +149,7 @@ TEST_CASE("a launcher's rank is a shard with a store of its own") {
           .out.find("5 points: 0 run") == 0);
 }
 
-TEST_CASE("a sweep that runs out of space says so, keeps what was finished and goes on from there") {
+TEST_CASE("a sweep that runs out of space says so, keeps what was finished and continues from there") {
   const TemporaryFolder folder;
   const std::string sweep =
       folder.write("s.yaml",

@@ -614,9 +614,9 @@ TEST_CASE("constants file: own constants lie over shared ones, and those over an
   CHECK(blocks_beneath(parse_config_file(other), "trtllm").empty());  // vLLM's stand in, fits do not start there
 
   CHECK(error_of("efficiency: {pooled_with: " + other + ", carried_over_from: " + other + "}\n")
-            .find("cannot stand beside") != std::string::npos);
+            .find("cannot be combined with") != std::string::npos);
   CHECK(error_of("efficiency: {pooled_with: " + other + ", matrix_limit: 0.5}\n")
-            .find("cannot stand beside 'pooled_with'") != std::string::npos);
+            .find("cannot be combined with 'pooled_with'") != std::string::npos);
 }
 
 TEST_CASE("constants file: what a kernel borrows keeps each standard error with its constant") {

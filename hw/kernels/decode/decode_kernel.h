@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of decode attention share. Each is a file of its own beside this one.
-// Source of their forms: docs/equations-attention.md#decode.
+// Shared by the kernels of decode attention; each kernel has a file of its own in this folder. Source of their forms:
+// docs/equations-attention.md#decode.
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
@@ -8,7 +8,7 @@
 
 namespace roofcast::attention {
 
-/// What a decode kernel is given.
+/// Input of a decode kernel.
 struct DecodeCall {
   double units;  ///< (sequence, kv head) pairs
   double rows;   ///< query rows that share one read of the cache: group x query_len
@@ -17,17 +17,17 @@ struct DecodeCall {
   double context, visible, longest, longest_visible;
   double dim, dims;  ///< mean of k and v; their sum
   bool windowed;     ///< the layer has a window
-  bool has_window;   ///< and the context is longer
+  bool has_window;   ///< ... and the context is longer
   bool fp8;          ///< products in fp8
   double query_len;
   double batch, kv_heads;
 };
 
-/// The base of a kernel's constants: how it reads the cache, served and in a benchmark's loop.
+/// Base of a kernel's constants: how it reads the cache, in service and in a benchmark's loop.
 struct CacheReads : CacheLoop {
   double bandwidth_fraction = 0.88;
 };
-/// The list of a kernel's fields ends with these.
+/// Ends the list of every kernel's fields.
 template <class P>
 inline constexpr auto kCacheReadFields = joined(std::array<Parameter<P>, 1>{{
                                                     {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95,
@@ -35,16 +35,16 @@ inline constexpr auto kCacheReadFields = joined(std::array<Parameter<P>, 1>{{
                                                 }},
                                                 kCacheLoopFields<P>);
 
-/// What a kernel answers. `path` is the longest chain of tiles on one SM.
+/// Result of a kernel. `path` is the longest chain of tiles on one SM.
 struct DecodeTime {
   Seconds launch{};  ///< of a kernel alone in its graph
   Seconds path{}, combine{};
-  double overlap = 3;           ///< p of path and memory
+  double overlap = 3;           ///< exponent p that combines path and memory
   bool filled = true;           ///< every SM has work
-  double reads = 1.0;           ///< times that the cache comes from memory
-  double fp8_operations = 0.0;  ///< to convert a value, of kernels that read the cache for each query head
-  double most_bandwidth = 1.0;  ///< share of the memory bandwidth that no call exceeds
-  Bytes resident{};             ///< keys of the blocks that run at once; 0: few
+  double reads = 1.0;           ///< how often the cache is read from memory
+  double fp8_operations = 0.0;  ///< to convert one value, in kernels that read the cache for each query head
+  double most_bandwidth = 1.0;  ///< largest share of the memory bandwidth of any call
+  Bytes resident{};             ///< keys of the blocks that run at the same time; 0: few
 };
 
 class DecodeKernel : public Kernel {
@@ -52,7 +52,7 @@ class DecodeKernel : public Kernel {
   explicit DecodeKernel(const KernelFacts& facts) : Kernel(KernelKind::kAttentionDecode, facts) {}
   virtual DecodeTime time(const DecodeCall& call, const ConstantsBlock& constants, const Chip& chip) const = 0;
   virtual const CacheReads& reads(const ConstantsBlock& constants) const = 0;
-  /// Does it multiply fp8 caches in fp8 where the GPU can? Others unpack them to 16 bit.
+  /// Whether it multiplies fp8 caches in fp8 where the GPU can. Others unpack them to 16 bit.
   virtual bool multiplies_fp8() const { return true; }
 };
 
@@ -76,21 +76,21 @@ class DecodeKernelOf : public KernelOf<P, DecodeKernel> {
   }
 };
 
-/// How far decode kernels may be off beyond their fits.
+/// Possible error of decode kernels beyond their fits.
 inline constexpr Unexplained kDecodeUnexplained{0.05, 0.38, 0.3};
 
-/// Operations that turn an fp8 value of the cache into the kernel's own format on a GPU without fp8, from steps of
-/// llama-3.1-8b on an A100 with either cache (Argonne LLM-Inference-Bench): 9.6 ps a value under TensorRT-LLM, 20 under
-/// vLLM, each for the four query heads of a group.
+/// Operations to convert an fp8 value of the cache on a GPU without fp8, from steps of llama-3.1-8b on an A100 with
+/// either cache (Argonne LLM-Inference-Bench): 9.6 ps per value under TensorRT-LLM, 20 under vLLM, for each of the four
+/// query heads of a group.
 inline constexpr double kMmhaConversion = 24, kPagedConversion = 50;
 
-/// A call whose kernel is known, part by part: T = launch + (path^p + memory^p)^(1/p) + combine.
+/// A call of a given kernel by parts: T = launch + (path^p + memory^p)^(1/p) + combine.
 struct DecodeParts {
   Cost work;  ///< FLOPs and bytes; no time
   Chip chip;
   DecodeTime time;
   Bytes read;                  ///< from the cache
-  BytesPerSecond memory_rate;  ///< at which it comes from memory
+  BytesPerSecond memory_rate;  ///< of cache bytes that come from memory
   Cost total(Seconds launch, Seconds memory) const;
 };
 DecodeParts decode_parts(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,

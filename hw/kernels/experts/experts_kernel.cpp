@@ -36,7 +36,7 @@ std::span<const Parameter<MoeParameters>> MoeParameters::fields() {
       {"empty_row_loss", &P::empty_row_loss, 0.0, 2.0, kKept,
        "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
       {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0, kKept,
-       "times that a product takes longer whose inner dimension is no multiple of 16 (Triton)"},
+       "slowdown of a product whose inner dimension is not a multiple of 16 (Triton)"},
       {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0, kKept,
        "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
       {"memory_step_us", &P::memory_step_us, 0.0, 4.0, kKept,

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of matrix products share. Each is a file of its own beside this one.
-// Source of their form: docs/equations-gemm.md.
+// Shared by the kernels of matrix products; each kernel has a file of its own in this folder. Source of their form:
+// docs/equations-gemm.md.
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/gemm.h"
@@ -13,34 +13,34 @@ class MatmulKernel : public Kernel {
  public:
   explicit MatmulKernel(const KernelFacts& facts) : Kernel(KernelKind::kGemm, facts) {}
   virtual const GemmParameters& parameters(const ConstantsBlock& constants) const = 0;
-  /// These constants as the kernel's; it drops those that it does not have.
+  /// These constants, limited to those that the kernel has.
   virtual ConstantsBlock with_parameters(const GemmParameters& values, FitRecord record = {}) const = 0;
-  /// The tiles that the library has for C[m,n] over k.
+  /// Tiles that the library has for C[m,n] over k.
   virtual GemmTiling tiling(const GpuSpec& gpu, double m, double n, double k) const = 0;
-  /// Does it have a kernel for this format on this GPU? Asked only of kernels that an engine was told to take.
+  /// Whether it supports this format on this GPU. Asked only of kernels that an engine was told to use.
   virtual bool runs(const GpuSpec&, Dtype) const { return true; }
-  /// Does cuBLASLt run it? Then rows of the bare library tell its constants.
+  /// Whether cuBLASLt runs it. Then rows of the library alone determine its constants.
   virtual bool is_cublaslt() const { return false; }
-  /// Rows up to which no tiles are used, and memory alone decides.
+  /// Most rows for which memory alone decides, without tiles.
   virtual double rows_without_tiles() const { return 0.0; }
-  /// Rows up to which the kernel is a GEMV without the pipeline that has a prologue.
+  /// Most rows for which the kernel is a GEMV, without the pipeline and its prologue.
   virtual double gemv_rows() const { return 0.0; }
-  /// Least time of a product that takes the same for every row, as share of the peak; 0: none.
+  /// Least time of a product, equal for every number of rows, as a share of the peak; 0: none.
   virtual double least_share_of_peak() const { return 0.0; }
 
-  /// What is assumed before it is measured; `wide` are the constants of 16-bit products on the same GPU, where they are
-  /// known: they carry its launch, bandwidth and clocks.
+  /// Assumed constants before a measurement. `wide`: the constants of 16-bit products on the same GPU, if known; they
+  /// provide launch, bandwidth and clocks.
   GemmParameters prior_beside(const GpuSpec& gpu, const GemmParameters* wide) const;
 
  protected:
-  /// How the kernel differs from 16-bit products.
+  /// Differences from 16-bit products.
   virtual void adjust(GemmParameters& prior, const GpuSpec&) const { prior.gemv_us = 0.0; }
 };
 
-/// What the constants of a product's kernel do on another GPU beside their single rules.
+/// How a product's constants carry over to another GPU, beyond the rules of the single constants.
 void follow_chip(GemmParameters& p, const CarryOverCase& to);
 
-/// A kernel of products whose constants are a P, which is a GemmParameters.
+/// A product kernel whose constants are a P, derived from GemmParameters.
 template <class P>
 class MatmulKernelOf : public KernelOf<P, MatmulKernel> {
  public:
@@ -78,18 +78,18 @@ const MatmulKernel& weight_only();
 const MatmulKernel& hipblaslt();
 const MatmulKernel& hipblaslt_fp8();
 
-/// A served model's weights are cold: those of other layers came between.
+/// A served model's weights are cold: those of other layers were used in between.
 inline constexpr double kColdWeights = 1e9;
-/// The conditions that a product runs under.
+/// The conditions under which a product runs.
 struct GemmRun {
   double weight_copies = kColdWeights;  ///< sets of weights that are read in turn
-  bool cool = false;                    ///< before the power limit has pulled the clock down
+  bool cool = false;                    ///< the power limit has not yet lowered the clock
 };
 /// The time under given constants. Source: docs/equations-gemm.md.
 Cost gemm_with(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants, const GpuSpec& gpu,
                const GemmRun& run = {});
 
-/// The constants that a kernel takes on a machine: measured, else its prior beside what 16-bit products show there.
+/// The kernel's constants on a machine: measured, else its prior given the measured 16-bit products.
 GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                               const Efficiency& efficiency);
 

@@ -16,50 +16,50 @@ using product::hit_rate;
 using product::overlap;
 using product::Traffic;
 
-/// The most that an SM draws from L2 and DRAM together: few thread blocks cannot draw the full bandwidth.
+/// Most that an SM reads from L2 and DRAM together: a few thread blocks cannot use the full bandwidth.
 constexpr BytesPerSecond kDrawOfOneSm{400e9};
-/// Time under load after which the power limit has brought the clock down to 1 - 1/e of the way.
+/// Time constant with which the power limit lowers the clock under load.
 constexpr Seconds kThrottleTime{5e-3};
-/// Bytes of the operand along k that one step of the main loop takes.
+/// Bytes of the operand along k that one step of the main loop reads.
 constexpr double kStepBytes = 128;
 constexpr double kHeldWhileSweeping = 0.5;  ///< part of L2 that holds operands while tiles stream through
-constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile whose rows lie beyond the matrix
-constexpr double kEmptyRows = 40;           ///< so many of them make it wait 1 - 1/e of that
+constexpr Seconds kEmptyStep{0.5e-6};       ///< a k-step of a tile with rows beyond the matrix
+constexpr double kEmptyRows = 40;           ///< number of these that make the tile wait 1 - 1/e of that
 constexpr double kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr double kForEver = 1e30;  ///< seconds
+constexpr double kForEver = 1e30;  ///< seconds; longer than any time
 
-/// Figures that are the same for every tile.
+/// Figures common to all tiles.
 struct Problem {
   const GemmShape& shape;
   const GemmParameters& p;
   const GpuSpec& gpu;
   Traffic traffic;
-  Seconds stream;      ///< traffic at the bandwidth of where it lies
+  Seconds stream;      ///< traffic at the bandwidth of its source
   Bytes cached_bytes;  ///< usable L2
   double sms;
-  double k_step;  ///< elements of k in one step
+  double k_step;  ///< elements of k per step
   double k_steps;
   Seconds square_step;   ///< one k-step of a 128 x 128 tile on one SM
-  Seconds step_latency;  ///< the least any k-step takes
+  Seconds step_latency;  ///< least time of any k-step
   BytesPerSecond l2_rate;
   double wave_us;   ///< 0 in a GEMV, which has no pipeline
-  double copies;    ///< sets of weights between two uses of the same
-  bool cool;        ///< the clock is not pulled down yet
+  double copies;    ///< sets of weights between two uses of the same one
+  bool cool;        ///< the clock is not lowered yet
   bool shares_sms;  ///< two thread blocks of smaller tiles run on an SM at once
 };
 
 /// One way to run a problem.
 struct Plan {
   Seconds compute{}, memory{};
-  Seconds exposed{};  ///< overlaps with nothing: first prologue, last epilogue, the reduction after a split
+  Seconds exposed{};  ///< not overlapped: first prologue, last epilogue, the reduction after a split
   Seconds time() const { return overlap(compute, memory) + exposed; }
 };
 
-/// The power limit: matrix units at work pull the clock down to `sustained_clock` within kThrottleTime; a served
-/// model has been under load for long.
+/// The power limit: busy matrix units lower the clock to `sustained_clock` within kThrottleTime; a served model has
+/// been under load for long.
 ///   compute' = compute (1 + heated x busy x (1 / sustained_clock - 1)),  heated = 1 - exp(-time copies /
 ///   kThrottleTime)
-/// With sustained_clock >= 0.7 less memory time never makes the sum longer.
+/// With sustained_clock >= 0.7, less memory time never makes the sum longer.
 Plan throttled(Plan plan, const Problem& x) {
   if (x.cool) return plan;
   const Seconds time = plan.time();
@@ -69,8 +69,8 @@ Plan throttled(Plan plan, const Problem& x) {
   return plan;
 }
 
-/// Waves of the thread blocks on the SMs. Ampere's smaller tiles run two to an SM at once. In a last wave of single
-/// tiles an SM reaches only `lone_block_rate` of the rate of pairs.
+/// Waves of the thread blocks on the SMs. Ampere's smaller tiles run two per SM. In a last wave of single tiles an SM
+/// reaches only `lone_block_rate` of the rate of pairs.
 double turns_of(double blocks, double area, const Problem& x) {
   if (!x.shares_sms || area > 1.0 || blocks <= x.sms) return ceiling(blocks / x.sms);
   const double full = std::floor(blocks / (2.0 * x.sms));
@@ -79,10 +79,10 @@ double turns_of(double blocks, double area, const Problem& x) {
   return 2.0 * full + (rest <= x.sms ? std::min(2.0, 1.0 / x.p.lone_block_rate) : 2.0);
 }
 
-/// Bytes that come from DRAM more than once where tiles are walked in lines, as CUTLASS does by default: lines lie
-/// along the shorter side of the grid, so the operand along it (S bytes) is swept for every line of the other, once for
-/// the few lines that run at once as long as their blocks keep pace. They drift apart as a random walk, by `tile.drift`
-/// of a turn every turn; what one of them read is then gone from L2 (of which C holds operands) before the others come.
+/// Bytes read from DRAM more than once where tiles are walked in lines, CUTLASS's default. Lines lie along the shorter
+/// side of the grid, so the operand along it (S bytes) is swept for every line of the other operand, but once for the
+/// lines that run together as long as their blocks keep pace. They drift apart as a random walk, by `tile.drift` of a
+/// turn per turn; what one of them read has then left L2 (which holds C bytes of operands) before the others come.
 ///   lines = blocks at once / short side;  W = S + lines x (a line's other operand), read every turn
 ///   together = min(1, (C / (drift W))^2 / turns);  sweeps = long side (together / lines + 1 - together)
 ///   bytes = (sweeps - 1) max(0, S - C)
@@ -103,22 +103,22 @@ Seconds again_from_dram(const Problem& x, const GemmTile& tile, double down, dou
   return (swept - held) * (sweeps - 1.0) / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency);
 }
 
-/// A k-step of tiles that reach beyond the last row: TMA fills the rows that are not there no faster than about
-/// kEmptyStep a step once all SMs do, and half of that where some 30 of 128 rows are empty.
+/// Added time per k-step of tiles that reach beyond the last row: TMA fills missing rows no faster than about
+/// kEmptyStep per step once all SMs do so, and half of that with some 30 empty rows of 128.
 Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
   return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
 }
 
-/// The fastest plan so far, and its tile; among equals the last of the list.
+/// The fastest plan so far and its tile; the last one of equals.
 struct Fastest {
-  Plan plan, cold;  ///< under the power limit, and before it
+  Plan plan, cold;  ///< under the power limit, and before it acts
   Seconds time{kForEver};
   std::size_t tile = 0;
 
   bool beats(Seconds other, std::size_t others) const { return tile >= others ? time <= other : time < other; }
 };
 
-/// A problem under one tile, before k is cut.
+/// A problem under one tile, before k is split.
 struct Tiled {
   double down, across, grid;  ///< tiles; thread blocks
   Seconds step;               ///< one k-step
@@ -156,7 +156,7 @@ void try_tile(const Problem& x, const GemmTiling& tiling, std::size_t i, double 
   const bool stalls = tiling.empty_rows_stall && empty > 0.0;
   const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
-  const Seconds full_turns = std::max(stream, x.k_steps * (grid / x.sms) * step);  // none is faster, however cut
+  const Seconds full_turns = std::max(stream, x.k_steps * (grid / x.sms) * step);  // none is faster, however split
   for (const double split : kSplits) {
     const double blocks = grid * split;
     const Seconds reduced = split > 1 ? reduction(x, split) : Seconds{};
@@ -179,26 +179,27 @@ void try_tile(const Problem& x, const GemmTiling& tiling, std::size_t i, double 
   }
 }
 
-/// Libraries use no tile of twice the matrix's side, and no swapped one beyond the rows up to which they swap.
+/// Libraries use no tile twice as long as the matrix's side, and no swapped one beyond their limit of rows for
+/// swapping.
 bool unsuited(const GemmTile& tile, const GemmShape& s, const GemmTiling& tiling) {
   if (s.m > tiling.swapped_up_to && tile.rows != 64 && tile.rows != 128) return true;
   return (tile.rows > 64 && tile.rows >= 2.0 * s.m) || (tile.columns > 64 && tile.columns >= 2.0 * s.n);
 }
 
-/// By value, where std::max would keep a loop from becoming vector code.
+/// By value: std::max would keep a loop from being vectorized.
 double larger(double a, double b) { return a < b ? b : a; }
 double smaller(double a, double b) { return b < a ? b : a; }
 
-/// std::ceil for 0 <= x < 2^51 in operations that vectors have, or one less where x is just above an integer.
+/// std::ceil for 0 <= x < 2^51 with vector operations; one less if x is just above an integer.
 double least_ceiling(double x) {
   constexpr double kIntegers = 4503599627370496.0;  // 2^52: doubles from here on are integers
   const double below = x - 1e-6, nearest = (below + kIntegers) - kIntegers;
   return nearest + (nearest < below ? 1.0 : 0.0);
 }
 
-/// What tiles take at least, whole or split, and a little less than that, so that rounding cannot make it more:
+/// A lower bound of the time of tiles, whole or split, reduced a little so that rounding cannot raise it:
 ///   whole >= compute' (1 + y / 3 - y^2 / 9) + between,  compute' the larger of compute and stream, y their ratio^3
-///            for (1 + y)^(1/3) lies between that and 1 + y / 3
+///            because (1 + y)^(1/3) lies between that and 1 + y / 3
 ///   split >= max(stream, work of evenly filled SMs) + epilogue + the least reduction
 void least_times(const Problem& x, const GemmTiling& tiling, double most_splits, std::span<double> least) {
   const TileBounds& tiles = *tiling.bounds;
@@ -217,7 +218,7 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
     const double step = larger(square * tiles.work[i] * larger(1.0, intensity * tiles.per_intensity[i]), latency);
     const double between = prologue + epilogue * tiles.area[i];
     const double work = k_steps * turns * step + larger(turns - 1.0, 0.0) * between;
-    // The clock gives way to work at least by its share of the longest that it can take.
+    // The power limit adds at least this share of the longest possible time.
     const double cold = larger(work, stream) * (1.0 + cube(smaller(work, stream) / larger(work, stream)) / 3.0);
     const double hot = work * (1.0 + (rounds >= 1.0 ? slower_clock : 0.0) * work / (cold + between));
     const double longer = larger(hot, stream), y = cube(smaller(hot, stream) / longer);
@@ -227,7 +228,7 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
   }
 }
 
-/// Tries first the tile with the least bound, then only those whose bound lies below the best time.
+/// Tries the tile with the lowest bound first, then only tiles whose bound is below the best time.
 Plan fastest(const Problem& x, const GemmTiling& tiling) {
   Fastest best;
   const std::size_t count = tiling.tiles.size();
@@ -259,10 +260,10 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
   return best.plan;
 }
 
-/// Bytes per element that feed the matrix units: those of unpacked weights, where weights are unpacked.
+/// Bytes per element that feed the matrix units; after unpacking, where weights are unpacked.
 double operand_bytes(Dtype compute) { return std::max(0.5, element_bits(compute) / 8.0); }
 
-/// Few sets of weights that are read in turn stay in L2. Activations and outputs stay there also when served.
+/// A small number of weight sets read in turn stays in L2. Activations and outputs stay there in service too.
 Seconds streaming_time(const Problem& x) {
   const double again =
       hit_rate(x.traffic.weights * x.copies + x.traffic.activations + x.traffic.output, x.cached_bytes);
@@ -272,8 +273,8 @@ Seconds streaming_time(const Problem& x) {
   return dram / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency) + cached / x.l2_rate;
 }
 
-/// Scales by blocks are applied to partial sums in registers. By mma.sync that costs as much as the products save over
-/// 16 bit: an L40S reaches 228-280 of its 733 TFLOP/s in the 95th percentile of such products (aiconfigurator tables).
+/// Block scales are applied to partial sums in registers. With mma.sync that costs as much as the products save over 16
+/// bit: an L40S reaches 228-280 of its 733 TFLOP/s at the 95th percentile of such products (aiconfigurator tables).
 FlopsPerSecond matrix_rate(const GpuSpec& gpu, Dtype compute) {
   const bool scaled_in_registers = compute == Dtype::kFp8Block && has_mma_sync_only(gpu);
   return scaled_in_registers ? std::min(gpu.peak(compute), gpu.peak(Dtype::kBf16)) : gpu.peak(compute);

@@ -1,5 +1,5 @@
 #pragma once
-// Output tiles that a library's GEMM kernels come in.
+// Output tiles of a library's GEMM kernels.
 
 #include <array>
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace roofcast {
 
-/// What a kernel does with its tile, beside its size.
+/// Properties of a tile other than its size.
 struct TileKind {
-  double halves = 1;           ///< 2 for a Blackwell pair of thread blocks that share a tile, each doing half of it
-  double cluster_rows = 1;     ///< tiles of a thread block cluster down C: the grid is filled up to whole clusters
-  double cluster_columns = 1;  ///< the same across
-  double rate = 1;             ///< rate of the matrix units, over the library's best kernel
-  double drift = 0.005;        ///< share of a wave by which thread blocks drift apart in it; tiles walked in lines
+  double halves = 1;  ///< 2 for a Blackwell pair of thread blocks, each computing half of a shared tile
+  double cluster_rows =
+      1;  ///< tiles of a thread block cluster along a column of C: the grid is padded to whole clusters
+  double cluster_columns = 1;  ///< the same along a row
+  double rate = 1;             ///< matrix-unit rate relative to the library's best kernel
+  double drift = 0.005;        ///< share of a wave by which thread blocks drift apart; for tiles walked in lines
 };
 
 /// One thread block computes rows x columns of the output, or one of `halves` of it.
 struct GemmTile : TileKind {
   double rows = 0, columns = 0;
   double area = 0;       ///< of one thread block, in 128 x 128
-  double intensity = 0;  ///< rows columns / (rows + columns): products a loaded element takes part in, over 2
+  double intensity = 0;  ///< rows columns / (rows + columns): half the products per loaded element
   constexpr GemmTile() = default;
   constexpr GemmTile(double r, double c, const TileKind& kind = {})
       : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
 
-/// What bounds the times of a list of tiles from below. One array per number, so that loops become vector code.
+/// Lower bounds of the times of a list of tiles. One array per number, so that loops vectorize.
 struct TileBounds {
   static constexpr std::size_t kMost = 80;
   using Column = std::array<double, kMost>;
@@ -38,17 +39,17 @@ struct TileBounds {
   Column work{}, per_intensity{};  ///< area over rate; inverse
 };
 
-/// How a kernel library picks among its tiles.
+/// How a kernel library chooses among its tiles.
 struct GemmTiling {
   std::span<const GemmTile> tiles;     ///< the fastest of them runs
-  const TileBounds* bounds = nullptr;  ///< of the same tiles; null: all of them are tried
-  bool split_k = false;                ///< may cut k among thread blocks
-  double swapped_up_to = 1e30;    ///< rows of C up to which operands may be swapped; beyond, tiles have 64 or 128 rows
-  bool empty_rows_stall = false;  ///< tiles wait for rows that lie beyond the matrix
-  bool linear = false;            ///< tiles are walked row by row or column by column of C, not in blocks that L2 holds
+  const TileBounds* bounds = nullptr;  ///< for the same tiles; null: all of them are tried
+  bool split_k = false;                ///< may split k among thread blocks
+  double swapped_up_to = 1e30;         ///< most rows of C with swapped operands; beyond, tiles have 64 or 128 rows
+  bool empty_rows_stall = false;       ///< tiles wait for rows beyond the matrix
+  bool linear = false;  ///< tiles are walked row by row or column by column of C, not in blocks that fit L2
 };
 
-/// Matrix units that take their operands from registers (mma.sync), two thread blocks of smaller tiles to an SM:
+/// Whether matrix units take their operands from registers (mma.sync), with two thread blocks of smaller tiles per SM:
 /// Ampere, Ada and Blackwell's graphics chips (compute capability 12.0), which have neither wgmma nor tcgen05.
 bool has_mma_sync_only(const GpuSpec& gpu);
 
@@ -83,7 +84,7 @@ constexpr TileBounds bounds_of(std::span<const GemmTile> tiles) {
   return out;
 }
 
-/// The tiles of a library that has all of an architecture's, and looks for the fastest. Sources:
+/// The tiles of a library that has all of an architecture's tiles and searches for the fastest. Sources:
 /// docs/equations-gemm.md#tiles.
 GemmTiling all_tiles(const GpuSpec& gpu, bool split_k, double m);
 

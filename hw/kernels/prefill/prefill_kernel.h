@@ -1,6 +1,6 @@
 #pragma once
-// What the attention kernels of prompts share. Each is a file of its own beside this one.
-// Source of their form: docs/equations-attention.md#prefill.
+// Shared by the attention kernels of prompts; each kernel has a file of its own in this folder. Source of their form:
+// docs/equations-attention.md#prefill.
 
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace roofcast::attention {
 
-/// Constants of a kernel of prompts. A kernel without one of them has its default, which changes nothing.
+/// Constants of a prefill kernel. A kernel without one of them has its default, which has no effect.
 struct PrefillParameters {
   double launch_us = 12.0, launch_head_dim_us = 0.5;
   double tile_us = 1.8;
@@ -49,20 +49,20 @@ inline constexpr std::array<Parameter<P>, 1> kWideHeadField{{
     {"wide_head_penalty", &P::wide_head_penalty, 0.0, 1.0, Transfer::kKept,
      "more time a score at a head dimension of 256, fp8"},
 }};
-/// Of vLLM's cache write.
+/// For vLLM's cache write.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kTokenThreadsField{{
     {"token_threads_ns", &P::token_threads_ns, 0.0, 15.0, Transfer::kCycles, "more of it for a block of 512 threads"},
 }};
 
-/// What is the kernel's own beside its constants.
+/// Properties of the kernel other than its constants.
 struct PrefillTraits {
   double tile_rows = 128, tile_keys = 64;
   bool packs_groups = false;      ///< the query heads of a group share a tile
-  bool splits_keys = false;       ///< few tiles are split over the keys
-  bool persistent = false;        ///< tiles are handed out longest first, even when all fit at once
-  bool rewrites_queries = false;  ///< the write to the cache rotates and rewrites the queries, too
-  double most_compute = 1.0;      ///< share of the 16-bit peak that no call exceeds
+  bool splits_keys = false;       ///< a small number of tiles is split over the keys
+  bool persistent = false;        ///< tiles are handed out longest first, even if all fit at once
+  bool rewrites_queries = false;  ///< the cache write also rotates and rewrites the queries
+  double most_compute = 1.0;      ///< largest share of the 16-bit peak of any call
 };
 
 class PrefillKernel : public Kernel {
@@ -70,13 +70,13 @@ class PrefillKernel : public Kernel {
   explicit PrefillKernel(const KernelFacts& facts) : Kernel(KernelKind::kAttentionPrefill, facts) {}
   virtual const PrefillParameters& parameters(const ConstantsBlock& constants) const = 0;
   virtual PrefillTraits traits(double head_dim, bool fp8) const = 0;
-  /// Does it multiply fp8 caches in fp8 where the GPU can?
+  /// Whether it multiplies fp8 caches in fp8 where the GPU can.
   virtual bool multiplies_fp8() const { return true; }
-  /// Only where the queries come in fp8, too?
+  /// Only if the queries are fp8 too?
   virtual bool wants_fp8_queries() const { return false; }
 };
 
-/// A kernel of prompts whose constants are a P, which is a PrefillParameters.
+/// A prefill kernel whose constants are a P.
 template <class P>
 class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
  public:
@@ -89,22 +89,22 @@ class PrefillKernelOf : public KernelOf<P, PrefillKernel> {
   void follow(P& p, const CarryOverCase& to) const override {
     p.compute_fraction = share_beside_instructions(p.compute_fraction, to.ratios.instructions);
     const CarriedPower power = carried_power(to);
-    // Watts that matrix units of a higher peak lack are theirs alone: 1 / share = products + instructions.
+    // Missing watts slow only the matrix units of a higher peak: 1 / share = products + instructions.
     p.compute_fraction = 1.0 / (1.0 / p.compute_fraction + 1.0 / std::sqrt(power.peak) - 1.0);
-    // A board at the limit of its power lowers the clock, with which all that an SM does slows down.
+    // A board at its power limit lowers the clock, which slows all work on the SMs.
     const double clock = clock_under_power(power.board);
     p.compute_fraction = std::min(p.compute_fraction * clock, to.how.matrix_limit);
     p.score_ns /= clock;
   }
 };
 
-/// A call whose kernel is known, part by part: T = launch + (tiles^p + memory^p)^(1/p) + write.
+/// A call of a given kernel by parts: T = launch + (tiles^p + memory^p)^(1/p) + write.
 struct PrefillParts {
   Cost work;       ///< FLOPs and bytes; no time
   Seconds launch;  ///< of a kernel alone in its graph
   Seconds tiles, memory, write;
   double overlap = 1;
-  Seconds least;  ///< of the products, where a kernel never reaches the peak
+  Seconds least;  ///< least time of the products, for a kernel that never reaches the peak
   Cost total(Seconds launch_there) const;
 };
 PrefillParts prefill_parts(const PrefillShape& shape, const AttentionHeads& heads, const PrefillKernel& kernel,

@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+constexpr double kHalf = 2.0;  // bytes per 16-bit value
 
 class GroupedModel final : public MixerModel {
  public:
@@ -61,16 +61,16 @@ class GroupedModel final : public MixerModel {
 
  private:
   Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
-  /// Of a cached token, over all ranks that share it.
+  /// Bytes of a cached token, over all ranks that share it.
   double token_bytes(const Precision& p, const Sharding& s) const {
     return kv_heads_of(a_.kv_heads, s) *
            (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
   }
-  /// Keys and values of the heads of one GPU.
+  /// Keys and values of the heads on one GPU.
   double cached_columns(const Sharding& s) const {
     return kv_heads_of(a_.kv_heads, s) * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
   }
-  /// Of the biases of queries, keys and values, those that there are not.
+  /// Columns of key biases that the model lacks.
   double missing_biases(const Sharding& s) const {
     return a_.key_bias ? 0.0 : kv_heads_of(a_.kv_heads, s) * a_.head_dim;
   }
@@ -120,7 +120,8 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
   if (a_.encoded_dim > 0) add_cross_weights(out, hidden, s);
 }
 
-/// Tokens of the answer pass the projections of queries and output; the encoder's output that of keys and values, once.
+/// Tokens of the answer pass the projections of queries and output; the encoder's output passes those of keys and
+/// values once.
 void GroupedModel::add_cross_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double queries = heads_of(a_.heads, s) * a_.head_dim;
   const auto add = [&](const char* name, double k, double n, ProductInput input) -> WeightMatrix& {
@@ -143,9 +144,8 @@ void GroupedModel::add_encoded(OperatorList& list, double count, double tokens) 
                WeightRole::kMixer);
 }
 
-/// Causal chunks of n tokens behind c cached ones see n c + n (n + 1) / 2 tokens: all n n of them where c is (n - 1) /
-/// 2, and n c where it is (n + 1) / 2 less. To those of an encoder, which count as cached, they attend by a kernel of
-/// its own.
+/// Causal chunks of n tokens behind c cached ones see n c + n (n + 1) / 2 tokens: all n n of them if c is (n - 1) / 2,
+/// and n c if it is (n + 1) / 2 less. They attend to an encoder's tokens, which count as cached, in a separate kernel.
 void GroupedModel::add_prefill(OperatorList& list, double count, const PrefillShape& chunk) const {
   const OperatorContext& c = list.context();
   PrefillShape shape = chunk;
@@ -169,7 +169,7 @@ LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
   return {.all_tokens = bytes + indexer().cache_bytes() / s.dcp};
 }
 
-/// Ranks that share a cache attend with all of their heads, to their own part of the tokens (or of the window).
+/// Ranks that share a cache attend with all of their heads to their own part of the tokens (or of the window).
 void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShape& whole) const {
   const Sharding& s = list.context().sharding;
   const DecodeShape shape = part_of_context(whole, s);
@@ -183,8 +183,8 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
 }
 
 /// One kernel attends to the answer's own tokens and one to the encoder's: together to all in the cache, and to the
-/// token that an answer begins with where the prompt has none of it. A step knows the sum of both alone, and the time
-/// of a kernel is nearly proportional to what it reads, so each is priced over half.
+/// token that an answer begins with if the prompt has none of it. A step knows only the sum of both, and a kernel's
+/// time is nearly proportional to what it reads, so each is priced over half.
 void GroupedModel::add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads) {
   const double begins = list.context().model->encoder != nullptr ? 1 : 0;
   shape.mean_context = std::max(shape.query_len, (shape.mean_context + begins) / 2);
@@ -198,16 +198,16 @@ double GroupedModel::activation_values(const Sharding& s) const {
   return heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0) + kv * (a_.head_dim + a_.value_dim) + heads * a_.value_dim;
 }
 
-/// Norm and rotary embedding of queries and keys, in place. The cache write is part of the attention kernels' times;
-/// so is the rotation where the engine fuses it.
+/// Norm and rotary embedding of queries and keys, in place. The times of the attention kernels include the cache write,
+/// and the rotation where the engine fuses it.
 void GroupedModel::add_token_operators(OperatorList& list, double count, double tokens) const {
   const Sharding& s = list.context().sharding;
   const double heads = heads_of(a_.heads, s);
   const double kv_heads = a_.owns_cache ? kv_heads_of(a_.kv_heads, s) : 0.0;
   const double rotated = tokens * (heads + kv_heads) * a_.head_dim * 2.0 * kHalf;
-  // Over all heads: the squares of queries and of keys are summed, reduced together (vLLM from 0.14,
+  // Over all heads: the squares of queries and keys are summed and reduced together (vLLM from 0.14,
   // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both are normed. torch.compile does not
-  // fuse these kernels, for their rows differ in width.
+  // fuse these kernels, because their rows differ in width.
   const bool apart = a_.qk_norm_over_heads && s.tp > 1;
   if (a_.qk_norm) list.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
   if (a_.qk_norm && apart) list.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens * 8.0, s.tp);
@@ -218,7 +218,7 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
 }
 
-/// A chunk that starts at its multiples is half full on average once the context has passed the first one.
+/// A chunk that starts at multiples of its size is half full on average once the context exceeds the first one.
 double GroupedModel::visible_window(double context) const {
   const double window = a_.chunked && context > a_.window ? a_.window / 2.0 : a_.window;
   if (a_.sparse_tokens <= 0) return window;
@@ -232,7 +232,7 @@ AttentionHeads GroupedModel::heads_on_gpu(const OperatorContext& c, double conte
           .value_dim = a_.value_dim,
           .window = visible_window(context),
           .kv = c.precision.kv_cache,
-          // Attention to chosen tokens runs a sparse kernel, which splits in any case.
+          // Attention to chosen tokens runs a sparse kernel, which always splits.
           .kernel = a_.sparse_tokens > 0 && c.attention_kernel == AttentionKernel::kFlash ? AttentionKernel::kSplit
                                                                                           : c.attention_kernel,
           .shared_reads = c.shared_query_heads == 0 || a_.heads == c.shared_query_heads * a_.kv_heads};

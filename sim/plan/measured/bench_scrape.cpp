@@ -94,7 +94,7 @@ void read_line(const std::string& line, const Mark& mark, double stamp_unit, Fil
   if (words.empty()) throw ConfigError(mark, fmt::format("'{}' has no value: was the file written to its end?", name));
   const auto value = number_of(words[0]);
   if (!value && words[0] != "NaN")
-    throw ConfigError(mark, fmt::format("the value of '{}' is no number: '{}'", name, words[0]));
+    throw ConfigError(mark, fmt::format("the value of '{}' is not a number: '{}'", name, words[0]));
   if (!value) return;
   if (const std::string model = labels["model_name"]; !model.empty()) {
     if (!file.model.empty() && file.model != model)

@@ -91,7 +91,7 @@ void find_load(Comparison& c) {
   for (const std::string& doubt : c.run.doubts) c.findings.push_back(doubt);
   if (c.run.failed > 0) {
     c.findings.push_back(
-        fmt::format("{:.0f} of {:.0f} requests failed in the run: its figures are of the others, under a "
+        fmt::format("{:.0f} of {:.0f} requests failed in the run: its figures cover the others, under a "
                     "lighter load",
                     c.run.failed, c.run.completed + c.run.failed));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Whether 90 % intervals hold what was measured.
+// Whether 90 % intervals contain the measured values.
 
 #include <optional>
 #include <string>
@@ -11,30 +11,30 @@
 
 namespace roofcast {
 
-/// Intervals of a run's metrics, as `simulate --intervals` names them; empty where nothing is completed.
+/// Intervals of a run's metrics, as in `simulate --intervals`; empty if no request is completed.
 struct RunIntervals {
   struct Range {
     double low = 0, high = 0;
   };
   std::vector<MetricInterval> metrics;
   LoadRegime regime = LoadRegime::kLight;
-  double steady_over_mean = 1;  ///< a closed loop's steady throughput over that of the whole run
+  double steady_over_mean = 1;  ///< a closed loop's steady throughput relative to that of the whole run
   std::optional<Range> of(std::string_view metric) const;
 };
 RunIntervals intervals_of(const Scenario& scenario);
 
-/// Of every run that can be predicted, on all cores.
+/// For every run that can be predicted, on all cores.
 std::vector<RunIntervals> run_intervals(const MeasuredRuns& runs);
 
-/// The interval of what a column of a table measures.
+/// The interval of the metric that a column of a table measures.
 struct ColumnRange {
   std::string column, metric;
   std::optional<RunIntervals::Range> range;
 };
-/// Of the columns that a table of this kind may hold, those of this run.
+/// The columns of this run, out of those that a table of this kind may have.
 std::vector<ColumnRange> ranges_of(const MeasuredRun& run, RunKind kind, const RunIntervals& intervals);
 
-/// How many of a class's measured values lie within, and how wide the intervals are.
+/// How many of a class's measured values lie inside, and how wide the intervals are.
 struct CoverageLine {
   std::string name, metric;
   std::size_t rows = 0;
@@ -44,7 +44,7 @@ struct CoverageLine {
 
 /// One value and its interval.
 struct Covered {
-  std::vector<std::string> classes;  ///< that it counts in
+  std::vector<std::string> classes;  ///< classes that it counts in
   std::string metric;
   double measured = 0;
   RunIntervals::Range range;
@@ -52,7 +52,7 @@ struct Covered {
 std::vector<CoverageLine> coverage(const std::vector<Covered>& values);
 
 /// Scored rows by all, engine and GPU; closed loops also by load, entries of a contest by their kind of load.
-/// Throughputs of entries with arrivals are left out: they are the rate that was sent.
+/// Throughputs of entries with arrivals are left out, because they equal the rate that was sent.
 std::vector<Covered> covered_runs(const MeasuredRuns& runs, const CsvTable& table,
                                   const std::vector<RunIntervals>& intervals);
 
@@ -65,7 +65,7 @@ struct SpreadLine {
 struct PredictedTable {
   const MeasuredRuns* runs;
   const CsvTable* table;
-  std::vector<RunPrediction> predictions;  ///< one a row; 0 where there is none
+  std::vector<RunPrediction> predictions;  ///< one per row; 0 if there is none
 };
 std::vector<SpreadLine> spreads_by_regime(const std::vector<PredictedTable>& tables);
 

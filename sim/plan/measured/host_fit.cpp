@@ -150,18 +150,18 @@ class HostProblem {
   }
 
  private:
-  /// A group of whose values more than a third are twice off under the engine's own costs has another cause, which host
-  /// costs would only hide: it does not count, unless no other does.
+  /// A group in which more than a third of the values are off by a factor of two under the engine's own costs has
+  /// another cause, which host costs would only hide: it does not count, unless no other does.
   void set_aside_contradictions() {
     predict(own_);
     std::map<std::string, std::pair<int, int>> off;  // values beyond, values
     for (const Task& task : order_) {
       for (const Measured& m : *task.members) {
-        auto& [beyond, values] = off[m.run->group];
+        std::pair<int, int>& count = off[m.run->group];
         const auto judge = [&](double predicted, double measured) {
           if (!(measured > 0)) return;
-          beyond += error(predicted, measured) >= kOff ? 1 : 0;
-          values += 1;
+          count.first += error(predicted, measured) >= kOff ? 1 : 0;
+          count.second += 1;
         };
         judge(m.predicted.ttft_ms, m.ttft_ms);
         judge(m.predicted.tpot_ms, m.tpot_ms);

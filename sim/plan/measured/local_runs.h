@@ -1,5 +1,5 @@
 #pragma once
-// Published speeds of engines that run for one user (llama-bench and its like): predicted, and fitted by backend.
+// Published speeds of engines for one user (llama-bench and the like): predicted, and fitted by backend.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace roofcast {
 
-/// One speed of one machine: `tokens` prompt tokens at once, or so many tokens one after another from an empty cache.
+/// One speed of one machine: `tokens` prompt tokens at once, or that many tokens one after another from an empty cache.
 struct LocalRun {
   std::shared_ptr<const Deployment> deployment;
   bool prompt = false;
@@ -20,31 +20,32 @@ struct LocalRun {
   double tokens_per_s = 0;
 };
 
-/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and maybe gpus: each has a slice of the
-/// layers. Throws ConfigError at what cannot be read.
+/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and optionally gpus, each with a slice of
+/// the layers. Throws ConfigError for what cannot be read.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
 
-/// One step of `tokens` prompt tokens behind `depth` cached ones; one token behind `context` of them.
+/// One step of `tokens` prompt tokens after `depth` cached ones; one token after `context` of them.
 Seconds prompt_time(StepModel& model, int tokens, int depth);
 Seconds token_time(StepModel& model, double context);
 
-/// Tokens a second. `backend`: instead of the one of the deployment's engine; null: that one.
+/// Tokens per second. `backend` replaces that of the deployment's engine; null: the engine's.
 double predicted_speed(const LocalRun& run, const RooflineBackend* backend = nullptr);
 
-/// The constants of a backend that are neither 0 nor 1 (one for all formats where they are equal), by the least mean of
-/// |ln(predicted / measured)|: coordinate search from what the file has, in steps that halve from 20 to 1 %.
+/// The constants of a backend that are neither 0 nor 1 (a single one for all formats where they are equal), with the
+/// least mean of |ln(predicted / measured)|: coordinate search from the file's values, in steps that halve from 20 to 1
+/// %.
 RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs);
 
-/// What a backend is worth.
+/// The accuracy of a backend.
 struct BackendScore {
   std::string name;         ///< of the library and its backend
   RooflineBackend backend;  ///< fitted to all rows
   std::vector<std::string> gpus;
   std::vector<double> logs;      ///< ln(predicted / measured), by row
-  std::vector<double> left_out;  ///< the same with constants fitted without the row's GPU; empty: not asked for
+  std::vector<double> left_out;  ///< the same, with constants fitted without the row's GPU; empty: not asked for
 };
 
-/// One of each backend of the engine that has rows.
+/// One entry per backend of the engine that has rows.
 std::vector<BackendScore> score_backends(const std::vector<LocalRun>& runs, bool refit, bool leave_out);
 
 }  // namespace roofcast

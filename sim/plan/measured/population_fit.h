@@ -13,14 +13,15 @@
 
 namespace roofcast {
 
-/// Whose cost it is.
+/// Who has a cost: the engine, the front end or the host.
 enum class CostOwner { kEngine, kFrontEnd, kHost };
 
-/// One host cost: what is expected of any engine, front end or host, and how far (in logarithms) one may lie from that.
+/// One host cost: its expected value in any engine, front end or host, and how far (in logarithms) one may differ from
+/// it.
 struct PopulationCost {
   std::string_view name;
-  Seconds HostCosts::*member;  ///< null: the time that a launch takes on a host, over the usual (1 / launch_speed)
-  double expected;             ///< us, or a ratio, of the population before any run is seen
+  Seconds HostCosts::*member;  ///< null: the launch time on a host relative to the usual one (1 / launch_speed)
+  double expected;             ///< in us, or a ratio: of the population, before any run is seen
   double spread;               ///< standard deviation of ln(mean of the population / expected)
   double departure;            ///< standard deviation of ln(one member / mean of the population)
   CostOwner owner;
@@ -30,7 +31,7 @@ std::span<const PopulationCost> population_costs();
 /// Costs by member of the population: "engine NAME", "front end NAME" (an engine's own carries its name), "host NAME".
 using PopulationCosts = std::map<std::string, std::vector<double>>;  ///< us or ratio, as in population_costs()
 
-/// Whose costs a run has, by CostOwner; empty: nobody's.
+/// The owners of a run's costs, by CostOwner; empty: none.
 using Membership = std::array<std::string, 3>;
 Membership membership_of(const MeasuredRun& run);
 
@@ -38,18 +39,18 @@ Membership membership_of(const MeasuredRun& run);
 /// has costs of its own (see HostCosts::scheduler_time).
 bool in_population(const MeasuredRun& run);
 
-/// One linear model of ln(predicted / measured) in the logarithms of the costs, around those that the runs have.
+/// One linear model of ln(predicted / measured) in the logarithms of the costs, around the costs of the runs.
 class PopulationFit {
  public:
   /// Simulates every run of a table once, and once more for every cost. Runs keep their costs, and must outlive the
   /// fit.
   void add(MeasuredRuns& runs, const CsvTable& table);
 
-  /// The costs that runs for which `counts` holds ask for: the least sum of |ln(predicted / measured)|, each group of
-  /// runs (model, GPU, engine release) of weight 1 and TPOT of twice the weight of TTFT, and of squared departures from
-  /// the population. Where no run tells, a cost is the population's.
+  /// The costs that best explain the runs for which `counts` holds: least sum of |ln(predicted / measured)|, where each
+  /// group of runs (model, GPU, engine release) has weight 1 and TPOT twice the weight of TTFT, plus squared departures
+  /// from the population. A cost that no run determines is the population's.
   PopulationCosts fit(const std::function<bool(const MeasuredRun&)>& counts) const;
-  double loss() const;  ///< under the costs that the runs have
+  double loss() const;  ///< under the costs of the runs
 
  private:
   struct Row {

@@ -25,9 +25,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Entries = std::vector<ConfigNode::Entry>;
 
-/// What an engine takes that no server starts: vllm/config/scheduler.py. Before 0.8 (vllm/config.py, SchedulerConfig;
-/// vllm/engine/arg_utils.py) a prompt was cut by default only where the context is longer than 32768 tokens, and the
-/// budget without chunks held the longest prompt.
+/// Settings of an engine used as a library, without a server: vllm/config/scheduler.py. Before 0.8 (vllm/config.py,
+/// SchedulerConfig; vllm/engine/arg_utils.py) prompts were cut by default only if the context is longer than 32768
+/// tokens, and the budget without chunks held the longest prompt.
 struct LaunchDefaults {
   int max_num_seqs, max_num_batched_tokens;
   bool chunked_prefill;
@@ -39,9 +39,9 @@ LaunchDefaults launch_defaults(bool first_engine, int context, std::optional<boo
   return {256, chunked ? kBudget : std::max(context, kBudget), chunked};
 }
 constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
-constexpr int kMostRanks = 1 << 16;  // of a kind of parallelism, as in a scenario
+constexpr int kMostRanks = 1 << 16;  // per kind of parallelism, as in a scenario
 
-/// Whether `text` holds `word`, and not as the beginning of a longer number ("l4" in "l40").
+/// Whether `text` contains `word`, and not as the beginning of a longer number ("l4" in "l40").
 bool names(const std::string& text, const std::string& word) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
@@ -51,7 +51,7 @@ bool names(const std::string& text, const std::string& word) {
   return false;
 }
 
-/// Whether `text` holds every part of "a100-sxm-40gb", whatever stands between them.
+/// Whether `text` contains every part of "a100-sxm-40gb", whatever is between them.
 bool names_all(const std::string& text, const std::string& key) {
   for (std::size_t begin = 0; begin < key.size();) {
     const std::size_t end = std::min(key.find('-', begin), key.size());
@@ -61,7 +61,7 @@ bool names_all(const std::string& text, const std::string& key) {
   return true;
 }
 
-/// The recorded settings; what vLLM resolved goes before what it was told.
+/// The recorded settings; what vLLM resolved overrides what it was told.
 class Settings {
  public:
   explicit Settings(std::string where) : where_(std::move(where)), meta_(read_json(where_, "a run's settings")) {
@@ -146,7 +146,7 @@ Entries engine_entries(const Settings& s, int context) {
   if (known) e.push_back(word("version", version.c_str()));
   e.push_back(word("front_end", "none"));
   if (first_engine && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
-  // Recorded prompts differ; but with it preempted requests find their own blocks again. The default from 0.8 on.
+  // Recorded prompts differ, but with it preempted requests find their own blocks again. The default from 0.8 on.
   const auto flag = [&](const char* key, bool value) { e.push_back(word(key, value ? "true" : "false")); };
   flag("prefix_caching", s.resolved_flag("/resolved_config/cache_config/enable_prefix_caching",
                                          "/engine_kwargs/enable_prefix_caching", !first_engine));
@@ -212,9 +212,9 @@ std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::st
   return read_deployment(reader, Fidelity::kCalibrated);
 }
 
-/// What a token takes in a block of vLLM's. Layers of different kinds take turns in the pool's blocks, in groups as
-/// large as the smallest kind is, or as the largest where it is less than a quarter larger
-/// (v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size).
+/// Bytes per token in a block of vLLM's cache. Layers of different kinds share the pool's blocks, in groups as large as
+/// the smallest kind, or as the largest if it is less than a quarter larger (v1/core/kv_cache_utils.py,
+/// _get_kv_cache_groups_uniform_page_size).
 Bytes bytes_in_block(const CacheLayout& layout) {
   const auto [least, most] = std::minmax_element(
       layout.groups.begin(), layout.groups.end(),
@@ -223,7 +223,7 @@ Bytes bytes_in_block(const CacheLayout& layout) {
   return most->bytes_per_token < least->bytes_per_token * 1.25 ? most->bytes_per_token : least->bytes_per_token;
 }
 
-/// The cache that the engine found room for, where it was recorded.
+/// The size of the cache that the engine found room for, if recorded.
 void set_cache(const Settings& s, MemoryPlan& memory) {
   const auto blocks = s.number("/kv_cache/num_gpu_blocks"), size = s.number("/kv_cache/block_size");
   if (blocks && size) {
@@ -277,7 +277,7 @@ std::string library_model_name(std::string name) {
   const auto known = [&](const std::string& model) {
     return std::find(library.begin(), library.end(), model) != library.end();
   };
-  const std::size_t v = kept.rfind("-v");  // "-v0.1", where the library has but one
+  const std::size_t v = kept.rfind("-v");  // "-v0.1", if the library has only one
   const bool numbered = v != std::string::npos && v + 2 < kept.size() && kept[v + 2] >= '0' && kept[v + 2] <= '9';
   const std::string release = numbered ? kept.substr(0, v) : kept;
   return !known(kept) && known(release) ? release : kept;

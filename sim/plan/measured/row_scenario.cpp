@@ -40,20 +40,20 @@ class MapBuilder {
   std::vector<ConfigNode::Entry> entries_;
 };
 
-/// Column words that are formats under another name.
+/// Words in format columns that are another name of a format.
 std::string format_word(const std::string& word) {
   return word == "int4_wo" ? "int4" : word == "int8_wo" ? "int8" : word;
 }
 
-/// "fp8" of a model whose published fp8 checkpoint scales by blocks of 128 x 128 (quantization_config.weight_block_size
-/// of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later) is fp8_block.
+/// "fp8" means fp8_block for a model whose published fp8 checkpoint scales by blocks of 128 x 128
+/// (quantization_config.weight_block_size of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later).
 Dtype stored_format(Dtype column, const ModelSpec& model) {
   if (column != Dtype::kFp8) return column;
   const bool by_blocks = model.precision.weights == Dtype::kFp8Block || model.family.starts_with("qwen3");
   return by_blocks ? Dtype::kFp8Block : column;
 }
 
-/// A row's model and, where its name says so, the format of its weights.
+/// A row's model and, if its name contains one, the format of its weights.
 struct CheckpointName {
   std::string model, weights;
 };
@@ -64,7 +64,7 @@ CheckpointName name_of_row(const RunColumns& columns, std::size_t row) {
   return {library_model_name(published), format};
 }
 
-/// One row, its model, and what its engine's release says.
+/// One row with its model and the settings of its engine release.
 class RowWriter {
  public:
   RowWriter(RunKind kind, const RunColumns& columns, std::size_t row, SpecCache& specs)
@@ -98,7 +98,7 @@ class RowWriter {
                                .put("num_speculative_tokens", std::max(1, count("num_speculative_tokens", 1)))
                                .map());
     s.put("workload", workload());
-    if (beyond_context()) s.put("force_unsupported", "true");  // it was launched so
+    if (beyond_context()) s.put("force_unsupported", "true");  // it was run like this
     return s.map();
   }
 
@@ -150,8 +150,8 @@ class RowWriter {
     return m.map();
   }
 
-  /// A measured run was served, so its prompts fitted what the engine takes at once: the budget where prompts are not
-  /// cut, and the one pass of a static batch.
+  /// A measured run was served, so its prompts fitted into one step: the budget where prompts are not cut, or the
+  /// single pass of a static batch.
   void budget(MapBuilder& m) const {
     if (kind_ == RunKind::kStatic) {
       const int batch = std::max(1, count("batch", 1));
@@ -191,7 +191,7 @@ class RowWriter {
     if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
   }
 
-  /// vLLM's largest captured size counts the tokens of steps of either kind; the others' limits are of decode alone.
+  /// vLLM's largest captured size counts the tokens of every kind of step; other engines' limits apply to decode only.
   void graphs(MapBuilder& m) const {
     if (text("cuda_graph_max_batch").empty()) return;
     MapBuilder graphs(mark_);
@@ -201,14 +201,14 @@ class RowWriter {
     m.put("cuda_graphs", graphs.map());
   }
 
-  /// A longer context than the checkpoint names was asked for (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A
-  /// table of positions ends where it ends.
+  /// The run asked for a longer context than the checkpoint has (TensorRT-LLM's max_seq_len, vLLM's max_model_len). A
+  /// table of positions cannot be extended.
   bool beyond_context() const {
     return kind_ != RunKind::kSteady && model_.position_embeddings == 0 && model_.max_context > 0 &&
            isl() + osl() > model_.max_context;
   }
 
-  /// A layout may name only the GPUs of the experts, "tp 1, ep 4" on four.
+  /// A layout may name only the GPUs of the experts, such as "tp 1, ep 4" on four.
   int steady_tp(int tp, int copies) const {
     return count("ep", 1) > tp * copies ? std::max(1, count("gpus", 1) / copies) : tp;
   }
@@ -225,12 +225,12 @@ class RowWriter {
     return m.map();
   }
 
-  /// Of one worker of a disaggregated run. Dense models write 0 for their experts.
+  /// Layout of one worker of a disaggregated run. Dense models write 0 for their experts.
   Sharding sharding_of_worker(const std::string& role) const {
     const auto size = [&](const char* name) { return std::max(1, count(role + name, 1)); };
     const int copies = size("_attention_dp_size"), ep = size("_moe_ep_size");
     int tp = size("_tp_size");
-    // A worker's GPUs are those of its experts where attention-DP is counted within tp.
+    // Where attention-DP is counted within tp, the GPUs of the experts are all of a worker's GPUs.
     const int expert_gpus = size("_moe_tp_size") * ep;
     if (copies > 1 && tp * copies > expert_gpus && expert_gpus > 1) tp = std::max(1, expert_gpus / copies);
     return {.tp = tp, .pp = size("_pp_size"), .attention_dp = copies, .ep = ep};
@@ -267,9 +267,9 @@ class RowWriter {
     bool set = false;
     if (!weights.empty()) {
       Dtype format = stored_format(parse_dtype(weights, mark_), model_);
-      // One checkpoint, one format: experts by blocks, the rest by blocks.
+      // A checkpoint has one format: if experts are scaled by blocks, so is the rest.
       if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
-      // A checkpoint that is stored so already keeps its details (formats of experts, group sizes).
+      // A checkpoint stored in that format keeps its details (formats of experts, group sizes).
       set = format != own.weights || (own.weights == Dtype::kBf16 && experts.empty());
       if (set) m.put("weights", std::string(name_of(format)));
       base = format;
@@ -290,7 +290,7 @@ class RowWriter {
     const bool client = recipe_ && !recipe_->client.empty();
     if (kind_ == RunKind::kSteady) return steady(m, client);
     if (closed_loop(kind_)) {
-      // Where it is blank the decode workers' batches are full.
+      // A blank column means that the decode workers' batches are full.
       const int full = std::max(1, count("decode_num_workers", 1)) * std::max(1, count("decode_batch_size", 1));
       const int users = text("concurrency").empty() ? full : c_.needed(row_, "concurrency");
       if (client) {
@@ -321,7 +321,7 @@ class RowWriter {
     return m.map();
   }
 
-  /// As many users as ran at a time on average.
+  /// As many users as ran at the same time on average.
   ConfigTree steady(MapBuilder& m, bool client) const {
     if (text("task").find("image") != std::string::npos || text("task").find("video") != std::string::npos)
       throw ConfigError(mark_, "its prompts hold images or videos, whose encoder is not simulated");
@@ -351,7 +351,7 @@ class RowWriter {
   const EngineSpec* defaults_ = nullptr;
 };
 
-/// The version of the last entry of [{since: DAY, version}] that is not after the day.
+/// The version of the last entry of [{since: DAY, version}] that is not later than the day.
 std::string version_on(const ConfigTree& images, const std::string& name, const std::string& day) {
   const ConfigTree* list = images ? images->find(name) : nullptr;
   std::string version;

@@ -17,7 +17,7 @@ struct RowPrediction {
   std::string note;
 };
 
-/// Predicts every row for which `wanted` holds (null: all), on all cores; rows of one deployment share their prices.
+/// Predicts every row for which `wanted` holds (null: all), on all cores; rows of one deployment share prices.
 std::vector<RowPrediction> predict_all(const MeasuredRuns& runs,
                                        const std::function<bool(const MeasuredRun&)>& wanted = nullptr);
 
@@ -25,21 +25,21 @@ std::vector<RowPrediction> predict_all(const MeasuredRuns& runs,
 struct AccuracyLine {
   std::string group, metric;
   ErrorSummary errors;
-  double spearman = 0;  ///< rank correlation of predicted and measured, NaN where nothing can be ranked
+  double spearman = 0;  ///< rank correlation of predicted and measured; NaN if nothing can be ranked
   bool dense = true;
   MeasurementFloor floor = {};  ///< of a group
 };
 
-/// By group and metric; then the mean of the groups of 5 rows or more, each counted once ("all groups", "dense
+/// By group and metric; then the mean of the groups with at least 5 rows, each counted once ("all groups", "dense
 /// groups").
 std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvTable& table,
                                             const std::vector<RowPrediction>& rows);
-/// By what `group_of` says and metric; then the mean of those of 5 rows or more, called `mean`.
+/// By the result of `group_of` and by metric; then the mean of those with at least 5 rows, called `mean`.
 std::vector<AccuracyLine> accuracy_by(const MeasuredRuns& runs, const CsvTable& table,
                                       const std::vector<RowPrediction>& rows,
                                       const std::function<std::string(const MeasuredRun&)>& group_of,
                                       const std::string& mean);
-/// The same rows by load: light (at most 4 a GPU in flight), loaded, KV-limited (queues for memory).
+/// The same rows by load: light (at most 4 requests in flight per GPU), loaded, KV-limited (queues for memory).
 std::vector<AccuracyLine> accuracy_by_load(const MeasuredRuns& runs, const CsvTable& table,
                                            const std::vector<RowPrediction>& rows);
 

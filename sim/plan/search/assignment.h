@@ -1,6 +1,6 @@
 #pragma once
-// Which fleet each of several services gets, so that all of them together cost the least: they share limits, stocks of
-// GPUs, and instances, which are bought whole.
+// Chooses a fleet for each of several services so that the total cost is least. Services share limits, stocks of GPUs,
+// and instances, which are bought whole.
 
 #include <cstddef>
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace roofcast {
 
-/// GPUs that are bought in the same instances: one kind, one offer, one size. Replicas of several services share an
-/// instance where they fit.
+/// GPUs bought in the same instances: one kind, offer and size. Replicas of several services share an instance if they
+/// fit.
 struct GpuPool {
   std::string gpu;
   double usd_per_gpu_hour = 0;
-  int host = 1;  ///< GPUs of an instance
+  int host = 1;  ///< GPUs per instance
   auto operator<=>(const GpuPool&) const = default;
 };
 
-/// So many replicas of so many GPUs each, all in one pool. A replica larger than an instance takes whole ones.
+/// Replicas of one size in one pool. A replica larger than an instance takes whole instances.
 struct PooledReplicas {
   std::size_t pool = 0;
   int gpus = 1, replicas = 0;
@@ -30,16 +30,16 @@ struct FleetOption {
   double watts = 0;  ///< counted against the limit
 };
 
-/// Of all services together.
+/// Limits of all services together.
 struct SharedLimits {
   int max_gpus = 0;
   std::optional<double> max_usd_per_hour = std::nullopt, max_watts = std::nullopt;
   std::vector<std::pair<std::string, int>> available = {};  ///< GPUs of a kind, where limited
 };
 
-/// A replica in an instance, or as much of it as the instance holds.
+/// A replica in an instance, or the part of it that the instance holds.
 struct PackedReplica {
-  std::size_t service = 0, part = 0;  ///< the part of the service's fleet that it is of
+  std::size_t service = 0, part = 0;  ///< part: index in the service's fleet
   int gpus = 0;
   auto operator<=>(const PackedReplica&) const = default;
 };
@@ -47,38 +47,38 @@ struct PackedReplica {
 /// Replicas of services in one instance.
 struct Instance {
   std::size_t pool = 0;
-  std::vector<std::pair<std::size_t, int>> gpus;  ///< service, its GPUs; in the order of services
+  std::vector<std::pair<std::size_t, int>> gpus;  ///< service and its GPUs, in the order of services
   std::vector<PackedReplica> replicas;            ///< in the order of services and parts
 };
 
 struct Assignment {
-  std::vector<std::size_t> chosen;  ///< of each service, its option
-  int gpus = 0;                     ///< that replicas use
+  std::vector<std::size_t> chosen;  ///< option of each service
+  int gpus = 0;                     ///< GPUs that replicas use
   double paid_gpus = 0, usd_per_hour = 0, watts = 0;
-  bool proven = true;  ///< false: there were too many to try them all
+  bool proven = true;  ///< false: too many choices to try them all
 };
 
 struct AssignmentOutcome {
-  std::optional<Assignment> best;  ///< none: no choice that was tried keeps the limits
+  std::optional<Assignment> best;  ///< empty: no choice that was tried keeps the limits
   bool decided = true;             ///< false: none was found, and there were too many to try them all
 };
 
-/// Choices that are tried: a second or two.
+/// Choices that are tried: one or two seconds.
 inline constexpr std::size_t kMostTried = 2'000'000;
 
-/// What is weighed first; the other decides between equals.
+/// The criterion that is compared first; the other one breaks ties.
 enum class Cheapest { kUsd, kGpus };
 
 /// GPUs of an option's replicas.
 int gpus_of(const FleetOption& option);
 
-/// The instances of these fleets, one of each service: replicas of most GPUs first, each into the fullest instance that
-/// has room for it. No packing needs fewer instances where each size divides the next larger one.
+/// The instances of these fleets, one fleet per service: largest replicas first, each into the fullest instance with
+/// room for it. If each size divides the next larger one, no packing needs fewer instances.
 std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vector<FleetOption>& fleets);
 
-/// The cheapest choice of an option for each service within the limits, by depth-first search; what is chosen so far,
-/// with the GPUs of the cheapest rest and no instance wasted, bounds a branch from below. Of equals the first options
-/// win. A price that is not known keeps no limit of cost.
+/// The cheapest choice of one option per service within the limits, by depth-first search. A branch is bounded from
+/// below by the options chosen so far plus the GPUs of the cheapest rest, with no instance wasted. The first of equal
+/// options wins. An unknown price keeps no cost limit.
 AssignmentOutcome cheapest_assignment(const std::vector<GpuPool>& pools,
                                       const std::vector<std::vector<FleetOption>>& services, const SharedLimits& limits,
                                       Cheapest by = Cheapest::kUsd, std::size_t most_tried = kMostTried);

@@ -1,4 +1,4 @@
-// The points of a plan's space as deployments, and pairs of them.
+// The points of a plan's space as deployments, and as pairs of them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +27,7 @@ std::string precision_of(const Deployment& d) {
   return out + ", " + std::string(name_of(d.precision.kv_cache)) + " KV";
 }
 
-/// Tokens of a request of the mean length: all of them, or only those a prefill worker keeps.
+/// Tokens of a request of the mean length: all of them, or those that a prefill worker keeps.
 bool holds_one(const Scenario& s, bool prefill_only) {
   if (load_kind(*s.workload) == LoadKind::kPace) return true;
   const double tokens = s.workload->prompt_tokens.mean() + (prefill_only ? 0.0 : s.workload->output_tokens.mean());
@@ -39,11 +39,11 @@ bool among(const std::vector<T>& allowed, const T& value) {
   return allowed.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end();
 }
 
-/// Position on each axis of the space, as text; the axes named in `without` left out, or all but those `within`.
+/// Position on each axis of the space, as text: without the axes in `without`, or with only those in `within`.
 std::string positions(const SweepSpec& space, std::uint64_t point, std::span<const std::string_view> without,
                       std::span<const std::string_view> within = {}) {
   std::string out;
-  for (std::size_t a = space.axes.size(); a-- > 0;) {  // the last runs fastest
+  for (std::size_t a = space.axes.size(); a-- > 0;) {  // the last axis runs fastest
     const std::uint64_t size = space.axes[a].values.size(), at = point % size;
     point /= size;
     const auto named = [&](std::span<const std::string_view> names) {
@@ -56,11 +56,11 @@ std::string positions(const SweepSpec& space, std::uint64_t point, std::span<con
 
 constexpr std::array<std::string_view, 1> kNoPrefillKey{"engine.max_num_seqs"},
     kNoDecodeKey{"engine.max_num_batched_tokens"};
-/// What both workers of a pair share.
+/// Keys that both workers of a pair share.
 constexpr std::array<std::string_view, 5> kCommon{"engine", "precision", "precision.weights", "precision.kv_cache",
                                                   "speculation"};
 
-/// Whether one of the axes is the setting, and has the value.
+/// Whether one of the axes varies the setting and has the value.
 bool varies_to(const SweepSpec& space, std::string_view key, std::string_view value) {
   return std::any_of(space.axes.begin(), space.axes.end(), [&](const SweepAxis& axis) {
     return axis.keys.front() == key && std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& values) {
@@ -155,7 +155,7 @@ class Reader {
     sort_in(std::move(c));
   }
 
-  /// The space has the same point with `expert_overlap: none`.
+  /// The overlap does nothing, and the space has the same point with `expert_overlap: none`.
   bool idle_overlap(const Deployment& d) const {
     return has_no_overlap_ && d.engine.expert_overlap != ExpertOverlap::kNone &&
            (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
@@ -179,7 +179,7 @@ class Reader {
     }
   }
 
-  /// As a whole deployment, as a prefill worker and as a decode worker.
+  /// Keeps the candidate as a whole deployment, as a prefill worker and as a decode worker.
   void sort_in(Candidate c) {
     const Deployment& d = *c.scenario.deployment;
     const auto& infeasible = d.memory.infeasible;
@@ -259,7 +259,7 @@ class Reader {
                    : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
   }
 
-  /// With as many replicas as one likes: some zone is up.
+  /// Availability with unlimited replicas: the share of the time that some zone is up.
   double highest_availability(const Candidate& c) const {
     return plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
   }
@@ -273,7 +273,7 @@ class Reader {
     return fmt::format("{} cannot reach availability {:.5g} %; add zones (count)", zones, 100 * plan_.availability);
   }
 
-  /// One replica is beyond `max_cost`.
+  /// One replica costs more than `max_cost`.
   void refuse_price(const Candidate& c) {
     ++out_.too_dear;
     const int replicas = 1 + spares_of(plan_, c, 1);
@@ -349,7 +349,7 @@ double Candidate::usd_per_hour(const Fleet& fleet) const {
 int Candidate::most_replicas(int spare) const {
   int most = std::min(most_gpus, most_of_kind) / gpus();
   if (most > 0 && usd_per_hour({most, 0}) > most_usd_per_hour * (1 + 1e-9)) {
-    int good = 0;  // whole hosts: costs are a staircase
+    int good = 0;  // whole hosts: cost is a staircase
     for (int bad = most; bad - good > 1;) {
       const int middle = good + (bad - good) / 2;
       (usd_per_hour({middle, 0}) > most_usd_per_hour * (1 + 1e-9) ? bad : good) = middle;

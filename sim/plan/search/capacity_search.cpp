@@ -19,11 +19,10 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kWave = 4;        // fixed: what is pruned must not depend on the machine
+constexpr std::size_t kWave = 4;        // fixed, so that pruning does not depend on the machine
 constexpr double kWorthShowing = 1.25;  // times the best score
 constexpr double kPairWorthShowing = 1.1;
-/// Times the best score of a forecast, where fleets are made sure of after it: a replica more is half as much again of
-/// two.
+/// The same where fleets are judged after the search: one more replica can make a fleet of two half as expensive again.
 constexpr double kWorthJudging = 1.9;
 
 /// A candidate on its way through the search.
@@ -33,14 +32,14 @@ struct Entry {
   PairBounds pair;        ///< of a disaggregated candidate
   double best_score = 0;  ///< no simulation can find a smaller one
   double expected = 0;    ///< the order of the search
-  bool may_hold = true;   ///< its objectives, with the plan's confidence
+  bool may_hold = true;   ///< within the plan's confidence
   Evaluation evaluation;
   bool simulated = false;
-  bool ranked = false;                                       ///< a row of the ranking is of it
-  double against = std::numeric_limits<double>::infinity();  ///< score that fleets of a pair had to come near
+  bool ranked = false;                                       ///< it has a row in the ranking
+  double against = std::numeric_limits<double>::infinity();  ///< score that fleets of a pair had to approach
 };
 
-/// From the bound of its throughput: of a cost the fewest replicas, of a throughput the highest.
+/// From the bound of its throughput: the fewest replicas for a cost, the highest for a throughput.
 double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds) {
   const WorkloadSpec& w = *c.scenario.workload;
   if (plan.goal == PlanGoal::kThroughput) return -bounds.requests_per_s * w.output_tokens.mean() / c.gpus();
@@ -119,7 +118,8 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
   }
 }
 
-/// Of GPUs and formats that bounds ruled out altogether the most promising candidate, for the reader of the table.
+/// If bounds ruled out all candidates of a GPU or format, simulates the most promising one, for the reader of the
+/// table.
 void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   std::vector<Entry*> wanted;
   const auto add_missing = [&](auto key_of) {
@@ -140,7 +140,7 @@ void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, Pr
   simulate_wave(wanted, plan, {.best = std::numeric_limits<double>::infinity()}, pricers);
 }
 
-/// Ranks, and confirms the first until the first is confirmed.
+/// Ranks, and confirms the first row until the first row is confirmed.
 void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bool confirming, PricerPool& pricers) {
   std::vector<PlannedDeployment>& ranked = out.ranked;
   for (Entry& e : entries) {
@@ -159,7 +159,7 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
     if (!confirm(first, plan, pricers)) {
       out.nearest = std::move(first);
       ranked.erase(ranked.begin());
-    } else if (first.gpus() != before.gpus() || first.load != before.load) {  // judged it was as another fleet
+    } else if (first.gpus() != before.gpus() || first.load != before.load) {  // it was judged as another fleet
       first.probability.reset();
       std::erase_if(out.forecasts, [&](const auto& f) { return f.candidate.index == before.candidate.index; });
     }
@@ -167,8 +167,9 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
   }
 }
 
-/// A sure fleet is larger, or carries less, than the forecast's best, against which candidates were left out: those
-/// that may beat the best sure one are simulated now. Where none is sure, the next few dozens by their bounds.
+/// A confident fleet is larger, or carries less, than the forecast's best, against which candidates were pruned.
+/// Candidates that may beat the best confident fleet are simulated now; without one, the next few dozen by their
+/// bounds.
 void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr int kMostInVain = 16;  // waves
@@ -226,13 +227,13 @@ std::string failures_of(const PlannedDeployment& p) {
   return out;
 }
 
-/// Without a goodput none may fail.
+/// Without a goodput no request may fail.
 bool fails_too_many(const ServingMetrics& m, double goodput) {
   const double tolerated = goodput > 0 ? 1 - goodput : 0;
   return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
 }
 
-/// By how much it misses the objectives or the limit of power, whichever is worse: above 1.
+/// How far it misses the objectives or the power limit, whichever is worse: above 1.
 double miss_of(const PlannedDeployment& p, const PlanSpec& plan) {
   const double power = plan.max_power.value > 0 ? p.power_bound().value / plan.max_power.value : 0;
   return std::max(p.result.worst_ratio, power);
@@ -252,7 +253,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
   }
 }
 
-/// The best deployments under less load too, for the fast end of the frontier: one replica, or the whole fleet.
+/// The best deployments under less load, for the fast end of the frontier: one replica, or the whole fleet.
 void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPool& pricers) {
   constexpr std::array kShares{0.05, 0.15, 0.4, 0.7};
   if (out.kind == LoadKind::kWhole) return;
@@ -271,8 +272,8 @@ void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPoo
   });
 }
 
-/// Output tokens/s. All that arrives at a rate is served at that rate; a run that ends would show a little less, for
-/// its last requests leave the machine emptier and emptier.
+/// Output tokens/s. All that arrives at a rate is served at that rate. The end of a run would show a little less,
+/// because its last requests leave the machine emptier and emptier.
 double output_rate(const WorkloadSpec& w, double load, const ServingMetrics& m) {
   if (load_kind(w) == LoadKind::kRate && m.completed > 0)
     return load * m.output_tokens / static_cast<double>(m.completed);
@@ -328,7 +329,7 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
                                  !same_row(p, out.frontier.back())))
       out.frontier.push_back(p);
   }
-  std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // no price is known
+  std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // the price is unknown
   std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
     return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
                                                               : a.usd_per_million_output < b.usd_per_million_output;
@@ -356,7 +357,7 @@ FleetCost PlannedDeployment::cost() const {
   if (split) split->prefill_replicas = tested.prefill_replicas;
   return fleet_cost(result.metrics, *candidate.scenario.deployment, tested.replicas, split);
 }
-/// Of the spare replicas, which do nothing.
+/// Power of the spare replicas, which idle.
 Watts PlannedDeployment::spare_power() const {
   double watts = spare * candidate.gpus() * candidate.scenario.deployment->gpu.idle_power.value;
   if (candidate.disaggregated()) watts += spare * candidate.prefill_gpus() * candidate.prefill().gpu.idle_power.value;
@@ -391,7 +392,7 @@ bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goa
 
 double score_of(const PlannedDeployment& p, PlanGoal goal) {
   switch (goal) {
-    case PlanGoal::kCost:  // of a job that ends, what it costs in all
+    case PlanGoal::kCost:  // of a batch job, its total cost
       if (load_kind(*p.candidate.scenario.workload) == LoadKind::kWhole)
         return p.usd_per_hour() * p.result.metrics.duration.in(kHour);
       return p.usd_per_hour();
@@ -429,7 +430,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   if (none_sure) {
     for (Entry& e : entries) e.may_hold = may_hold(e.bounds, e.candidate->scenario.objectives);
-    simulate_entries(entries, plan, options.prune, pricers);  // the nearest is of the forecast
+    simulate_entries(entries, plan, options.prune, pricers);  // the nearest one is by the forecast
   }
   if (options.confirm) simulate_best_of_each(entries, plan, pricers);
   rank(out, entries, plan, options.confirm, pricers);

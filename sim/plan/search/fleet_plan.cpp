@@ -14,15 +14,16 @@
 namespace roofcast {
 namespace {
 
-/// Of the ranking: a smaller replica that costs a little more at the peak may follow the day more closely.
+/// Rows of the ranking that are tried: a smaller replica that costs a little more at the peak may follow the day
+/// better.
 constexpr std::size_t kConsidered = 3;
-/// Targets tried, as multiples of the requests in flight on one replica at the peak.
+/// Autoscaling targets tried, as multiples of the requests in flight on one replica at the peak.
 constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
 
 /// Requests and replicas by slice of the day.
 class DayObserver final : public Observer {
  public:
-  /// `usd_per_hour` of so many replicas and their spares.
+  /// `usd_per_hour` gives the cost of a number of replicas and their spares.
   DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::function<double(int)> usd_per_hour)
       : slices_(slices), length_(length), usd_per_hour_(std::move(usd_per_hour)) {}
   void on_request(const RequestRecord& r) override {
@@ -43,7 +44,7 @@ class DayObserver final : public Observer {
     const double share = at / length_ * static_cast<double>(slices_.size());
     return std::min(static_cast<std::size_t>(std::max(share, 0.0)), slices_.size() - 1);
   }
-  /// The fleet as it was, up to this time.
+  /// Accounts for the unchanged fleet up to this time.
   void pass_to(Seconds at) {
     for (FleetSlice& s : slices_) {
       const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
@@ -59,12 +60,12 @@ class DayObserver final : public Observer {
   FleetRecord last_;
 };
 
-/// Of a slice of a trace: so long before it requests are sent that do not count, for caches and batches to fill.
+/// Before a slice of a trace, uncounted requests are sent for this long, so that caches and batches fill.
 constexpr Seconds kLead{300};
 constexpr double kHeavierLead = 1.1;
 
-/// The requests of one slice, after those of its lead; but where more come in that, the replicas of the slice before
-/// serve them.
+/// The requests of one slice, after those of its lead. A lead with a higher load is left out: the replicas of the slice
+/// before serve it.
 WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std::uint64_t seed) {
   WorkloadSpec w = plan.day;
   Seconds lead = std::min(slice.from, kLead);
@@ -83,8 +84,8 @@ WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std:
   return w;
 }
 
-/// Fewest replicas that hold a slice, from a guess: under the search's seed and, as its winner, under another one; and
-/// in a truth as hard as the plan's confidence asks.
+/// The fewest replicas that hold a slice, starting from a guess: under the search's seed, then under another one as for
+/// the search's winner, and in a draw as hard as the plan's confidence asks for.
 class Holder {
  public:
   Holder(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
@@ -150,7 +151,7 @@ class Holder {
 void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
                      PricerPool& pricers, FleetPlan& out) {
   Holder holder(p, plan, truth, pricers);
-  std::map<double, int> known;  // slices of a profile with the same rate are the same
+  std::map<double, int> known;  // slices of a profile with the same rate are equal
   for (FleetSlice& s : out.slices) {
     const auto [at, fresh] = known.try_emplace(s.rate, 0);
     if (fresh || plan.recorded) at->second = holder.replicas(s);
@@ -160,13 +161,13 @@ void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const 
 
 double usd_of(const PlannedDeployment& p, int replicas) { return p.candidate.usd_per_hour({replicas + p.spare, 0}); }
 
-/// By the clock: a replica more is started a cold start before it is needed.
+/// By the clock: each replica is started one cold start before it is needed.
 FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
   FleetDay day{.replica_hours = p.spare * plan.length.in(kHour), .usd = 0};
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const FleetSlice& s = plan.slices[i];
     int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
-    if (i == 0 && plan.recorded) before = s.needed;  // what was there before is not recorded
+    if (i == 0 && plan.recorded) before = s.needed;  // the time before a trace is not recorded
     const double hours = (s.to - s.from).in(kHour), starting = plan.cold_start.in(kHour);
     const int more = std::max(0, s.needed - before);
     day.replica_hours += s.needed * hours + more * starting;
@@ -176,7 +177,7 @@ FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
   return day;
 }
 
-/// Whether the autoscaled day meets its objectives in a hard truth, where it is judged.
+/// Whether the autoscaled day meets its objectives in a hard draw, if the plan asks for confidence.
 bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
                PricerPool& pricers, const FleetPlan& out) {
   if (!truth) return true;
@@ -209,13 +210,13 @@ void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& p
   out.met = judgement.within;
 }
 
-/// Requests in flight on one replica at the load of the plan (of a trace: in its busiest slice), by Little's law.
+/// Requests in flight on one replica at the planned load (for a trace: in its busiest slice), by Little's law.
 double in_flight(const PlannedDeployment& p, const DiurnalPlan& plan) {
   const double rate = plan.recorded ? plan.highest : p.load;
   return std::max(1.0, rate / p.replicas * p.result.metrics.e2el_ms.mean() / 1e3);
 }
 
-/// The scenario's own settings as they are; else a target on requests in flight, turned down until the day holds.
+/// The scenario's own autoscaling if it has one; else a target on requests in flight, lowered until the day holds.
 void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
                PricerPool& pricers, FleetPlan& out) {
   if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
@@ -259,13 +260,13 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
   const double hours = out.length.in(kHour);
-  int most = p.replicas;  // of a long trace the slice with the most tokens need not be the hardest
+  int most = p.replicas;  // in a long trace the slice with the most tokens need not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
   out.static_replicas = most;
   out.fixed = {(most + p.spare) * hours, usd_of(p, most) * hours};
   out.scheduled = scheduled_day(p, out);
   scale_day(p, plan, truth, pricers, out);
-  // From the first hour to the last, whether or not requests come in them.
+  // From the first hour to the last, with or without requests.
   out.scaled.replica_hours = p.spare * hours;
   for (const FleetSlice& s : out.slices) {
     out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);

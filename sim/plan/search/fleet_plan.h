@@ -1,6 +1,6 @@
 #pragma once
-// A fleet for a load that changes over the day: the planned deployment, its replicas hour by hour, what that costs
-// against a fleet that is there all day.
+// A fleet for a load that changes over the day: the planned deployment, its replicas hour by hour, and its cost
+// compared with a fleet of constant size.
 
 #include <optional>
 #include <string>
@@ -12,39 +12,39 @@ namespace roofcast {
 
 struct FleetSlice {
   Seconds from{}, to{};
-  double rate = 0;                              ///< requests/s, offered
-  double prompt_tokens = 0, output_tokens = 0;  ///< means, of a trace
-  int needed = 0;                               ///< replicas that hold the rate all through it; 0 without load
+  double rate = 0;                              ///< offered
+  double prompt_tokens = 0, output_tokens = 0;  ///< means; of a trace
+  int needed = 0;                               ///< replicas that hold this rate; 0 without load
   double mean = 0;                              ///< replicas paid for by the autoscaled fleet
-  int most = 0;                                 ///< serving at once
-  double usd = 0;                               ///< of the autoscaled fleet and its spares, whole instances
-  std::int64_t completed = 0;                   ///< of the requests that arrived in it
+  int most = 0;                                 ///< most that serve at once
+  double usd = 0;                               ///< of the autoscaled fleet and its spares, in whole instances
+  std::int64_t completed = 0;                   ///< of the requests that arrived in the slice
   Distribution ttft_ms;
 };
 
 /// A plan whose workload changes over time.
 struct DiurnalPlan {
-  ConfigTree peak;                 ///< the plan at its highest rate, for search_capacity(); null of a trace
-  WorkloadSpec day;                ///< one period of the profile, or as long as the workload says
-  bool recorded = false;           ///< a trace, or clients: each slice is played, and the day does not come again
-  bool of_busiest = false;         ///< of a long trace: deployments are sought for its busiest slice, not the whole
+  ConfigTree peak;                 ///< the plan at its highest rate, for search_capacity(); null for a trace
+  WorkloadSpec day;                ///< one period of the profile, or the workload's own duration
+  bool recorded = false;           ///< a trace or a mix of clients: each slice is played, and the day does not repeat
+  bool of_busiest = false;         ///< deployments are sought for the busiest slice of a long trace, not for all of it
   double mean = 0;                 ///< requests/s
   double highest = 0;              ///< requests/s of the busiest slice
   Seconds length{};                ///< of the day
-  std::vector<FleetSlice> slices;  ///< with what is offered
+  std::vector<FleetSlice> slices;  ///< with the offered load
 };
-/// Nothing where the workload's arrivals have no `profile`.
+/// Empty where the workload's arrivals have no `profile`.
 std::optional<DiurnalPlan> diurnal_plan(const ConfigTree& plan);
 
-/// The day of a trace, or of a mix of clients that has a duration: slices of `search.slice`, else of an hour, or
-/// shorter where it spans less than six of them. Nothing where the load is another, or a single slice, where prefill
-/// and decode may be apart, or where the plan is for the most throughput. Throws ConfigError for too many slices.
+/// The day of a trace, or of a mix of clients with a duration. Slices are `search.slice` long, else an hour, or shorter
+/// if the load spans less than six hours. Empty for other loads, for a single slice, where prefill and decode may be
+/// separate, and where the goal is throughput. Throws ConfigError for too many slices.
 std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan);
 
-/// What deployments are to be sought for: of a long trace the slice with the most tokens a second.
+/// The load that deployments are sought for: for a long trace, the slice with the most tokens per second.
 PlanSpec sought_plan(const PlanSpec& plan, const DiurnalPlan& day);
 
-/// One way to run the fleet for the day, with the spare replicas all day. Instances are paid for whole.
+/// One way to run the fleet over the day. Spare replicas run all day, and instances are paid for whole.
 struct FleetDay {
   double replica_hours = 0, usd = 0;
 };
@@ -55,28 +55,28 @@ struct FleetPlan {
   int gpus_a_replica = 1;
   double usd_a_replica_hour = 0;
   Seconds cold_start{}, length{};  ///< length of the day
-  bool recorded = false;           ///< it is a trace's
-  bool of_busiest = false;         ///< ... and the deployments are those of its busiest slice
-  double confidence = 0;           ///< with which each slice and the autoscaled day hold; 0: by the forecast alone
+  bool recorded = false;           ///< the day is a trace's
+  bool of_busiest = false;         ///< and the deployments are those of its busiest slice
+  double confidence = 0;           ///< of each slice and of the autoscaled day; 0: forecast only
   int static_replicas = 0;         ///< without spares
   std::vector<FleetSlice> slices;
-  FleetDay fixed;      ///< as many replicas as the busiest slice, or the whole trace, needs, all day
-  FleetDay scheduled;  ///< `needed` by the clock, each started a cold start ahead
+  FleetDay fixed;      ///< all day as many replicas as the busiest slice, or the whole trace, needs
+  FleetDay scheduled;  ///< `needed` by the clock, each started one cold start ahead
   FleetDay scaled;     ///< by the autoscaler
   AutoscalingSpec scaling;
   ServingMetrics metrics;         ///< of the autoscaled day
-  std::vector<Verdict> verdicts;  ///< of it, over all its requests
+  std::vector<Verdict> verdicts;  ///< of the autoscaled day, over all its requests
   double goodput = 0, worst_ratio = 0;
   bool met = false;
 
-  /// Of the fixed day, the day by the clock and, where it meets the objectives, the autoscaled one.
+  /// The cheapest of the fixed day, the day by the clock and, where it meets the objectives, the autoscaled one.
   double cheapest_usd() const;
 };
 
-/// For the best few of the ranking: replicas by slice (simulated at each slice's rate, or with the requests of the
-/// slice, those of the minutes before it to warm up), then the whole day under the
-/// autoscaler, its target turned down until the objectives hold. The one with the cheapest day of those that meet them,
-/// else the one that comes nearest. The plan's own `autoscaling:` settings are used as they are.
+/// For the best few of the ranking: replicas by slice, simulated at the slice's rate or with the slice's own requests
+/// (those of the minutes before it warm up the caches). Then the whole day under the autoscaler, whose target is
+/// lowered until the objectives hold. Returns the cheapest day that meets them, else the nearest. The plan's own
+/// `autoscaling:` settings are used unchanged.
 FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result);
 
 }  // namespace roofcast

@@ -21,9 +21,9 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
 
 constexpr double kMostRate = 1000;  // requests/s of one replica
 
-/// Of a larger fleet so many replicas are simulated under their share of the load: a router that evens it out over so
-/// many has little left to even out. What one replica more or fewer does is below the noise there, so steps are of
-/// this part of the fleet.
+/// Most replicas that are simulated: a larger fleet is represented by this many, under their share of the load, because
+/// a router over so many has little left to even out. One replica more or fewer is then below the noise, so the search
+/// steps by this part of the fleet.
 constexpr int kMostSimulated = 128;
 int step_of(int replicas) { return std::max(1, replicas / kMostSimulated); }
 
@@ -49,7 +49,8 @@ class Evaluator {
   }
 
  private:
-  /// More replicas draw more, fewer carry less: only where as much as holds is wanted can a fleet be made smaller.
+  /// More replicas draw more power, and fewer carry less. Only a search for the highest load can make the fleet
+  /// smaller.
   void limit_power() {
     if (!out_.planned || within_power(*out_.planned, plan_)) return;
     PlannedDeployment& p = *out_.planned;
@@ -81,7 +82,7 @@ class Evaluator {
     return met;
   }
 
-  /// One replica's share first, cheaply; then the fleet, a replica more or fewer.
+  /// First one replica under its share, which is cheap; then the fleet, one replica more or fewer at a time.
   void fleet() {
     int least = 1;
     if (load_kind(*candidate_.scenario.workload) == LoadKind::kRate) {
@@ -105,7 +106,7 @@ class Evaluator {
     }
   }
 
-  /// 1, 2, 4, .. until they hold the trace, then between the last two.
+  /// 1, 2, 4, ... replicas until they hold the trace, then bisection.
   void fewest_by_doubling() {
     int bad = 0, good = 1;
     while (!fleet_holds(good, 0)) {
@@ -119,8 +120,8 @@ class Evaluator {
     }
   }
 
-  /// Replicas by what one of them holds of its share. A share of the load on one replica is a little harder than the
-  /// fleet, whose router evens it out, so the guess may be one too many; the caller looks.
+  /// Replicas from the share of the load that one of them holds. One replica has it a little harder than the fleet,
+  /// whose router evens the load out, so the guess may be one too high; the caller checks.
   int first_guess(int least, double& held) {
     const LoadKind kind = load_kind(*candidate_.scenario.workload);
     if (kind == LoadKind::kWhole || least == most_) return least;
@@ -137,7 +138,8 @@ class Evaluator {
     return d.seats();
   }
 
-  /// Of one replica. Users beyond a few times its room are tried only when fewer hold: a run of them all is long.
+  /// The highest load that one replica holds. More users than a few times its room are tried only when fewer hold,
+  /// because their run is long.
   double highest_held(double low, double high) {
     const bool users = load_kind(*candidate_.scenario.workload) == LoadKind::kUsers;
     double top = users ? std::min(high, std::max(4 * room(), 2 * low)) : high;
@@ -186,7 +188,7 @@ Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const Load
 
 namespace {
 
-/// One more worker of a role (of many replicas a step); none when there are no more GPUs.
+/// One more worker of a role (one more step of a large fleet); empty when there are no more GPUs.
 std::optional<PlannedDeployment> with_one_more(const PlannedDeployment& p, const PlanSpec& plan, bool decode) {
   PlannedDeployment out = p;
   Fleet more = p.fleet();
@@ -199,15 +201,15 @@ std::optional<PlannedDeployment> with_one_more(const PlannedDeployment& p, const
   return out;
 }
 
-/// Whether the run came nearer to its objectives than the other.
+/// Whether run `a` came nearer to its objectives than run `b`.
 bool nearer(const LoadResult& a, const LoadResult& b) {
   if (a.met != b.met) return a.met;
   if (a.stationary != b.stationary) return a.stationary;
   return a.worst_ratio < b.worst_ratio;
 }
 
-/// One worker more; false when there are no more GPUs. A missed TPOT asks for one that decodes. A missed TTFT may be
-/// the queue of the prompts or that of the caches which find no room to decode: the role that helps more gets it.
+/// Adds one worker; false when there are no more GPUs. A missed TPOT asks for a decode worker. A missed TTFT may come
+/// from the queue of prompts, or from caches that find no room to decode: the role that helps more gets the worker.
 bool add_worker(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const auto missed = [&](LatencyMetric metric) {
     return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),

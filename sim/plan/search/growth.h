@@ -1,6 +1,5 @@
 #pragma once
-// What a load that grows asks for, month by month: when the next GPUs are needed, and which deployment is cheapest to
-// the end.
+// A growing load month by month: when more GPUs are needed, and which deployment is cheapest over the whole time.
 
 #include <optional>
 #include <vector>
@@ -13,22 +12,22 @@ namespace roofcast {
 struct GrowthStage {
   int month = 0;    ///< 0: now
   double load = 0;  ///< offered in that month
-  Fleet fleet{};    ///< replicas, spares left out
+  Fleet fleet{};    ///< replicas, without spares
   int spare = 0;
-  int gpus = 0;  ///< spares included
+  int gpus = 0;  ///< including spares
   double usd_per_hour = 0;
   std::optional<double> probability;  ///< that all objectives are met
 };
 
 /// One row of the ranking as its load grows.
 struct GrowthPath {
-  std::size_t row = 0;              ///< of the ranking
+  std::size_t row = 0;              ///< in the ranking
   std::vector<GrowthStage> stages;  ///< the first is the plan itself
-  std::optional<int> outgrown;      ///< month in which the load needs more than the search allows
-  double usd = 0;                   ///< of all months up to the end, or to that month
+  std::optional<int> outgrown;      ///< first month whose load needs more than the search allows
+  double usd = 0;                   ///< of all months to the end, or to the month outgrown
 };
 
-/// Of the best rows, in the order of what they cost over all months; those that are outgrown last, the latest first.
+/// Stages of the best rows, ordered by total cost over all months; rows that are outgrown come last, the latest first.
 /// The load of month m is the plan's x (1 + per_month)^m, of which other GPUs carry `elsewhere`. A fleet never shrinks.
 /// Empty without `search.growth`. Throws ConfigError for a batch job, which has no rate that grows.
 std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result, double elsewhere = 0);

@@ -1,5 +1,5 @@
 #pragma once
-// One deployment under one load: do its objectives hold?
+// Tests one deployment under one load: do its objectives hold?
 
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/confidence.h"
@@ -7,21 +7,21 @@
 
 namespace roofcast {
 
-/// What a search may turn up and down.
+/// The part of a load that a search can scale.
 enum class LoadKind {
-  kRate,   ///< requests a second of an open process
+  kRate,   ///< requests per second of an open process
   kUsers,  ///< requests in flight of a closed loop
-  kPace,   ///< of a trace or a mix of clients, as a multiple of its own rate
-  kWhole,  ///< everything at once
+  kPace,   ///< speed of a trace or a mix of clients, as a multiple of its own
+  kWhole,  ///< a batch: everything at once
 };
 LoadKind load_kind(const WorkloadSpec& workload);
 double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
 
 /// Makes the requests of a rate, a trace or a mix of clients come `pace` times as fast. A trace is cut on its scaled
-/// clock: the cut moves with the pace, so that the same requests are played at every pace.
+/// clock, so that the same requests are played at every pace.
 void quicken(WorkloadSpec& workload, double pace);
 
-/// The requests of a workload that ends by itself, and when the last of them comes.
+/// Number of requests in a workload that ends by itself, and the time of the last one.
 struct Extent {
   std::int64_t requests = 0;
   Seconds last{};
@@ -35,13 +35,14 @@ struct Verdict {
   double margin() const { return 1.0 - upper / objective.limit; }
 };
 
-/// A run against the objectives.
+/// A run judged by the objectives.
 struct Judgement {
   std::vector<Verdict> verdicts;
-  double goodput = 0;      ///< share of all requests that were within all limits
+  double goodput = 0;      ///< share of all requests within all limits
   double goodput_low = 0;  ///< lower end of its 95 % confidence interval
-  bool within = true;      ///< every verdict and nothing failed; or where a goodput is asked for, that
-  double worst_ratio = 0;  ///< of upper end and limit, the most of all objectives; or of the shares that miss
+  bool within = true;      ///< every verdict holds and nothing failed; under a goodput, the goodput holds
+  double worst_ratio =
+      0;  ///< largest ratio of upper end to limit over all objectives; under a goodput, ratio of the shares that miss
 };
 Judgement judge(const Scenario& scenario, const ServingMetrics& metrics);
 
@@ -50,30 +51,30 @@ struct LoadResult : Judgement {
   bool stationary = true;  ///< the queue does not grow
   bool met = false;        ///< within and stationary
   std::int64_t requests = 0;
-  bool cut = false;  ///< ended when an objective could not be met any more; then not met
+  bool cut = false;  ///< stopped early because an objective could no longer be met; then not met
 
-  /// Whether the run itself met every objective, without room for the luck of its requests.
+  /// Whether the run itself met every objective, with no margin for the luck of its requests.
   bool held(const Scenario& scenario) const;
 };
 
 /// Replicas in a simulation.
 struct Fleet {
   int replicas = 1;
-  int prefill_replicas = 0;  ///< of a disaggregated scenario; 0: as it says
+  int prefill_replicas = 0;  ///< of a disaggregated scenario; 0: the scenario's own
 };
 
 struct LoadTest {
   double load = 1;  ///< of the whole fleet, in the unit of its kind
   Fleet fleet{};
   std::uint64_t seed = 0;
-  double more_requests = 1;   ///< times what the percentile needs
-  bool to_the_end = false;    ///< even when an objective cannot be met any more
-  PricerFactory pricer = {};  ///< of the steps, in place of the pool's
+  double more_requests = 1;   ///< multiple of the requests that the percentile needs
+  bool to_the_end = false;    ///< do not stop early
+  PricerFactory pricer = {};  ///< of the steps; empty: the pool's
 };
 
-/// Simulates with as many requests as the objectives' percentiles need and as it takes to fill the machine some times
-/// over; the first that fill it are not counted. Ends early when the requests so far make a mean or a percentile miss
-/// its limit whatever the others do.
+/// Simulates enough requests for the objectives' percentiles and to fill the machine several times; the first ones,
+/// which fill it, do not count. Stops early when the requests so far make a mean or percentile miss its limit whatever
+/// the rest do.
 LoadResult test_load(const Scenario& scenario, const LoadTest& test, PricerPool& pricers);
 
 }  // namespace roofcast

@@ -12,12 +12,13 @@ namespace {
 std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
   if (diurnal && plan.disaggregated) {
     throw ConfigError(tree->mark,
-                      "workers apart are planned for a steady load only; leave 'disaggregated' out of 'modes', "
+                      "separate prefill and decode workers can only be planned for a steady load; leave "
+                      "'disaggregated' out of 'modes', "
                       "or the arrivals' 'profile'");
   }
   if (!diurnal) diurnal = recorded_day(plan);
   if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
-    throw ConfigError(tree->mark, "the search's 'slice' is of the day of a trace that is longer, or of 'clients'");
+    throw ConfigError(tree->mark, "the search's 'slice' divides the day of a longer trace, or of 'clients'");
   return diurnal;
 }
 

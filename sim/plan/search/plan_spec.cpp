@@ -189,7 +189,7 @@ std::optional<GrowthSpec> read_growth(const PlanSpec& plan, ConfigReader& in) {
   std::optional<ConfigReader> growth = in.optional_child("growth");
   if (!growth) return std::nullopt;
   if (plan.goal == PlanGoal::kThroughput)
-    in.fail("growth", "'growth' is of a load that is offered; 'goal: throughput' seeks the highest load");
+    in.fail("growth", "'growth' needs an offered load; 'goal: throughput' seeks the highest load");
   GrowthSpec out;
   out.per_month = growth->number("per_month", Range{0.0001, 10.0});
   out.months = static_cast<int>(growth->integer("months", 24, {1, 120}));
@@ -304,7 +304,7 @@ PlanSpec parse_plan(const ConfigTree& tree) {
     in.fail("availability", "'availability' finds the spare replicas itself; leave out 'spare_replicas'");
   if (plan.availability > 0 && plan.disaggregated)
     in.fail("availability",
-            "'availability' is of replicas that all do the same; 'modes: [disaggregated]' takes "
+            "'availability' needs replicas that all do the same; 'modes: [disaggregated]' takes "
             "'spare_replicas'");
   plan.zones = read_zones(plan, in);
   plan.max_cost = in.price("max_cost", UsdPerHour{0});

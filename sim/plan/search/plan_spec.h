@@ -1,5 +1,5 @@
 #pragma once
-// What a plan may choose from, and what it is to find.
+// What a plan may choose from, and what it should find.
 
 #include <limits>
 #include <optional>
@@ -11,13 +11,13 @@
 namespace roofcast {
 
 enum class PlanGoal {
-  kCost,        ///< the load offered, at the fewest USD/h
+  kCost,        ///< the offered load at the fewest USD/h
   kGpus,        ///< ... on the fewest GPUs
-  kThroughput,  ///< the most output tokens/s a GPU within the objectives, whatever load that takes
+  kThroughput,  ///< the most output tokens/s per GPU within the objectives, at any load
 };
 std::string_view name_of(PlanGoal goal);
 
-/// Which points of the space may be workers of one role, and how many of them there may be; empty: any.
+/// The points of the space that may be workers of one role, and the allowed numbers of them; empty: any.
 struct RoleSpace {
   std::vector<std::string> gpus;
   std::vector<int> tp, pp, ep, attention_dp, max_num_seqs, max_num_batched_tokens, workers;
@@ -25,7 +25,7 @@ struct RoleSpace {
   bool allows_count(int count) const;
 };
 
-/// A load that grows by the same share every month, and how long ahead GPUs must be ordered.
+/// A load that grows by the same share every month, and the lead time for ordering GPUs.
 struct GrowthSpec {
   double per_month = 0;  ///< share: 0.05
   int months = 24, lead_months = 0;
@@ -35,33 +35,33 @@ struct GrowthSpec {
 /// over them.
 struct ZoneSpec {
   int count = 1;
-  Seconds mtbf{};    ///< mean time between interruptions of one of them
-  Seconds repair{};  ///< until its replicas can start again
+  Seconds mtbf{};    ///< mean time between interruptions of one zone
+  Seconds repair{};  ///< time until its replicas can start again
 };
 
 struct PlanSpec {
   SweepSpec space;                                ///< candidates: every point of it
   bool aggregated = true, disaggregated = false;  ///< modes
-  RoleSpace prefill, decode;                      ///< of disaggregated ones
-  BytesPerSecond transfer_bandwidth{};            ///< of caches, each GPU; 0: its NIC
-  std::optional<Seconds> transfer_latency;        ///< none: the decode engine's handover_time
+  RoleSpace prefill, decode;                      ///< for disaggregated candidates
+  BytesPerSecond transfer_bandwidth{};            ///< of caches, per GPU; 0: its NIC
+  std::optional<Seconds> transfer_latency;        ///< empty: the decode engine's handover_time
   PlanGoal goal = PlanGoal::kCost;
   int max_gpus = 8;                                    ///< of the fleet
-  std::vector<std::pair<std::string, int>> available;  ///< GPUs of a kind there are, where fewer
+  std::vector<std::pair<std::string, int>> available;  ///< available GPUs of a kind, where limited
   Precision only{};                                    ///< formats that a candidate must have, where `only_set` says so
   bool only_weights = false, only_activations = false, only_kv_cache = false;
   int spare_replicas = 0;                ///< N + this many are paid for
-  UsdPerHour max_cost{};                 ///< of the fleet, spares included; 0: none
-  Watts max_power{};                     ///< mean of all its GPUs under the load; 0: none
+  UsdPerHour max_cost{};                 ///< of the fleet, including spares; 0: no limit
+  Watts max_power{};                     ///< mean of all its GPUs under the load; 0: no limit
   double confidence = 0.9;               ///< probability that all objectives are met; 0: not judged
-  double load_uncertainty = 0;           ///< of the load offered, relative standard deviation
-  double goodput = 0;                    ///< share of requests within all limits; 0: limits singly
-  double availability = 0;               ///< share of the time that all needed replicas are up; 0: spare_replicas
-  std::optional<ZoneSpec> zones;         ///< for `availability`; none: replicas fail by themselves
-  std::optional<GrowthSpec> growth;      ///< of the load; none: it stays
-  Seconds slice{};                       ///< of a trace's day; 0: as suits its length
+  double load_uncertainty = 0;           ///< relative standard deviation of the offered load
+  double goodput = 0;                    ///< share of requests within all limits; 0: each limit separately
+  double availability = 0;               ///< share of the time in which all needed replicas are up; 0: spare_replicas
+  std::optional<ZoneSpec> zones;         ///< for `availability`; empty: replicas fail independently
+  std::optional<GrowthSpec> growth;      ///< of the load; empty: constant
+  Seconds slice{};                       ///< of a trace's day; 0: chosen by its length
   double grams_co2_per_kwh = 0;          ///< of the grid; 0: carbon is not reported
-  double power_usage_effectiveness = 1;  ///< facility over GPUs' power, for the carbon
+  double power_usage_effectiveness = 1;  ///< power of the facility relative to the GPUs, for carbon
 };
 
 /// A scenario and
@@ -91,56 +91,56 @@ struct PlanSpec {
 ///     spare_replicas: 0    carbon_intensity: 0 (g CO2/kWh)    power_usage_effectiveness: 1
 PlanSpec parse_plan(const ConfigTree& tree);
 
-/// The plan with `key` of the scenario held to `value`, as a flag asks: the axis of the search that varies the key gets
-/// this value alone; a format, which axes may set together, becomes a condition of the search. Throws ConfigError for
-/// what the search finds by itself. Keys that the search does not vary are set in the scenario.
+/// The plan with `key` of the scenario fixed to `value`, as a flag asks: the search axis that varies the key gets only
+/// this value; a format, which several axes may set together, becomes a condition of the search. Keys that the search
+/// does not vary are set in the scenario. Throws ConfigError for what the search determines itself.
 ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const ConfigTree& value,
                            const std::string& origin);
 
-/// One point of the space, read; or two, of which one prefills: then the scenario is disaggregated and its deployment
+/// One point of the space, read; or two, one of which prefills: then the scenario is disaggregated and its deployment
 /// decodes.
 struct Candidate {
-  std::uint64_t index = 0;  ///< tells candidates apart
-  std::uint64_t point = 0;  ///< of the space
+  std::uint64_t index = 0;  ///< distinguishes candidates
+  std::uint64_t point = 0;  ///< index in the space
   Scenario scenario;
   std::string gpu, precision;
   int most_gpus = 0;          ///< of the fleet
-  int most_of_kind = 0;       ///< of its GPU
-  int most_prefill_gpus = 0;  ///< of that of the prefill workers
-  double up = 1;              ///< share of the time that a replica is up, where the search's `availability` asks
-  double zone_up = 1;         ///< ... that its zone is
+  int most_of_kind = 0;       ///< of its kind of GPU
+  int most_prefill_gpus = 0;  ///< of the prefill workers' kind
+  double up = 1;              ///< share of the time in which a replica is up, for `availability`
+  double zone_up = 1;         ///< the same for its zone
   double most_usd_per_hour = std::numeric_limits<double>::infinity();  ///< of the fleet
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
-  int gpus() const { return scenario.deployment->sharding.gpus(); }  ///< of one replica, or decode worker
+  int gpus() const { return scenario.deployment->sharding.gpus(); }  ///< of one replica or decode worker
   int prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
   double usd_per_hour(const Fleet& fleet) const;
-  /// Whether there are enough GPUs and dollars, with `spare` more replicas of each role.
+  /// Whether GPUs and budget suffice, with `spare` more replicas of each role.
   bool affords(const Fleet& fleet, int spare) const;
   int most_replicas(int spare) const;
   int most_prefill_workers(int spare) const;
 };
 
-/// "tp 2 pp 2 dcp 2 adp 4 ep 8", without what is 1.
+/// "tp 2 pp 2 dcp 2 adp 4 ep 8", without sizes of 1.
 std::string layout_of(const Sharding& sharding);
 
 struct Candidates {
-  std::vector<Candidate> kept;  ///< aggregated ones, then pairs
+  std::vector<Candidate> kept;  ///< aggregated candidates, then pairs
   std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
-  std::uint64_t unpowered = 0;           ///< of a power that is not known, under a limit of it
-  std::uint64_t too_dear = 0;            ///< of which one replica and its spares cost more than `max_cost`
-  std::uint64_t below_availability = 0;  ///< of which no number of replicas in their zones reaches `availability`
-  std::string cost_reason;               ///< what the cheapest of those costs
+  std::uint64_t unpowered = 0;           ///< unknown power under a power limit
+  std::uint64_t too_dear = 0;            ///< one replica and its spares cost more than `max_cost`
+  std::uint64_t below_availability = 0;  ///< no number of replicas in their zones reaches `availability`
+  std::string cost_reason;               ///< the cost of the cheapest of those
   LoadKind kind = LoadKind::kRate;
-  std::string first_reason;        ///< why one was too large for its memory
+  std::string first_reason;        ///< why one did not fit its memory
   std::vector<std::string> notes;  ///< what cannot run and what has no price, each once
 };
-/// Reads every point; leaves out what cannot be split, needs more GPUs than there are, or does not fit its memory with
-/// a request of the mean length. Pairs are every prefill worker with every decode worker of the same engine and
-/// formats; prefill workers differ in all but max_num_seqs, decode workers in all but max_num_batched_tokens (the
-/// largest stands). Objectives are the scenario's, or else the workload's own. Throws ConfigError when no point can be
+/// Reads every point. Leaves out points that cannot be split, need more GPUs than there are, or cannot hold a request
+/// of the mean length. Pairs combine every prefill worker with every decode worker of the same engine and formats;
+/// prefill workers differ in everything but max_num_seqs, decode workers in everything but max_num_batched_tokens (the
+/// largest is used). Objectives are the scenario's, or else the workload's own. Throws ConfigError if no point can be
 /// read.
 Candidates read_candidates(const PlanSpec& plan, Fidelity fidelity);
 

@@ -29,7 +29,7 @@ struct Row {
   FleetOption option;
 };
 
-/// What is known of one service: its own answer, and those of single kinds of GPUs.
+/// One service's own answer, and its answers with a single kind of GPU each.
 struct Sources {
   std::vector<PlanAnswer> answers;
   std::vector<Row> rows;
@@ -60,7 +60,7 @@ FleetOption option_of(const PlannedDeployment& p, std::vector<PoolUse>& pools) {
   return out;
 }
 
-/// Whether `a` takes no more than `b` of anything.
+/// Whether `a` needs no more than `b` of anything.
 bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
   if (a.parts.size() != b.parts.size() || (watts && a.watts > b.watts)) return false;
   for (std::size_t i = 0; i < a.parts.size(); ++i) {
@@ -70,8 +70,8 @@ bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
   return true;
 }
 
-/// Adds the sure rows of an answer. Rows beyond the first few are judged now, unless a fleet is known that takes no
-/// more than their forecast does; those that are refused leave the ranking.
+/// Adds the confident rows of an answer. Rows beyond the first few are judged now, unless a known fleet needs no more
+/// than their forecast does. Rows that fail leave the ranking.
 void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools, bool watts) {
   PlanAnswer& answer = sources.answers[source];
   PlanResult& result = answer.result;
@@ -103,12 +103,13 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
   }
 }
 
-/// The plan with a single kind of GPU.
+/// The plan with one kind of GPU.
 ConfigTree with_gpu(const ConfigTree& plan, const ConfigTree& gpu) {
   return with_value(plan, "search.gpus", make_list({gpu}, gpu->mark), kFile);
 }
 
-/// By itself, and with each kind of GPU by itself: others may take what it would like best.
+/// The service's own plan, and its plan with each kind of GPU alone, because other services may take the kind that it
+/// prefers.
 Sources sources_of(const Service& service, const SearchOptions& options) {
   Sources out;
   out.answers.push_back(answer_plan(service.plan, options, PlanDetail::kRanking));
@@ -121,7 +122,7 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
     try {
       PlanAnswer answer = answer_plan(with_gpu(service.plan, gpu), quiet, PlanDetail::kRanking);
       if (!answer.result.ranked.empty()) out.answers.push_back(std::move(answer));
-    } catch (const ConfigError&) {  // this kind cannot run it, or has no price: its own answer says so
+    } catch (const ConfigError&) {  // this GPU cannot run it, or has no price: the first answer says so
       continue;
     }
   }
@@ -149,7 +150,7 @@ struct LimitWord {
   bool all = false;
 };
 
-/// Every limit by itself, and, of several, all of them.
+/// Each limit alone and, if there are several, all together.
 std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
   constexpr int kAny = 1 << 24;
   std::vector<LimitWord> out;
@@ -225,7 +226,7 @@ void add_growth(ServicesAnswer& out) {
   for (ServiceAnswer& s : out.services) {
     PlanAnswer& a = s.answer;
     if (a.result.ranked.empty()) continue;
-    PlanResult first;  // the row that was chosen, whichever would be cheaper later
+    PlanResult first;  // the chosen row, even if another becomes cheaper later
     first.kind = a.result.kind;
     first.ranked = {a.result.ranked.front()};
     a.growth = growth_paths(a.plan, first);
@@ -281,7 +282,7 @@ void add_growth(ServicesAnswer& out) {
   }
 }
 
-/// A service is planned as if it stood alone.
+/// Each service is planned as if it stood alone.
 void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail detail) {
   const Service& service = out.spec.services.front();
   ServiceAnswer only{.name = service.name, .answer = answer_plan(service.plan, options, detail), .options = 1};
@@ -358,7 +359,8 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     const Row row = chosen ? known.rows[out.joint->chosen[k++]] : Row{};
     if (chosen) fleets.push_back(row.option);
     service.answer = std::move(known.answers[row.source]);
-    service.answer.plan.max_cost = {}, service.answer.plan.max_power = {};  // of all, and said of all
+    service.answer.plan.max_cost = {},
+    service.answer.plan.max_power = {};  // limits of all services, which the joint answer states
     if (!chosen) continue;
     std::vector<PlannedDeployment>& ranked = service.answer.result.ranked;
     put_first(service.answer.result, row.row, service.answer.plan);

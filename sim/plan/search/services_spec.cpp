@@ -1,4 +1,4 @@
-// A plan file of several services, read.
+// Reads a plan file of several services.
 #include "sim/plan/search/services.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFile = "plan";
 constexpr std::size_t kMostServices = 16;
-/// Keys of the search that are of all services together.
+/// Keys of the search that apply to all services together.
 constexpr std::array kOfAll{"max_gpus", "max_cost",         "max_power",
                             "goal",     "carbon_intensity", "power_usage_effectiveness"};
 
@@ -24,7 +24,7 @@ const ConfigTree* child(const ConfigTree& tree, std::string_view key) {
   return found != nullptr && *found && (*found)->kind != ConfigNode::Kind::kNull ? found : nullptr;
 }
 
-/// The shipped GPU that is meant, or the name as it is.
+/// The name of the shipped GPU that is meant, or the name as written.
 std::string gpu_name(const ConfigTree& tree) {
   const ConfigTree* name = tree->kind == ConfigNode::Kind::kMap ? tree->find("name") : &tree;
   const std::string text = name != nullptr && *name ? (*name)->scalar : "";
@@ -32,7 +32,7 @@ std::string gpu_name(const ConfigTree& tree) {
   return shipped.empty() ? text : shipped;
 }
 
-/// Those of the common GPUs that a service names.
+/// The common GPUs that a service names.
 ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
   std::vector<ConfigTree> chosen;
   for (const ConfigTree& wanted : ConfigReader(make_map({{"gpus", own->mark, own}}, own->mark)).list("gpus")) {
@@ -53,8 +53,8 @@ ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
 }
 
 [[noreturn]] void in_both_places(const ConfigNode::Entry& entry, const std::string& name) {
-  throw ConfigError(entry.key_mark, fmt::format("'{}' is given for all services and for '{}'; it stands in one place",
-                                                entry.key, name));
+  throw ConfigError(entry.key_mark,
+                    fmt::format("'{}' is given for all services and for '{}'; give it once", entry.key, name));
 }
 
 ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std::string& name) {
@@ -63,8 +63,9 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
   if ((*own)->kind != ConfigNode::Kind::kMap) throw ConfigError((*own)->mark, "'search' must be a map");
   for (const ConfigNode::Entry& entry : (*own)->entries) {
     if (std::find(kOfAll.begin(), kOfAll.end(), entry.key) != kOfAll.end())
-      throw ConfigError(entry.key_mark,
-                        fmt::format("'{}' is of all services together: write it in the common 'search'", entry.key));
+      throw ConfigError(
+          entry.key_mark,
+          fmt::format("'{}' applies to all services together: write it in the common 'search'", entry.key));
     if (entry.key == "gpus") {
       out = with_value(out, "gpus", gpus_of_service(*common->find("gpus"), entry.value), kFile);
       continue;
@@ -75,7 +76,7 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
   return out;
 }
 
-/// What is common, with the service's own keys.
+/// The common part with the service's own keys laid over it.
 ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::string& name) {
   auto plan = std::make_shared<ConfigNode>(*all);
   plan->mark = service->mark;
@@ -92,7 +93,8 @@ ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::
 void check_name(const std::string& name, const Mark& mark, const std::vector<Service>& before) {
   constexpr std::size_t kLongest = 40;
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
-    throw ConfigError(mark, fmt::format("a service's 'name' is of lower-case letters, digits and '-'; got '{}'", name));
+    throw ConfigError(mark,
+                      fmt::format("a service's 'name' has only lower-case letters, digits and '-'; got '{}'", name));
   if (name.empty() || name.size() > kLongest)
     throw ConfigError(
         mark, fmt::format("a service's 'name' has 1 to {} characters; '{}' has {}", kLongest, name, name.size()));
@@ -103,7 +105,7 @@ void check_name(const std::string& name, const Mark& mark, const std::vector<Ser
     throw ConfigError(mark, fmt::format("two services have the name '{}'", name));
 }
 
-/// What stands in the common search, read once.
+/// The common search, read once.
 void read_limits(ServicesSpec& spec) {
   for (const Service& service : spec.services) {
     const PlanSpec plan = parse_plan(service.plan);
@@ -118,7 +120,7 @@ void read_limits(ServicesSpec& spec) {
   }
 }
 
-/// What a fleet of several services cannot be planned for.
+/// Refuses plans that a fleet of several services cannot have.
 void check_together(const Service& service) {
   const ConfigTree goal = value_at(service.plan, "search.goal"), owned = value_at(service.plan, "search.owned");
   if (goal && goal->scalar == "throughput")
@@ -128,7 +130,7 @@ void check_together(const Service& service) {
                       "GPUs at hand of several services stand in 'gpus', with how many there are and what "
                       "they cost while they run: {name: a100-sxm, available: 8, price: 0.4 USD/h}");
   if (diurnal_plan(service.plan))
-    throw ConfigError(service.plan->mark, fmt::format("'{}': services share a fleet that stands all day; a load with a "
+    throw ConfigError(service.plan->mark, fmt::format("'{}': services share a fleet of constant size; a load with a "
                                                       "'profile' is planned by itself",
                                                       service.name));
 }

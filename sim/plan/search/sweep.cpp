@@ -112,8 +112,8 @@ void add_zip(SweepSpec& sweep, ConfigReader in) {
     if (axis.keys.empty()) axis.values.resize(values.size());
     if (values.size() != axis.values.size()) {
       throw ConfigError(entry.value->mark,
-                        fmt::format("'{}' has {} values, '{}' has {}: what is zipped is of equal length", entry.key,
-                                    values.size(), axis.keys.front(), axis.values.size()));
+                        fmt::format("'{}' has {} values, '{}' has {}: zipped lists must have the same length",
+                                    entry.key, values.size(), axis.keys.front(), axis.values.size()));
     }
     axis.keys.push_back(entry.key);
     for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(std::move(values[i]));

@@ -252,7 +252,7 @@ TEST_CASE("workload: what cannot be is an error at its place") {
   CHECK(error_of("arrivals: {process: closed_loop, concurrency: 0}, requests: 5").find("'concurrency' must be") !=
         std::string::npos);
   CHECK(error_of("arrivals: {process: closed_loop, concurrency: 2, rate: 3 /s}, requests: 5")
-            .find("'rate' is of poisson, gamma and constant arrivals") != std::string::npos);
+            .find("'rate' belongs to poisson, gamma and constant arrivals") != std::string::npos);
   CHECK(error_of("arrivals: {process: poisson, rate: 6 /s}") ==
         "w.yaml:1:1: a workload needs 'requests', 'duration' or a trace");
   CHECK(error_of("duration: 5 s").find("requests that arrive all at once need 'requests'") != std::string::npos);

@@ -319,7 +319,7 @@ TEST_CASE("scrapes of a live server: what is wrong with them") {
   CHECK(scrape_error({"process_cpu_seconds_total 1\n"}).find("no metric of vLLM or SGLang") == 0);
   CHECK(scrape_error({"vllm:prompt_tokens_total{model_name=\"m\"} \n"}).find("has no value") != std::string::npos);
   CHECK(scrape_error({"vllm:prompt_tokens_total{model_name=\"m"}).find("the labels must be") == 0);
-  CHECK(scrape_error({"vllm:prompt_tokens_total x1\n"}).find("is no number: 'x1'") != std::string::npos);
+  CHECK(scrape_error({"vllm:prompt_tokens_total x1\n"}).find("is not a number: 'x1'") != std::string::npos);
   CHECK(scrape_error({"vllm:a_total{model_name=\"m\"} 1\nvllm:a_total{model_name=\"n\"} 1\n"})
             .find("the server has two models, m and n") == 0);
   CHECK(scrape_error({"", "", ""}).find("--prometheus: takes one scrape, or two") == 0);
