@@ -127,6 +127,11 @@
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
         when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
         when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
+    // A model that hears is told a few words and writes what it hears; 448 positions are what Whisper has for both.
+    state.watch("model", (name) => {
+      const model = models.find((m) => m.name === name);
+      if (model && model.encoder === "sound" && Number(values.prompt_tokens) + Number(values.output_tokens) > 448) { state.set("prompt_tokens", 4); state.set("output_tokens", 192); }
+    });
     $("controls").addEventListener("submit", (event) => event.preventDefault());
   }
 
