@@ -18,19 +18,22 @@ window.Planner = (function () {
 
   const hash = () => { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (values[key] !== DEFAULTS[key]) out.set(key, values[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); };
   function read_hash(text) {
+    clearTimeout(later);
     Object.assign(values, DEFAULTS);
     for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : true)) values[key] = value.slice(0, 2000);
     for (const key of Object.keys(watchers)) for (const tell of watchers[key]) tell(values[key]);
   }
-  /// A new entry of the history for a new thought, the same one while a slider is dragged.
-  let last = 0;
+  /// A new entry of the history for a new thought; while a slider is dragged the same one, a little later: browsers take few of these a second.
+  let last = 0, later = 0;
+  const written = () => location.pathname + location.search + hash();
   function set(key, value) {
     value = String(value);
     if (values[key] === value) return;
     values[key] = value;
     for (const tell of watchers[key] || []) tell(value);
     const now = Date.now();
-    history[now - last > 1000 ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash());
+    clearTimeout(later);
+    if (now - last > 1000) history.pushState(null, "", written()); else later = setTimeout(() => history.replaceState(null, "", written()), 150);
     last = now;
     run();
   }
@@ -169,6 +172,13 @@ window.Planner = (function () {
   // Answers ----------------------------------------------------------------------------------------------------------------
   function say(words, alarm) { const s = $("plan-state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
   let running = false, wanted = false;
+  let early = null;  // what was asked before the page knew its lists
+  function begin() {
+    read_hash(location.hash);
+    const question = body(plan_file());
+    early = { key: JSON.stringify(question), answer: Ask.post("plan", question), began: performance.now() };
+    early.answer.catch(() => {});  // said where it is awaited
+  }
   async function run() {
     wanted = true;
     changed();
@@ -179,15 +189,16 @@ window.Planner = (function () {
       $("plan-answer").classList.add("stale");
       say(answer ? "planning ..." : "the first plan takes a moment ...");
       const file = plan_file(), question = body(file);
-      const began = performance.now();
+      const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
+      early = null;
       try {
-        const { status, data } = await Ask.post("plan", question);
+        const { status, data } = await asked.answer;
         if (wanted) continue;
         if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         answer = { plan: data, file };
         show(data);
         $("plan-answer").classList.remove("stale");
-        say("planned in " + text.ms(performance.now() - began) + (Ask.local ? " in this tab" : ""));
+        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : ""));
         await more(data);
       } catch (error) {
         if (!(error instanceof Ask.Lost)) { running = false; throw error; }
@@ -437,5 +448,5 @@ window.Planner = (function () {
     $("plan-save-json").addEventListener("click", () => { if (answer) save("plan.json", new Blob([JSON.stringify(answer.plan, null, 2)], { type: "application/json" })); });
     $("plan-save-csv").addEventListener("click", () => { const t = shown && (shown.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h")); if (t) save("ranking.csv", new Blob([csv_of(t.table.rows.map((r) => Object.fromEntries(t.table.columns.map((c, i) => [c, r[i]]))))], { type: "text/csv" })); });
   }
-  return { start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown && !is_services(shown)) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); forget(); } };
+  return { begin, start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown && !is_services(shown)) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); forget(); } };
 })();
