@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 
@@ -97,8 +98,14 @@ class Canvas {
   /// Names of vertical lines stand above the plot, in as many rows as they need.
   void lay_out_references() {
     std::vector<double> ends;  // of what is written in each row
-    for (const ReferenceLine& r : c_.lines) {
-      Reference at{0, 0};
+    references_.assign(c_.lines.size(), {0, 0});
+    std::vector<std::size_t> order(c_.lines.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return c_.lines[a].at < c_.lines[b].at; });
+    for (const std::size_t i : order) {
+      const ReferenceLine& r = c_.lines[i];
+      Reference& at = references_[i];
       if (r.vertical && !r.label.empty() && r.at >= x_.low && r.at <= x_.high) {
         const double width = kCharacter * static_cast<double>(r.label.size());
         at.x = std::clamp(px(r.at) - width / 2, left_, std::max(left_, right_ - width));
@@ -106,7 +113,6 @@ class Canvas {
         if (at.row == ends.size()) ends.push_back(0);
         ends[at.row] = at.x + width + kCharacter;
       }
-      references_.push_back(at);
     }
     top_ += kLine * static_cast<double>(ends.size());
   }

@@ -45,7 +45,7 @@ window.Plots = (function () {
       ctx.save();
       ctx.font = "12px system-ui, sans-serif";
       const ends = [];  // of what is written in each row above the plot
-      for (const g of chart.options.guides || []) {
+      for (const g of [...(chart.options.guides || [])].sort((one, other) => one.at - other.at)) {
         const p = (g.vertical ? scales.x : scales.y).getPixelForValue(g.at);
         if (!Number.isFinite(p) || (g.vertical ? p < a.left - 1 || p > a.right + 1 : p < a.top - 1 || p > a.bottom + 1)) continue;
         ctx.strokeStyle = ctx.fillStyle = color(g.color || "alarm");
