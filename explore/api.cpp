@@ -33,27 +33,28 @@ struct Endpoint {
   std::string_view path, help;
   Json (*make)(const Setup&, const Query&);
   const std::vector<QueryKey>& (*keys)();
+  bool of_decoders = false;  ///< not of models whose input an encoder reads
 };
 const std::vector<QueryKey>& no_keys() { return kNoKeys; }
 constexpr std::array kEndpoints{
     Endpoint{"timeline", "one request from arrival to its last token", timeline_json, timeline_keys},
     Endpoint{"roofline", "operators and steps under the GPU's ceilings", roofline_json, no_keys},
     Endpoint{"breakdown", "where the time of a step goes", breakdown_json, no_keys},
-    Endpoint{"tiles", "attention with and without its matrix in memory", tiles_json, no_keys},
+    Endpoint{"tiles", "attention with and without its matrix in memory", tiles_json, no_keys, true},
     Endpoint{"memory", "memory of a GPU against context", memory_json, no_keys},
     Endpoint{"throughput", "latency and throughput over the batch, with the knee", throughput_json, no_keys},
-    Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, speculation_keys},
-    Endpoint{"rounds", "rounds of speculation, drawn", rounds_json, rounds_keys},
-    Endpoint{"cache", "the KV cache token by token, and the work it saves", cache_steps_json, cache_steps_keys},
+    Endpoint{"speculation", "speed-up over drafts and acceptance", speculation_json, speculation_keys, true},
+    Endpoint{"rounds", "rounds of speculation, drawn", rounds_json, rounds_keys, true},
+    Endpoint{"cache", "the KV cache token by token, and the work it saves", cache_steps_json, cache_steps_keys, true},
     Endpoint{"formats", "every number format in place of the weights'", formats_json, no_keys},
-    Endpoint{"attention", "every kind of attention in place of the model's", attention_json, no_keys},
+    Endpoint{"attention", "every kind of attention in place of the model's", attention_json, no_keys, true},
     Endpoint{"costs", "every GPU in place of this one, at its best batch", costs_json, costs_keys},
     Endpoint{"limits", "batch against context: what is within a time per token, what fits", limits_json, limits_keys},
-    Endpoint{"paging", "memory reserved for the longest output, and in blocks", paging_json, paging_keys},
-    Endpoint{"prefix", "a prompt whose beginning is in the cache", prefix_json, no_keys},
-    Endpoint{"stack", "the techniques of serving one after another", stack_json, no_keys},
+    Endpoint{"paging", "memory reserved for the longest output, and in blocks", paging_json, paging_keys, true},
+    Endpoint{"prefix", "a prompt whose beginning is in the cache", prefix_json, no_keys, true},
+    Endpoint{"stack", "the techniques of serving one after another", stack_json, no_keys, true},
     Endpoint{"integers", "weights as 8-bit integers, scaled by tensor and by channel", integers_json, integers_keys},
-    Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys},
+    Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys, true},
 };
 
 /// A question that comes as a document.
@@ -121,6 +122,9 @@ ApiAnswer estimate_answer(const Query& query) {
 ApiAnswer endpoint_answer(const Endpoint& endpoint, Query query) {
   check_keys(query, endpoint.keys());
   const Setup setup = read_setup(query);
+  if (const ModelSpec& model = setup.deployment().model; endpoint.of_decoders && model.attends_to_encoder())
+    throw ConfigError(fmt::format("{}: an encoder reads what {} is given; this is of models that read it themselves",
+                                  endpoint.path, model.name));
   return {.body = dumped(endpoint.make(setup, query)), .headers = {{"Roofcast-Command", setup.command}}};
 }
 

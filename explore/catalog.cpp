@@ -36,10 +36,10 @@ const char* attention_of(const ModelSpec& model) {
   return "none";
 }
 
-/// Null for an encoder: the pages are about answers token by token.
+/// Null for a model that is an encoder alone: the pages are about answers token by token.
 Json model_json(const std::string& name) {
   const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
-  if (model.encoder_only || model.attends_to_encoder()) return nullptr;
+  if (model.encoder_only) return nullptr;
   const ParameterCount count = count_parameters(model);
   return {{"name", name},
           {"family", model.family},
@@ -49,6 +49,9 @@ Json model_json(const std::string& name) {
           {"max_context", model.max_context},
           {"attention", attention_of(model)},
           {"mtp", model.mtp_layers > 0},
+          {"encoder", model.encoded_tokens > 0     ? "sound"
+                      : model.attends_to_encoder() ? "text"
+                                                   : ""},
           {"weights", name_of(model.precision.weights)}};
 }
 

@@ -20,11 +20,14 @@
 #include "reports/html_text.h"
 #include "reports/plan_report.h"
 #include "reports/question.h"
+#include "reports/services_report.h"
 #include "reports/simulation_report.h"
 #include "sim/plan/measured/measured_source.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/plan_answer.h"
+#include "sim/plan/search/services.h"
 #include "sim/plan/what_fits.h"
+#include "sim/serve/media.h"
 
 namespace roofcast {
 namespace {
@@ -186,10 +189,14 @@ std::string estimate_document(std::string_view body) {
     EstimateRequest r;
     r.replicas = s.serving.replicas;
     r.speculation = s.serving.speculation;
+    const ModelSpec& model = s.deployment->model;
+    if (model.encoder_only) throw ConfigError("estimate: " + model.name + " is an encoder; simulate plays it");
     r.batch = integer_of(q.texts, "batch", r.batch, 1, kMostBatch);
     r.prompt_tokens = integer_of(q.texts, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
     r.output_tokens = integer_of(q.texts, "output_tokens", r.output_tokens, 1, kMostTokens);
     if (q.texts.contains("context")) r.context = integer_of(q.texts, "context", 1, 1, kMostTokens);
+    r.media = usual_media(model);
+    r.prompt_tokens += media_tokens(r.media);
     check_prefill_steps(*s.deployment, r);
     return estimate_report(estimate(s.deployment, r), *s.deployment, "json", question_json(q.tree, q.fidelity, r));
   });
@@ -197,6 +204,9 @@ std::string estimate_document(std::string_view body) {
 
 std::string plan_document(std::string_view body) {
   return answered(body, [](const Question& q) {
+    if (has_services(q.tree))
+      return services_report(answer_services(q.tree, {.fidelity = q.fidelity}, PlanDetail::kAll), "json", false,
+                             question_json(q.tree, q.fidelity));
     return plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json", false, question_json(q.tree, q.fidelity));
   });
 }

@@ -14,6 +14,7 @@
 #include "explore/attention_variant.h"
 #include "reports/html_text.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/serve/media.h"
 #include "sim/serve/speculation.h"
 
 namespace roofcast {
@@ -131,12 +132,20 @@ void set_speculation(const Query& query, Setup& setup) {
 
 void set_request(const Query& query, Setup& setup) {
   EstimateRequest& r = setup.request;
+  const ModelSpec& model = setup.deployment().model;
+  if (model.encoder_only)
+    throw ConfigError(
+        fmt::format("model: {} is an encoder, and answers here come token by token; 'roofcast simulate' "
+                    "plays a load of one output token each",
+                    model.name));
   r.batch = integer_of(query, "batch", r.batch, 1, kMostBatch);
   r.prompt_tokens = integer_of(query, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
   r.output_tokens = integer_of(query, "output_tokens", r.output_tokens, 1, kMostTokens);
   if (query.contains("context")) r.context = integer_of(query, "context", 1, 1, kMostTokens);
   r.replicas = setup.scenario.serving.replicas;
   r.speculation = setup.scenario.serving.speculation;
+  r.media = usual_media(model);
+  r.prompt_tokens += media_tokens(r.media);
   for (const char* key : {"batch", "prompt_tokens", "output_tokens", "context"}) {
     if (query.contains(key)) setup.command += fmt::format(" {} {}", flag_of(key), text_of(query, key));
   }

@@ -75,7 +75,11 @@ AxisRange value_range(const Chart& c, const Axis& axis) {
   for (const ReferenceLine& line : c.lines) {
     if (line.vertical == c.horizontal) include(r, line.at, axis.log);
   }
-  return with_limits(with_margin(r, axis.log, true), axis);
+  AxisRange range = with_margin(r, axis.log, true);
+  const bool written = std::any_of(c.series.begin(), c.series.end(),
+                                   [](const Series& s) { return s.shape == Shape::kBars && s.write_labels; });
+  if (written) range.high = axis.log ? range.high * std::pow(range.high / range.low, 0.08) : range.high * 1.1;
+  return with_limits(range, axis);
 }
 
 AxisRange position_range(const Chart& c, const Axis& axis) {
@@ -277,30 +281,26 @@ double fraction_of(double value, AxisRange range, bool log) {
   return std::log(value / range.low) / std::log(range.high / range.low);
 }
 
-double label_height(const Chart& chart) {
-  const bool areas =
-      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.shape == Shape::kArea; });
-  return areas ? 0.88 : 0.05;
-}
-
 std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, double line_height) {
   std::vector<PlacedLabel> placed;
   std::vector<Box> taken;
   const AxisRange xr = x_range(chart), yr = y_range(chart);
   for (const Series& s : chart.series) {  // the points themselves stay free
-    for (std::size_t i = 0; s.write_labels && i < s.x.size(); ++i) {
+    if (s.shape != Shape::kPoints && s.shape != Shape::kLinePoints) continue;
+    for (std::size_t i = 0; i < s.x.size(); ++i) {
       const double x = fraction_of(s.x[i], xr, chart.x.log), y = fraction_of(s.y[i], yr, chart.y.log);
       taken.push_back({x - 0.8 * char_width, x + 0.8 * char_width, y - 0.35 * line_height, y + 0.35 * line_height});
     }
   }
   for (const Series& s : chart.series) {
-    if (!s.write_labels) continue;
+    if (!s.write_labels || s.shape == Shape::kBars) continue;
     for (std::size_t i = 0; i < s.labels.size() && i < s.x.size(); ++i) {
       const double x = fraction_of(s.x[i], xr, chart.x.log), y = fraction_of(s.y[i], yr, chart.y.log);
       const double width = char_width * static_cast<double>(s.labels[i].size());
       for (int attempt = 0; attempt < 10; ++attempt) {
         const bool left = attempt % 2 == 0;  // the text begins right of the point
-        const double shift = std::array{0.0, 1.0, -1.0, 2.0, -2.0}[static_cast<std::size_t>(attempt / 2)] * line_height;
+        // Above the point first: the lines of frontiers fall to the right.
+        const double shift = std::array{0.7, 0.0, -0.7, 1.6, -1.6}[static_cast<std::size_t>(attempt / 2)] * line_height;
         const double at = left ? x + 1.2 * char_width : x - 1.2 * char_width;
         const Box box{left ? at : at - width, left ? at + width : at, y + shift - line_height / 2,
                       y + shift + line_height / 2};
@@ -315,13 +315,22 @@ std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, dou
   return placed;
 }
 
+bool wants_log(std::span<const double> values) {
+  constexpr double kMost = 20;
+  if (values.empty()) return false;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *low > 0 && *high > kMost * *low;
+}
+
 void thin(Chart& chart, std::size_t limit) {
   std::size_t before = 0;
   bool thinned = false;
+  const std::size_t lines = std::max<std::size_t>(1, chart.series.size());
   for (Series& s : chart.series) {
     before += s.x.size();
-    if (s.x.size() <= limit || s.shape == Shape::kBars) continue;
-    keep(s, kept_indices(s, limit));
+    const std::size_t most = s.shape == Shape::kPoints ? limit : std::max(limit / 4, limit / lines);
+    if (s.x.size() <= most || s.shape == Shape::kBars) continue;
+    keep(s, kept_indices(s, most));
     thinned = true;
   }
   for (Band& band : chart.bands) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Series {
   std::vector<double> base{};         ///< bars that do not start at 0 (a waterfall); else empty
   std::vector<double> size{};         ///< points: area relative to the largest, in [0, 1]; else empty
   std::vector<std::string> labels{};  ///< what a point or bar is; shown on hover
-  bool write_labels = false;          ///< beside the points too, where there is room
+  bool write_labels = false;          ///< beside the points too, where there is room; of bars, their values
   bool dashed = false;
   int color = -1;  ///< of the palette; -1 = the next
 };
@@ -46,6 +47,7 @@ struct ReferenceLine {
 struct Chart {
   std::string id{};  ///< names the file and the anchor: [a-z0-9-]
   std::string title{};
+  std::string heading{};  ///< the title on a page that names the deployment already; empty: the title
   Axis x{}, y{};
   std::vector<Series> series{};
   std::vector<Band> bands{};
@@ -86,13 +88,10 @@ struct Tick {
 std::vector<Tick> ticks_of(AxisRange range, bool log, int about);
 std::string tick_text(double value);
 
-/// How high the name of a vertical line stands, as a fraction of the plot: over areas, else at the foot.
-double label_height(const Chart& chart);
-
 /// Position of a value in [0, 1] of its axis.
 double fraction_of(double value, AxisRange range, bool log);
 
-/// A label that collides with nothing placed before it; positions are fractions of the plot.
+/// A label that meets no point and no other label; positions are fractions of the plot.
 struct PlacedLabel {
   double x = 0, y = 0;
   bool left = true;  ///< text begins at x, else it ends there
@@ -101,10 +100,15 @@ struct PlacedLabel {
 /// `char_width` and `line_height` in fractions of the plot's width and height.
 std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, double line_height);
 
-/// Keeps every renderer quick: series of more than `limit` points lose some, lines keep the extremes of each
-/// stretch, points are taken at even steps. What was there is said in `thinned_from`.
+/// Keeps every renderer quick: series of more than `limit` points, lines together, but no less than a quarter of it
+/// each, lose some. Lines keep the extremes of each stretch, points are taken at even steps. What was there is said in
+/// `thinned_from`.
 inline constexpr std::size_t kMaxPoints = 2000;
 void thin(Chart& chart, std::size_t limit = kMaxPoints);
+
+/// Whether values span so much that a linear axis would press most of them to its foot: the largest is over 20 times
+/// the smallest, and all are positive.
+bool wants_log(std::span<const double> values);
 
 /// Drops points that no axis can show (not finite; not positive on a log axis), then series without points; false
 /// when nothing is left to draw.

@@ -80,6 +80,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
 /// Texts come from users' files: one line each, of bounded length, well-formed.
 void tidy(Chart& chart) {
   chart.title = one_line(chart.title, 140);
+  chart.heading = one_line(chart.heading, 140);
   for (Axis* axis : {&chart.x, &chart.y}) {
     axis->title = one_line(axis->title, 100);
     for (std::string& name : axis->categories) name = one_line(name, 80);
@@ -106,8 +107,10 @@ std::vector<Chart> charts_of(std::span<const Result> results, const std::string&
       charts[i].source = source_of(result);
       charts[i].command = result.command.empty() ? command : result.command;
       const bool one_deployment = result.kind == ResultKind::kEstimate || result.kind == ResultKind::kSimulation;
-      if (results.size() > 1 || one_deployment || result.kind == ResultKind::kSweep)
+      if (results.size() > 1 || one_deployment || result.kind == ResultKind::kSweep) {
+        if (results.size() == 1) charts[i].heading = charts[i].title;
         charts[i].title += ": " + result.label;
+      }
     }
   }
   std::erase_if(charts, [](Chart& c) { return !clean(c); });

@@ -32,7 +32,7 @@ void add_bars(std::span<const Result> results, Chart c, const std::vector<Measur
   bool any = false;
   for (const Result* r : rows) c.y.categories.push_back(r->label);
   for (const Measure& m : measures) {
-    Series s{.name = m.name, .shape = Shape::kBars};
+    Series s{.name = m.name, .shape = Shape::kBars, .write_labels = !c.stacked};
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double v = value_of(rows[i]->json, m);
       if (!std::isfinite(v)) continue;

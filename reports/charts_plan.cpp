@@ -8,6 +8,7 @@
 
 #include "reports/charts.h"
 #include "reports/html_text.h"
+#include "reports/table.h"
 
 namespace roofcast {
 namespace {
@@ -42,7 +43,11 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   }
   c.y.categories[0] = "all together";
   add(whole, 0, 0, steps.back().second, fmt::format("all together: {}", tick_text(steps.back().second)));
-  c.stacked = false;
+  // Gains multiply: where they are many, equal lengths are equal factors.
+  std::vector<double> values;
+  for (const auto& [name, value] : steps) values.push_back(value);
+  c.x.log = wants_log(values);
+  for (Series* s : {&whole, &better, &worse}) s->write_labels = true;
   c.series = {std::move(whole), std::move(better), std::move(worse)};
   return c;
 }
@@ -64,6 +69,9 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
     s.labels.push_back(text_at(p, "layout") + (met ? "" : " (misses)"));
   }
   for (auto& [gpu, series] : by_gpu) c.series.push_back(std::move(series));
+  std::vector<double> values;
+  for (const Series& s : c.series) values.insert(values.end(), s.y.begin(), s.y.end());
+  c.y.log = wants_log(values);
   c.caption = "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
   return c;
 }
@@ -87,11 +95,8 @@ Chart ranking_chart(const Result& result) {
           .title = "Cost of the fleets, as ranked",
           .x = {.title = "USD/h of the whole fleet"},
           .horizontal = true};
-  const bool found = !result.json.is_object() || !result.json.contains("nearest");
-  Series winner{.name = found ? "winner" : "the nearest, which misses the objectives",
-                .shape = Shape::kBars,
-                .color = found ? 2 : 1},
-      others{.name = "others, as ranked", .shape = Shape::kBars, .color = 7};
+  Series winner{.name = "winner", .shape = Shape::kBars, .write_labels = true, .color = 2},
+      others{.name = "others, as ranked", .shape = Shape::kBars, .write_labels = true, .color = 7};
   const std::size_t count = std::min(kShown, result.points.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t rank = count - 1 - i;
@@ -106,36 +111,46 @@ Chart ranking_chart(const Result& result) {
   }
   c.caption = result.points.size() > kShown
                   ? fmt::format("The first {} of {} deployments.", kShown, result.points.size())
-              : found ? "Every one of them meets the objectives."
-                      : "";
+                  : "Every one of them meets the objectives.";
   c.series = {std::move(winner), std::move(others)};
   return c;
 }
 
+/// Whether nothing was found, and the one point is the deployment that comes nearest.
+bool is_nearest(const Result& result) { return result.json.is_object() && result.json.contains("nearest"); }
+
 /// What the winner, or the nearest deployment, does of each limit, with the range of 90 % of deployments like it.
 void add_objective_chart(const Result& result, std::vector<Chart>& out) {
   if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
-  const bool found = !result.json.is_object() || !result.json.contains("nearest");
+  const Json& deployment = result.points.front().result;
+  const std::string name = fmt::format("{:.0f} x {}", gpus_of(deployment), text_at(deployment, "gpu"));
   Chart c{.id = "objectives",
-          .title = found ? "The winner within its limits" : "The nearest deployment and its limits",
-          .x = {.title = "% of the limit", .low = 0.0},
+          .title = is_nearest(result) ? fmt::format("The nearest deployment, {}, and the limits", name)
+                                      : fmt::format("The winner, {}, within its limits", name),
+          .x = {.title = "% of the limit"},
           .lines = {{true, 100, "limit"}},
           .horizontal = true};
   Series value{.name = "forecast", .shape = Shape::kBars, .color = 0},
       range{.name = "90 % of deployments like it", .shape = Shape::kBars, .color = 4};
-  for (const Json& o : result.points.front().result["objectives"]) {
+  std::vector<double> shares;
+  const auto add = [&](Series& s, const std::string& row, double from, double to) {
+    s.x.push_back(static_cast<double>(c.y.categories.size()));
+    s.base.push_back(from), s.y.push_back(to), s.labels.push_back(row);
+    c.y.categories.push_back(row);
+    shares.push_back(to);
+  };
+  for (std::size_t i = deployment["objectives"].size(); i-- > 0;) {  // the first on top
+    const Json& o = deployment["objectives"][i];
     const auto limit = number_at(o, "limit_ms"), ms = number_at(o, "value_ms");
     const auto low = number_at(o, "interval_low_ms"), high = number_at(o, "interval_high_ms");
     if (!limit || !ms || *limit <= 0) continue;
-    const double row = static_cast<double>(c.y.categories.size());
-    c.y.categories.push_back(text_at(o, "objective"));
-    value.x.push_back(row), value.base.push_back(0), value.y.push_back(100 * *ms / *limit);
-    value.labels.push_back(fmt::format("{}: {} of {} ms", c.y.categories.back(), tick_text(*ms), tick_text(*limit)));
-    if (!low || !high) continue;
-    c.y.categories.push_back(c.y.categories.back() + ", 90 %");
-    range.x.push_back(row + 1), range.base.push_back(100 * *low / *limit), range.y.push_back(100 * *high / *limit);
-    range.labels.push_back(fmt::format("{}: {} to {} ms", c.y.categories.back(), tick_text(*low), tick_text(*high)));
+    if (low && high)
+      add(range, fmt::format("90 %: {} to {} ms", significant(*low, 3), significant(*high, 3)), 100 * *low / *limit,
+          100 * *high / *limit);
+    add(value, fmt::format("{}: {} of {} ms", text_at(o, "objective"), significant(*ms, 3), tick_text(*limit)), 0,
+        100 * *ms / *limit);
   }
+  c.x.log = wants_log(shares);
   c.series = {std::move(value), std::move(range)};
   if (!c.y.categories.empty()) out.push_back(std::move(c));
 }
@@ -147,7 +162,7 @@ Chart tornado(const Json& changes) {
           .x = {.title = "change of the load that can be served, %"},
           .lines = {{true, 0, ""}},
           .horizontal = true};
-  Series s{.name = "load held", .shape = Shape::kBars, .color = 0};
+  Series s{.name = "load held", .shape = Shape::kBars, .write_labels = true, .color = 0};
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Json& change = changes[changes.size() - 1 - i];  // the largest on top
     const auto more = number_at(change, "throughput_change"), error = number_at(change, "throughput_change_error");
@@ -184,7 +199,7 @@ void add_day_charts(const Json& fleet, std::vector<Chart>& out) {
   day.series = {std::move(needed), std::move(mean), std::move(most)};
   load.series = {std::move(rate)};
   Chart cost{.id = "day-cost", .title = "Cost of the day", .x = {.title = "USD"}, .horizontal = true};
-  Series usd{.name = "USD", .shape = Shape::kBars, .color = 0};
+  Series usd{.name = "USD", .shape = Shape::kBars, .write_labels = true, .color = 0};
   for (const auto& [name, key] : {std::pair{"static", ResultKey("static.usd")},
                                   {"by clock", ResultKey("scheduled.usd")},
                                   {"autoscaled", ResultKey("autoscaled.usd")}}) {
@@ -217,7 +232,7 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
                                  "USD per million output tokens", "usd_per_million_output_tokens"));
     add_speed_limit(result, out.back());
   }
-  out.push_back(ranking_chart(result));
+  if (!is_nearest(result)) out.push_back(ranking_chart(result));  // of one that misses there is none
   add_objective_chart(result, out);
   if (const Json* changes = list("sensitivities")) out.push_back(tornado(*changes));
   if (j.is_object() && j.contains("fleet") && j["fleet"].is_object()) add_day_charts(j["fleet"], out);
@@ -236,14 +251,17 @@ void add_ladder_charts(const Result& result, std::vector<Chart>& out) {
 void add_services_charts(const Result& result, std::vector<Chart>& out) {
   if (!result.json.is_object() || !result.json.contains("services") || !result.json["services"].is_array()) return;
   Chart c{.id = "services-cost", .title = "Cost of each service", .x = {.title = "USD/h"}, .horizontal = true};
-  Series together{.name = "its share of what is bought for all", .shape = Shape::kBars, .color = 2},
-      alone{.name = "its fleet by itself", .shape = Shape::kBars, .color = 7};
+  Series together{
+      .name = "its share of what is bought for all", .shape = Shape::kBars, .write_labels = true, .color = 2},
+      alone{.name = "its fleet by itself", .shape = Shape::kBars, .write_labels = true, .color = 7};
   const auto add = [&](Series& s, const std::string& name, double usd) {
     s.x.push_back(static_cast<double>(c.y.categories.size())), s.y.push_back(usd);
     s.labels.push_back(fmt::format("{}: {} USD/h", name, tick_text(usd)));
     c.y.categories.push_back(name);
   };
-  for (const Json& service : result.json["services"]) {
+  const Json& services = result.json["services"];
+  for (std::size_t i = services.size(); i-- > 0;) {  // the first on top
+    const Json& service = services[i];
     const std::string name = text_at(service, "name");
     if (const auto usd = number_at(service, "usd_per_hour_alone")) add(alone, name + ", by itself", *usd);
     if (const auto usd = number_at(service, "usd_per_hour")) add(together, name, *usd);

@@ -29,7 +29,7 @@ void add_percentiles(const Json& j, std::vector<Chart>& out) {
   c.x = {.title = "milliseconds (log scale)", .log = true};
   c.y.categories.assign(kLatencies.rbegin(), kLatencies.rend());
   for (const auto& [name, keys] : kStatistics) {
-    Series s{.name = name, .shape = Shape::kBars};
+    Series s{.name = name, .shape = Shape::kBars, .write_labels = true};
     for (std::size_t i = 0; i < kLatencies.size(); ++i) {
       const auto v = number_at(j, keys[i]);
       if (!v) continue;
@@ -66,9 +66,10 @@ void add_ranges(const Json& j, std::vector<Chart>& out) {
     const std::string name = std::string(metric).starts_with("p99") ? "p99" : "mean";
     range.x.push_back(static_cast<double>(c.y.categories.size()));
     range.base.push_back(*low), range.y.push_back(*high);
-    c.y.categories.push_back((std::string(metric).find("ttft") != std::string::npos ? "TTFT " : "TPOT ") + name);
-    range.labels.push_back(fmt::format("{}: {} ms, 90 %: {} to {}", c.y.categories.back(), significant(*here, 3),
-                                       significant(*low, 3), significant(*high, 3)));
+    c.y.categories.push_back((std::string(metric).find("ttft") != std::string::npos ? "TTFT " : "TPOT ") + name +
+                             fmt::format(": {} ms", significant(*here, 3)));
+    range.labels.push_back(
+        fmt::format("{}, 90 %: {} to {}", c.y.categories.back(), significant(*low, 3), significant(*high, 3)));
   }
   if (c.y.categories.empty()) return;
   c.series = {std::move(range)};
@@ -105,6 +106,16 @@ void add_over_time(const Json& intervals, Chart c, const std::vector<Trace>& tra
     out.push_back(std::move(c));
 }
 
+/// A line that lies far above all that is drawn is said below, not drawn.
+void keep_in_scale(Chart& c) {
+  double most = 0;
+  for (const Series& s : c.series)
+    for (const double y : s.y) most = std::max(most, y);
+  if (c.lines.empty() || most > 0.3 * c.lines.front().at) return;
+  c.caption = fmt::format("At most {} %: the pool, 100 %, is far above.", significant(most, 2));
+  c.lines.clear();
+}
+
 bool varies(const Series& s) {
   return std::adjacent_find(s.y.begin(), s.y.end(), [](double a, double b) { return a != b; }) != s.y.end();
 }
@@ -120,6 +131,7 @@ void add_intervals(const Json& j, std::vector<Chart>& out) {
                  .y = {.title = "share of the pool, %"},
                  .lines = {{false, 100, "pool"}}},
                 {{"KV cache usage", "kv_cache_usage", 100}}, out);
+  if (!out.empty() && out.back().id == "kv-usage") keep_in_scale(out.back());
   add_over_time(intervals, {.id = "throughput-time", .title = "Tokens over time", .y = {.title = "tokens/s"}},
                 {{"output tokens/s", "output_tokens_per_s"}, {"prompt tokens/s", "prompt_tokens_per_s"}}, out);
   const Trace serving{"serving", "replicas"};

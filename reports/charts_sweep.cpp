@@ -280,10 +280,18 @@ Chart pareto_by_work(Chart c, const std::vector<ResultPoint>& points, const std:
     s.x.push_back(*user), s.y.push_back(*gpu), s.labels.push_back(shortened(point_label(p, others), 40));
   }
   const std::size_t kinds = c.series.size();
-  if (kinds > kMaxGroups) c.series.resize(kMaxGroups);
+  if (kinds > kMaxGroups) {  // from the first to the last
+    for (std::size_t i = 0; i < kMaxGroups; ++i) {
+      Series& kept = c.series[i * (kinds - 1) / (kMaxGroups - 1)];
+      kept.color = static_cast<int>(i);
+      if (&kept != &c.series[i]) c.series[i] = std::move(kept);
+    }
+    c.series.resize(kMaxGroups);
+  }
   for (Series& s : c.series) keep_frontier(s);
   c.caption = "One frontier for each kind of request: nothing beats its points in both.";
-  if (kinds > kMaxGroups) c.caption += fmt::format(" The first {} of {} kinds are drawn.", kMaxGroups, kinds);
+  if (kinds > kMaxGroups)
+    c.caption += fmt::format(" {} of {} kinds are drawn, from the first to the last.", kMaxGroups, kinds);
   return c;
 }
 
@@ -369,7 +377,7 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   const std::size_t shown = std::max<std::size_t>(1, std::min(kinds.size(), kMostBars / gpus.size()));
   if (shown < kinds.size())
     c.caption += fmt::format(" The first {} of {} kinds of request are drawn.", shown, kinds.size());
-  Series s{.name = "cost", .shape = Shape::kBars};
+  Series s{.name = "cost", .shape = Shape::kBars, .write_labels = true};
   for (std::size_t i = shown; i-- > 0;) {
     const auto& costs = cheapest[kinds[i]];
     std::vector<std::pair<std::string, double>> sorted(costs.begin(), costs.end());
@@ -383,6 +391,20 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   }
   c.series.push_back(std::move(s));
   out.push_back(std::move(c));
+}
+
+/// Of many values some, at even steps of a log axis: the first and the last are among them.
+std::set<double> spread(const std::set<double>& values) {
+  constexpr std::size_t kMost = 40;
+  if (values.size() <= kMost || *values.begin() <= 0) return values;
+  std::set<double> out;
+  const double low = *values.begin(), ratio = *values.rbegin() / low;
+  for (std::size_t i = 0; i < kMost; ++i) {
+    const double at = low * std::pow(ratio, static_cast<double>(i) / (kMost - 1));
+    const auto next = values.lower_bound(at * (1 - 1e-9));
+    out.insert(next == values.end() ? *values.rbegin() : *next);
+  }
+  return out;
 }
 
 /// Two numeric keys against one another: what can be run, what misses, what does not fit.
@@ -402,11 +424,22 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
   Series good{.name = "can be run", .shape = Shape::kPoints, .color = 2},
       late{.name = "saturated, or misses an objective", .shape = Shape::kPoints, .color = 4},
       unfit{.name = "does not fit", .shape = Shape::kPoints, .color = 1};
+  const auto number_of = [](const ResultPoint& p, const std::string& key) {
+    const std::string* text = value_of(p, key);
+    return text != nullptr ? leading_number(*text) : std::nullopt;
+  };
+  std::set<double> xs, ys;
   for (const ResultPoint& p : points) {
-    const std::string *x = value_of(p, x_key), *y = value_of(p, y_key);
-    const auto at = x != nullptr ? leading_number(*x) : std::nullopt,
-               up = y != nullptr ? leading_number(*y) : std::nullopt;
-    if (!at || !up) continue;
+    if (const auto x = number_of(p, x_key)) xs.insert(*x);
+    if (const auto y = number_of(p, y_key)) ys.insert(*y);
+  }
+  const std::set<double> columns = spread(xs), rows = spread(ys);
+  if (columns.size() < xs.size() || rows.size() < ys.size())
+    c.caption = fmt::format("{} of {} values of {}, {} of {} of {}.", columns.size(), xs.size(), words_of_key(x_key),
+                            rows.size(), ys.size(), words_of_key(y_key));
+  for (const ResultPoint& p : points) {
+    const auto at = number_of(p, x_key), up = number_of(p, y_key);
+    if (!at || !up || !columns.contains(*at) || !rows.contains(*up)) continue;
     const bool fits = !p.result.contains("fits") || p.result["fits"] != false;
     Series& s = is_usable(p.result) ? good : fits ? late : unfit;
     s.x.push_back(*at), s.y.push_back(*up);
@@ -482,7 +515,7 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
     for (std::size_t i = before; i < out.size(); ++i) {
       if (settings > kMaxGroups)
         out[i].caption +=
-            fmt::format(" Of {} settings the cheapest at every {} is drawn.", settings, words_of_key(x_key));
+            fmt::format(" Of {} settings the cheapest is drawn for each value of {}.", settings, words_of_key(x_key));
       if (left_out > 0)
         out[i].caption += left_out == 1 ? " One point that does not fit is left out."
                                         : fmt::format(" {} points that do not fit are left out.", left_out);

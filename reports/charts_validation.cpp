@@ -65,6 +65,17 @@ void add_residuals(const ValidationPairs& v, std::vector<Chart>& out) {
 
 namespace {
 
+/// A scale from the least to the most of floating bars: where they begin says something, 0 does not.
+void fit_to_bars(Chart& c) {
+  double low = 1e300, high = -1e300;
+  for (const Series& s : c.series) {
+    for (std::size_t i = 0; i < s.y.size(); ++i)
+      low = std::min({low, s.y[i], s.base[i]}), high = std::max({high, s.y[i], s.base[i]});
+  }
+  if (!(low < high)) return;
+  c.x.low = low - 0.1 * (high - low), c.x.high = high + 0.15 * (high - low);
+}
+
 /// The prediction of one figure, as it is and with one assumption changed at a time, around what was measured: a bar
 /// from the measured value to the predicted one.
 void add_explanations(const Json& j, const char* id, const char* name, const char* key, std::vector<Chart>& out) {
@@ -105,7 +116,9 @@ void add_explanations(const Json& j, const char* id, const char* name, const cha
     c.y.categories.push_back(r.name);
   }
   c.caption = "Each bar runs from the measured value to a prediction. The closest of what was tried.";
+  for (Series* s : {&base, &closer, &farther}) s->write_labels = true;
   c.series = {std::move(base), std::move(closer), std::move(farther)};
+  fit_to_bars(c);
   out.push_back(std::move(c));
 }
 
@@ -113,19 +126,23 @@ void add_explanations(const Json& j, const char* id, const char* name, const cha
 
 void add_measured_run_charts(const Result& result, std::vector<Chart>& out) {
   Chart c{.id = "measured-run", .title = "Predicted over measured, metric by metric", .horizontal = true};
-  c.x = {.title = "predicted / measured", .low = 0.0};
-  Series s{.name = "ratio", .shape = Shape::kBars};
-  for (const Json& metric : result.json["metrics"]) {
+  c.x = {.title = "predicted / measured"};
+  Series s{.name = "ratio", .shape = Shape::kBars, .write_labels = true};
+  const Json& metrics = result.json["metrics"];
+  for (std::size_t i = metrics.size(); i-- > 0;) {  // the first on top
+    const Json& metric = metrics[i];
     const auto ratio = number_at(metric, "ratio");
-    if (!ratio) continue;
-    s.x.push_back(static_cast<double>(s.x.size())), s.y.push_back(*ratio);
+    if (!ratio || *ratio <= 0) continue;
+    s.x.push_back(static_cast<double>(s.x.size())), s.base.push_back(1.0), s.y.push_back(*ratio);
     c.y.categories.push_back(text_at(metric, "metric"));
     s.labels.push_back(fmt::format("{}: {} predicted, {} measured", c.y.categories.back(),
                                    tick_text(number_at(metric, "predicted").value_or(0)),
                                    tick_text(number_at(metric, "measured").value_or(0))));
   }
+  c.caption = "Each bar runs from 1, what was measured, to the forecast.";
   c.lines.push_back({true, 1.0, "as measured"});
   c.series.push_back(std::move(s));
+  fit_to_bars(c);
   out.push_back(std::move(c));
   add_explanations(result.json, "explains-ttft", "TTFT", "ttft_ms", out);
   add_explanations(result.json, "explains-tpot", "TPOT", "tpot_ms", out);
@@ -137,7 +154,7 @@ void add_error_charts(const Result& result, std::vector<Chart>& out) {
           .title = "Errors by group",
           .x = {.title = "mean absolute error, %", .low = 0.0},
           .horizontal = true};
-  Series s{.name = "mean absolute error", .shape = Shape::kBars};
+  Series s{.name = "mean absolute error", .shape = Shape::kBars, .write_labels = true};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Json& g = groups[groups.size() - 1 - i];
     const auto mape = number_at(g, "mape"), rows = number_at(g, "rows");

@@ -133,12 +133,21 @@ std::string part_html(const VerdictPart& part) {
   return "<div class=\"part\">" + out + "</div>\n";
 }
 
+/// Whether the verdict begins with what a note says before its colon.
+bool is_said(const std::string& note, const ResultVerdict& verdict) {
+  if (verdict.parts.empty() || verdict.parts.front().lines.empty()) return false;
+  return verdict.parts.front().lines.front().starts_with(note.substr(0, note.find(':')));
+}
+
 std::string summary_section(std::span<const Result> results) {
   std::string out = "<section id=\"summary\"><h2>Verdict</h2>\n";
   for (const Result& r : results) {
     if (results.size() > 1) out += "<h3>" + html_text(r.label) + "</h3>\n";
-    for (const std::string& note : r.notes) out += "<p class=\"alarm\">" + html_text(note) + "</p>\n";
-    for (const VerdictPart& part : verdict_of(r).parts) out += part_html(part);
+    const ResultVerdict verdict = verdict_of(r);
+    for (const std::string& note : r.notes) {
+      if (!is_said(note, verdict)) out += "<p class=\"alarm\">" + html_text(note) + "</p>\n";
+    }
+    for (const VerdictPart& part : verdict.parts) out += part_html(part);
   }
   return out + (results.size() > 1 ? headline_table(results) : "") + "</section>\n";
 }
@@ -157,12 +166,27 @@ Shared shared_of(std::span<const Chart> charts) {
   return s;
 }
 
-std::string figure_of(const Chart& c, const Shared& shared) {
-  const bool written = std::any_of(c.series.begin(), c.series.end(), [](const Series& s) { return s.write_labels; });
-  const bool wide = (c.horizontal && c.y.categories.size() > 8) || written || c.series.size() > 6;
-  std::string out =
-      fmt::format("<figure id=\"chart-{}\"{}><h3>{}</h3><div class=\"tools\"></div>{}<figcaption>{}", c.id,
-                  wide ? " class=\"wide\"" : "", html_text(c.title), svg_chart(c), html_text(c.caption));
+/// What takes both columns: many rows or lines, names beside points, and what would stand alone in its row.
+std::vector<bool> wide_ones(std::span<const Chart> charts) {
+  std::vector<bool> wide;
+  for (const Chart& c : charts) {
+    const bool names = std::any_of(c.series.begin(), c.series.end(),
+                                   [](const Series& s) { return s.write_labels && s.shape != Shape::kBars; });
+    wide.push_back((c.horizontal && c.y.categories.size() > 8) || names || c.series.size() > 6);
+  }
+  std::size_t row = 0;  // narrow ones in a row so far
+  for (std::size_t i = 0; i <= wide.size(); ++i) {
+    const bool ends = i == wide.size() || wide[i];
+    if (ends && row % 2 == 1) wide[i - 1] = true;
+    row = ends ? 0 : row + 1;
+  }
+  return wide;
+}
+
+std::string figure_of(const Chart& c, bool wide, const Shared& shared) {
+  std::string out = fmt::format("<figure id=\"chart-{}\"{}><h3>{}</h3><div class=\"tools\"></div>{}<figcaption>{}",
+                                c.id, wide ? " class=\"wide\"" : "", html_text(c.heading.empty() ? c.title : c.heading),
+                                svg_chart(c), html_text(c.caption));
   if (c.source != shared.source) out += "<br>Source: " + html_text(c.source);
   if (c.command != shared.command) out += "<br><code>" + html_text(c.command) + "</code>";
   return out + "</figcaption></figure>\n";
@@ -289,9 +313,10 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   out += "<section id=\"plots\"><h2>Plots</h2><div class=\"charts\">\n";
   Json specs = Json::array();
   const Shared shared = shared_of(charts);
-  for (const Chart& c : charts) {
-    out += figure_of(c, shared);
-    specs.push_back(chart_json(c));
+  const std::vector<bool> wide = wide_ones(charts);
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    out += figure_of(charts[i], wide[i], shared);
+    specs.push_back(chart_json(charts[i]));
   }
   out += charts.empty() ? "<p>The results have no numbers to draw.</p>" : "";
   out += "</div></section>\n<section id=\"results\"><h2>Results</h2>\n";
@@ -302,8 +327,12 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
       html_text(shared.command.empty() || shared.command == command ? command : shared.command + "\n" + command),
       shared.source.empty() ? "roofcast " ROOFCAST_VERSION : html_text("Source of the plots: " + shared.source));
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
-  out += fmt::format("<script>{}</script>\n<script>{}{}</script>\n", kChartJs, kPlotScript, kPageScript);
-  if (live) out += engine + fmt::format("<script>{}</script>\n", kWhatIfScript);
+  if (live) out += engine;
+  const bool packed =
+      live && engine.find("id=\"engine-charts\"") != std::string::npos;  // it brings the charts' library
+  if (!packed) out += fmt::format("<script>{}</script>\n", kChartJs);
+  out += fmt::format("<script>{}{}</script>\n", kPlotScript, kPageScript);
+  if (live) out += fmt::format("<script>{}</script>\n", kWhatIfScript);
   return out + "</body></html>\n";
 }
 

@@ -25,13 +25,29 @@ bool is_refusal(std::string_view cell) {
 }  // namespace
 
 std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
-  std::string out = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table><thead><tr>";
-  for (const std::string& cell : header) out += "<th scope=\"col\">" + html_text(cell) + "</th>";
+  // More columns are set closer, and longer cells in lines, to fit a page.
+  constexpr std::size_t kMany = 12, kShort = 9;
+  const bool many = header.size() > kMany;
+  std::string out =
+      fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table{}><thead><tr>",
+                  many ? " class=\"many\"" : "");
+  for (const std::string& cell : header) {
+    std::string words = html_text(cell);
+    const bool breaks = cell.size() > kShort && cell.find(' ') == std::string::npos;  // "tokens/s/GPU"
+    for (std::size_t at = words.find('/'); breaks && at != std::string::npos; at = words.find('/', at + 1))
+      words.insert(at + 1, "<wbr>");
+    out += "<th scope=\"col\">" + words + "</th>";
+  }
   out += "</tr></thead><tbody>\n";
   for (std::size_t r = 0; r < rows.size() && r < kMaxRows; ++r) {
     out += "<tr>";
-    for (const std::string& cell : rows[r])
-      out += (is_refusal(cell) ? "<td class=\"alarm\">" : "<td>") + html_text(cell) + "</td>";
+    for (const std::string& cell : rows[r]) {
+      const bool words = many && cell.size() > kShort;
+      out += (is_refusal(cell) ? "<td class=\"alarm\">"
+              : words          ? "<td class=\"words\">"
+                               : "<td>") +
+             html_text(cell) + "</td>";
+    }
     out += "</tr>\n";
   }
   out += "</tbody></table></div>";

@@ -1,8 +1,12 @@
 #include "reports/result_file.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -247,6 +251,15 @@ std::string label_of(const Json& j) {
     return of.empty() ? name : name + ": " + of;
   }
   if (const auto winner = j.find("winner"); winner != j.end() && winner->is_object()) return label_of(*winner);
+  if (const auto nearest = j.find("nearest"); nearest != j.end() && nearest->is_object()) {
+    const std::string model = text_at(*nearest, "model");
+    return model.empty() ? "" : model + ": no deployment found";
+  }
+  if (const auto services = j.find("services"); services != j.end() && services->is_array()) {
+    std::string names;
+    for (const Json& service : *services) names += (names.empty() ? "" : ", ") + text_at(service, "name");
+    return names;
+  }
   std::string out = text_at(j, "model");
   const double gpus = gpus_of(j);
   if (const std::string gpu = text_at(j, "gpu"); !gpu.empty())
@@ -269,14 +282,32 @@ void describe(Result& result) {
   result.label = shortened(clean_utf8(result.label), 60);
 }
 
+/// Whether the file is a sweep's store, no longer than what is read.
+bool is_store(const std::string& path) {
+  constexpr std::string_view kHead = "SQLite format 3";
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown) || std::filesystem::file_size(path, unknown) > kFileLimit)
+    return false;
+  std::array<char, kHead.size()> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  return std::string_view(head.data(), head.size()) == kHead;
+}
+
 }  // namespace
 
 Result read_result(const std::string& path) {
+  Result result;
+  if (is_store(path)) {
+    result.path = path;
+    result.json = stored_sweep_json(path);
+    result.kind = ResultKind::kSweep;
+    read_points(result);
+    describe(result);
+    return result;
+  }
   std::string text = read_file(path, kFileLimit);
-  if (text.rfind("SQLite format 3", 0) == 0) text = stored_sweep_json(path);
   const std::size_t start = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (start == std::string::npos) throw ConfigError(Mark{path, 0, 0}, "the file is empty");
-  Result result;
   if (text[start] == '{' || text[start] == '[') {
     result.path = path;
     result.json = parse_json(path, text, "a result of roofcast --format json");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 
@@ -14,6 +15,7 @@ namespace roofcast {
 namespace {
 
 constexpr double kWidth = 760, kCharacter = 6.3, kLine = 14, kTitle = 34;
+constexpr std::size_t kFewPoints = 300;       // of a series: these have names
 constexpr std::size_t kNoteCharacters = 145;  // of a line below the plot
 
 /// Readable for the colour-blind and in print (contrast with white over 3); the page's style sheet has the same.
@@ -27,10 +29,10 @@ std::string file_style() {
       ".note{font-size:9.5px;fill:#555d66}.grid{stroke:#e4e8ec}.axis{fill:none;stroke:#555d66;stroke-width:0.8}"
       ".reference{stroke:#b00020;stroke-dasharray:6 4;stroke-width:1.3}text.reference{fill:#b00020;stroke:none}"
       ".line{fill:none;stroke-width:2;stroke-linejoin:round}.dashed{stroke-dasharray:6 4}.band{opacity:0.16}"
-      ".area{opacity:0.85}.point{opacity:0.82}";
+      ".area{opacity:0.85}.point{opacity:0.82}.dots{fill:none;stroke-width:3.2;stroke-linecap:round}";
   for (std::size_t i = 0; i < kColors.size(); ++i) {
-    out +=
-        fmt::format(".line.c{0}{{stroke:{1}}}.band.c{0},.area.c{0},.bar.c{0},.point.c{0}{{fill:{1}}}", i, kColors[i]);
+    out += fmt::format(".line.c{0},.dots.c{0}{{stroke:{1}}}.band.c{0},.area.c{0},.bar.c{0},.point.c{0}{{fill:{1}}}", i,
+                       kColors[i]);
   }
   return out;
 }
@@ -58,10 +60,11 @@ class Canvas {
     for (const std::string& name : c_.y.categories)
       label_width = std::max(label_width, kCharacter * static_cast<double>(std::min<std::size_t>(name.size(), 34)));
     left_ = c_.y.categories.empty() ? 66 : 18 + label_width;
+    lay_out_references();
     lay_out_legend();
-    const double rows =
-        c_.horizontal ? 26.0 * static_cast<double>(std::max<std::size_t>(3, c_.y.categories.size())) : 300;
-    bottom_ = top_ + rows;
+    const double categories = static_cast<double>(std::max<std::size_t>(3, c_.y.categories.size()));
+    const double row = side_by_side(c_) ? std::max(26.0, 15.0 * static_cast<double>(c_.series.size())) : 26.0;
+    bottom_ = top_ + (c_.horizontal ? row * categories : 300);
     height_ = bottom_ + 48 + legend_height_;
   }
 
@@ -90,6 +93,28 @@ class Canvas {
   void line(double x1, double y1, double x2, double y2, std::string_view css) {
     out_ += fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", css, x1, y1, x2,
                         y2);
+  }
+
+  /// Names of vertical lines stand above the plot, in as many rows as they need.
+  void lay_out_references() {
+    std::vector<double> ends;  // of what is written in each row
+    references_.assign(c_.lines.size(), {0, 0});
+    std::vector<std::size_t> order(c_.lines.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return c_.lines[a].at < c_.lines[b].at; });
+    for (const std::size_t i : order) {
+      const ReferenceLine& r = c_.lines[i];
+      Reference& at = references_[i];
+      if (r.vertical && !r.label.empty() && r.at >= x_.low && r.at <= x_.high) {
+        const double width = kCharacter * static_cast<double>(r.label.size());
+        at.x = std::clamp(px(r.at) - width / 2, left_, std::max(left_, right_ - width));
+        while (at.row < ends.size() && ends[at.row] > at.x) ++at.row;
+        if (at.row == ends.size()) ends.push_back(0);
+        ends[at.row] = at.x + width + kCharacter;
+      }
+    }
+    top_ += kLine * static_cast<double>(ends.size());
   }
 
   void lay_out_legend() {
@@ -192,6 +217,8 @@ class Canvas {
           "height=\"{:.1f}\"><title>{}</title></rect>",
           color_of(c_, b.series), std::min(x1, x2), std::min(y1, y2), std::abs(x2 - x1), std::abs(y2 - y1),
           html_text(note));
+      if (s.write_labels && c_.horizontal)
+        text(std::max(x1, x2) + 5, py(b.position) + 4, "start", tick_text(s.y[b.index]));
     }
   }
 
@@ -204,12 +231,17 @@ class Canvas {
                             points_of(s.x, s.y));
       }
       if (s.shape != Shape::kPoints && s.shape != Shape::kLinePoints) continue;
+      if (s.size.empty() && s.x.size() > kFewPoints) {  // one path, round ends: a fifth of the bytes of as many circles
+        out_ += fmt::format("<path class=\"dots c{}\" d=\"", color);
+        for (std::size_t k = 0; k < s.x.size(); ++k) out_ += fmt::format("M{:.0f} {:.0f}h.1", px(s.x[k]), py(s.y[k]));
+        out_ += "\"/>";
+        continue;
+      }
       for (std::size_t k = 0; k < s.x.size(); ++k) {
-        const double radius =
-            s.size.empty() ? (s.x.size() > 300 ? 1.6 : 3.2) : 2.5 + 9 * std::sqrt(std::clamp(s.size[k], 0.0, 1.0));
+        const double radius = s.size.empty() ? 3.2 : 2.5 + 9 * std::sqrt(std::clamp(s.size[k], 0.0, 1.0));
         out_ += fmt::format("<circle class=\"point c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"", color, px(s.x[k]),
                             py(s.y[k]), radius);
-        out_ += k < s.labels.size() && s.x.size() <= 300
+        out_ += k < s.labels.size() && s.x.size() <= kFewPoints
                     ? fmt::format("><title>{}</title></circle>", html_text(s.labels[k]))
                     : "/>";
       }
@@ -217,13 +249,13 @@ class Canvas {
   }
 
   void references() {
-    for (const ReferenceLine& r : c_.lines) {
+    for (std::size_t i = 0; i < c_.lines.size(); ++i) {
+      const ReferenceLine& r = c_.lines[i];
       if (r.vertical) {
         if (r.at < x_.low || r.at > x_.high) continue;
         line(px(r.at), top_, px(r.at), bottom_, "reference");
-        const bool right = px(r.at) < right_ - kCharacter * static_cast<double>(r.label.size()) - 8;
-        text(px(r.at) + (right ? 5 : -5), bottom_ - label_height(c_) * (bottom_ - top_) + 4, right ? "start" : "end",
-             r.label, "reference");
+        const double up = kLine * static_cast<double>(references_[i].row);
+        if (!r.label.empty()) text(references_[i].x, top_ - 4 - up, "start", r.label, "reference");
       } else {
         if (r.at < y_.low || r.at > y_.high) continue;
         line(left_, py(r.at), right_, py(r.at), "reference");
@@ -257,6 +289,11 @@ class Canvas {
   std::vector<LegendEntry> legend_;
   double left_ = 66, right_ = kWidth - 14, top_ = 12, bottom_ = 0, height_ = 0, legend_height_ = 0;
   std::vector<std::pair<double, double>> legend_at_;
+  struct Reference {
+    double x;
+    std::size_t row;
+  };
+  std::vector<Reference> references_;  ///< where the names of c_.lines begin, and in which row above the plot
   std::string out_;
 };
 

@@ -64,31 +64,41 @@ SweepVerdict::Keys keys_of(const std::vector<std::string>& names, const std::vec
   return out;
 }
 
-/// The JSON of a sweep, point after point.
+/// What a sweep's JSON says before its points.
+Json head_of(const StoredSweep& sweep) {
+  Json head = result_head(ResultKind::kSweep);
+  head.update({{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
+  if (!sweep.model.empty()) head["model"] = sweep.model;
+  if (!sweep.gpu.empty()) head["gpu"] = sweep.gpu;
+  return head;
+}
+
+/// One point as the JSON has it, told to the verdict.
+Json entry_of(const std::vector<std::string>& keys, const Point& p, SweepVerdict& verdict) {
+  Json entry{{"keys", Json::object()}};
+  for (std::size_t k = 0; k < keys.size(); ++k) entry["keys"][keys[k]] = key_json(p.values[k]);
+  if (!p.error.empty()) {
+    entry["error"] = p.error;
+  } else {
+    add_metrics(p.metrics, entry["result"]);
+  }
+  verdict.add(keys_of(keys, p.values), p.error.empty() ? entry["result"] : Json());
+  return entry;
+}
+
+/// The text of that JSON, point after point.
 class SweepJson {
  public:
-  explicit SweepJson(const StoredSweep& sweep, const Json& question = nullptr)
-      : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
-    Json head = result_head(ResultKind::kSweep);
-    head.update(
-        {{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
-    if (!sweep.model.empty()) head["model"] = sweep.model;
-    if (!sweep.gpu.empty()) head["gpu"] = sweep.gpu;
+  SweepJson(const StoredSweep& sweep, const Json& question) : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
+    Json head = head_of(sweep);
     if (!question.is_null()) head["question"] = question;
     out_ = head.dump(2, ' ', false, Json::error_handler_t::replace);
     out_.erase(out_.size() - 2);  // the closing brace: points follow
     out_ += ",\n  \"points\": [";
   }
   void add(const Point& p) {
-    Json entry{{"keys", Json::object()}};
-    for (std::size_t k = 0; k < keys_.size(); ++k) entry["keys"][keys_[k]] = key_json(p.values[k]);
-    if (!p.error.empty()) {
-      entry["error"] = p.error;
-    } else {
-      add_metrics(p.metrics, entry["result"]);
-    }
-    verdict_.add(keys_of(keys_, p.values), p.error.empty() ? entry["result"] : Json());
-    out_ += (first_ ? "\n    " : ",\n    ") + entry.dump(-1, ' ', false, Json::error_handler_t::replace);
+    out_ += (first_ ? "\n    " : ",\n    ") +
+            entry_of(keys_, p, verdict_).dump(-1, ' ', false, Json::error_handler_t::replace);
     first_ = false;
   }
   std::string text() const {
@@ -180,12 +190,17 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   return csv ? table.csv() : table.text() + "\n" + verdict_text(verdict.verdict());
 }
 
-std::string stored_sweep_json(const std::string& path) {
+Json stored_sweep_json(const std::string& path) {
   std::vector<StoredPoint> points;
-  SweepJson json(read_store(path, [&](StoredPoint&& p) { points.push_back(std::move(p)); }));
+  const StoredSweep sweep = read_store(path, [&](StoredPoint&& p) { points.push_back(std::move(p)); });
+  SweepVerdict verdict(sweep.model, sweep.gpu);
+  Json out = head_of(sweep);
+  Json& list = out["points"] = Json::array();
   for (const StoredPoint& p : points)
-    json.add({.values = p.values, .metrics = metrics_from_text(p.result), .error = {}});
-  return json.text();
+    list.push_back(
+        entry_of(sweep.keys, {.values = p.values, .metrics = metrics_from_text(p.result), .error = {}}, verdict));
+  out["verdict"] = verdict_json(verdict.verdict());
+  return out;
 }
 
 }  // namespace roofcast

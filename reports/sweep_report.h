@@ -1,6 +1,8 @@
 #pragma once
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/plan/search/sweep_run.h"
 
 namespace roofcast {
@@ -11,6 +13,6 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
                          const std::string& format, Fidelity fidelity = Fidelity::kCalibrated);
 
 /// What a store holds of the sweep it was last used for, as the same JSON; points that failed are not in it.
-std::string stored_sweep_json(const std::string& path);
+nlohmann::ordered_json stored_sweep_json(const std::string& path);
 
 }  // namespace roofcast

@@ -9,7 +9,13 @@ window.Ask = (function () {
     constructor() { this.waiting = new Map(); this.next = 0; }
     start() {
       this.worker = new Worker("worker.js");
-      this.worker.onmessage = ({ data }) => { const w = this.waiting.get(data.id); this.waiting.delete(data.id); if (!w) return; if (data.lost) w.no(new Lost(data.lost)); else w.yes(data); };
+      this.worker.onmessage = ({ data }) => {
+        if (data.ended) { this.fail(data.lost); return; }
+        const w = this.waiting.get(data.id);
+        this.waiting.delete(data.id);
+        if (!w) return;
+        if (data.lost) w.no(new Lost(data.lost)); else w.yes(data);
+      };
       this.worker.onerror = (event) => this.fail(event.message || "the engine's worker ended");
     }
     fail(why) {

@@ -25,13 +25,14 @@
       if (values[key] === value) return;
       values[key] = value;
       for (const callback of watchers[key] || []) callback(value);
-      const now = Date.now();  // a new entry for a new thought, the same one while a slider is dragged
-      history[now - moved > 1000 ? "pushState" : "replaceState"](null, "", location.pathname + "?" + address() + "#learn");
+      const now = Date.now(), written = () => location.pathname + "?" + address() + "#learn";
+      clearTimeout(later);  // a new entry for a new thought; the same one, a little later, while a slider is dragged
+      if (now - moved > 1000) history.pushState(null, "", written()); else later = setTimeout(() => history.replaceState(null, "", written()), 150);
       moved = now;
       refresh();
     },
   };
-  let moved = 0;
+  let moved = 0, later = 0;
 
   /// Keys that say something beside the defaults of the API; those of a choice that is off are left out.
   function query(more = []) {
@@ -49,6 +50,7 @@
   }
   const address = () => query(CANVAS_KEYS.filter((key) => values[key] !== DEFAULTS[key])).toString();
   function read_address() {
+    clearTimeout(later);
     Object.assign(values, DEFAULTS);
     for (const [key, value] of new URLSearchParams(location.search)) if (key in DEFAULTS) values[key] = value.slice(0, 64);
     for (const key of Object.keys(watchers)) for (const callback of watchers[key]) callback(values[key]);
@@ -127,6 +129,13 @@
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
         when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
         when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
+    // A model that hears is told a few words and writes what it hears; 448 positions are what Whisper has for both.
+    const fit = (name) => {
+      const model = models.find((m) => m.name === name);
+      if (model && model.encoder === "sound" && Number(values.prompt_tokens) + Number(values.output_tokens) > 448) { state.set("prompt_tokens", 4); state.set("output_tokens", 192); }
+    };
+    state.watch("model", fit);
+    fit(values.model);
     $("controls").addEventListener("submit", (event) => event.preventDefault());
   }
 
@@ -306,6 +315,7 @@
     $("theme").addEventListener("click", () => { const next = root.dataset.theme !== "dark"; try { localStorage.setItem("theme", next ? "dark" : "light"); } catch { /* a private window */ } theme(next); });
     if (matchMedia("(max-width: 56rem)").matches) $("panel").open = false;
     read_address();
+    if (page_of() === "plan") Planner.begin();
     const [models, gpus, engines, choices] = await Promise.all(["models", "gpus", "engines", "choices"].map(async (name) => (await ask(name, "")).data));
     version = choices.version;
     controls(models, gpus, engines, choices);

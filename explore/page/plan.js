@@ -6,43 +6,60 @@ window.Planner = (function () {
   const $ = (id) => document.getElementById(id);
   const DEFAULTS = {
     model: "llama-3.1-70b", engine: "vllm", load: "rate", rate: "6", users: "50", prompt: "1155", output: "211", lengths: "spread", ttft: "2000", tpot: "100", percentile: "p99", price: "on_demand", confidence: "0.9",
-    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256", growth: "0",
+    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256", growth: "0", services: "",
   };
+  const NUMBERS = ["rate", "users", "prompt", "output", "ttft", "tpot", "confidence", "max_gpus", "seqs", "growth"];
+  /// What tells one service from another; the rest is common to all.
+  const OF_SERVICE = ["model", "load", "rate", "users", "prompt", "output", "lengths", "ttft", "tpot", "percentile"];
   const values = { ...DEFAULTS }, watchers = {};
-  const dropped = {};  // {trace, config, bench: {name, text}}
+  const dropped = {};  // {plan, trace, config, bench: {name, text}}
+  let encoders = new Map();  // what reads the input of a model: "sound", "text" or nothing apart
   let pinned = null, answer = null, shown = null, changed = () => {};
 
   const hash = () => { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (values[key] !== DEFAULTS[key]) out.set(key, values[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); };
   function read_hash(text) {
+    clearTimeout(later);
     Object.assign(values, DEFAULTS);
-    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS) values[key] = value.slice(0, 400);
+    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : true)) values[key] = value.slice(0, 2000);
     for (const key of Object.keys(watchers)) for (const tell of watchers[key]) tell(values[key]);
   }
-  /// A new entry of the history for a new thought, the same one while a slider is dragged.
-  let last = 0;
+  /// A new entry of the history for a new thought; while a slider is dragged the same one, a little later: browsers take few of these a second.
+  let last = 0, later = 0;
+  const written = () => location.pathname + location.search + hash();
   function set(key, value) {
     value = String(value);
     if (values[key] === value) return;
     values[key] = value;
     for (const tell of watchers[key] || []) tell(value);
     const now = Date.now();
-    history[now - last > 1000 ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash());
+    clearTimeout(later);
+    if (now - last > 1000) history.pushState(null, "", written()); else later = setTimeout(() => history.replaceState(null, "", written()), 150);
     last = now;
     run();
   }
 
   // The plan file ----------------------------------------------------------------------------------------------------------
   const yaml_number = (v) => String(Number(v));
-  function workload() {
-    const law = (mean) => (values.lengths === "fixed" ? yaml_number(mean) : "{distribution: lognormal, mean: " + yaml_number(mean) + ", cv: 1}");
-    const arrivals = values.load === "users" ? "{process: closed_loop, concurrency: " + yaml_number(values.users) + "}" : "{process: poisson, rate: " + yaml_number(values.rate) + " /s}";
-    return "workload:\n  arrivals: " + arrivals + "\n  prompt_tokens: " + law(values.prompt) + "\n  output_tokens: " + law(values.output) + "\n  requests: 2000\n";
+  function workload(v = values) {
+    const law = (mean) => (v.lengths === "fixed" ? yaml_number(mean) : "{distribution: lognormal, mean: " + yaml_number(mean) + ", cv: 1}");
+    const arrivals = v.load === "users" ? "{process: closed_loop, concurrency: " + yaml_number(v.users) + "}" : "{process: poisson, rate: " + yaml_number(v.rate) + " /s}";
+    return "workload:\n  arrivals: " + arrivals + "\n  prompt_tokens: " + law(v.prompt) + "\n  output_tokens: " + law(v.output) + "\n" + (encoders.get(v.model) === "sound" ? "  audio: {length: 30 s}\n" : "") + "  requests: 2000\n";
   }
-  const objectives = () => "objectives: {ttft_" + values.percentile + ": " + yaml_number(values.ttft) + " ms, tpot_" + values.percentile + ": " + yaml_number(values.tpot) + " ms}\n";
+  const objectives = (v = values) => "objectives: {ttft_" + v.percentile + ": " + yaml_number(v.ttft) + " ms, tpot_" + v.percentile + ": " + yaml_number(v.tpot) + " ms}\n";
+  /// The services beside the one that the fields describe: [{model, load, ...}]. A link may hold anything.
+  function others() {
+    try { const list = JSON.parse(values.services || "[]"); return Array.isArray(list) ? list.filter(Array.isArray).slice(0, 6).map((row) => Object.fromEntries(OF_SERVICE.map((key, i) => [key, String(row[i] ?? DEFAULTS[key])]))) : []; } catch { return []; }
+  }
+  const service_name = (v, i) => (v.model.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 30).replace(/-+$/, "") || "service") + "-" + (i + 1);
+  const load_words = (v) => v.model + ", " + (v.load === "users" ? v.users + " users" : v.rate + " requests/s") + ", " + v.prompt + " + " + v.output + " tokens";
   const PRECISIONS = { both: "[bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]", bf16: "[bf16]", fp8: "[{weights: fp8, activations: fp8, kv_cache: fp8}]" };
   function tps() { const out = []; for (let tp = 1; tp <= Math.min(8, Number(values.max_gpus)); tp *= 2) out.push(tp); return "[" + out.join(", ") + "]"; }
   function plan_file() {
-    return "model: " + values.model + "\nengine: " + values.engine + "\nprice: " + values.price + "\n" + workload() + objectives() +
+    if (dropped.plan) return dropped.plan.text;
+    const all = [...others(), values];
+    const asked = all.length === 1 ? "model: " + values.model + "\n" + workload() + objectives() :
+      "services:\n" + all.map((v, i) => "  - name: " + service_name(v, i) + "\n" + ("model: " + v.model + "\n" + workload(v) + objectives(v)).replace(/^/gm, "    ").trimEnd() + "\n").join("");
+    return "engine: " + values.engine + "\nprice: " + values.price + "\n" + asked +
       "search:\n  gpus: [" + values.gpus.split(",").filter(Boolean).join(", ") + "]\n  max_gpus: " + yaml_number(values.max_gpus) + "\n  tp: " + tps() + "\n  precision: " + PRECISIONS[values.precision] +
       "\n  max_num_seqs: [" + yaml_number(values.seqs) + "]\n  confidence: " + yaml_number(values.confidence) + "\n";
   }
@@ -52,7 +69,7 @@ window.Planner = (function () {
     return "model: " + values.model + "\ngpu: " + w.gpu + "\nengine: {name: " + w.engine + ", max_num_seqs: " + w.max_num_seqs + ", max_num_batched_tokens: " + w.max_num_batched_tokens + "}\nprice: " + values.price +
       "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + objectives();
   }
-  const body = (document, more = {}) => ({ document, ...(dropped.trace ? { trace: dropped.trace.text } : {}), ...(dropped.config ? { config: dropped.config.text } : {}), ...more });
+  const body = (document, more = {}) => ({ document, ...(dropped.trace && !dropped.plan ? { trace: dropped.trace.text } : {}), ...(dropped.config && !dropped.plan ? { config: dropped.config.text } : {}), ...more });
 
   // Controls ---------------------------------------------------------------------------------------------------------------
   const watch = (key, tell) => { (watchers[key] = watchers[key] || []).push(tell); tell(values[key]); };
@@ -87,27 +104,81 @@ window.Planner = (function () {
   }
   function drop_zone() {
     const input = el("input", { type: "file", id: "plan-file", multiple: "" }), list = el("p", { class: "soft", id: "plan-dropped", role: "status" });
-    const zone = el("div", { class: "drop", id: "plan-drop" }, el("label", { for: input.id }, "Drop or choose a config.json, a trace (CSV), or the JSON of vllm bench serve. It stays in this ", Ask.local ? "tab" : "machine", "."), input, list);
-    const take = async (files) => { for (const file of files) await take_file(file); tell(); run(); };
-    const tell = () => list.replaceChildren(...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }));
+    const zone = el("div", { class: "drop", id: "plan-drop" }, el("label", { for: input.id }, "Drop or choose a plan (YAML), a config.json, a trace (CSV), or the JSON of vllm bench serve. It stays in this ", Ask.local ? "tab" : "machine", "."), input, list);
+    const take = async (files) => {
+      const refused = [];
+      for (const file of files) { const why = await take_file(file); if (why) refused.push(why); }
+      input.value = "";  // so that the same file, mended, can be chosen again
+      tell(refused);
+      if (refused.length < files.length) run();
+    };
+    const tell = (refused = []) => {
+      for (const set of $("plan-controls").querySelectorAll("fieldset")) set.disabled = !!dropped.plan && !set.contains(zone);
+      list.replaceChildren(...refused.map((why) => el("span", { class: "alarm" }, why + " ")), ...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }), dropped.plan ? "The plan file is asked, not the fields." : "");
+    };
+    forget = () => { for (const kind of Object.keys(dropped)) delete dropped[kind]; tell(); };
     input.addEventListener("change", () => take(input.files));
     for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (e) => { e.preventDefault(); zone.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => zone.classList.remove("over"));
     zone.addEventListener("drop", (e) => { e.preventDefault(); take(e.dataTransfer.files); });
     return zone;
   }
+  /// Takes what the file is; else says why not, and leaves all as it was.
   async function take_file(file) {
-    if (file.size > 2e6) { say(file.name + " is longer than 2 MB; give a part of it", true); return; }
-    const content = await file.text();
+    if (file.size > 2e6) return file.name + " is longer than 2 MB; give a part of it.";
+    const content = await file.text(), name = file.name;
+    if (!content.trim()) return name + " is empty.";
+    if (/[\0\uFFFD]/.test(content.slice(0, 4000))) return name + " is no text.";
     let json = null;
-    try { json = JSON.parse(content); } catch { /* a table, then */ }
-    const kind = json === null ? "trace" : json.architectures || json.model_type || json.hidden_size ? "config" : "bench";
-    dropped[kind] = { name: file.name, text: content };
+    if (/^\s*[[{]/.test(content)) {
+      try { json = JSON.parse(content); } catch (error) {
+        let lines = false;  // one object a line: a trace
+        try { lines = typeof JSON.parse(content.trimStart().split("\n", 1)[0]) === "object"; } catch { /* no */ }
+        if (!lines) return name + " is no whole JSON (" + error.message + "). Is it half written?";
+      }
+    }
+    if (json === null) {
+      const plan = /^(model|services|objectives|search|workload)\s*:/m.test(content);
+      if (!plan && !content.trimStart().startsWith("{") && !/[,;\t]/.test(content.trimStart().split("\n", 1)[0])) return name + " is no plan (YAML), no trace (CSV) and no JSON.";
+      dropped[plan ? "plan" : "trace"] = { name, text: content };
+      return "";
+    }
+    const result = ["plan", "services_plan"].includes(json.kind) && json.question && json.question.document;
+    if (result) { dropped.plan = { name, text: JSON.stringify(json.question.document, null, 1) }; return ""; }
+    if (json.kind && json.schema) return name + " is a result of roofcast (" + json.kind + "): `roofcast report` makes its page.";
+    if (json.architectures || json.model_type || json.hidden_size) dropped.config = { name, text: content };
+    else if (Object.keys(json).some((key) => /ttft|throughput|latency|duration|completed|input_len|records|profile/i.test(key))) dropped.bench = { name, text: content };
+    else return name + " is JSON, but no config.json of a model and no measured run.";
+    return "";
+  }
+  let forget = () => {};
+
+  /// Loads that are planned together with the one that the fields describe.
+  function services_box() {
+    const list = el("div", { id: "plan-services" }), add = el("button", { type: "button", id: "plan-add-service" }, "Keep this load, add another");
+    add.addEventListener("click", () => set("services", JSON.stringify([...others().map((v) => OF_SERVICE.map((k) => v[k])), OF_SERVICE.map((k) => values[k])])));
+    watch("services", () => {
+      const kept = others();
+      add.hidden = kept.length >= 6;
+      list.replaceChildren(...kept.map((v, i) => {
+        const off = el("button", { type: "button", "aria-label": "remove " + load_words(v) }, "remove");
+        off.addEventListener("click", () => { const left = others().filter((_, k) => k !== i); set("services", left.length ? JSON.stringify(left.map((o) => OF_SERVICE.map((k) => o[k]))) : ""); });
+        return el("p", { class: "kept" }, load_words(v) + " ", off);
+      }), kept.length ? el("p", { class: "soft" }, "Planned together with the load and objectives of the fields.") : "");
+    });
+    return [el("p", { class: "soft" }, "Several models that share the GPUs and the budget."), list, add];
   }
 
   // Answers ----------------------------------------------------------------------------------------------------------------
   function say(words, alarm) { const s = $("plan-state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
   let running = false, wanted = false;
+  let early = null;  // what was asked before the page knew its lists
+  function begin() {
+    read_hash(location.hash);
+    const question = body(plan_file());
+    early = { key: JSON.stringify(question), answer: Ask.post("plan", question), began: performance.now() };
+    early.answer.catch(() => {});  // said where it is awaited
+  }
   async function run() {
     wanted = true;
     changed();
@@ -118,19 +189,20 @@ window.Planner = (function () {
       $("plan-answer").classList.add("stale");
       say(answer ? "planning ..." : "the first plan takes a moment ...");
       const file = plan_file(), question = body(file);
-      const began = performance.now();
+      const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
+      early = null;
       try {
-        const { status, data } = await Ask.post("plan", question);
+        const { status, data } = await asked.answer;
         if (wanted) continue;
-        if (status !== 200) { say(data.error, true); answer = null; $("plan-answer").hidden = !shown; continue; }
+        if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         answer = { plan: data, file };
         show(data);
         $("plan-answer").classList.remove("stale");
-        say("planned in " + text.ms(performance.now() - began) + (Ask.local ? " in this tab" : ""));
+        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : ""));
         await more(data);
       } catch (error) {
-        if (!(error instanceof Ask.Lost)) throw error;
-        say(error.message, true);
+        if (!(error instanceof Ask.Lost)) { running = false; throw error; }
+        say(error.message + (shown ? " Below is the last plan; change anything to ask again." : ""), true);
       }
     }
     running = false;
@@ -140,19 +212,37 @@ window.Planner = (function () {
   const money = (v) => (Number.isFinite(v) ? digits(v) : "no price");
   function fact(name, value, sub, id) { return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || "")); }
   const small = (unit) => el("small", {}, unit);
+  const objective_name = (name) => name.replace(/^[a-z0-9]+/, (metric) => metric.toUpperCase()).replace(/_/g, " ");
   function limits(w) {
     return el("div", { class: "limits" }, ...w.objectives.map((o) => {
       const most = Math.max(o.limit_ms, o.interval_high_ms || o.value_ms) * 1.05, at = (ms) => (100 * ms) / most;
       const bar = (cls, from, to) => { const i = el("i", { class: cls }); i.style.left = at(from) + "%"; i.style.width = Math.max(0.6, at(to) - at(from)) + "%"; return i; };
-      return el("div", { class: "limit" }, el("span", {}, o.objective.replace("_", " ")), el("div", { class: "range", role: "img", "aria-label": o.objective + " " + text.ms(o.value_ms) + " of " + text.ms(o.limit_ms) }, bar("value", 0, o.value_ms), o.interval_high_ms ? bar("interval", o.interval_low_ms, o.interval_high_ms) : "", bar("at", o.limit_ms, o.limit_ms)), el("b", {}, text.ms(o.value_ms) + " of " + text.ms(o.limit_ms)), el("span", { class: "soft" }, o.interval_high_ms ? "90 %: " + text.ms(o.interval_low_ms) + " to " + text.ms(o.interval_high_ms) + (o.remark ? ", " + o.remark : "") : ""));
+      return el("div", { class: "limit" }, el("span", {}, objective_name(o.objective)), el("div", { class: "range", role: "img", "aria-label": o.objective + " " + text.ms(o.value_ms) + " of " + text.ms(o.limit_ms) }, bar("value", 0, o.value_ms), o.interval_high_ms ? bar("interval", o.interval_low_ms, o.interval_high_ms) : "", bar("at", o.limit_ms, o.limit_ms)), el("b", {}, text.ms(o.value_ms) + " of " + text.ms(o.limit_ms)), el("span", { class: "soft" }, o.interval_high_ms ? "90 %: " + text.ms(o.interval_low_ms) + " to " + text.ms(o.interval_high_ms) + (o.remark ? ", " + o.remark : "") : ""));
     }), el("p", { class: "soft key" }, el("i", { class: "value" }), " forecast ", el("i", { class: "interval" }), " 90 % of deployments like it ", el("i", { class: "at" }), " limit"));
   }
   const format = (p) => (p.weights === p.kv_cache ? p.weights : p.weights + ", cache " + p.kv_cache);
   const layout = (d) => { const p = d.parallelism; return d.replicas + " × tp " + p.tp + (p.pp > 1 ? " pp " + p.pp : "") + (p.attention_dp > 1 ? " adp " + p.attention_dp : "") + (p.ep > 1 ? " ep " + p.ep : ""); };
 
+  /// Of several services: what the verdict says, in its own lines and tables.
+  function show_services(plan) {
+    const parts = plan.verdict || [], [head, ...lines] = (parts[0] && parts[0].lines) || ["nothing was found"], alarm = /^(no |nothing)/.test(head);
+    const table_of = ({ columns, rows }) => el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell))))));
+    $("plan-winner").replaceChildren(el("h2", { id: "plan-title", class: alarm ? "alarm" : "" }, head), ...lines.map((line) => el("p", {}, line.trim())));
+    $("plan-table").replaceChildren(...parts.filter((p) => p.table).flatMap((p) => [p.title ? el("h3", {}, p.title) : "", table_of(p.table)]));
+    $("plan-command").textContent = parts.filter((p) => p.command).map((p) => p.lines.join("\n")).join("\n\n") || "no launch command";
+    $("plan-now").replaceChildren(el("b", {}, head));
+    for (const one of Object.values(plots)) one.card.hidden = true;
+  }
+  const is_services = (plan) => plan.kind === "services_plan";
+
   function show(plan) {
     shown = plan;
     $("plan-answer").hidden = false;
+    $("plan-yaml").textContent = plan_file();
+    $("plan-words").replaceChildren(...(plan.verdict || []).filter((p) => !p.command).flatMap((p) => [p.title ? el("h4", {}, p.title) : "", ...(p.lines || []).map((line) => el("p", { class: "line" }, line))]));
+    for (const id of ["plan-pin", "plan-columns", "plan-save-csv", "plan-pictures"]) $(id).hidden = is_services(plan);
+    if (is_services(plan)) { show_services(plan); return; }
+    for (const id of ["pareto", "cost"]) plots[id].card.hidden = false;
     const w = plan.winner, box = $("plan-winner");
     if (!w) {
       const words = (plan.verdict || []).flatMap((p) => p.lines || []);
@@ -172,18 +262,18 @@ window.Planner = (function () {
     }
     $("plan-now").replaceChildren(...(w ? [el("b", {}, w.gpus + " × " + w.gpu), el("span", {}, money(w.usd_per_hour) + " USD/h"), el("span", {}, w.probability === null ? "" : digits(100 * w.probability) + " % sure")] : [el("b", {}, "nothing meets these objectives")]));
     $("plan-command").textContent = plan.launch_command || "no launch command for this engine";
-    $("plan-yaml").textContent = plan_file();
-    $("plan-words").replaceChildren(...(plan.verdict || []).filter((p) => !p.command).flatMap((p) => [p.title ? el("h4", {}, p.title) : "", ...(p.lines || []).map((line) => el("p", { class: "line" }, line))]));
     table(plan);
     charts(plan);
   }
 
-  /// Columns that are alike in all rows are said below it, so that the others are seen.
+  /// Columns that are alike in all rows are said below it, so that the others are seen; those that fit a screen first.
+  const FIRST = /^(GPU|GPUs|engine|fleet|formats|P|USD\/h|USD\/M out|.+_(p\d+|mean|median))$/;
+  let all_columns = false;
   function table(plan) {
     const part = (plan.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h"));
     if (!part) { $("plan-table").replaceChildren(el("p", { class: "soft" }, "nothing to rank")); return; }
     const { columns, rows } = part.table, alike = columns.map((_, c) => rows.length > 2 && columns.length > 8 && rows.every((row) => row[c] === rows[0][c]));
-    const kept = (list) => list.filter((_, c) => !alike[c]), said = columns.filter((_, c) => alike[c]).map((name) => name + " " + rows[0][columns.indexOf(name)]);
+    const kept = (list) => list.filter((_, c) => !alike[c] && (all_columns || FIRST.test(columns[c]))), said = columns.filter((_, c) => alike[c]).map((name) => name + " " + rows[0][columns.indexOf(name)]);
     $("plan-table").replaceChildren(
       el("table", {}, el("thead", {}, el("tr", {}, ...kept(columns).map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...rows.map((row, i) => el("tr", i ? {} : { class: "now" }, ...kept(row).map((cell) => el("td", {}, cell)))))),
       said.length ? el("p", { class: "soft" }, "The same in all rows: " + said.join(", ") + ".") : "");
@@ -223,11 +313,13 @@ window.Planner = (function () {
     const sets = [...by].map(([gpu, points]) => ({ label: gpu, color: color_of(gpu), data: points.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })), points, pointRadius: points.map((p) => (p.objectives_met ? 5 : 3)), pointStyle: points.map((p) => (p.objectives_met ? "circle" : "crossRot")), names: points.map((p) => p.layout), showLine: false }));
     if (w) sets.push({ label: "winner", color: "ink", pointRadius: 9, pointStyle: "star", borderWidth: 2, data: [{ x: w.output_tokens_per_s_per_user, y: w[key] }], points: [{ ...w, layout: layout(w), precision: format(w.precision), objectives_met: true }] });
     plots[id].rows = list.map((p) => ({ gpu: p.gpu, layout: p.layout, precision: p.precision, tokens_per_s_per_user: p.output_tokens_per_s_per_user, [key]: p[key], objectives_met: p.objectives_met }));
-    plots[id].plot.show({ kind: "scatter", x: { title: "output tokens/s of one user" }, y: { title }, sets, guides: [{ at: 1000 / Number(values.tpot), vertical: true, label: "TPOT " + values.tpot + " ms" }], tooltip: (item) => { const p = item.dataset.points[item.dataIndex]; return [item.dataset.label + ", " + p.layout + ", " + p.precision, digits(p.output_tokens_per_s_per_user) + " tokens/s a user, " + digits(p.output_tokens_per_s_per_gpu) + " a GPU", digits(p.usd_per_million_output_tokens) + " USD/M output tokens", p.objectives_met ? "meets the objectives" : "misses an objective"]; } });
+    const all = sets.flatMap((s) => s.data.map((p) => p.y)).filter((y) => y > 0), log = Math.max(...all) > 20 * Math.min(...all), limit = ((w && w.objectives) || []).find((o) => o.objective.startsWith("tpot"));
+    plots[id].card.hidden = !list.length;
+    plots[id].plot.show({ kind: "scatter", x: { title: "output tokens/s of one user" }, y: { title: title + (log ? " (log)" : ""), log }, sets, guides: limit ? [{ at: 1000 / limit.limit_ms, vertical: true, label: "limit of TPOT, " + digits(limit.limit_ms) + " ms" }] : [], tooltip: (item) => { const p = item.dataset.points[item.dataIndex]; return [item.dataset.label + ", " + p.layout + ", " + p.precision, digits(p.output_tokens_per_s_per_user) + " tokens/s a user, " + digits(p.output_tokens_per_s_per_gpu) + " a GPU", digits(p.usd_per_million_output_tokens) + " USD/M output tokens", p.objectives_met ? "meets the objectives" : "misses an objective"]; } });
   }
   function charts(plan) {
-    colors = values.gpus.split(",");
-    frontier("pareto", plan.pareto || [], "output_tokens_per_s_per_gpu", "output tokens/s a GPU", plan.winner);
+    colors = dropped.plan ? [] : values.gpus.split(",");
+    frontier("pareto", plan.pareto || [], "output_tokens_per_s_per_gpu", "output tokens/s per GPU", plan.winner);
     frontier("cost", plan.pareto_cost || [], "usd_per_million_output_tokens", "USD per million output tokens", plan.winner);
     growth(plan, plan.winner);
     const changes = plan.sensitivities || [];
@@ -239,8 +331,10 @@ window.Planner = (function () {
   /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
   async function more(plan) {
     const w = plan.winner;
-    plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || w.mode !== "aggregated";
-    if (!w || w.mode !== "aggregated") return;
+    if (is_services(plan)) return;
+    plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || !!dropped.plan || w.mode !== "aggregated";
+    $("plan-bench").hidden = true;
+    if (!w || dropped.plan || w.mode !== "aggregated") return;
     if (!dropped.config) {
       const keys = { model: values.model, gpu: w.gpu, engine: w.engine, tp: w.parallelism.tp, pp: w.parallelism.pp, ep: w.parallelism.ep, attention_dp: w.parallelism.attention_dp, weights: w.precision.weights, activations: w.precision.activations, kv_cache_dtype: w.precision.kv_cache, batch: 1, prompt_tokens: Math.round(values.prompt), output_tokens: Math.round(values.output) };
       const { status, data } = await Ask.get("estimate", new URLSearchParams(keys).toString());
@@ -251,7 +345,7 @@ window.Planner = (function () {
       const { status, data } = await Ask.post("compare", body(scenario_file(w), { bench: dropped.bench.text }));
       if (wanted) return;
       bench(status, data);
-    } else $("plan-bench").hidden = true;
+    }
     if (!plots.load.card.hidden) { await against_load(plan, w); if (!wanted) await map_of(plan, w); }
   }
   function memory(m, w) {
@@ -306,7 +400,7 @@ window.Planner = (function () {
 
   /// GPUs by month for a load that grows: whole replicas of what the plan says one holds.
   function growth(plan, w) {
-    const rate = Number(values.growth) / 100, held = plan.load_held_per_replica, card = plots.growth.card;
+    const rate = dropped.plan ? 0 : Number(values.growth) / 100, held = plan.load_held_per_replica, card = plots.growth.card;
     card.hidden = !(rate > 0) || !w || !held;
     if (card.hidden) return;
     const each = w.gpus / w.replicas, spare = w.replicas - Math.ceil(w.load / held - 1e-9), rows = [], now = new Date();
@@ -328,26 +422,31 @@ window.Planner = (function () {
   function start(models, gpus, engines, tell) {
     changed = tell;
     if (matchMedia("(max-width: 56rem)").matches) $("plan-panel").open = false;
+    encoders = new Map(models.map((m) => [m.name, m.encoder]));
     read_hash(location.hash.startsWith("#plan") ? location.hash : "#plan");
+    watch("model", (name) => { if (encoders.get(name) === "sound" && Number(values.prompt) + Number(values.output) > 448) { set("prompt", 4); set("output", 192); set("lengths", "fixed"); } });
     const families = [...new Set(models.map((m) => m.family))];
     const model = families.map((f) => ({ label: f, options: models.filter((m) => m.family === f).map((m) => ({ value: m.name, label: m.name + "  (" + parts.count(m.parameters).join(" ") + ")" })) }));
     const form = $("plan-controls");
     form.append(
       group("Load", select("model", "Model", model), select("load", "Load as", [{ value: "rate", label: "requests a second" }, { value: "users", label: "users, one request each at a time" }]), when("load", "rate", slider("rate", "Rate", 0.1, 300, "requests/s")), when("load", "users", slider("users", "Users", 1, 5000, "at a time")),
-        slider("prompt", "Prompt", 16, 32000, "tokens, mean"), slider("output", "Output", 4, 8000, "tokens, mean"), select("lengths", "Lengths", [{ value: "spread", label: "spread as in chats" }, { value: "fixed", label: "all alike" }]), select("growth", "Growth", [{ value: "0", label: "none" }, ...[2, 5, 10, 20, 40].map((v) => ({ value: String(v), label: v + " % a month" }))]), drop_zone()),
+        slider("prompt", "Prompt", 16, 32000, "tokens, mean"), slider("output", "Output", 4, 8000, "tokens, mean"), select("lengths", "Lengths", [{ value: "spread", label: "spread as in chats" }, { value: "fixed", label: "all alike" }]), select("growth", "Growth", [{ value: "0", label: "none" }, ...[2, 5, 10, 20, 40].map((v) => ({ value: String(v), label: v + " % a month" }))])),
+      group("Your files", drop_zone()),
       group("Objectives", slider("ttft", "First token within", 50, 20000, "ms"), slider("tpot", "Further tokens within", 4, 500, "ms"), select("percentile", "For", [{ value: "p99", label: "99 % of requests" }, { value: "p90", label: "90 % of requests" }, { value: "p50", label: "half of the requests" }]), select("confidence", "How sure", [{ value: "0", label: "the forecast taken for true" }, { value: "0.5", label: "50 %" }, { value: "0.8", label: "80 %" }, { value: "0.9", label: "90 %" }, { value: "0.95", label: "95 %" }])),
       group("What may be bought", select("price", "Price", [{ value: "on_demand", label: "on demand" }, { value: "reserved_1y", label: "reserved, 1 year" }, { value: "reserved_3y", label: "reserved, 3 years" }, { value: "spot", label: "spot" }]), slider("max_gpus", "GPUs at most", 1, 128, "in all"), el("div", { class: "field" }, el("span", { id: "plan-gpus-label" }, "GPUs to consider")), gpu_boxes(gpus)),
-      group("Engine", select("engine", "Engine", plain(engines.map((e) => e.name))), select("precision", "Formats", [{ value: "both", label: "bf16 and fp8" }, { value: "bf16", label: "bf16" }, { value: "fp8", label: "fp8" }]), slider("seqs", "max_num_seqs", 8, 1024, "sequences")));
+      group("Engine", select("engine", "Engine", plain(engines.map((e) => e.name))), select("precision", "Formats", [{ value: "both", label: "bf16 and fp8" }, { value: "bf16", label: "bf16" }, { value: "fp8", label: "fp8" }]), slider("seqs", "Sequences at a time", 8, 1024, "max_num_seqs")),
+      group("Several services", ...services_box()));
     $("plan-gpus").setAttribute("role", "group");
     $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
     form.addEventListener("submit", (event) => event.preventDefault());
     $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
+    $("plan-columns").addEventListener("click", () => { all_columns = !all_columns; $("plan-columns").setAttribute("aria-pressed", String(all_columns)); if (shown) table(shown); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
     $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));
     $("plan-save-yaml").addEventListener("click", () => save("plan.yaml", new Blob([plan_file()], { type: "text/yaml" })));
     $("plan-save-json").addEventListener("click", () => { if (answer) save("plan.json", new Blob([JSON.stringify(answer.plan, null, 2)], { type: "application/json" })); });
     $("plan-save-csv").addEventListener("click", () => { const t = shown && (shown.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h")); if (t) save("ranking.csv", new Blob([csv_of(t.table.rows.map((r) => Object.fromEntries(t.table.columns.map((c, i) => [c, r[i]]))))], { type: "text/csv" })); });
   }
-  return { start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); for (const k of Object.keys(dropped)) delete dropped[k]; } };
+  return { begin, start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown && !is_services(shown)) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); forget(); } };
 })();

@@ -18,8 +18,10 @@
       const set = { label: s.name, color: "c" + s.color, pointStyle: s.shape === "line" ? "line" : s.shape === "bars" || s.shape === "area" ? "rect" : "circle", notes: s.labels || [] };
       if (s.shape === "bars") {
         const data = new Array((spec.horizontal ? spec.y : spec.x).categories.length).fill(null), notes = [];
-        s.x.forEach((c, i) => { data[c] = s.base ? [s.base[i], s.y[i]] : s.y[i]; notes[c] = s.labels ? s.labels[i] : ""; });
+        const log = (spec.horizontal ? spec.x : spec.y).log;  // where a bar from 0 begins at the edge
+        s.x.forEach((c, i) => { data[c] = s.base && !(log && s.base[i] <= 0) ? [s.base[i], s.y[i]] : s.y[i]; notes[c] = s.labels ? s.labels[i] : ""; });
         Object.assign(set, { data, notes, categoryPercentage: 0.85, barPercentage: 0.95, grouped: spec.grouped });
+        if (s.written && spec.horizontal) { set.names = []; s.x.forEach((c, i) => { set.names[c] = tick(s.y[i]); }); }
       } else {
         const y = s.upper || s.y;
         Object.assign(set, {
@@ -42,7 +44,7 @@
     const bars = spec.series.some((s) => s.shape === "bars"), stacked = bars && (spec.stacked || spec.series.some((s) => s.base));
     plot.show({
       kind: bars ? "bar" : "scatter", still: true, horizontal: spec.horizontal, reverse: spec.horizontal, x: axis_of(spec.x, stacked), y: axis_of(spec.y, stacked), sets: sets_of(spec),
-      guides: spec.lines.map((line) => ({ ...line, low: !spec.series.some((s) => s.shape === "area") })), legend: spec.series.length + spec.bands.length > 1, interaction: { mode: "nearest", axis: "xy", intersect: bars },
+      guides: spec.lines, legend: spec.series.length + spec.bands.length > 1, interaction: { mode: "nearest", axis: "xy", intersect: bars },
       tooltipTitle: () => "",
       tooltip(item) {
         const set = item.dataset, note = set.notes[item.dataIndex];
@@ -52,10 +54,18 @@
     });
   }
 
+  /// A log axis is offered for positive values that do not stand on one another.
+  function can_be_log(spec, name) {
+    const along = name === (spec.horizontal ? "x" : "y");  // the axis of values
+    if (along && spec.stacked) return false;
+    const values = [...spec.series.flatMap((s) => (along ? [...s.y, ...(s.base || []).filter((v) => v !== 0)] : s.x)), ...spec.bands.flatMap((b) => (along ? b.low : b.x))];
+    return values.length > 0 && values.every((v) => v > 0);
+  }
+
   function draw(figure, spec) {
     const box = document.createElement("div");
     box.className = "canvas";
-    if (spec.horizontal) box.style.height = Math.max(12, 6 + 2.6 * spec.y.categories.length) + "rem";
+    if (spec.horizontal) box.style.height = Math.max(12, 6 + Math.max(2.6, spec.grouped ? 1.2 * spec.series.length : 0) * spec.y.categories.length) + "rem";
     figure.querySelector("svg").before(box);
     const one = { plot: new Plot(box, spec.title), spec };
     show(one);
@@ -71,7 +81,7 @@
       tools.append(button);
     }
     for (const name of ["x", "y"]) {
-      if (spec[name].categories) continue;
+      if (spec[name].categories || !spec[name].log && !can_be_log(spec, name)) continue;
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = "log " + name;

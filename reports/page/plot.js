@@ -25,6 +25,7 @@ window.Plots = (function () {
       type: spec.categories ? "category" : spec.log ? "logarithmic" : "linear", title: { display: !!spec.title, text: spec.title, color: color("soft") },
       grid: { color: color("grid"), drawBorder: false, display: !spec.categories }, ticks: { color: color("soft"), maxRotation: spec.categories ? 50 : 0, autoSkipPadding: 12 }, stacked: !!spec.stacked,
     };
+    if (!spec.categories) out.ticks.includeBounds = false;  // round numbers alone
     if (!spec.categories) out.ticks.callback = spec.percent ? (v) => tick(100 * v) + " %" : spec.log ? logTick : tick;
     else out.ticks.autoSkip = false;
     if (Array.isArray(spec.categories)) out.labels = spec.categories;
@@ -34,15 +35,17 @@ window.Plots = (function () {
     return out;
   }
 
-  /// Lines across the plot: a capacity, a knee. {at, label, vertical, color}
+  /// Lines across the plot: a capacity, a knee. {at, label, vertical, color, strong}
   const guides = {
     id: "guides",
     afterDatasetsDraw(chart) {
       const { ctx, chartArea: a, scales } = chart, ground = color("card") || color("paper");
+      const taken = obstacles(chart), clear = (box) => taken.reduce((n, t) => n + meets(box, t), 0);
+      chart.written = { guides: [], names: [] };  // for the SVG
       ctx.save();
       ctx.font = "12px system-ui, sans-serif";
-      let row = 0;
-      for (const g of chart.options.guides || []) {
+      const ends = [];  // of what is written in each row above the plot
+      for (const g of [...(chart.options.guides || [])].sort((one, other) => one.at - other.at)) {
         const p = (g.vertical ? scales.x : scales.y).getPixelForValue(g.at);
         if (!Number.isFinite(p) || (g.vertical ? p < a.left - 1 || p > a.right + 1 : p < a.top - 1 || p > a.bottom + 1)) continue;
         ctx.strokeStyle = ctx.fillStyle = color(g.color || "alarm");
@@ -51,28 +54,60 @@ window.Plots = (function () {
         ctx.beginPath();
         if (g.vertical) { ctx.moveTo(p, a.top); ctx.lineTo(p, a.bottom); } else { ctx.moveTo(a.left, p); ctx.lineTo(a.right, p); }
         ctx.stroke();
-        const w = ctx.measureText(g.label).width, right = !g.vertical ? !g.left : p + 8 + w > a.right;
-        ctx.textAlign = right ? "right" : "left";
-        const x = !g.vertical ? (right ? a.right - 5 : a.left + 6) : right ? p - 5 : p + 5, y = g.vertical ? (g.low ? a.bottom - 8 : a.top + 13 + 15 * row++) : p - 6 < a.top + 9 ? p + 14 : p - 6;
-        ctx.lineWidth = 3; ctx.setLineDash([]); ctx.strokeStyle = ground; ctx.strokeText(g.label, x, y); ctx.fillText(g.label, x, y);
+        const w = ctx.measureText(g.label).width;
+        let x, y;
+        if (g.vertical) {  // above the plot, in as many rows as the names need
+          x = Math.max(a.left, Math.min(p - w / 2, a.right - w));
+          let row = 0;
+          while (ends[row] > x) ++row;
+          ends[row] = x + w + 8;
+          y = a.top - 5 - ROW * row;
+        } else {  // at the end, and on the side, where it hides the least
+          const places = [[a.right - 5 - w, p - 6], [a.left + 6, p - 6], [a.right - 5 - w, p + 14], [a.left + 6, p + 14]].filter(([, at]) => at - 10 > a.top && at < a.bottom);
+          const hidden = places.map(([left, at]) => clear([left, at - 10, left + w, at + 3]));
+          [x, y] = places[hidden.indexOf(Math.min(...hidden))] || [a.left + 6, p + 14];
+          taken.push([x, y - 10, x + w, y + 3]);
+        }
+        ctx.textAlign = "left"; ctx.lineWidth = 3; ctx.setLineDash([]); ctx.strokeStyle = ground; ctx.strokeText(g.label, x, y); ctx.fillText(g.label, x, y);
+        chart.written.guides.push([g.label, x, y, ctx.fillStyle]);
       }
-      // Names beside the points that ask for one, where they meet nothing already written.
-      const taken = [];
+      // Names beside the points that ask for one, where they hide no point and no other name. Above first: the lines of frontiers fall to the right.
       ctx.fillStyle = color("ink"); ctx.strokeStyle = ground; ctx.textAlign = "left"; ctx.font = "11px system-ui, sans-serif"; ctx.lineWidth = 3; ctx.setLineDash([]);
       chart.data.datasets.forEach((set, i) => {
         if (!set.names || !chart.isDatasetVisible(i)) return;
         chart.getDatasetMeta(i).data.forEach((point, k) => {
-          const name = set.names[k], r = point.options.radius || 4;
-          if (!name) return;
-          const w = ctx.measureText(name).width, left = point.x + r + 4 + w > a.right, x = left ? point.x - r - 4 - w : point.x + r + 4, box = [x, point.y - 7, x + w, point.y + 7];
-          if (box[0] < a.left || box[1] < a.top || box[3] > a.bottom || taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3])) return;
-          taken.push(box);
-          ctx.strokeText(name, x, point.y + 4); ctx.fillText(name, x, point.y + 4);
+          const name = set.names[k], bar = point.width !== undefined && chart.config.type === "bar", r = bar ? 2 : point.options.radius || 4;
+          if (!name || !Number.isFinite(point.x)) return;
+          const w = ctx.measureText(name).width, right = (bar ? Math.max(point.x, point.base) : point.x) + r + 4, left = point.x - r - 4 - w;
+          const places = bar ? [[right, 0]] : [[right, -9], [right, 0], [left, -9], [left, 0], [right, 9], [left, 9]];
+          for (const [x, down] of places) {
+            const box = [x, point.y + down - 6, x + w, point.y + down + 6];
+            if (box[0] < a.left || box[2] > (bar ? chart.width : a.right + 4) || box[1] < a.top - 8 || box[3] > a.bottom || clear(box)) continue;
+            taken.push(box);
+            ctx.strokeText(name, x, point.y + down + 4); ctx.fillText(name, x, point.y + down + 4);
+            chart.written.names.push([name, x, point.y + down + 4]);
+            break;
+          }
         });
       });
       ctx.restore();
     },
   };
+  const ROW = 15;
+  const meets = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  /// The points that are drawn, as boxes; of large sets too many to keep free.
+  function obstacles(chart) {
+    const out = [];
+    chart.data.datasets.forEach((set, i) => {
+      if (chart.config.type === "bar" || !chart.isDatasetVisible(i)) return;
+      const points = chart.getDatasetMeta(i).data;
+      if (points.length > 300) return;
+      for (const p of points) { const r = (p.options && p.options.radius) || 0; if (r > 0) out.push([p.x - r, p.y - r, p.x + r, p.y + r]); }
+    });
+    return out;
+  }
+  /// Room above the plot for the names of vertical lines: one row, or two where two names are near.
+  const rows_above = (guides) => { const many = (guides || []).filter((g) => g.vertical && g.label).length; return many > 1 ? 2 : many; };
 
   /// One Chart.js chart that keeps its points when they move. A spec is {kind, x, y, sets, guides, horizontal, reverse, tooltip, ...}.
   /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (beside the points), `quiet` (no tooltip),
@@ -90,7 +125,7 @@ window.Plots = (function () {
       if (spec.right) scales.right = { ...axis(spec.right), position: "right", grid: { display: false } };
       return {
         responsive: true, maintainAspectRatio: false, animation: spec.still || still.matches ? false : { duration: 280, easing: "easeOutCubic" }, indexAxis: spec.horizontal ? "y" : "x", scales,
-        layout: { padding: { top: 4, right: 6 } }, interaction: spec.interaction || { mode: spec.kind === "bar" ? "index" : "nearest", axis: spec.kind === "bar" ? (spec.horizontal ? "y" : "x") : "xy", intersect: false }, guides: spec.guides || [],
+        layout: { padding: { top: 4 + ROW * rows_above(spec.guides), right: 6 } }, interaction: spec.interaction || { mode: spec.kind === "bar" ? "index" : "nearest", axis: spec.kind === "bar" ? (spec.horizontal ? "y" : "x") : "xy", intersect: false }, guides: spec.guides || [],
         plugins: {
           legend: {
             display: spec.legend !== false, position: "bottom",
@@ -141,7 +176,7 @@ window.Plots = (function () {
       const t = s.options.title;
       if (t.display) across ? words(t.text, (a.left + a.right) / 2, a.bottom + 34, `fill="${soft}" text-anchor="middle"`) : words(t.text, 0, 0, `fill="${soft}" text-anchor="middle" transform="translate(13 ${round((a.top + a.bottom) / 2)}) rotate(-90)"`);
     }
-    const names = [], shown = chart.data.datasets.map((set, i) => ({ set, i, points: chart.getDatasetMeta(i).data })).filter(({ i }) => chart.isDatasetVisible(i));
+    const shown = chart.data.datasets.map((set, i) => ({ set, i, points: chart.getDatasetMeta(i).data })).filter(({ i }) => chart.isDatasetVisible(i));
     for (const { set, points } of shown) {
       const hue = (k, own) => (Array.isArray(own) ? own[k] : own), line = points.filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y)).map((p) => round(p.x) + " " + round(p.y));
       if (chart.config.type !== "bar" && set.showLine !== false && line.length > 1) {
@@ -153,17 +188,15 @@ window.Plots = (function () {
         if (!Number.isFinite(p.x) || !Number.isFinite(p.y)) return;
         if (p.width !== undefined && chart.config.type === "bar") { const flat = p.horizontal, x = flat ? Math.min(p.base, p.x) : p.x - p.width / 2, y = flat ? p.y - p.height / 2 : Math.min(p.base, p.y); out.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(flat ? Math.abs(p.x - p.base) : p.width)}" height="${round(flat ? p.height : Math.abs(p.y - p.base))}" fill="${hue(k, set.backgroundColor)}"/>`); }
         else if (p.options && p.options.radius > 0) out.push(p.options.pointStyle === "crossRot" ? `<path d="M${round(p.x - 3)} ${round(p.y - 3)}l6 6m0 -6l-6 6" stroke="${set.borderColor}"/>` : `<circle cx="${round(p.x)}" cy="${round(p.y)}" r="${round(p.options.radius)}" fill="${hue(k, set.backgroundColor)}"/>`);
-        if (set.names && set.names[k]) names.push([set.names[k], p.x + ((p.options && p.options.radius) || 4) + 4, p.y + 4]);
       });
     }
     for (const g of chart.options.guides || []) {
       const p = (g.vertical ? scales.x : scales.y).getPixelForValue(g.at), c = color(g.color || "alarm");
       if (!Number.isFinite(p) || (g.vertical ? p < a.left || p > a.right : p < a.top || p > a.bottom)) continue;
       out.push(`<path d="${g.vertical ? `M${round(p)} ${a.top}V${a.bottom}` : `M${a.left} ${round(p)}H${a.right}`}" stroke="${c}" stroke-width="${g.strong ? 2.5 : 1.3}"${g.strong ? "" : ' stroke-dasharray="6 4"'}/>`);
-      g.vertical ? words(g.label, p + 5, g.low ? a.bottom - 8 : a.top + 13, `fill="${c}"`) : words(g.label, g.left ? a.left + 6 : a.right - 5, p - 6, `fill="${c}" text-anchor="${g.left ? "start" : "end"}"`);
     }
-    const taken = [];
-    for (const [name, x, y] of names) { const w = 6 * name.length; if (taken.some(([tx, ty, tw]) => Math.abs(y - ty) < 12 && x < tx + tw && tx < x + w)) continue; taken.push([x, y, w]); words(name, x, y, `font-size="11" fill="${ink}" stroke="${ground}" stroke-width="3" paint-order="stroke"`); }
+    for (const [label, x, y, hue] of chart.written.guides) words(label, x, y, `fill="${hue}" stroke="${ground}" stroke-width="3" paint-order="stroke"`);
+    for (const [name, x, y] of chart.written.names) words(name, x, y, `font-size="11" fill="${ink}" stroke="${ground}" stroke-width="3" paint-order="stroke"`);
     let x = a.left, foot = height + 26;
     if (chart.options.plugins.legend.display) for (const { set } of shown) {
       if (set.unlisted || !set.label) continue;

@@ -72,7 +72,7 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
     std::string_view name, of;
     std::initializer_list<Process> takes;
   };
-  using enum ArrivalSpec::Process;
+  using enum ArrivalSpec::Process;  // not by the alias: clang 14 refuses it
   static const std::array<Key, 11> kKeys{
       {{"rate", "poisson, gamma and constant arrivals", {kPoisson, kGamma, kConstant}},
        {"cv", "gamma arrivals", {kGamma}},

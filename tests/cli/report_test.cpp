@@ -31,6 +31,7 @@ std::string seen_on(std::string html) {
     for (std::size_t at = html.find(open); at != std::string::npos; at = html.find(open, at))
       html.erase(at, html.find(close, at) + close.size() - at);
   }
+  for (std::size_t at = html.find("<wbr>"); at != std::string::npos; at = html.find("<wbr>", at)) html.erase(at, 5);
   std::string text;
   bool mark = false;
   for (const char c : html) {

@@ -57,6 +57,8 @@ TEST_CASE("an estimate is what the command line prints, byte for byte") {
        R"({"model": "llama-3.1-70b", "gpu": "h200-sxm", "tp": 2, "speculation": "draft_model", "draft_model": "llama-3.1-8b"})",
        R"({"model": "qwen3-14b", "gpu": "h100-sxm", "engine": "sglang", "attention": "mla", "batch": 8})",
        R"({"model": "falcon-40b", "gpu": "h200-sxm", "attention": "mqa", "prompt_tokens": 3000})",
+       R"({"model": "whisper-large-v3", "gpu": "h100-sxm", "prompt_tokens": 4, "output_tokens": 100})",
+       R"({"model": "bart-large-cnn", "gpu": "l40s", "prompt_tokens": 600, "output_tokens": 60})",
        R"({"model": "mistral-7b", "gpu": "l40s", "attention": "window", "window": 512, "kv_cache": true})",
        R"({"model": "llama-2-7b", "gpu": "h100-sxm", "engine": "vllm", "kv_cache": false, "output_tokens": 32})",
        R"({"model": "llama-2-70b", "gpu": "rtx-4090"})"}) {
@@ -90,6 +92,24 @@ TEST_CASE("every endpoint answers every kind of model, and what does not fit") {
       CHECK(json.is_object());
     }
   }
+}
+
+TEST_CASE("what an encoder reads is priced where it can be, and refused in words elsewhere") {
+  const std::string body =
+      R"({"model": "bart-large-cnn", "gpu": "h100-sxm", "prompt_tokens": 400, "output_tokens": 40})";
+  for (const char* endpoint :
+       {"timeline", "roofline", "breakdown", "memory", "throughput", "formats", "costs", "limits"}) {
+    INFO(endpoint);
+    CHECK(post(endpoint, body).status == 200);
+  }
+  for (const char* endpoint :
+       {"tiles", "speculation", "rounds", "cache", "attention", "paging", "prefix", "stack", "batching"}) {
+    CHECK(error_of(post(endpoint, body)) ==
+          std::string(endpoint) +
+              ": an encoder reads what bart-large-cnn is given; this is of models that read it themselves");
+  }
+  CHECK(error_of(post("estimate", R"({"model": "bge-m3", "gpu": "h100-sxm"})"))
+            .starts_with("model: bge-m3 is an encoder"));
 }
 
 TEST_CASE("the catalogs list what ships") {
@@ -550,6 +570,20 @@ TEST_CASE("a document is answered as the command line answers its file, byte for
   const Json compared = json_of(post("compare", document(kScenario, "bench", bench)));
   CHECK(compared["kind"] == "comparison");
   CHECK(compared["bench"]["file"] == "bench.json");
+}
+
+TEST_CASE("a plan of several services is answered as the command line answers it") {
+  const TemporaryFolder folder;
+  const std::string load =
+      "workload: {arrivals: {process: poisson, rate: 2 /s}, prompt_tokens: 500, output_tokens: 20, "
+      "requests: 300}, objectives: {ttft_p99: 1 s}}\n";
+  const std::string text = "services:\n  - {name: one, model: llama-3.1-8b, " + load +
+                           "  - {name: two, model: qwen3-8b, " + load +
+                           "search: {gpus: [h100-sxm], max_gpus: 4, tp: [1], confidence: 0}\n";
+  const std::string path = folder.write("plan.yaml", text);
+  const Json plan = json_of(post("plan", Json{{"document", text}}.dump()));
+  CHECK(plan["kind"] == "services_plan");
+  CHECK(plan == Json::parse(testing::run_roofcast("plan " + path + " --format json").out));
 }
 
 TEST_CASE("a document names no file, and says where it is wrong") {

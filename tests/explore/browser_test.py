@@ -314,6 +314,37 @@ def planner(browser, url):
     assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
 
 
+DROP = """
+  const files = new DataTransfer();
+  files.items.add(new File([arguments[1]], arguments[0]));
+  document.getElementById("plan-drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));"""
+
+
+def files_dropped(browser, url):
+    """What is no whole file, or another's, is refused in words, and the answer stays; a plan of services is answered."""
+    browser.go("about:blank")
+    browser.go(url + "#plan?model=llama-3.1-8b&gpus=h100-sxm&max_gpus=4&confidence=0&rate=not+a+number")
+    first = planned(browser, "a plan with the usual rate")
+    said = "return document.getElementById('plan-dropped').textContent"
+    for name, text, words in (("half.json", '{"model_type": "llama", "hidden', "is no whole JSON"),
+                              ("other.json", '{"hello": 1}', "no config.json of a model and no measured run"),
+                              ("estimate.json", '{"kind": "estimate", "schema": 1}', "is a result of roofcast (estimate)"),
+                              ("letter.txt", "dear all", "no trace (CSV)"), ("empty.csv", "", "is empty")):
+        browser.run(DROP, name, text)
+        browser.until(said + ".includes(arguments[0])", words, what=name)
+        assert browser.run(PLANNED) == first, name
+    browser.run(DROP, "<img src=x>.yaml", "model: <img src=x>\nsearch: {gpus: [h100-sxm], max_gpus: 1}\n")
+    browser.until("return document.getElementById('plan-state').className === 'alarm'", what="a plan of an unknown model")
+    assert not browser.run("return document.querySelector('#page-plan img')")
+    assert browser.run("return document.getElementById('plan-title').firstChild.textContent") == first
+    browser.run("document.querySelector('#plan-dropped button').click()")
+    planned(browser, "the fields again")
+    service = "{model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 2 /s}, prompt_tokens: 500, output_tokens: 20, requests: 300}, objectives: {ttft_p99: 1 s}"
+    browser.run(DROP, "two.yaml", f"services:\n  - {service}, name: one}}\n  - {service}, name: two}}\nsearch: {{gpus: [h100-sxm], max_gpus: 4, tp: [1], confidence: 0}}\n")
+    browser.until(PLANNED + ".startsWith('2 services on ')", what="two services", tries=4000)
+    assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
+
+
 def check_plan(browser, title):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(browser.run("return document.getElementById('plan-yaml').textContent"))
@@ -328,6 +359,7 @@ def explorer(browser):
     try:
         url = server.stdout.readline().strip()
         planner(browser, url)
+        files_dropped(browser, url)
         learn = url + "#learn"
         browser.go("about:blank")
         browser.go(learn)

@@ -91,6 +91,38 @@ TEST_CASE("chart: what no axis can show is dropped") {
   CHECK_FALSE(clean(c));
 }
 
+TEST_CASE("chart: an axis is logarithmic where the largest value is over 20 times the smallest") {
+  CHECK(wants_log(std::vector{1.0, 21.0}));
+  CHECK_FALSE(wants_log(std::vector{1.0, 20.0}));
+  CHECK_FALSE(wants_log(std::vector{0.0, 100.0}));
+  CHECK_FALSE(wants_log(std::vector<double>{}));
+}
+
+TEST_CASE("chart: a label hides no point, of its own series or another") {
+  Chart c;
+  c.series = {
+      Series{.name = "named", .shape = Shape::kPoints, .x = {0.5}, .y = {0.5}, .labels = {"abc"}, .write_labels = true},
+      Series{.name = "other", .shape = Shape::kPoints, .x = {0.53, 0, 1}, .y = {0.5, 0, 1}}};
+  const AxisRange x = x_range(c), y = y_range(c);
+  const auto placed = place_labels(c, 0.01, 0.05);
+  REQUIRE(placed.size() == 1);
+  const double from = placed[0].left ? placed[0].x : placed[0].x - 0.03, other = fraction_of(0.53, x, false);
+  const bool beside = other < from || other > from + 0.03;
+  CHECK((beside || std::abs(placed[0].y - fraction_of(0.5, y, false)) > 0.025));
+}
+
+TEST_CASE("chart: lines of many series share the points that are drawn") {
+  Chart c;
+  for (int s = 0; s < 8; ++s) {
+    Series line{.name = "s"};
+    for (int i = 0; i < 1000; ++i) line.x.push_back(i), line.y.push_back(i);
+    c.series.push_back(line);
+  }
+  thin(c);
+  CHECK(c.thinned_from == 8000);
+  for (const Series& s : c.series) CHECK(s.x.size() <= kMaxPoints / 4 + 2);
+}
+
 TEST_CASE("chart: labels never lie on one another") {
   Chart c;
   Series s{.name = "s", .shape = Shape::kPoints, .write_labels = true};

@@ -124,6 +124,28 @@ TEST_CASE("charts: a plan's frontier and cost, a ladder's waterfall") {
   CHECK(c.series[2].base == std::vector<double>{50});  // worse: 50 to 55
 }
 
+TEST_CASE("charts: the nearest deployment of a plan that found none is drawn against its limits, not ranked") {
+  Result r = read_result(fixture("plan.json"));
+  Json nearest = r.points[0].result;
+  nearest["gpus"] = 4;
+  nearest["objectives"] = {{{"objective", "ttft_p99"},
+                            {"limit_ms", 100},
+                            {"value_ms", 400},
+                            {"interval_low_ms", 200},
+                            {"interval_high_ms", 3000}},
+                           {{"objective", "tpot_p99"}, {"limit_ms", 50}, {"value_ms", 40}}};
+  r.json["nearest"] = nearest;
+  r.points = {{{}, nearest}};
+  const auto charts = charts_of(std::vector{r}, "x");
+  CHECK(std::none_of(charts.begin(), charts.end(), [](const Chart& c) { return c.id == "plan-cost"; }));
+  const Chart& c = chart(charts, "objectives");
+  CHECK(c.title == "The nearest deployment, 4 x h100-sxm, and the limits");
+  CHECK(c.y.categories ==
+        std::vector<std::string>{"tpot_p99: 40.0 of 50 ms", "90 %: 200 to 3000 ms", "ttft_p99: 400 of 100 ms"});
+  CHECK(c.series[0].y == std::vector<double>{80, 400});  // % of the limit
+  CHECK(c.x.log);                                        // 80 to 3000 %
+}
+
 TEST_CASE("charts: errors of a validation") {
   const auto pairs = validation_pairs(read_result(fixture("kernels.csv")));
   REQUIRE(pairs.size() == 1);

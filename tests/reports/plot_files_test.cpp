@@ -43,7 +43,7 @@ TEST_CASE("plots: an SVG file stands alone, with title, source and colours of it
   REQUIRE(paths.size() == 1);
   const std::string svg = read_file(paths[0], 1 << 20);
   CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
-  for (const char* part : {"a &lt; b</text>", "Command: roofcast report &#39;x&#39;", ".line.c0{stroke:#"}) {
+  for (const char* part : {"a &lt; b</text>", "Command: roofcast report &#39;x&#39;", ".line.c0,.dots.c0{stroke:#"}) {
     INFO(part);
     CHECK(svg.find(part) != std::string::npos);
   }

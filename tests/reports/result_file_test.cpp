@@ -71,4 +71,5 @@ TEST_CASE("results: a plan without an answer shows the nearest deployment, and s
   CHECK(r.points[0].result["gpu"] == plan["nearest"]["gpu"]);
   REQUIRE(r.notes.size() == 1);
   CHECK(r.notes[0] == "no deployment meets the objectives: this is the nearest");
+  CHECK(r.label == "toy-7b: no deployment found");
 }
