@@ -13,6 +13,7 @@ namespace roofcast {
 /// One rule of configs/recipes: settings of the engine and formats, in force where `when` holds.
 struct LaunchRule {
   ConfigTree when, engine, precision;
+  std::vector<std::string> unread;  ///< columns of a table of measured runs: asked for, but the engine never read them
   std::string source;
 };
 
@@ -49,5 +50,8 @@ struct Seats {
   bool told = false;
 };
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
+
+/// The columns that runs with these facts left unread (LaunchRule::unread).
+std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts);
 
 }  // namespace roofcast

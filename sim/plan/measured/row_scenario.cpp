@@ -82,6 +82,7 @@ class RowWriter {
       engine.put("version", version);
     release_ = engine.map();
     defaults_ = &specs.engine(release_);
+    leave_unread();
   }
 
   ConfigTree scenario() {
@@ -103,10 +104,27 @@ class RowWriter {
   }
 
  private:
-  std::string text(std::string_view name) const { return c_.text(row_, name); }
-  int count(std::string_view name, int blank) const { return c_.count(row_, name, blank); }
+  std::string text(std::string_view name) const {
+    const bool unread = std::find(unread_.begin(), unread_.end(), name) != unread_.end();
+    return unread ? "" : c_.text(row_, name);
+  }
+  int count(std::string_view name, int blank) const { return text(name).empty() ? blank : c_.count(row_, name, blank); }
   int isl() const { return c_.needed(row_, "isl"); }
   int osl() const { return c_.needed(row_, "osl"); }
+
+  /// Takes the cells as blank that a rule of the recipe calls unread.
+  void leave_unread() {
+    if (!recipe_) return;
+    const ConfigTree* version = release_->find("version");
+    const std::string day = text("measured");
+    const DeploymentFacts facts{.engine = engine_name(),
+                                .version = version != nullptr ? (*version)->scalar : "",
+                                .client_date = is_date(day) ? day : "",
+                                .gpu = &specs_.gpu(make_scalar(gpu(), mark_), defaults_->kernels).spec,
+                                .model = &model_,
+                                .disaggregated = kind_ == RunKind::kDisaggregated};
+    unread_ = unread_columns(*recipe_, facts);
+  }
 
   /// A table of one engine need not name it: its recipe launches that one alone.
   std::string engine_name() const {
@@ -349,6 +367,7 @@ class RowWriter {
   const ModelSpec& model_;
   ConfigTree release_;
   const EngineSpec* defaults_ = nullptr;
+  std::vector<std::string> unread_;  ///< columns that count as blank
 };
 
 /// The version of the last entry of [{since: DAY, version}] that is not after the day.

@@ -116,6 +116,20 @@ TEST_CASE("recipe: what is wrong with one is answered where it stands") {
   CHECK(engine_of(one, running("trtllm")) == "");
 }
 
+TEST_CASE("recipe: columns that were not read are named for the runs in question alone") {
+  const LaunchRecipe r =
+      recipe("  - {when: {engine: vllm, client_until: 2025-11-03}, unread: [kv_dtype], source: a}\n");
+  DeploymentFacts facts = running("vllm");
+  CHECK(unread_columns(r, facts).empty());  // the newest client
+  facts.client_date = "2025-11-02";
+  CHECK(unread_columns(r, facts) == std::vector<std::string>{"kv_dtype"});
+  facts.engine = "sglang";
+  CHECK(unread_columns(r, facts).empty());
+  CHECK(message_of([] {
+          recipe("  - {when: {}, unread: [kv_dtypes], source: a}\n");
+        }).find("unknown launch column 'kv_dtypes'; nearest is 'kv_dtype'") != std::string::npos);
+}
+
 TEST_CASE("recipe: found by its name, and by others of the same") {
   CHECK(find_launch_recipe("aiconfigurator", kOrigin).name == "aiconfigurator");
   CHECK(find_launch_recipe("nvidia", kOrigin).name == "aiconfigurator");
