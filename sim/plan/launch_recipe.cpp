@@ -61,6 +61,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .rules = {},
                       .stock = in.boolean("stock", false),
                       .client = in.text("client", ""),
+                      .clients = in.tree("clients"),
                       .also = in.texts("also"),
                       .images = in.tree("images"),
                       .parts = in.tree("parts"),

@@ -24,6 +24,7 @@ struct LaunchRecipe {
   bool stock = false;                ///< the server as it comes, tuned for nothing
   /// Of a table of measured runs that says only whose they are.
   std::string client;                ///< a name of configs/clients
+  ConfigTree clients;                ///< {task: such a name}: of rows with that `task`, instead
   std::vector<std::string> also;     ///< other names of the same
   ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: what ran on a day
   ConfigTree parts;                  ///< {gpu: the part that it was}

@@ -301,11 +301,19 @@ class RowWriter {
     return m.empty() ? nullptr : m.map();
   }
 
+  /// Who sends the load, as the recipe knows it; empty: not known.
+  std::string client_name() const {
+    if (!recipe_) return "";
+    const ConfigTree* of_task = recipe_->clients ? recipe_->clients->find(text("task")) : nullptr;
+    return of_task != nullptr && *of_task ? (*of_task)->scalar : recipe_->client;
+  }
+
   ConfigTree workload() const {
     MapBuilder m(mark_);
-    if (recipe_ && !recipe_->client.empty()) m.put("client", recipe_->client);
-    if (recipe_ && !recipe_->client.empty() && is_date(text("measured"))) m.put("client_date", text("measured"));
-    const bool client = recipe_ && !recipe_->client.empty();
+    const std::string sender = client_name();
+    const bool client = !sender.empty();
+    if (client) m.put("client", sender);
+    if (client && is_date(text("measured"))) m.put("client_date", text("measured"));
     if (kind_ == RunKind::kSteady) return steady(m, client);
     if (closed_loop(kind_)) {
       // Where it is blank the decode workers' batches are full.

@@ -154,6 +154,9 @@ TEST_CASE("recipe: every shipped one can be read, and names what there is") {
     CHECK_FALSE(r.help.empty());
     CHECK_FALSE(r.source.empty());
     if (!r.client.empty()) CHECK(among(clients, r.client));
+    if (r.clients) {
+      for (const ConfigNode::Entry& of_task : r.clients->entries) CHECK(among(clients, of_task.value->scalar));
+    }
     for (const std::string& engine : r.engines) CHECK(among(engines, engine));
     for (const LaunchRule& rule : r.rules) CHECK_FALSE(rule.source.empty());
     for (const std::string& other : r.also) CHECK(known_launch_recipe(other)->name == name);
