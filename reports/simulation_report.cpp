@@ -18,6 +18,7 @@
 #include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
+#include "sim/step/streaming.h"
 
 namespace roofcast {
 namespace {
@@ -345,7 +346,7 @@ std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
   if (share < kBinding) return "";
   const EngineSpec& e = s.deployment->engine;
   const int servers = e.front_ends(s.deployment->sharding);
-  const std::string each = human_time(e.host.token_time.base() / std::max(1, e.postprocess_workers));
+  const std::string each = human_time(streaming_time(e).base());
   return fmt::format(
       "busy {:.0f} %: it binds, not the GPUs. {} {} for a token; engine.api_servers sets how many there are",
       100 * share, servers == 1 ? "One server takes" : fmt::format("{} servers take", servers), each);

@@ -16,6 +16,11 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, 2> kAmounts{"max_num_seqs", "max_num_batched_tokens"};
+/// Columns of closed loops that say how an engine was launched.
+const std::vector<std::string> kLaunchColumns{
+    "kv_dtype",         "memory_fraction", "max_num_seqs",       "max_num_tokens",     "cuda_graph_max_batch",
+    "async_scheduling", "chunked_prefill", "prefix_caching",     "prefill_wait_ratio", "prefill_wait_steps",
+    "stream_interval",  "recv_interval",   "postprocess_workers"};
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -56,6 +61,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .rules = {},
                       .stock = in.boolean("stock", false),
                       .client = in.text("client", ""),
+                      .clients = in.tree("clients"),
                       .also = in.texts("also"),
                       .images = in.tree("images"),
                       .parts = in.tree("parts"),
@@ -66,8 +72,13 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
     LaunchRule read{.when = rule.tree("when"),
                     .engine = rule.tree("engine"),
                     .precision = rule.tree("precision"),
+                    .unread = rule.texts("unread"),
                     .source = rule.text("source")};
     rule.finish();
+    for (const std::string& column : read.unread) {
+      if (std::find(kLaunchColumns.begin(), kLaunchColumns.end(), column) == kLaunchColumns.end())
+        throw ConfigError(item->mark, unknown_name("launch column", column, kLaunchColumns));
+    }
     for (const ConfigTree& settings : {read.engine, read.precision}) {
       if (settings && settings->kind != ConfigNode::Kind::kMap)
         throw ConfigError(settings->mark, "what a rule sets must be a map");
@@ -120,6 +131,15 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
     if (rule.precision) lay(settings.precision, rule.precision);
   }
   return settings;
+}
+
+std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts) {
+  std::vector<std::string> columns;
+  for (const LaunchRule& rule : recipe.rules) {
+    if (!rule.unread.empty() && holds(rule.when, facts))
+      columns.insert(columns.end(), rule.unread.begin(), rule.unread.end());
+  }
+  return columns;
 }
 
 }  // namespace roofcast

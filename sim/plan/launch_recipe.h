@@ -13,6 +13,7 @@ namespace roofcast {
 /// One rule of configs/recipes: settings of the engine and formats, in force where `when` holds.
 struct LaunchRule {
   ConfigTree when, engine, precision;
+  std::vector<std::string> unread;  ///< columns of a table of measured runs: asked for, but the engine never read them
   std::string source;
 };
 
@@ -23,6 +24,7 @@ struct LaunchRecipe {
   bool stock = false;                ///< the server as it comes, tuned for nothing
   /// Of a table of measured runs that says only whose they are.
   std::string client;                ///< a name of configs/clients
+  ConfigTree clients;                ///< {task: such a name}: of rows with that `task`, instead
   std::vector<std::string> also;     ///< other names of the same
   ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: what ran on a day
   ConfigTree parts;                  ///< {gpu: the part that it was}
@@ -49,5 +51,8 @@ struct Seats {
   bool told = false;
 };
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
+
+/// The columns that runs with these facts left unread (LaunchRule::unread).
+std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts);
 
 }  // namespace roofcast

@@ -1,4 +1,5 @@
 #include "sim/plan/steady_load.h"
+#include "sim/step/streaming.h"
 
 #include <algorithm>
 #include <cmath>
@@ -231,7 +232,7 @@ double gather(StepModel& model, const Users& u, double decodes, double plain, do
 /// Tokens per second that the front end's servers send.
 double most_tokens_per_second(const EngineSpec& e, const Sharding& sharding) {
   if (e.host.token_time.base() <= 0) return std::numeric_limits<double>::infinity();
-  return e.front_ends(sharding) * std::max(1, e.postprocess_workers) / e.host.token_time.base();
+  return e.front_ends(sharding) / streaming_time(e).base();
 }
 
 }  // namespace

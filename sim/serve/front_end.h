@@ -6,6 +6,7 @@
 
 #include "sim/serve/sim_time.h"
 #include "sim/step/engine_spec.h"
+#include "sim/step/streaming.h"
 
 namespace roofcast {
 
@@ -18,7 +19,7 @@ class FrontEnd {
         request_(SimTime::of(engine.host.request_time)),
         prompt_token_(engine.host.prompt_token_time * text),
         latency_(SimTime::of(engine.host.request_latency)),
-        token_(SimTime::of(engine.host.token_time / std::max(1, engine.postprocess_workers) / servers_)) {}
+        token_(SimTime::of(streaming_time(engine) / servers_)) {}
 
   /// When the engine sees a request: requests are taken in one after another, then wait a fixed time.
   SimTime receive(SimTime sent, int prompt_tokens) {

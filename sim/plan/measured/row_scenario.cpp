@@ -82,6 +82,7 @@ class RowWriter {
       engine.put("version", version);
     release_ = engine.map();
     defaults_ = &specs.engine(release_);
+    leave_unread();
   }
 
   ConfigTree scenario() {
@@ -103,10 +104,27 @@ class RowWriter {
   }
 
  private:
-  std::string text(std::string_view name) const { return c_.text(row_, name); }
-  int count(std::string_view name, int blank) const { return c_.count(row_, name, blank); }
+  std::string text(std::string_view name) const {
+    const bool unread = std::find(unread_.begin(), unread_.end(), name) != unread_.end();
+    return unread ? "" : c_.text(row_, name);
+  }
+  int count(std::string_view name, int blank) const { return text(name).empty() ? blank : c_.count(row_, name, blank); }
   int isl() const { return c_.needed(row_, "isl"); }
   int osl() const { return c_.needed(row_, "osl"); }
+
+  /// Takes the cells as blank that a rule of the recipe calls unread.
+  void leave_unread() {
+    if (!recipe_) return;
+    const ConfigTree* version = release_->find("version");
+    const std::string day = text("measured");
+    const DeploymentFacts facts{.engine = engine_name(),
+                                .version = version != nullptr ? (*version)->scalar : "",
+                                .client_date = is_date(day) ? day : "",
+                                .gpu = &specs_.gpu(make_scalar(gpu(), mark_), defaults_->kernels).spec,
+                                .model = &model_,
+                                .disaggregated = kind_ == RunKind::kDisaggregated};
+    unread_ = unread_columns(*recipe_, facts);
+  }
 
   /// A table of one engine need not name it: its recipe launches that one alone.
   std::string engine_name() const {
@@ -283,11 +301,19 @@ class RowWriter {
     return m.empty() ? nullptr : m.map();
   }
 
+  /// Who sends the load, as the recipe knows it; empty: not known.
+  std::string client_name() const {
+    if (!recipe_) return "";
+    const ConfigTree* of_task = recipe_->clients ? recipe_->clients->find(text("task")) : nullptr;
+    return of_task != nullptr && *of_task ? (*of_task)->scalar : recipe_->client;
+  }
+
   ConfigTree workload() const {
     MapBuilder m(mark_);
-    if (recipe_ && !recipe_->client.empty()) m.put("client", recipe_->client);
-    if (recipe_ && !recipe_->client.empty() && is_date(text("measured"))) m.put("client_date", text("measured"));
-    const bool client = recipe_ && !recipe_->client.empty();
+    const std::string sender = client_name();
+    const bool client = !sender.empty();
+    if (client) m.put("client", sender);
+    if (client && is_date(text("measured"))) m.put("client_date", text("measured"));
     if (kind_ == RunKind::kSteady) return steady(m, client);
     if (closed_loop(kind_)) {
       // A blank column means that the decode workers' batches are full.
@@ -349,6 +375,7 @@ class RowWriter {
   const ModelSpec& model_;
   ConfigTree release_;
   const EngineSpec* defaults_ = nullptr;
+  std::vector<std::string> unread_;  ///< columns that count as blank
 };
 
 /// The version of the last entry of [{since: DAY, version}] that is not later than the day.

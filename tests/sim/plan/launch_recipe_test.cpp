@@ -116,6 +116,20 @@ TEST_CASE("recipe: what is wrong with one is answered where it stands") {
   CHECK(engine_of(one, running("trtllm")) == "");
 }
 
+TEST_CASE("recipe: columns that were not read are named for the runs in question alone") {
+  const LaunchRecipe r =
+      recipe("  - {when: {engine: vllm, client_until: 2025-11-03}, unread: [kv_dtype], source: a}\n");
+  DeploymentFacts facts = running("vllm");
+  CHECK(unread_columns(r, facts).empty());  // the newest client
+  facts.client_date = "2025-11-02";
+  CHECK(unread_columns(r, facts) == std::vector<std::string>{"kv_dtype"});
+  facts.engine = "sglang";
+  CHECK(unread_columns(r, facts).empty());
+  CHECK(message_of([] {
+          recipe("  - {when: {}, unread: [kv_dtypes], source: a}\n");
+        }).find("unknown launch column 'kv_dtypes'; nearest is 'kv_dtype'") != std::string::npos);
+}
+
 TEST_CASE("recipe: found by its name, and by others of the same") {
   CHECK(find_launch_recipe("aiconfigurator", kOrigin).name == "aiconfigurator");
   CHECK(find_launch_recipe("nvidia", kOrigin).name == "aiconfigurator");
@@ -140,6 +154,9 @@ TEST_CASE("recipe: every shipped one can be read, and names what there is") {
     CHECK_FALSE(r.help.empty());
     CHECK_FALSE(r.source.empty());
     if (!r.client.empty()) CHECK(among(clients, r.client));
+    if (r.clients) {
+      for (const ConfigNode::Entry& of_task : r.clients->entries) CHECK(among(clients, of_task.value->scalar));
+    }
     for (const std::string& engine : r.engines) CHECK(among(engines, engine));
     for (const LaunchRule& rule : r.rules) CHECK_FALSE(rule.source.empty());
     for (const std::string& other : r.also) CHECK(known_launch_recipe(other)->name == name);

@@ -46,6 +46,12 @@ TEST_CASE("front end: servers share requests and tokens, and one request is no f
   CHECK(FrontEnd(each, 8).busy(8) == ms(1));
 }
 
+TEST_CASE("front end: a chunk of several tokens is one message") {
+  EngineSpec chunks = engine(0, 0, 0, 1000);
+  chunks.stream_interval = 10;
+  CHECK(FrontEnd(chunks).busy(20) == ms(2));  // two chunks of 1 ms
+}
+
 TEST_CASE("front end: a lagging server delays tokens") {
   FrontEnd front(engine(0, 0, 0, 1000));
   CHECK(front.deliver(ms(10), ms(10), 1, 1).last == ms(11));

@@ -72,6 +72,22 @@ TEST_CASE("row scenario: a closed loop of a recipe leaves the load to its client
         "  output_tokens: 64\n");
 }
 
+TEST_CASE("row scenario: what a launch file asked for and the engine never read counts as blank") {
+  // InferenceX's scripts for H100 gave vLLM "--config=config.yaml" until November 2025, and it read nothing of that
+  // file.
+  const Cells run{{"protocol", "inferencex"}, {"measured", "2025-10-29"}, {"gpu", "h100-sxm"},   {"engine_version", ""},
+                  {"kv_dtype", "fp8"},        {"async_scheduling", "1"},  {"max_num_seqs", "64"}};
+  const std::string text = scenario(loop(run));
+  CHECK(text.find("kv_cache") == std::string::npos);
+  CHECK(text.find("async_scheduling") == std::string::npos);
+  CHECK(text.find("max_num_seqs: 64") != std::string::npos);  // on the command line itself
+
+  Cells other = run;
+  other["gpu"] = "h200-sxm";
+  CHECK(has(loop(other), "kv_cache: fp8"));
+  CHECK(has(loop(other), "async_scheduling: true"));
+}
+
 TEST_CASE("row scenario: workers apart, each with its own parallelism") {
   const std::string text = scenario(apart({{"engine", "trtllm"},
                                            {"engine_version", "1.2.0"},
