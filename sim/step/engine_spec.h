@@ -52,6 +52,13 @@ enum class CacheTransfer {
   kByLayer,  ///< each layer of a chunk when it is computed
 };
 
+/// Which running sequence is preempted where memory runs out.
+enum class Victim {
+  kNewest,        ///< that which was admitted last; under `policy: priority` the least urgent, then the last to arrive
+  kFewestOutputs  ///< of those that decode, the one with the fewest tokens of output, then with the longest prompt; it
+                  ///< waits behind all others then. The newest where there are drafts
+};
+
 /// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
   /// One of these has to fit, if any is given: less memory, this architecture, the GPU of this name.
@@ -95,6 +102,7 @@ struct EngineSpec : OperatorSettings {
   bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not its first chunk alone
   bool prefix_caching = false;
   std::string preemption = "recompute";    ///< recompute | swap
+  Victim victim = Victim::kNewest;         ///< who is preempted
   std::string state_checkpoints = "none";  ///< states left for later prompts: none | blocks (vLLM) | ends (SGLang)
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
   std::vector<KvTier> kv_tiers;       ///< beyond that
@@ -118,6 +126,7 @@ struct EngineSpec : OperatorSettings {
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
   CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
   Seconds handover_time{};  ///< of a request from a prefill to a decode worker, beside its cache
+  int mtp_drafts = 0;       ///< of multi-token prediction, where a scenario names no number; 0: the checkpoint's layers
   bool kv_cache = true;     ///< false: every token recomputes the whole sequence
   /// flash | flash_split | naive | flash_unsplit: no FlashDecoding | flash1 | flash2 | flash3: as published
   std::string attention_kernel = "flash";
