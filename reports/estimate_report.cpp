@@ -95,8 +95,8 @@ Seconds encoding(const Estimate& e) {
 std::string media_line(const Estimate& e) {
   std::string out;
   for (const EncoderWork& w : e.request.media)
-    out += fmt::format("{:.0f} {} of {:.0f} tokens each ({:.0f} patches), ", w.items,
-                       w.sound ? "audio clips" : "images", w.tokens, w.sequences * w.patches);
+    out += fmt::format("{:.0f} {}{} of {:.0f} tokens{} ({:.0f} patches), ", w.items, w.sound ? "audio clip" : "image",
+                       w.items == 1 ? "" : "s", w.tokens, w.items == 1 ? "" : " each", w.sequences * w.patches);
   return out + fmt::format("encoded in {} of GPU time", human_time(encoding(e).base()));
 }
 
