@@ -83,6 +83,7 @@ struct WorkloadSpec {
   int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
   int turns = 1;                                 ///< requests of a session: each sends the whole history again
   std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
+  int branches = 1, branch_after = 0;            ///< into how many a session parts, and after how many turns
   std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
   /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
   /// sent; warm-up requests are as the first. The laws still tell the longest.
@@ -94,8 +95,9 @@ struct WorkloadSpec {
   Mark mark;              ///< where it was written
   ConfigTree objectives;  ///< limits that belong to the workload, as a scenario writes them; or null
 };
-/// Mean requests of a session.
+/// Mean turns of a session along one branch, and requests in all of them (of a law of turns: of 10,000 draws).
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
+double mean_session_requests(const WorkloadSpec& w);
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
 /// the prefix opens the session.
@@ -109,16 +111,17 @@ struct Request {
   Seconds arrival{};
   int prompt_tokens = 0;
   int output_tokens = 0;
-  int session = -1;
-  int client = 0;                    ///< in WorkloadSpec::clients
-  int priority = 0;                  ///< smaller runs first under `policy: priority`
-  int adapter = 0;                   ///< from 1 on; 0: none
-  int thinking_tokens = 0;           ///< of output_tokens, at their beginning
-  std::vector<int> sibling_outputs;  ///< tokens of the other sequences that answer the prompt
+  int session = -1, root_session = -1;  ///< the root: from which it has branched, else the same
+  int client = 0;                       ///< in WorkloadSpec::clients
+  int priority = 0;                     ///< smaller runs first under `policy: priority`
+  int adapter = 0;                      ///< from 1 on; 0: none
+  int thinking_tokens = 0;              ///< of output_tokens, at their beginning
+  std::vector<int> sibling_outputs;     ///< tokens of the other sequences that answer the prompt
   std::vector<std::uint64_t> prefix_blocks;
   int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
-  int prefix_cut = 0;           ///< where a shared prefix ends inside a block, which is then two; 0: nowhere
-  int prefix_tokens = 0;        ///< that the hashes cover; 0: their blocks, as far as the prompt goes
+  /// Where a shared prefix ends inside a block, which is then two, and where a session has branched in one; 0: nowhere.
+  int prefix_cut = 0, prefix_branch = 0;
+  int prefix_tokens = 0;  ///< that the hashes cover; 0: their blocks, as far as the prompt goes
 };
 
 /// Gives requests one by one, so that ten million need no memory. Arrivals never go back in time. In a
