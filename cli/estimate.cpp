@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/usual_lengths.h"
 #include "sim/serve/media.h"
 
 namespace roofcast {
@@ -51,9 +53,14 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
     throw ConfigError("estimate: prices answers token by token, and " + scenario.deployment->model.name +
                       " is an encoder; 'roofcast simulate' plays a load of one output token each");
   r.batch = static_cast<int>(options.integer("batch", 1, 1000000));
-  r.prompt_tokens = static_cast<int>(options.integer("prompt-tokens", 1, 100000000));
-  r.output_tokens = static_cast<int>(options.integer("output-tokens", 1, 100000000));
-  if (options.has("context")) r.context = static_cast<int>(options.integer("context", 1, 100000000));
+  const auto tokens = [&](const char* flag) -> std::optional<int> {
+    if (!options.has(flag)) return std::nullopt;
+    return static_cast<int>(options.integer(flag, 1, 100000000));
+  };
+  const RequestLengths lengths = usual_lengths(*scenario.deployment, tokens("prompt-tokens"), tokens("output-tokens"));
+  r.prompt_tokens = lengths.prompt_tokens;
+  r.output_tokens = lengths.output_tokens;
+  r.context = tokens("context");
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
   const ModelSpec& model = scenario.deployment->model;
@@ -72,8 +79,9 @@ int run_estimate(std::span<const std::string> arguments) {
   options.add_output_flags();
   options.add().add_options()("batch", po::value<std::string>()->default_value("1"),
                               "sequences at a time on one replica")(
-      "prompt-tokens", po::value<std::string>()->default_value("1024"), "tokens of each prompt")(
-      "output-tokens", po::value<std::string>()->default_value("128"), "tokens of each output")(
+      "prompt-tokens", po::value<std::string>(),
+      "tokens of each prompt (default: 1024, less where the model has fewer positions)")(
+      "output-tokens", po::value<std::string>(), "tokens of each output (default: 128, or less)")(
       "context", po::value<std::string>(),
       "tokens in the cache at the decode step (default: prompt + half of the output)")(
       "images", po::value<std::string>(), "N: images in each prompt, besides its tokens")(

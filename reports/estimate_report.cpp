@@ -94,11 +94,9 @@ Seconds encoding(const Estimate& e) {
 
 std::string media_line(const Estimate& e) {
   std::string out;
-  for (const EncoderWork& w : e.request.media) {
-    const bool several = w.items != 1;
+  for (const EncoderWork& w : e.request.media)
     out += fmt::format("{:.0f} {}{} of {:.0f} tokens{} ({:.0f} patches), ", w.items, w.sound ? "audio clip" : "image",
-                       several ? "s" : "", w.tokens, several ? " each" : "", w.sequences * w.patches);
-  }
+                       w.items == 1 ? "" : "s", w.tokens, w.items == 1 ? "" : " each", w.sequences * w.patches);
   return out + fmt::format("encoded in {} of GPU time", human_time(encoding(e).base()));
 }
 

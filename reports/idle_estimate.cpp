@@ -13,8 +13,8 @@
 namespace roofcast {
 namespace {
 
-/// What the simulation asks for, and an estimate mostly does not.
-constexpr std::array<std::string_view, 25> kOfSimulation{
+/// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
+constexpr std::array<std::string_view, 28> kOfSimulation{
     "policy",
     "max_queue",
     "seed",
@@ -26,6 +26,9 @@ constexpr std::array<std::string_view, 25> kOfSimulation{
     "engine.kv_offload",
     "engine.kv_tiers",
     "engine.preemption",
+    "engine.victim",
+    "engine.attention_kernel",
+    "engine.fused_elementwise",
     "engine.watermark",
     "engine.chunked_prefill",
     "engine.stream_interval",

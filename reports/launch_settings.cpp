@@ -87,6 +87,11 @@ constexpr std::array kSettings{
     Setting{"prompt_must_fit", [](const EngineSpec& e) { return text_of(e.prompt_must_fit); }},
     Setting{"reserve_output_ratio", [](const EngineSpec& e) { return text_of(e.reserve_output_ratio); }},
     Setting{"preemption", [](const EngineSpec& e) { return text_of(e.preemption); }},
+    Setting{"victim",
+            [](const EngineSpec& e) {
+              return word_of(e.victim, {"newest", "fewest_outputs"});
+            }},
+    Setting{"mtp_drafts", [](const EngineSpec& e) { return text_of(e.mtp_drafts); }},
     Setting{"state_checkpoints", [](const EngineSpec& e) { return text_of(e.state_checkpoints); }},
     Setting{"kv_cache", [](const EngineSpec& e) { return text_of(e.kv_cache); }},
     Setting{"scaled_latents", [](const EngineSpec& e) { return text_of(e.scaled_latents); }},
@@ -110,6 +115,7 @@ constexpr std::array kSettings{
     Setting{"own_all_reduce", [](const EngineSpec& e) { return text_of(e.own_all_reduce); }},
     Setting{"fused_all_reduce", [](const EngineSpec& e) { return text_of(e.fused_all_reduce); }},
     Setting{"compiled_quantization", [](const EngineSpec& e) { return text_of(e.compiled_quantization); }},
+    Setting{"fused_elementwise", [](const EngineSpec& e) { return text_of(e.fused_elementwise); }},
     Setting{"expert_exchange",
             [](const EngineSpec& e) {
               return word_of(e.expert_exchange, {"all_gather", "all_to_all"});

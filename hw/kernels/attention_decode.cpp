@@ -61,16 +61,19 @@ Cost naive_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& 
 /// sequence and key-value head, so that few sequences leave most SMs without work, and the longest context is walked by
 /// one. An SM pulls at most 1.6 times its share of the bandwidth.
 ///   time = launch + max(bytes / (BW 0.85 min(1, 1.6 blocks / SMs)), longest context's bytes / (1.6 BW 0.85 / SMs))
-Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu) {
-  constexpr double kReached = 0.85, kShareOfOne = 1.6;
+/// Ideal: the same without launch, and all of the bandwidth for 0.85 of it.
+Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu, Fidelity fidelity) {
+  const bool ideal = fidelity == Fidelity::kIdeal;
+  const double reached = ideal ? 1.0 : 0.85;
+  constexpr double kShareOfOne = 1.6;
   Cost cost = work_of(s, h);
   const Chip chip = attention::chip_of(gpu, h.compute);
   const double blocks = s.batch * h.kv_heads;
-  const BytesPerSecond one = chip.bandwidth * (kReached * kShareOfOne / chip.sms);
-  const Seconds together = cost.bytes / std::min(chip.bandwidth * kReached, one * blocks);
+  const BytesPerSecond one = chip.bandwidth * (reached * kShareOfOne / chip.sms);
+  const Seconds together = cost.bytes / std::min(chip.bandwidth * reached, one * blocks);
   const double longest = attention::visible_keys(s.max_context, s.query_len, h.window);
   const Seconds alone = Bytes(longest * attention::cached_row_bytes(h) / h.kv_heads) / one;
-  cost.time = attention::kQueuedLaunch + std::max(together, alone);
+  cost.time = (ideal ? Seconds(0) : attention::kQueuedLaunch) + std::max(together, alone);
   cost.bound = Bound::kMemory;
   return cost;
 }
@@ -133,21 +136,23 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   SIM_CHECK(heads.heads > 0 && heads.kv_heads > 0, "attention without heads");
   const GpuSpec& gpu = *machine.gpu;
   if (heads.kernel == AttentionKernel::kNaive) return naive_decode(shape, heads, gpu, machine.fidelity);
+  const FlashGeneration* generation = generation_of(heads.kernel);
+  const bool unsplit_kernel =
+      generation != nullptr ? !generation->splits_context : heads.kernel == AttentionKernel::kUnsplit;
+  const auto slower_of = [&](const Cost& split) {
+    if (!unsplit_kernel) return split;
+    const Cost unsplit = unsplit_decode(shape, heads, gpu, machine.fidelity);
+    return unsplit.time > split.time ? unsplit : split;
+  };
   if (machine.fidelity == Fidelity::kIdeal) {
     const Chip chip = attention::chip_of(gpu, heads.compute);
     const Cost work = work_of(shape, heads);
-    return roofline(work.flops, work.bytes, chip.peak, chip.bandwidth);
+    return slower_of(roofline(work.flops, work.bytes, chip.peak, chip.bandwidth));
   }
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
-  const Cost split = attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu);
-  const FlashGeneration* generation = generation_of(heads.kernel);
-  const bool unsplit_kernel =
-      generation != nullptr ? !generation->splits_context : heads.kernel == AttentionKernel::kUnsplit;
-  if (!unsplit_kernel) return split;
-  const Cost unsplit = unsplit_decode(shape, heads, gpu);
-  return unsplit.time > split.time ? unsplit : split;
+  return slower_of(attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu));
 }
 
 }  // namespace roofcast

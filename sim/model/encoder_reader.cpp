@@ -230,6 +230,7 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     Part part(std::move(*vision));
     EncoderSpec e = widths(part);
     e.name = part.text("model_type");
+    if (e.name.empty()) e.name = in.outer().text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
     e.output = hidden;
     out.no_pictures = read_pictures(part, in.outer(), e);
     if (out.no_pictures.empty() && !complete(e)) out.no_pictures = "has a vision_config without layers, width or heads";

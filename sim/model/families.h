@@ -65,6 +65,7 @@ ModelSpec read_arctic(HfConfig& in);
 ModelSpec read_hunyuan(HfConfig& in);
 ModelSpec read_mimo_v2(HfConfig& in);
 ModelSpec read_step3(HfConfig& in);
+ModelSpec read_laguna(HfConfig& in);
 // families/deepseek.cpp
 ModelSpec read_deepseek(HfConfig& in);
 ModelSpec read_deepseek_v4(HfConfig& in);

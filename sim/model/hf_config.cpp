@@ -112,6 +112,11 @@ std::vector<std::string> meaningful(std::vector<std::string> keys) {
       "is_gated_act dense_act_fn num_logits_to_keep logit_scale flash_attn attn_temperature_len extrapolation_factor "
       "attn_factor beta_fast beta_slow mla_scale_q_lora mla_scale_kv_lora embeddings_scale scale_qk_dot_by_d "
       "width_scale "
+      "hidden_activation for_llm_compressor bad_words_ids diversity_penalty do_sample encoder_no_repeat_ngram_size "
+      "exponential_decay_length_penalty "
+      "no_repeat_ngram_size num_beam_groups num_return_sequences return_dict_in_generate block_dim block_use_swiglu "
+      "conv_dim conv_dim_out num_heads use_pos_enc mlp_only_layers mtp_use_dedicated_embeddings mtp_share_layers "
+      "_num_mtp_layers "
       "score_function classifier_proj_size median_filter_width use_weighted_layer_sum forced_decoder_ids ";
   std::erase_if(keys, [](const std::string& key) {
     const auto holds = [&](std::string_view part) { return key.find(part) != std::string::npos; };
@@ -229,6 +234,7 @@ ModelSpec start_model(HfConfig& in, const Traits& traits) {
   model.vocabulary = std::ceil(model.vocabulary / multiple) * multiple;
   model.embedding_dim = in.number({"word_embed_proj_dim"}, model.hidden);
   model.max_context = in.number({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, 0);
+  model.max_context = in.number({"model_max_length"}, model.max_context);  // Command R; engines take it first
   bool tied = in.flag({"tie_word_embeddings", "tie_embeddings"}, traits.tied);
   if (in.nested()) tied = in.outer().boolean("tie_word_embeddings", tied);
   model.tied_embedding = tied;
@@ -340,6 +346,7 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   std::vector<double> windows(n, 0.0);
   const std::vector<std::string> types = in.texts({"layer_types"});
   if (!types.empty()) {
+    for (const std::string_view key : period) in.reader().ignore(key);  // says the same in short
     if (types.size() < n) in.fail("layer_types", fmt::format("names {} layers of {}", types.size(), layers));
     for (std::size_t i = 0; i < n; ++i) {
       if (types[i] == "sliding_attention" || types[i] == "chunked_attention") {

@@ -91,6 +91,7 @@ struct OperatorSettings {
   bool fp8_latent_prompts = false;     ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
+  bool fused_elementwise = true;  ///< a norm, a rotation, an activation are a kernel each; false: PyTorch's several
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 

@@ -134,6 +134,18 @@ constexpr std::array kRules{
          }},
     Rule{"engine.block_size", "there is no KV cache", no_cache},
     Rule{"engine.preemption", "there is no KV cache", no_cache},
+    Rule{"engine.mtp_drafts", "the scenario names the drafts, or none are made by multi-token prediction",
+         [](const Scenario& s) {
+           const SpeculationSpec& drafts = s.serving.speculation;
+           return drafts.method != SpeculationSpec::Method::kMtp ||
+                  drafts.num_speculative_tokens != s.deployment->engine.mtp_drafts;
+         }},
+    Rule{"engine.victim", "there is no KV cache", no_cache},
+    Rule{"engine.attention_kernel", "the datasheet's roofline is that of every kernel that splits the context",
+         [](const Scenario& s) {
+           const std::string& kernel = s.deployment->engine.attention_kernel;
+           return s.deployment->fidelity == Fidelity::kIdeal && (kernel == "flash_split" || kernel == "flash3");
+         }},
     Rule{"engine.cuda_graphs.enabled", "LLM.int8() runs without CUDA graphs",
          [](const Scenario& s) { return s.deployment->precision.outlier_fraction > 0; }},
     Rule{"engine.scheduler", "a worker prefills or decodes, never both, while memory suffices",

@@ -139,6 +139,17 @@ SpeculationSpec read_lookahead(ConfigReader in) {
   return spec;
 }
 
+/// Drafts of a step where the scenario names no number. vLLM and TensorRT-LLM draft with as many multi-token-prediction
+/// layers as the checkpoint has (vllm/config/speculative.py, n_predict; MTPDecodingConfig, num_nextn_predict_layers).
+/// A suffix tree's most are its depth.
+int usual_drafts(Method method, const Deployment& target) {
+  constexpr int kSuffixDepth = 24, kUsual = 4;
+  if (method == Method::kSuffix) return kSuffixDepth;
+  if (method != Method::kMtp) return kUsual;
+  return target.engine.mtp_drafts > 0 ? target.engine.mtp_drafts
+                                      : static_cast<int>(std::clamp(std::ceil(target.model.mtp_layers), 1.0, 64.0));
+}
+
 /// Drafts up to the last whose path is likely enough: a suffix tree knows how often each continuation came before.
 void end_unlikely_drafts(SpeculationSpec& spec, double least) {
   double path = 1;
@@ -268,7 +279,8 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   if (spec.method == Method::kLookahead) return read_lookahead(std::move(in));
   check_method(in, spec.method, target);
   const bool suffix = spec.method == Method::kSuffix;
-  spec.num_speculative_tokens = static_cast<int>(in.integer("num_speculative_tokens", suffix ? 24 : 4, {1, 64}));
+  spec.num_speculative_tokens =
+      static_cast<int>(in.integer("num_speculative_tokens", usual_drafts(spec.method, target), {1, 64}));
   if (!suffix) spec.tree_width = static_cast<int>(in.integer("tree_width", 1, {1, 64}));
   spec.acceptance = read_acceptance(in, spec.method, spec.num_speculative_tokens);
   if (suffix) end_unlikely_drafts(spec, in.number("min_probability", 0.1, kFraction));

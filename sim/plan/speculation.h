@@ -16,7 +16,8 @@ namespace roofcast {
 ///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | suffix | lookahead | self_draft |
 ///                            diffusion
 ///   model, precision, draft_tp   of a draft_model
-///   num_speculative_tokens   k, 4; at least 1, `method: none` is no speculation
+///   num_speculative_tokens   k, 4; of mtp as many as the checkpoint has layers, or the engine's; at least 1,
+///                            `method: none` is no speculation
 ///   acceptance               of one draft: a number, a list by position, or {file, column} of accepted drafts a step
 ///   tree_width               candidates of a node, 1; k times as many nodes are verified, the likeliest ones
 ///   layers                   self_draft: the share of the layers that drafts, 0.25

@@ -27,6 +27,7 @@ Slot RequestTable::add(const Request& request) {
     blocks.hashes.assign(request.prefix_blocks.begin(), request.prefix_blocks.end());
     blocks.given = blocks.hashes.size();
     blocks.cut = request.prefix_cut;
+    blocks.branched = request.prefix_branch;
     blocks.tokens = request.prefix_tokens;
     if (blocks.tokens == 0) {
       const std::int64_t all = static_cast<std::int64_t>(blocks.given) * blocks.block_tokens;
@@ -49,7 +50,7 @@ PrefixBlocks& RequestTable::add_blocks(LiveRequest& live, int block_tokens) {
   blocks.pinned.clear();
   blocks.block_tokens = block_tokens;
   blocks.given = 0;
-  blocks.cut = blocks.tokens = blocks.branch = 0;
+  blocks.cut = blocks.branched = blocks.tokens = blocks.branch = 0;
   return blocks;
 }
 
@@ -83,6 +84,7 @@ Slot RequestTable::fork(Slot of, int output) {
   add_blocks(live, prefix(of)->block_tokens);
   PrefixBlocks &mine = *prefix(slot), &theirs = *prefix(of);
   mine.cut = theirs.cut < parent.prompt ? theirs.cut : 0;
+  mine.branched = theirs.branched < parent.prompt ? theirs.branched : 0;
   mine.tokens = std::min<std::int64_t>(theirs.tokens, parent.prompt);
   mine.hashes.assign(theirs.hashes.begin(),
                      theirs.hashes.begin() + static_cast<std::ptrdiff_t>(theirs.begun(mine.tokens)));

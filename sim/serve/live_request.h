@@ -77,7 +77,8 @@ static_assert(sizeof(LiveRequest) <= 160, "ten million live requests fit in memo
 struct PrefixBlocks {
   std::vector<std::uint64_t> hashes;
   int block_tokens = 0;
-  std::int64_t cut = 0;                    ///< a block ends early here, and the next one where it would have; 0: none
+  /// A block ends early here, and the next one where it would have; 0: none. The second is where its session branched.
+  std::int64_t cut = 0, branched = 0;
   std::int64_t tokens = 0;                 ///< that the hashes cover
   std::size_t given = 0;                   ///< of the hashes; nobody else has the blocks after them
   std::int64_t branch = 0;                 ///< tokens after which its prefill leaves its state for others; 0: nowhere
@@ -85,13 +86,20 @@ struct PrefixBlocks {
 
   /// The first token of block `i`, and the one after its last.
   std::int64_t begin(std::size_t i) const {
-    const auto n = static_cast<std::int64_t>(i);
-    if (cut == 0 || n * block_tokens < cut) return n * block_tokens;
-    return std::max(cut, (n - 1) * block_tokens);
+    const std::int64_t at = begin_by_cut(i);
+    if (branched == 0 || at < branched || i == 0) return at;
+    return std::max(branched, begin_by_cut(i - 1));
   }
   std::int64_t end(std::size_t i) const { return std::min(begin(i + 1), tokens); }
   /// Blocks that the first `n` tokens begin.
   std::size_t begun(std::int64_t n) const;
+
+ private:
+  std::int64_t begin_by_cut(std::size_t i) const {
+    const auto n = static_cast<std::int64_t>(i);
+    if (cut == 0 || n * block_tokens < cut) return n * block_tokens;
+    return std::max(cut, (n - 1) * block_tokens);
+  }
 };
 
 /// Slots that are used again once their request has ended.

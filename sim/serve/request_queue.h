@@ -37,8 +37,9 @@ class RequestQueue {
     waiting_.push(slot);
     begin_to_wait(slot);
   }
-  void push_preempted(Slot slot) {
-    waiting_.push_preempted(slot);
+  /// `behind`: all that wait, if first come runs first.
+  void push_preempted(Slot slot, bool behind = false) {
+    behind&& waiting_.first_come() ? waiting_.push(slot) : waiting_.push_preempted(slot);
     begin_to_wait(slot);
   }
   void pop() {

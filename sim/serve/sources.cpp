@@ -40,12 +40,12 @@ int draw_priority(const std::vector<double>& shares, Random& random) {
 }
 
 /// Sessions open at once. A closed loop has one a user. With its own clock a service of `rate` requests a
-/// second, of which all but the last of a session's `turns` are followed by a pause of think_time up to the
-/// next request, has rate * (turns - 1) / turns * think_time sessions waiting (Little).
+/// second, of which all but the first of a session's n come a pause of think_time after the one before, has
+/// rate * (n - 1) / n * think_time sessions waiting (Little).
 std::int64_t open_sessions(const WorkloadSpec& workload) {
   const ArrivalSpec& arrivals = workload.arrivals;
   if (arrivals.process == Process::kClosedLoop) return arrivals.concurrency;
-  const double turns = mean_turns(workload), followed = (turns - 1.0) / turns;
+  const double requests = mean_session_requests(workload), followed = (requests - 1.0) / requests;
   const double open = std::round(arrivals.rate.base() * followed * arrivals.think_time.base());
   return static_cast<std::int64_t>(std::clamp(open, 1.0, 1e8));
 }
@@ -120,6 +120,7 @@ class DrawnSource final : public RequestSource {
     request.prompt_tokens = session.history + added.prompt_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.session = workload_.turns > 1 ? session.id : -1;
+    request.root_session = workload_.turns > 1 ? session.root() : -1;
     draw_siblings(request);
     const int shared = workload_.shared_prefix_tokens;
     const int all_tokens = request.prompt_tokens + request.output_tokens;
@@ -127,6 +128,7 @@ class DrawnSource final : public RequestSource {
     const int known = request.thinking_tokens > 0 ? request.prompt_tokens : all_tokens;
     write_prefix(session, shared, workload_.turns > 1 ? known : std::min(shared, request.prompt_tokens), request);
     session.history = request.prompt_tokens + answer;
+    ++session.turns_done;
     --session.turns_left;
     dealer_.give_back(session);
   }
@@ -174,7 +176,7 @@ class TraceSource final : public RequestSource {
     request.output_tokens = row.output_tokens;
     request.priority = draw_priority(workload_.priorities, priorities_);
     request.sibling_outputs.assign(static_cast<std::size_t>(workload_.samples.generated - 1), row.output_tokens);
-    request.session = row.session < 0 ? -1 : row.session + pass_ * trace_.sessions;
+    request.session = request.root_session = row.session < 0 ? -1 : row.session + pass_ * trace_.sessions;
     share(request, row);
     if (++at_ == trace_.rows.size()) {
       at_ = 0;
@@ -198,7 +200,7 @@ class TraceSource final : public RequestSource {
     request.prefix_blocks.assign(first, first + row.blocks);
     for (std::uint64_t& hash : request.prefix_blocks) hash ^= salt;
     request.prefix_block_tokens = trace_.block_tokens;
-    request.prefix_cut = request.prefix_tokens = 0;
+    request.prefix_cut = request.prefix_branch = request.prefix_tokens = 0;
   }
 
   WorkloadSpec workload_;
@@ -237,7 +239,8 @@ class MixSource final : public RequestSource {
     const auto client = static_cast<int>(first), kinds = static_cast<int>(kinds_.size());
     request.id = sent_++;
     request.client = client;
-    if (request.session >= 0) request.session = request.session % (1 << 22) * kinds + client;
+    for (int* session : {&request.session, &request.root_session})
+      if (*session >= 0) *session = *session % (1 << 22) * kinds + client;
     for (std::uint64_t& hash : request.prefix_blocks) hash ^= mix_bits(first);  // nothing is shared between kinds
     return true;
   }

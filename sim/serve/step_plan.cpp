@@ -97,7 +97,7 @@ bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
 
 void StepPlan::make_room_for_decodes() {
   parts_.kv.set_step_growth(parts_.batch.growth_of_step(parts_.query_len));
-  while (parts_.kv.room() < 0) preempt(parts_.batch.newest());
+  while (parts_.kv.room() < 0) preempt(victim());
 }
 
 bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
@@ -110,7 +110,7 @@ bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
     const std::int64_t bytes = parts_.kv.bytes(r.base + tokens) - parts_.kv.bytes(r.base);
     while (bytes > parts_.kv.room() && r.phase == Phase::kPrefill) {
       if (when_full == WhenFull::kWait && decoding() > 0) return false;
-      preempt(parts_.batch.newest());
+      preempt(victim());
     }
     if (r.phase != Phase::kPrefill) return false;
     parts_.kv.take(bytes);
@@ -285,10 +285,36 @@ void StepPlan::land() {
   }
 }
 
+/// The youngest whose cache is not under way.
+Slot StepPlan::newest() const {
+  Slot slot = parts_.batch.newest();
+  while (slot != kNoSlot && landing(parts_.requests[slot])) slot = parts_.requests[slot].older;
+  return slot;
+}
+
+/// vLLM: the last of the running ones, under its priority policy that of the largest (priority, arrival)
+/// (v1/core/sched/scheduler.py, schedule); prompts that are in this step already stay. SGLang: of the decoding ones the
+/// smallest (output, -prompt), unless there are drafts; the last one decodes on (managers/schedule_batch.py,
+/// retract_decode).
+Slot StepPlan::victim() const {
+  const bool fewest = parts_.engine.victim == Victim::kFewestOutputs && !parts_.options.speculation.active();
+  const bool by_priority = parts_.queue.waiting().by_priority();
+  if (fewest ? decoding() < 2 : !by_priority) return newest();
+  Slot chosen = kNoSlot;
+  std::pair<std::int64_t, std::int64_t> most;
+  parts_.batch.for_each([&](Slot slot, const LiveRequest& r) {
+    if (fewest ? r.phase != Phase::kDecode : landing(r)) return;
+    if (!fewest && std::any_of(chunks_.begin(), chunks_.end(), [&](const auto& c) { return c.slot == slot; })) return;
+    const auto key = fewest ? std::pair<std::int64_t, std::int64_t>{-parts_.batch.produced_of(r), r.prompt}
+                            : std::pair<std::int64_t, std::int64_t>{r.priority, r.arrival.picoseconds()};
+    if (chosen == kNoSlot || key >= most) chosen = slot, most = key;
+  });
+  return chosen == kNoSlot ? newest() : chosen;
+}
+
 /// Recompute: the cache is given up, and the prompt with all tokens so far is prefilled again but for the blocks that
 /// are found again. Swap: the cache moves to host memory and comes back as it was.
 void StepPlan::preempt(Slot victim) {
-  while (victim != kNoSlot && landing(parts_.requests[victim])) victim = parts_.requests[victim].older;
   SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
   LiveRequest& r = parts_.requests[victim];
   const bool decoded = r.phase == Phase::kDecode, swaps = parts_.engine.preemption == "swap";
@@ -309,7 +335,7 @@ void StepPlan::preempt(Slot victim) {
   r.phase = Phase::kWaiting;
   ++r.preemptions;
   ++parts_.collector.metrics().preemptions;
-  parts_.queue.push_preempted(victim);
+  parts_.queue.push_preempted(victim, parts_.engine.victim == Victim::kFewestOutputs);
   preempted_ = true;
   if (parts_.kv.step_growth() > 0) parts_.kv.set_step_growth(parts_.batch.growth_of_step(parts_.query_len));
 }

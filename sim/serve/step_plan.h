@@ -23,14 +23,14 @@ class StepPlan {
   std::int64_t steps() const { return steps_; }          ///< steps before this one
   bool has_prefill() const { return !chunks_.empty(); }  ///< whether this step holds prompt chunks
 
-  /// All decoding sequences take part in the step. The youngest running ones are preempted until the others have room
-  /// for it.
+  /// All decoding sequences take part in the step. Others are preempted (EngineSpec::victim) until they have room for
+  /// it.
   void decode();
 
   /// What a running prompt does when its next chunk finds no room.
   enum class WhenFull {
-    kPreempt,  ///< the youngest running sequences are preempted
-    kWait,     ///< it waits for decoding sequences to end
+    kPreempt,  ///< running sequences are preempted
+    kWait,     ///< it waits while sequences decode, for they end
   };
   /// Prompts take part, with `budget` tokens in all: running ones first, then waiting ones. Settings of the engine may
   /// hold them back (EngineSpec::prefill_wait_steps, attention_dp_balance).
@@ -89,6 +89,8 @@ class StepPlan {
   bool holds(std::int64_t budget, WhenFull when_full);
   void admit_those_back(std::int64_t budget);
   void make_room_for_decodes();
+  Slot victim() const;
+  Slot newest() const;
   void preempt(Slot victim);
 
   RankParts& parts_;

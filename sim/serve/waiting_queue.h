@@ -23,7 +23,8 @@ struct QueuePolicyName {
 std::span<const QueuePolicyName> queue_policies();
 QueuePolicy queue_policy(const std::string& name);  ///< throws ConfigError for an unknown name
 
-/// A queue for fcfs, a heap for the others. What was preempted comes back ahead of what never ran. A request that is
+/// A queue for fcfs, a heap for the others. What was preempted comes back ahead of what never ran, unless the engine
+/// has it wait behind (RequestQueue::push_preempted). A request that is
 /// removed leaves its entry behind, of an epoch that has passed: nothing is searched, however many wait.
 class WaitingQueue {
  public:
@@ -99,6 +100,7 @@ class WaitingQueue {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool first_come() const { return policy_ == QueuePolicy::kFcfs; }
+  bool by_priority() const { return policy_ == QueuePolicy::kPriority; }
 
  private:
   struct Entry {

@@ -118,6 +118,18 @@ void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
     in.fail("turns", fmt::format("a law of turns must reach from 2 to {} at most, got {}", kMostTurns, workload.turns));
 }
 
+/// `branches: {count: 3, after: 2}`: after two turns a session goes on as three, which share what came before.
+void parse_branches(ConfigReader& in, WorkloadSpec& workload) {
+  auto branches = in.optional_child("branches");
+  if (!branches) return;
+  workload.branches = static_cast<int>(branches->integer("count", Range{2.0, 1000.0}));
+  workload.branch_after = static_cast<int>(branches->integer("after", 1, Range{1.0, 10000.0}));
+  if (workload.turns <= workload.branch_after)
+    branches->fail("after", fmt::format("sessions of {} turns ('turns') do not go on after {}", workload.turns,
+                                        workload.branch_after));
+  branches->finish();
+}
+
 void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   constexpr double kMost = 1e7, kLongestSession = 1e9;
   workload.shared_prefix_tokens = static_cast<int>(in.integer("shared_prefix_tokens", 0, Range{0.0, kMost}));
@@ -132,6 +144,7 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   }
   in.ignore("distinct_prompts");
   parse_turns(in, workload);
+  parse_branches(in, workload);
   const bool trace = workload.arrivals.process == Process::kTrace;
   if (workload.turns > 1 && trace) in.fail("turns", "a trace has its own sessions: 'turns' must be 1");
   if (workload.turns > 1 && workload.arrivals.process == Process::kAllAtOnce) {
@@ -202,8 +215,8 @@ void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
 }
 
 void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
-  for (const char* key : {"arrivals", "prompt_tokens", "output_tokens", "turns", "shared_prefix_tokens", "priorities",
-                          "images", "audio", "video", "samples", "rate_limit", "guided", "thinking"}) {
+  for (const char* key : {"arrivals", "prompt_tokens", "output_tokens", "turns", "branches", "shared_prefix_tokens",
+                          "priorities", "images", "audio", "video", "samples", "rate_limit", "guided", "thinking"}) {
     if (in.has(key)) in.fail(key, fmt::format("each of 'clients' has its own '{}'", key));
   }
   const ConfigTree list = in.tree("clients");
@@ -253,6 +266,16 @@ void check_samples(const WorkloadSpec& workload) {
 }
 
 }  // namespace
+
+double mean_session_requests(const WorkloadSpec& w) {
+  const double turns = mean_turns(w);
+  if (w.branches <= 1) return turns;
+  constexpr int kDraws = 10000;
+  Random random(1);
+  double after = w.turn_law ? 0 : kDraws * (turns - w.branch_after);
+  for (int i = 0; w.turn_law && i < kDraws; ++i) after += std::max(0, w.turn_law->draw(random) - w.branch_after);
+  return turns + (w.branches - 1.0) * after / kDraws;
+}
 
 WorkloadSpec parse_workload(ConfigReader in) {
   WorkloadSpec workload;

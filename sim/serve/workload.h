@@ -81,14 +81,15 @@ struct WorkloadSpec {
   bool pause_after_warmup =
       true;  ///< closed loop: after the warm-up all users start afresh, as in a benchmark; else they continue
   Patience patience;
-  std::vector<double> priorities;                ///< share of requests with priority 0, 1, ...; empty: all 0
-  int shared_prefix_tokens = 0;                  ///< leading tokens shared by all requests of a prefix group
-  int prefix_groups = 1;                         ///< number of shared prefixes, chosen uniformly
-  int turns = 1;                                 ///< requests per session; each sends the whole history again
-  std::optional<LengthSpec> turn_law;            ///< if sessions differ in length; `turns` is then the maximum
-  std::shared_ptr<const LengthsByTime> by_time;  ///< replaces the two above if lengths change over the day
-  /// If not empty, replaces the two above: lengths of the counted requests in sending order, repeated from the first
-  /// when all are sent; warm-up requests use the first. The laws still give the longest.
+  std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
+  int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
+  int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
+  int turns = 1;                                 ///< requests of a session: each sends the whole history again
+  std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
+  int branches = 1, branch_after = 0;            ///< into how many a session parts, and after how many turns
+  std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
+  /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
+  /// sent; warm-up requests are as the first. The laws still tell the longest.
   std::shared_ptr<const std::vector<RequestLengths>> listed;
   /// Several kinds of clients, each with arrivals (open), lengths and sharing of its own. Those of the whole workload
   /// are then unused, and arrivals.process is kTrace, because no single law gives the arrival times.
@@ -97,8 +98,9 @@ struct WorkloadSpec {
   Mark mark;              ///< its position in the file
   ConfigTree objectives;  ///< limits that belong to the workload, as written in a scenario; or null
 };
-/// Mean requests per session.
+/// Mean turns of a session along one branch, and requests in all of them (of a law of turns: of 10,000 draws).
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
+double mean_session_requests(const WorkloadSpec& w);
 /// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
 /// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
 /// the prefix opens the session.
@@ -112,16 +114,17 @@ struct Request {
   Seconds arrival{};
   int prompt_tokens = 0;
   int output_tokens = 0;
-  int session = -1;
-  int client = 0;                    ///< index in WorkloadSpec::clients
-  int priority = 0;                  ///< smaller runs first under `policy: priority`
-  int adapter = 0;                   ///< from 1; 0: none
-  int thinking_tokens = 0;           ///< part of output_tokens, at their beginning
-  std::vector<int> sibling_outputs;  ///< tokens of the other sequences that answer the same prompt
+  int session = -1, root_session = -1;  ///< the root: from which it has branched, else the same
+  int client = 0;                       ///< in WorkloadSpec::clients
+  int priority = 0;                     ///< smaller runs first under `policy: priority`
+  int adapter = 0;                      ///< from 1 on; 0: none
+  int thinking_tokens = 0;              ///< of output_tokens, at their beginning
+  std::vector<int> sibling_outputs;     ///< tokens of the other sequences that answer the prompt
   std::vector<std::uint64_t> prefix_blocks;
-  int prefix_block_tokens = 0;  ///< tokens per hash (512 in Mooncake's traces)
-  int prefix_cut = 0;     ///< position where a shared prefix ends inside a block, which then has two hashes; 0: none
-  int prefix_tokens = 0;  ///< tokens that the hashes cover; 0: their blocks, up to the end of the prompt
+  int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
+  /// Where a shared prefix ends inside a block, which is then two, and where a session has branched in one; 0: nowhere.
+  int prefix_cut = 0, prefix_branch = 0;
+  int prefix_tokens = 0;  ///< that the hashes cover; 0: their blocks, as far as the prompt goes
 };
 
 /// Produces requests one at a time, so that ten million need no memory. Arrivals never decrease. In a closed loop

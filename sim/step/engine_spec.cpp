@@ -127,6 +127,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.rank_choice = static_cast<RankChoice>(in.choice("rank_choice", kRankChoices, 0));
   e.receive_interval = small_integer(in, "receive_interval", e.receive_interval, 1);
   e.postprocess_workers = small_integer(in, "postprocess_workers", e.postprocess_workers, 0);
+  e.mtp_drafts = small_integer(in, "mtp_drafts", e.mtp_drafts, 0);
   const std::string servers = in.text("api_servers", "1");
   if (servers != "per_rank" && servers.find_first_not_of("0123456789") != std::string::npos)
     in.fail("api_servers", "'api_servers' must be a whole number, or per_rank: one for each copy of the attention");
@@ -137,6 +138,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 3> kRules{"share_of_total", "share_of_free", "static_share"};
   static constexpr std::array<std::string_view, 2> kPreemptions{"recompute", "swap"};
   static constexpr std::array<std::string_view, 3> kCheckpoints{"none", "blocks", "ends"};
+  static constexpr std::array<std::string_view, 2> kVictims{"newest", "fewest_outputs"};
   e.block_size = small_integer(in, "block_size", e.block_size, 0);
   e.max_model_len = small_integer(in, "max_model_len", e.max_model_len, 0);
   e.memory_rule = static_cast<MemoryRule>(in.choice("memory_rule", kRules, 0));
@@ -151,6 +153,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.prompt_must_fit = in.boolean("prompt_must_fit", e.prompt_must_fit);
   e.reserve_output_ratio = in.number("reserve_output_ratio", e.reserve_output_ratio, kFraction);
   e.preemption = kPreemptions[in.choice("preemption", kPreemptions, 0)];
+  e.victim = static_cast<Victim>(in.choice("victim", kVictims, 0));
   e.state_checkpoints = kCheckpoints[in.choice("state_checkpoints", kCheckpoints, 0)];
   e.kv_cache = in.boolean("kv_cache", e.kv_cache);
   e.scaled_latents = in.boolean("scaled_latents", e.scaled_latents);
@@ -187,6 +190,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.own_all_reduce = in.boolean("own_all_reduce", e.own_all_reduce);
   e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
   e.compiled_quantization = in.boolean("compiled_quantization", e.compiled_quantization);
+  e.fused_elementwise = in.boolean("fused_elementwise", e.fused_elementwise);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
   static constexpr std::array<std::string_view, 4> kOverlaps{"none", "single_batch", "two_batch", "dual_batch"};
   e.expert_overlap = static_cast<ExpertOverlap>(in.choice("expert_overlap", kOverlaps, 0));

@@ -52,7 +52,14 @@ enum class CacheTransfer {
   kByLayer,  ///< each layer of a chunk once it is computed
 };
 
-/// Launch defaults of an engine that depend on the GPU.
+/// Which running sequence is preempted where memory runs out.
+enum class Victim {
+  kNewest,        ///< that which was admitted last; under `policy: priority` the least urgent, then the last to arrive
+  kFewestOutputs  ///< of those that decode, the one with the fewest tokens of output, then with the longest prompt; it
+                  ///< waits behind all others then. The newest where there are drafts
+};
+
+/// Launch defaults that an engine takes by the GPU it finds.
 struct GpuDefaults {
   /// The entry applies if one of these holds: memory below, this architecture, a GPU of this name; or if none is given.
   Bytes below{};
@@ -95,10 +102,11 @@ struct EngineSpec : OperatorSettings {
   bool prompt_must_fit = false;         ///< a prompt is admitted when all of it fits, not just its first chunk
   bool prefix_caching = false;
   std::string preemption = "recompute";    ///< recompute | swap
-  std::string state_checkpoints = "none";  ///< states saved for later prompts: none | blocks (vLLM) | ends (SGLang)
-  Bytes kv_offload{};  ///< host memory per GPU for evicted prefix blocks (vLLM's --kv-offloading-size); 0 = none
-  std::vector<KvTier> kv_tiers;       ///< further tiers
-  int stream_interval = 1;            ///< tokens per streamed chunk
+  Victim victim = Victim::kNewest;         ///< who is preempted
+  std::string state_checkpoints = "none";  ///< states left for later prompts: none | blocks (vLLM) | ends (SGLang)
+  Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
+  std::vector<KvTier> kv_tiers;       ///< beyond that
+  int stream_interval = 1;            ///< tokens of a streamed chunk
   bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   bool scheduler_launches = false;    ///< ... or as late as the launch of the step ends: one thread does both
   double prefill_wait_ratio = 0.0;    ///< prefill is held until this share of the token budget waits
@@ -117,7 +125,8 @@ struct EngineSpec : OperatorSettings {
   std::string front_end;   ///< name in configs/front-ends whose costs are in `host`; empty: the engine's own
   Seconds start_time{60};  ///< from weights in memory to serving: compilation, warm-up, graph capture
   CacheTransfer cache_transfer = CacheTransfer::kAfterPrefill;
-  Seconds handover_time{};  ///< time to hand a request from a prefill to a decode worker, without its cache
+  Seconds handover_time{};  ///< of a request from a prefill to a decode worker, beside its cache
+  int mtp_drafts = 0;       ///< of multi-token prediction, where a scenario names no number; 0: the checkpoint's layers
   bool kv_cache = true;     ///< false: every token recomputes the whole sequence
   /// flash | flash_split | naive | flash_unsplit: no FlashDecoding | flash1 | flash2 | flash3: as published
   std::string attention_kernel = "flash";

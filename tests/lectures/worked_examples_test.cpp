@@ -129,3 +129,42 @@ TEST_CASE("worked examples: bad inputs are refused with what is wrong") {
   CHECK(refused("cache-waste", "slot=100").find("do not hold") != std::string::npos);
   CHECK(refused("batching", "outputs=1e9").find("at most 1e+07 tokens in all") != std::string::npos);
 }
+
+TEST_CASE("worked examples: the cache of Llama-2-70B, 1,342,177,280 B at 4,096 tokens, and what it saves") {
+  const auto tables = shown("kv-cache");
+  CHECK(cell(tables[0], 0, 1) == 327680);
+  CHECK(cell(tables[0], 0, 2) == within(1.342177280, 1e-9));
+  CHECK(cell(tables[0], 2, 1) == 8 * 327680);  // 64 heads
+  CHECK(cell(tables[1], 3, 2) == within(687.2, 0.001));
+  CHECK(cell(tables[1], 3, 3) == within(4.9, 0.01));
+  CHECK(cell(tables[2], 0, 1) == 101);
+  CHECK(cell(tables[2], 1, 1) == 501);
+  CHECK(cell(tables[3], 0, 0) == 1081216);
+  CHECK(cell(tables[3], 0, 1) == within(4223.5, 1e-9));
+}
+
+TEST_CASE("worked examples: the configurator gives Llama-2-13B's 8.0, 23.8 and 71.9 ms of 1, 64 and 256 sequences") {
+  const auto tables = shown("configurator", {"context=1024", "batch=1,64,256"});
+  const double ms[] = {8.01, 23.79, 71.87}, rate[] = {124.8, 2690, 3562};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(cell(tables[0], i, 4) == within(ms[i], 0.001));
+    CHECK(cell(tables[0], i, 6) == within(rate[i], 0.001));
+  }
+  CHECK(tables[0].rows[1][3].text == "yes");  // 79.7 of 80 GB
+  CHECK(tables[0].rows[2][3].text == "no");
+  CHECK(cell(tables[1], 0, 3) == 64);  // (80 - 26) / 0.8389
+  // k 4, a 0.8, r 0.11: 3.3616 / 1.44 = 2.334 times as fast
+  const auto drafted = shown("configurator", {"context=1024", "batch=1", "drafts=4"});
+  CHECK(cell(tables[0], 0, 4) / cell(drafted[0], 0, 4) == within(2.334, 0.001));
+  // 400 sequences of one token: 2 x 13e9 x 400 / 989e12 = 10.5 ms of products, more than the 7.9 of the reads
+  CHECK(shown("configurator", {"context=1", "batch=400"})[0].rows[0][5].text == "compute");
+}
+
+TEST_CASE("worked examples: torch.compile and CUDA graphs gain as long as launches bind") {
+  const auto tables = shown("launches");
+  CHECK(cell(tables[0], 0, 2) == 1280);
+  CHECK(cell(tables[0], 0, 4) == within(7.68, 0.001));          // 1,280 launches of 6 us
+  CHECK(cell(tables[0], 1, 4) == within(13.48 / 2.04, 0.001));  // the weights bind
+  CHECK(cell(tables[0], 1, 6) == within(7.68 * 2.04 / 13.48, 0.001));
+  CHECK(cell(tables[0], 3, 6) == cell(tables[0], 2, 6));
+}

@@ -80,6 +80,22 @@ bool gate_with(const std::string& activation) {
          activation == "gelu_pytorch_tanh";
 }
 
+/// Heads of each layer where they differ (Laguna).
+void read_heads_by_layer(HfConfig& in, std::vector<GroupedAttention>& attention) {
+  const auto read = [&](std::string_view key, double GroupedAttention::*count) {
+    const std::vector<double> heads = in.numbers({key});
+    if (heads.empty()) return;
+    if (heads.size() < attention.size())
+      in.fail(key, fmt::format("names {} layers of {}", heads.size(), attention.size()));
+    for (std::size_t i = 0; i < attention.size(); ++i) {
+      if (heads[i] < 1) in.fail(key, "every layer must have at least 1");
+      attention[i].*count = heads[i];
+    }
+  };
+  read("num_attention_heads_per_layer", &GroupedAttention::heads);
+  read("num_key_value_heads_per_layer", &GroupedAttention::kv_heads);
+}
+
 }  // namespace
 
 ModelSpec read_decoder(HfConfig& in, const Traits& traits, int window_pattern) {
@@ -91,6 +107,7 @@ ModelSpec read_decoder(HfConfig& in, const Traits& traits, int window_pattern) {
       routed ? read_sparse_layers(in, layers) : std::vector<bool>(static_cast<std::size_t>(layers), false);
   std::vector<GroupedAttention> attention(windows.size(), read_attention(in, traits));
   for (std::size_t i = 0; i < windows.size(); ++i) attention[i].window = windows[i];
+  read_heads_by_layer(in, attention);
   share_caches(in, attention);
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const FeedForward block = sparse[i] ? FeedForward(read_experts(in, traits)) : FeedForward(read_dense(in, traits));

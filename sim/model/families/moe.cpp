@@ -149,4 +149,12 @@ ModelSpec read_mimo_v2(HfConfig& in) {
 /// Step-3.5/3.7-Flash (StepFun 2026): normed queries and keys, windows in three layers of four, one shared expert.
 ModelSpec read_step3(HfConfig& in) { return read_decoder(in, {.qk_norm = true}); }
 
+/// Laguna (Poolside 2026): normed queries and keys, windows in three layers of four, one shared expert, a routing bias.
+/// The gates of its heads (`gating`, hidden x heads weights a layer, 0.01 % of them) are left out.
+ModelSpec read_laguna(HfConfig& in) {
+  for (const char* key : {"gating", "gating_types", "moe_apply_router_weight_on_input", "use_bidirectional_attention"})
+    in.reader().ignore(key);
+  return read_decoder(in, {.qk_norm = true, .router_bias = true});
+}
+
 }  // namespace roofcast

@@ -23,5 +23,9 @@ LectureTables attention_tables(const LectureInputs& in);
 LectureTables latent_tables(const LectureInputs& in);
 LectureTables waste_tables(const LectureInputs& in);
 LectureTables batching_tables(const LectureInputs& in);
+// serving.cpp
+LectureTables cache_tables(const LectureInputs& in);
+LectureTables configurator_tables(const LectureInputs& in);
+LectureTables launch_tables(const LectureInputs& in);
 
 }  // namespace roofcast

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/plan/search/sweep.h"
+#include "sim/plan/usual_lengths.h"
 
 namespace roofcast {
 namespace {
@@ -38,6 +39,9 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
       r.prompt_tokens = std::max(1, static_cast<int>(std::lround(w.prompt_tokens.mean() - w.prompt_tokens.extra)));
       r.output_tokens = std::max(1, static_cast<int>(std::lround(w.output_tokens.mean())));
     }
+  } else {
+    const RequestLengths usual = usual_lengths(*scenario.deployment, std::nullopt, std::nullopt);
+    r.prompt_tokens = usual.prompt_tokens, r.output_tokens = usual.output_tokens;
   }
   r.media = scenario.workload ? scenario.workload->encoded : usual_media(scenario.deployment->model);
   ConfigReader in(tree, "an estimate");

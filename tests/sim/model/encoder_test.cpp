@@ -149,6 +149,14 @@ TEST_CASE("windows of Qwen2.5-VL: 28 of 32 layers attend to 64 patches") {
   CHECK(all == 4);
 }
 
+TEST_CASE("a vision_config without model_type is that of the whole (Qwen2.5-VL's first configs)") {
+  const ModelSpec model =
+      with("qwen2_5_vl", "", R"("vision_config": {"depth": 32, "hidden_size": 1280, "num_heads": 16})");
+  REQUIRE(model.encoders.pictures.has_value());
+  CHECK(model.encoders.pictures->name == "qwen2_5_vl");
+  CHECK(model.encoders.pictures->gated);
+}
+
 TEST_CASE("encoders: what is not known is said") {
   CHECK(shipped("llama-3.1-8b").encoders.no_pictures.find("no vision_config") != std::string::npos);
   const ModelSpec other = with("some_vl", "", R"("vision_config": {"model_type": "some_tower", "depth": 2})");

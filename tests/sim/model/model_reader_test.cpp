@@ -119,6 +119,27 @@ TEST_CASE("head_dim may be absent, or differ from hidden over heads") {
   CHECK(std::get<GroupedAttention>(from_text(kSmall + ", head_dim: null}").layers[0].mixer).head_dim == 32);
 }
 
+TEST_CASE("heads by layer: Laguna's windowed layers have more") {
+  const std::string laguna =
+      "{model_type: laguna, hidden_size: 64, intermediate_size: 128, num_hidden_layers: 4, num_attention_heads: 4, "
+      "num_key_value_heads: 2, head_dim: 32, vocab_size: 100, num_experts: 4, num_experts_per_tok: 2, "
+      "moe_intermediate_size: 16, sliding_window: 8, layer_types: [full_attention, sliding_attention, "
+      "sliding_attention, sliding_attention], mlp_layer_types: [dense, sparse, sparse, sparse], gating: per-head, "
+      "sliding_window_pattern: LLLG, num_attention_heads_per_layer: ";
+  const ModelSpec model = from_text(laguna + "[4, 6, 6, 6]}");
+  REQUIRE(model.layers.size() == 2);
+  const auto& whole = std::get<GroupedAttention>(model.layers[0].mixer);
+  const auto& windowed = std::get<GroupedAttention>(model.layers[1].mixer);
+  CHECK(whole.heads == 4);
+  CHECK(whole.window == 0);
+  CHECK(windowed.heads == 6);
+  CHECK(windowed.window == 8);
+  CHECK(model.layers[1].count == 3);
+  CHECK(model.assumptions.empty());
+  CHECK_THROWS_AS(from_text(laguna + "[4, 6]}"), ConfigError);
+  CHECK_THROWS_AS(from_text(laguna + "[4, 6, 6, 0]}"), ConfigError);
+}
+
 TEST_CASE("windows by flag, by first layers, by pattern, by list") {
   const auto windowed = [](const std::string& text) {
     int count = 0;

@@ -209,6 +209,23 @@ TEST_CASE("dynamic fp8 activations are quantized before each product, static one
   CHECK(count_of(token_operators(context, 10), "quantize") == 0);
 }
 
+TEST_CASE("operations that PyTorch runs one by one: more kernels, more bytes") {
+  const ModelSpec model = shipped("llama-3.1-8b");
+  OperatorContext context = context_of(model);
+  const auto work = [&](const char* name) {
+    return std::get<ElementwiseWork>(find(token_operators(context, 10), name).work);
+  };
+  CHECK(work("norm").launches == 1);
+  context.fused_elementwise = false;
+  // A value of 16 bit: the norm 36 bytes and the sum before it 6, where one kernel moves 8; silu and product 10 for 6.
+  CHECK(work("norm").launches == 9);
+  CHECK(work("norm").bytes.base() == doctest::Approx(10 * 4096 * 42.0));
+  CHECK(work("rotary").launches == 10);
+  CHECK(work("rotary").bytes.base() == doctest::Approx(10 * (32 + 8) * 128 * 20.0));
+  CHECK(work("activation").launches == 2);
+  CHECK(work("activation").bytes.base() == doctest::Approx(10 * 14336 * 10.0));
+}
+
 TEST_CASE("TensorRT-LLM's attention writes nvfp4 for its output projection where no gate comes between") {
   const auto quantized = [](const std::string& name) {
     const ModelSpec model = shipped(name);

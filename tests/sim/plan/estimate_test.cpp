@@ -4,6 +4,7 @@
 
 #include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/usual_lengths.h"
 
 using namespace roofcast;
 
@@ -22,6 +23,27 @@ std::shared_ptr<Deployment> behind_front_end() {
 }
 
 }  // namespace
+
+TEST_CASE("lengths that nobody names fit the model") {
+  const auto usual = [](const std::string& model, std::optional<int> prompt = {}, std::optional<int> output = {}) {
+    const auto d =
+        read_scenario(parse_config_text("{model: " + model + ", gpu: h100-sxm}", "test.yaml"), Fidelity::kCalibrated)
+            .deployment;
+    const RequestLengths lengths = usual_lengths(*d, prompt, output);
+    return std::pair(lengths.prompt_tokens, lengths.output_tokens);
+  };
+  CHECK(usual("llama-3.1-8b") == std::pair(1024, 128));
+  CHECK(usual("llama-3.1-8b", 7) == std::pair(7, 128));
+  CHECK(usual("gpt-2") == std::pair(896, 128));  // of 1024 positions
+  CHECK(usual("gpt-2", 1000) == std::pair(1000, 24));
+  CHECK(usual("gpt-2", {}, 1000) == std::pair(24, 1000));
+  CHECK(usual("gpt-2", 2000) == std::pair(2000, 1));  // too long is said elsewhere
+  CHECK(usual("{name: gpt-2, n_positions: 100}") == std::pair(88, 12));
+  CHECK(usual("whisper-large-v3") == std::pair(4, 128));
+  CHECK(usual("whisper-large-v3", 400) == std::pair(400, 48));  // of 448
+  CHECK(usual("bart-large-cnn") == std::pair(1024, 128));
+  CHECK(usual("bart-large-cnn", {}, 2000) == std::pair(1024, 2000));
+}
 
 TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one after another") {
   const std::shared_ptr<Deployment> d = behind_front_end();

@@ -285,6 +285,20 @@ TEST_CASE("diffusion without a cache: every pass computes prompt and answer") {
   CHECK(e.request_latency.base() == doctest::Approx(25 * pass));
 }
 
+TEST_CASE("multi-token prediction drafts as many tokens as the checkpoint has layers, or the engine takes") {
+  const auto drafts = [](const std::string& engine, const std::string& model, const std::string& more = "") {
+    return scenario("model: " + model + "\ngpu: h200-sxm\nparallelism: {tp: 8}\nengine: " + engine +
+                    "\nspeculation: {method: mtp" + more + "}")
+        .serving.speculation.num_speculative_tokens;
+  };
+  CHECK(drafts("vllm", "deepseek-v3") == 1);
+  CHECK(drafts("trtllm", "deepseek-v3") == 1);
+  CHECK(drafts("sglang", "deepseek-v3") == 3);
+  CHECK(drafts("{name: vllm, mtp_drafts: 2}", "deepseek-v3") == 2);
+  CHECK(drafts("vllm", "{name: deepseek-v3, num_nextn_predict_layers: 3}") == 3);
+  CHECK(drafts("sglang", "deepseek-v3", ", num_speculative_tokens: 5") == 5);
+}
+
 TEST_CASE("what does not go together is refused where it stands") {
   CHECK(message_of("{method: mtp}").find("multi-token-prediction") != std::string::npos);
   CHECK(message_of("{method: draft_model}").find("'model'") != std::string::npos);

@@ -13,11 +13,12 @@
 namespace roofcast::reference {
 
 struct Rules {
-  bool prompts_first = false;  ///< prompts in steps of their own, ahead of the sequences that decode
-  double reserved = 0;         ///< share of the output that must have room before a request starts
-  bool swap = false;           ///< caches of the preempted go to host memory; false: they are computed again
-  bool chunks = true;          ///< prompts are cut to what is left of the budget
-  bool whole_prompt = false;   ///< a prompt starts when all of it has room
+  bool prompts_first = false;   ///< prompts in steps of their own, ahead of the sequences that decode
+  double reserved = 0;          ///< share of the output that must have room before a request starts
+  bool fewest_outputs = false;  ///< of the decoding ones that with the fewest tokens is preempted, and waits last
+  bool swap = false;            ///< caches of the preempted go to host memory; false: they are computed again
+  bool chunks = true;           ///< prompts are cut to what is left of the budget
+  bool whole_prompt = false;    ///< a prompt starts when all of it has room
   int budget = 64, places = 4, block = 16, slot = 0;
   int window = 0, window_bytes = 0;  ///< tokens, and bytes of each of them, of layers that see a window
   int drafts = 0;                    ///< of a decoding sequence in each step, all of them accepted or none
@@ -124,10 +125,23 @@ class Engine {
   void make_room() {
     while (used() > rules_.capacity) preempt();
   }
-  /// The youngest leaves whose cache is not under way.
-  void preempt() {
+  /// The youngest whose cache is not under way, or of two or more that decode the one with the fewest tokens.
+  std::size_t victim() const {
     std::size_t at = running_.size() - 1;
     while (running_[at]->landing) --at;
+    if (!rules_.fewest_outputs || rules_.drafts > 0 || count_decoding() < 2) return at;
+    const Sequence* last = nullptr;
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      const Sequence* s = running_[i];
+      if (!s->decodes) continue;
+      const bool fewer = last == nullptr || s->produced < last->produced ||
+                         (s->produced == last->produced && s->prompt >= last->prompt);
+      if (fewer) last = s, at = i;
+    }
+    return at;
+  }
+  void preempt() {
+    const std::size_t at = victim();
     Sequence& s = *running_[at];
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
     ++s.preempted;
@@ -142,7 +156,7 @@ class Engine {
     }
     s.decodes = false;
     s.taken = 0;
-    waiting_.push_front(&s);
+    rules_.fewest_outputs ? waiting_.push_back(&s) : waiting_.push_front(&s);
   }
 
   /// Prompts under way, the oldest first. False: one of them has to wait.

@@ -32,6 +32,7 @@ Load random_load(Random& random) {
   if (load.scheduler == "prefill_first" || load.scheduler == "mixed_chunk") r.reserved = 0.1 * pick(1, 10);
   if (load.scheduler == "no_evict" || load.scheduler == "prefill_no_evict") r.reserved = 1.0;
   r.swap = pick(0, 1) == 1;
+  r.fewest_outputs = pick(0, 1) == 1;
   r.block = one_of({0, 1, 1, 4, 16, 16, 64});
   r.places = one_of({1, 2, 3, 5, 8, 20});
   r.whole_prompt = pick(0, 3) == 0;
@@ -88,6 +89,7 @@ TEST_CASE("continuous batching: random loads equal a simulator of single steps")
     add_window(*d, r);
     d->engine.scheduler = load.scheduler;
     d->engine.preemption = r.swap ? "swap" : "recompute";
+    d->engine.victim = r.fewest_outputs ? Victim::kFewestOutputs : Victim::kNewest;
     d->engine.chunked_prefill = r.chunks;
     d->engine.prompt_must_fit = r.whole_prompt;
     d->engine.reserve_output_ratio = r.reserved;
@@ -113,9 +115,10 @@ TEST_CASE("continuous batching: random loads equal a simulator of single steps")
       }
       const ServingMetrics m = simulate(d, again, {}, options, &seen);
       const std::string which = fmt::format(
-          "{} {} swap {} block {} budget {} places {} chunks {} whole {} reserved {} capacity {} drafts {} single {}",
-          i, load.scheduler, r.swap, r.block, r.budget, r.places, r.chunks, r.whole_prompt, r.reserved, r.capacity,
-          r.drafts, single_steps);
+          "{} {} fewest {} swap {} block {} budget {} places {} chunks {} whole {} reserved {} capacity {} drafts {} "
+          "single {}",
+          i, load.scheduler, r.fewest_outputs, r.swap, r.block, r.budget, r.places, r.chunks, r.whole_prompt,
+          r.reserved, r.capacity, r.drafts, single_steps);
       INFO(which);
       REQUIRE(seen.requests.size() == load.sequences.size());
       for (std::size_t k = 0; k < load.sequences.size(); ++k) {
@@ -161,6 +164,7 @@ TEST_CASE("disaggregation: random loads equal two engines and a link between the
       add_window(*d, r);
       d->engine.scheduler = "decode_first";
       d->engine.preemption = r.swap ? "swap" : "recompute";
+      d->engine.victim = r.fewest_outputs ? Victim::kFewestOutputs : Victim::kNewest;
       d->engine.chunked_prefill = r.chunks;
       d->engine.watermark = r.free_share;
       d->engine.max_num_batched_tokens = r.budget;

@@ -100,6 +100,13 @@ Load random_load(Random& random, int requests) {
     Conversation* at = &fresh;
     if (turns && !conversations.empty() && random.uniform() < 0.6)
       at = &conversations[static_cast<std::size_t>(pick(0, static_cast<int>(conversations.size()) - 1))];
+    if (at != &fresh && at->session.parent < 0 && random.uniform() < 0.5) {  // it goes on as two others
+      at->session.history = static_cast<int>(at->text.size());
+      const Conversation other{at->session.branch(1000 + i), at->text};
+      at->session = at->session.branch(i);
+      conversations.push_back(other);
+      at = &conversations.back();
+    }
     Tokens text = at->text;
     const int added = pick(turns ? 1 : -shared + 1, 100), output = pick(1, 60);
     if (added < 0) text.resize(static_cast<std::size_t>(shared + added));  // a prompt shorter than what is shared

@@ -128,6 +128,44 @@ TEST_CASE("decode_first: the youngest is preempted when blocks run out, and comp
   CHECK(play(d, again) == "0+32x1 2+0x16 1+0x1 1+0x12 0+33x1 1+0x12");
 }
 
+TEST_CASE("preemption under priorities: the least urgent of those that run leaves, then the last to arrive") {
+  // 6 blocks of 16. Three prompts of 16 take two each at their 17th token; at the 33rd one of them needs a third.
+  const auto preempted = [](std::vector<int> priorities, const char* policy) {
+    const auto d = engine("decode_first", 1000, 6 * 16);
+    fake::Requests source;
+    for (std::size_t i = 0; i < priorities.size(); ++i) source.add(1e-6 * static_cast<double>(i), 16, 30);
+    for (std::size_t i = 0; i < priorities.size(); ++i) source.all()[i].priority = priorities[i];
+    ServingOptions options = fake::options();
+    options.policy = policy;
+    fake::Recorder seen;
+    simulate(d, source, {}, options, &seen);
+    std::vector<int> times;
+    for (const auto& [id, r] : seen.requests) times.push_back(r.preemptions);
+    return times;
+  };
+  CHECK(preempted({0, 5, 1}, "fcfs") == std::vector{0, 0, 1});
+  CHECK(preempted({0, 5, 1}, "priority") == std::vector{0, 1, 0});
+  CHECK(preempted({5, 5, 1}, "priority") == std::vector{0, 1, 0});
+  CHECK(preempted({1, 1, 1}, "priority") == std::vector{0, 0, 1});
+}
+
+TEST_CASE("fewest_outputs: the decoding one with the fewest tokens leaves and waits behind all, as in SGLang") {
+  // 6 blocks of 16. Three prompts take 4 of them, and the first two decode steps all. The second's 33rd token needs one
+  // more: all three have as many tokens of output, and its prompt is the longest, though the third is younger.
+  const auto d = engine("prefill_first", 1000, 6 * 16);
+  d->engine.victim = Victim::kFewestOutputs;
+  d->engine.reserve_output_ratio = 0;
+  d->engine.max_num_seqs = 3;
+  fake::Requests source;
+  source.add(0, 16, 30).add(0, 30, 40).add(0, 16, 30).add(0, 16, 2);
+  fake::Recorder seen;
+  simulate(d, source, {}, fake::options(), &seen);
+  CHECK(seen.requests[0].preemptions == 0);
+  CHECK(seen.requests[1].preemptions == 1);
+  CHECK(seen.requests[2].preemptions == 0);
+  CHECK(seen.requests[1].e2el > seen.requests[3].e2el);  // which came last and never ran, yet goes ahead
+}
+
 TEST_CASE("decode_first: with prefix caching a preempted sequence finds the blocks again that nobody took") {
   // As above; the first takes the tail of the two blocks that the second left, so that 16 of its 33 tokens are there.
   const auto d = engine("decode_first", 1000, 4 * 16);

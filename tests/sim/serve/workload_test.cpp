@@ -327,6 +327,46 @@ TEST_CASE("workload: listed lengths are sent in their order, after warm-up reque
   CHECK(sent == std::vector<std::array<int, 2>>{{90, 9}, {90, 9}, {90, 9}, {80, 8}, {90, 9}});
 }
 
+TEST_CASE("workload: sessions that branch share what came before") {
+  // Two turns, then three branches of two turns each: 2 + 3 x 2 requests of a session. A turn adds 110 tokens.
+  const WorkloadSpec spec =
+      fixed("requests: 80, turns: 4, branches: {count: 3, after: 2}, arrivals: {process: closed_loop, concurrency: 1}");
+  CHECK(mean_session_requests(spec) == 8);
+  const auto source = make_source(spec, 1);
+  Request request;
+  std::map<int, int> of_root;
+  std::map<int, std::vector<Request>> by_session;
+  REQUIRE(source->next(request));
+  do {
+    ++of_root[request.root_session];
+    by_session[request.session].push_back(request);
+  } while (source->next_after(request.session, request));
+  for (const auto& [root, count] : of_root) CHECK(count == 8);
+  for (const auto& [session, requests] : by_session) {
+    const bool root = requests.front().root_session == session;
+    REQUIRE(requests.size() == 2);
+    CHECK(requests[0].prompt_tokens == (root ? 100 : 320));
+    const std::vector<Request>& before = by_session[requests.front().root_session];
+    // The 220 tokens before are 13 blocks and 12 tokens: all of these are the root's, none behind them.
+    const auto& known = before.back().prefix_blocks;
+    CHECK(known.size() == 14);
+    if (root) continue;
+    CHECK(requests[0].prefix_branch == 220);
+    CHECK(std::equal(known.begin(), known.end(), requests[0].prefix_blocks.begin()));
+    for (const auto& [other, others] : by_session) {
+      if (other == session || others.front().root_session != requests.front().root_session ||
+          other == before[0].session)
+        continue;
+      CHECK(requests[0].prefix_blocks[known.size()] != others[0].prefix_blocks[known.size()]);
+    }
+  }
+  CHECK(error_of("requests: 6, turns: 2, branches: {count: 2, after: 2}, arrivals: {process: closed_loop, "
+                 "concurrency: 1}")
+            .find("do not go on after 2") != std::string::npos);
+  CHECK(error_of("requests: 6, branches: {count: 2}, arrivals: {process: closed_loop, concurrency: 1}")
+            .find("sessions of 1 turns") != std::string::npos);
+}
+
 TEST_CASE("workload: sessions whose turns follow a law") {
   const WorkloadSpec spec = fixed(
       "requests: 40000, turns: {distribution: uniform, min: 1, max: 5}, arrivals: {process: closed_loop, concurrency: "
