@@ -388,7 +388,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
     if (out.too_dear > 0 && options.advise) out.advice = advice_for(out, plan, options);
     return out;
   }
-  PricerPool pricers;
+  PricerPool& pricers = *out.pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
   simulate_entries(entries, plan, options.prune, pricers);
   const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });

@@ -95,7 +95,8 @@ struct PlanResult {
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
   int draws = 0;                   ///< of the truth, behind each probability
-  Advice advice;                   ///< when there is no answer
+  std::shared_ptr<PricerPool> pricers = std::make_shared<PricerPool>();  ///< with what the search has priced
+  Advice advice;                                                         ///< when there is no answer
 };
 
 struct SearchOptions {

@@ -68,6 +68,7 @@ struct LoadTest {
   std::uint64_t seed = 0;
   double more_requests = 1;   ///< times what the percentile needs
   bool to_the_end = false;    ///< even when an objective cannot be met any more
+  bool only_met = false;      ///< no more is wanted: ends when it cannot be `met`, even where it may hold
   PricerFactory pricer = {};  ///< of the steps, in place of the pool's
 };
 

@@ -33,14 +33,13 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
   if (row == 0) return;
   const auto first = result.ranked.begin(), chosen = first + static_cast<std::ptrdiff_t>(row);
   std::rotate(first, chosen, chosen + 1);
-  PricerPool pricers;
-  price_confidence(result, 0, plan, pricers);
+  price_confidence(result, 0, plan, *result.pricers);
 }
 
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
-  PricerPool pricers;
+  PricerPool& pricers = *answer.result.pricers;
   weigh_objectives(answer.result.ranked.front(), answer.plan, pricers);
-  answer.sensitivities = sensitivities(answer.result.ranked.front());
+  answer.sensitivities = sensitivities(answer.result.ranked.front(), pricers);
   add_plan_notes(tree, answer);
 }
 

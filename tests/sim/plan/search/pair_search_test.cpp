@@ -179,7 +179,7 @@ TEST_CASE("pairs: the prices of input and output are those of the roles, and mor
   const TokenPrice price = token_price(w, plan);
   CHECK(price.input_share == doctest::Approx(w.candidate.usd_per_hour({0, w.prefill_replicas}) / w.usd_per_hour()));
   CHECK(price.joules_per_output_token > 0);
-  for (const Sensitivity& s : sensitivities(w).changes) CHECK(s.throughput_change > -0.02);
+  for (const Sensitivity& s : sensitivities(w, *found.pricers).changes) CHECK(s.throughput_change > -0.02);
 }
 
 TEST_CASE("scenario: prefill workers of their own take what they do not say from the scenario") {
