@@ -91,14 +91,33 @@ PlanSpec with_objectives(const PlanSpec& plan, ConfigTree objectives) {
 }
 
 /// What the deployment meets: the sampled percentile, or what nine of ten deployments like it stay below, whichever is
-/// later. Nothing where that is within the limit.
-std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
+/// later.
+Seconds met_by(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
   const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.name());
-  const double forecast = observed(o, found.result.metrics).base();
-  const double seconds = std::max(upper_confidence(o, found.result.metrics).base(),
-                                  plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
-  if (seconds <= o.limit.base()) return std::nullopt;
-  return fmt::format("{} from {:.3g} s to {:.3g} s", o.name(), o.limit.base(), seconds);
+  const Seconds forecast = observed(o, found.result.metrics);
+  return std::max(upper_confidence(o, found.result.metrics),
+                  plan.confidence > 0 ? forecast * std::exp(spread.high) : Seconds(0));
+}
+
+std::string time_words(Seconds time) {
+  return time < Seconds(1) ? fmt::format("{:.3g} ms", time.in(kMillisecond)) : fmt::format("{:.3g} s", time.base());
+}
+
+/// Nothing where the deployment meets the limit.
+std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
+  const Seconds met = met_by(o, found, plan);
+  if (met <= o.limit) return std::nullopt;
+  return fmt::format("{} from {} to {}", o.name(), time_words(o.limit), time_words(met));
+}
+
+/// Whether the deployment meets all objectives but this one, within the plan's other limits.
+bool misses_alone(const Objective& o, const PlannedDeployment& p, const PlanSpec& plan) {
+  const LoadResult& result = p.result;
+  return result.stationary && !result.cut && result.metrics.failed == 0 && within_power(p, plan) &&
+         p.candidate.affords(p.fleet(), p.spare) &&
+         std::all_of(result.verdicts.begin(), result.verdicts.end(), [&](const Verdict& v) {
+           return v.objective.name() == o.name() || met_by(v.objective, p, plan) <= v.objective.limit;
+         });
 }
 
 /// Where no single limit stands in the way: all of them.
@@ -113,8 +132,9 @@ void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const 
   if (!all.empty()) advice.relax.push_back(all + ", on " + in_words(*found));
 }
 
-/// The limit that would hold where the others stand as they are.
-void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
+/// The limit that would hold where the others stand as they are: of the cheapest fleet, and of the one that came
+/// nearest where that is lower.
+void relax_each(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   const ConfigTree* objectives = plan.space.scenario->find("objectives");
   if (objectives == nullptr || !*objectives || plan.goodput > 0) return;
   const std::vector<Objective> asked = parse_objectives(ConfigReader(*objectives, "objectives"));
@@ -125,7 +145,13 @@ void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advi
     if (!found) continue;
     for (const Objective& o : asked) {
       if (entry.key != o.name() && entry.key != name_of(o.metric)) continue;
-      if (const auto one = relaxed(o, *found, plan)) advice.relax.push_back(*one + ", on " + in_words(*found));
+      const bool nearer = r.nearest && misses_alone(o, *r.nearest, plan) &&
+                          met_by(o, *r.nearest, plan) < met_by(o, *found, plan) * 0.95;
+      for (const PlannedDeployment* fleet : {nearer ? &*r.nearest : nullptr, &*found}) {
+        if (fleet == nullptr) continue;
+        if (const auto one = relaxed(o, *fleet, plan))
+          advice.relax.push_back(fmt::format("{}, on {}, {:.2f} USD/h", *one, in_words(*fleet), fleet->usd_per_hour()));
+      }
     }
   }
   if (advice.relax.empty() && advice.gpus == 0 && asked.size() > 1) relax_all(plan, asked, options, advice);
@@ -172,7 +198,7 @@ Advice advice_for(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   advice.binds = binding(r, plan);
   find_carried(r, plan, options, advice);
   find_larger(r, plan, options, advice);
-  relax_each(plan, options, advice);
+  relax_each(r, plan, options, advice);
   return advice;
 }
 
