@@ -38,6 +38,7 @@ struct PlannedDeployment {
   std::vector<SaferFleet> safer = {};                ///< at 50, 80 and 95 %, of the winner
   std::vector<ObjectiveRange> ranges = {};           ///< of its objectives, of the winner
   double unsteady = 0;                               ///< share of the same draws in which its queue grows
+  bool weighed = false;                              ///< the four above are of a simulation of every draw
 
   Fleet fleet() const { return {replicas, prefill_replicas}; }
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }

@@ -38,8 +38,9 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
 
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
   PricerPool& pricers = *answer.result.pricers;
-  weigh_objectives(answer.result.ranked.front(), answer.plan, pricers);
-  answer.sensitivities = sensitivities(answer.result.ranked.front(), pricers);
+  PlannedDeployment& winner = answer.result.ranked.front();
+  if (!winner.weighed) weigh_objectives(winner, answer.plan, pricers);
+  answer.sensitivities = sensitivities(winner, pricers);
   add_plan_notes(tree, answer);
 }
 
@@ -57,6 +58,8 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
+  } else {
+    settle_winner(answer.result, answer.plan, *answer.result.pricers);
   }
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
   add_details(tree, answer);

@@ -56,6 +56,10 @@ void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPo
 /// number.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
 
+/// Takes replicas from the first row as long as it holds in as many draws as the plan's confidence asks for, whichever
+/// they are: the order by harm is a guess. Loads that were sought stay as they are.
+void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
+
 /// Sets what the row costs at 50, 80 and 95 %.
 void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);
 
