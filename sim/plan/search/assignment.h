@@ -76,6 +76,10 @@ int gpus_of(const FleetOption& option);
 /// has room for it. No packing needs fewer instances where each size divides the next larger one.
 std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vector<FleetOption>& fleets);
 
+/// The first GPU of each replica of an instance. Larger ones come first: where sizes divide each other, each begins at a
+/// multiple of its own, as pairs and halves of a board are linked.
+std::vector<int> first_gpus(const Instance& instance);
+
 /// The cheapest choice of an option for each service within the limits, by depth-first search; what is chosen so far,
 /// with the GPUs of the cheapest rest and no instance wasted, bounds a branch from below. Of equals the first options
 /// win. A price that is not known keeps no limit of cost.
