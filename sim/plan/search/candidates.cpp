@@ -114,8 +114,10 @@ class Reader {
     const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
     if (needs_price && std::isnan(c.scenario.deployment->gpu.price.value)) {
       ++out_.unpriced;
-      return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
-                              c.gpu, price_line(*c.scenario.deployment), c.gpu));
+      const int gpus = c.scenario.deployment->sharding.gpus();
+      return note(fmt::format("{}{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
+                              c.gpu, gpus > 1 ? fmt::format(", {} at once,", gpus) : "",
+                              price_line(*c.scenario.deployment), c.gpu));
     }
     if (plan_.max_power.value > 0 && !power_known(c.scenario.deployment->gpu)) {
       ++out_.unpowered;
