@@ -107,7 +107,8 @@ std::string time_words(Seconds time) {
 std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
   const Seconds met = met_by(o, found, plan);
   if (met <= o.limit) return std::nullopt;
-  return fmt::format("{} from {} to {}", o.name(), time_words(o.limit), time_words(met));
+  return fmt::format("{} from {} to {}{}", o.name(), time_words(o.limit), time_words(met),
+                     met > upper_confidence(o, found.result.metrics) ? " (nine of ten like it stay below)" : "");
 }
 
 /// Whether the deployment meets all objectives but this one, within the plan's other limits.
