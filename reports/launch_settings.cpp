@@ -141,7 +141,10 @@ constexpr std::array kSettings{
     Setting{"handover_time", [](const EngineSpec& e) { return text_of(e.handover_time); }},
 };
 
-/// What launch_command.cpp writes of these, from which release on and before which one.
+/// What launch_command.cpp writes of these, from which release on and before which one. Where releases come from: vLLM
+/// pull/20691 (fused_all_reduce), pull/26016 (cuda_graphs.max_batch), pull/37307 (prompt_must_fit), pull/8956 (policy);
+/// SGLang pull/7565 (max_queue), pull/11679 (state_memory_ratio); TensorRT-LLM pull/5911 (block_size), pull/7416
+/// (prefill_wait_ratio, prefill_wait_steps). vLLM's watermark came back with pull/44594, in 0.24 to 0.28.
 struct Flag {
   std::string_view engine, key, since = "", until = "";
 };
@@ -168,7 +171,7 @@ constexpr std::array kFlags{
     Flag{"vllm", "prompt_must_fit", "0.19.0"},
     Flag{"vllm", "watermark", "0.28.0"},
     Flag{"vllm", "preemption", "0.5.0", "0.8.0"},
-    Flag{"vllm", "policy: priority", "0.7.0"},
+    Flag{"vllm", "policy: priority", "0.6.3"},
     Flag{"sglang", "max_num_seqs"},
     Flag{"sglang", "max_num_batched_tokens"},
     Flag{"sglang", "gpu_memory_utilization"},

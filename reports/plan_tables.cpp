@@ -113,6 +113,7 @@ void rank_by_content(VerdictTable& table) {
     const bool same = std::all_of(table.rows.begin(), table.rows.end(),
                                   [&](const auto& row) { return row[i] == table.rows.front()[i]; });
     if (same && (table.ranks[i] != kNeeded || table.columns[i] == "formats")) table.ranks[i] = kSameOfAll;
+    if (!same && table.columns[i] == "engine") table.ranks[i] = kNeeded;
     if (!same && (table.columns[i] == "seqs" || table.columns[i] == "tokens")) table.ranks[i] = 1;
   }
 }

@@ -107,7 +107,8 @@ std::string fleet_text(const PlanAnswer& a) {
                            ? fmt::format("; by itself it would cost {} USD/h", usd(w.usd_per_hour()))
                            : "");
   } else if (paid_gpus_of(w) > w.gpus()) {
-    out += fmt::format("  {:.0f} GPUs are paid for: instances are rented whole\n", paid_gpus_of(w));
+    out += fmt::format("  {:.0f} GPUs are paid for: {} whole\n", paid_gpus_of(w),
+                       d.price.tier == "owned" ? "machines are bought" : "instances are rented");
   }
   if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
     out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";
@@ -224,8 +225,10 @@ std::string reserve_text(const PlanAnswer& a) {
                      : recorded   ? ", the trace over and over under another seed than the search's"
                                   : ", under another seed than the search's");
   if (!a.sensitivities.changes.empty())
-    out += fmt::format("  bound by {}; effect of 10 % more on the load {} can serve, and on the cost per token:\n",
-                       bound_of(a), a.sensitivities.of_fleet ? "the fleet" : "a replica");
+    out += fmt::format("  bound by {}; effect of 10 % more on {}, and on the cost per token:\n", bound_of(a),
+                       a.result.kind == LoadKind::kWhole ? "tokens/s"
+                       : a.sensitivities.of_fleet        ? "the load the fleet can serve"
+                                                         : "the load a replica can serve");
   for (const Sensitivity& s : a.sensitivities.changes)
     out += fmt::format("    {:<18} {:+.1f} % (+- {:.1f})  {:+.1f} %\n", s.what, 100 * s.throughput_change,
                        100 * s.error, 100 * s.cost_change());
@@ -377,7 +380,9 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
     if (const std::string text = below_ranking(a); !text.empty()) out.add("", text);
   }
   if (!a.growth.empty()) add_growth(a, out);
-  if (!r.frontier.empty()) out.add("frontier of what was simulated", frontier_table(r));
+  const bool generates = std::any_of(r.frontier.begin(), r.frontier.end(),
+                                     [](const ParetoPoint& p) { return p.tokens_per_s_per_user > 0; });
+  if (generates) out.add("frontier of what was simulated", frontier_table(r));
   out.add("", search_text(r));
   if (const Launch launch = launch_of(a); !launch.command.empty()) {
     out.add("to launch it", launch.command).command = true;

@@ -204,13 +204,12 @@ std::string shared_comments(const ServicesAnswer& a, std::size_t service, const 
       if (other != service) others.push_back(fmt::format("{} ({})", a.services[other].name, gpus_words(gpus)));
     }
     std::string lines;
-    int next = 0;
-    for (const PackedReplica& replica : instance.replicas) {
-      const int first = next;
-      next += replica.gpus;
+    const std::vector<int> first = first_gpus(instance);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const PackedReplica& replica = instance.replicas[i];
       if (replica.service != service) continue;
       std::vector<std::string> own;
-      for (int gpu = first; gpu < next; ++gpu) own.push_back(std::to_string(gpu));
+      for (int gpu = first[i]; gpu < first[i] + replica.gpus; ++gpu) own.push_back(std::to_string(gpu));
       const bool prefill = replica.part == kPrefillPart;
       const Architecture architecture = (prefill ? fleet.prefill() : *fleet.scenario.deployment).gpu.architecture;
       lines += fmt::format("#   {}{}_VISIBLE_DEVICES={} and a --port of its own\n",

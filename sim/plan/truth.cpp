@@ -40,6 +40,9 @@ class ShiftedPricer final : public StepPricer {
     cost.time *= factors_.decode;
     return cost;
   }
+  Seconds run_time(const StepBatch& first, std::int64_t steps) override {
+    return pricer_->run_time(first, steps) * factors_.decode;
+  }
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) override {
     return pricer_->steps_within(first, budget / factors_.decode, limit);
   }

@@ -86,8 +86,12 @@ struct ServingMetrics {
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
   double cancelled_tokens = 0;             ///< output tokens of cancelled requests (wasted)
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
-  double replica_seconds = 0;  ///< paid for by a fleet that changes size; 0: all replicas, all the time
-  int most_replicas = 0;       ///< largest number paid for at once in such a fleet
+  double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
+  int most_replicas = 0;       ///< paid for at once, of such a fleet
+  /// The same of workers that only prefill.
+  double prefill_replica_seconds = 0;
+  int most_prefill_replicas = 0;
+  std::int64_t prefill_replica_starts = 0;  ///< part of replica_starts
   std::int64_t replica_starts = 0, replica_failures = 0;
   std::int64_t requeued = 0;           ///< requests taken over from a failed replica
   std::int64_t lost = 0;               ///< requests lost with a failed replica; part of `failed`

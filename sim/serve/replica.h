@@ -48,6 +48,7 @@ class Replica {
   std::vector<Landing> take_fetches();    ///< transfers begun since the last call
   /// The cache held for a handed-over sequence has been sent.
   void release_held(Slot slot, SimTime now);
+  bool holds_caches() const;  ///< of sequences handed over
 
   int running() const;
   int gpus() const { return deployment().sharding.gpus(); }

@@ -81,8 +81,8 @@ std::optional<PlanSpec> with_load(const PlanSpec& plan, LoadKind kind, double lo
   if (!value_at(whole, key)) return std::nullopt;
   const std::string text = kind == LoadKind::kUsers ? fmt::format("{:.0f}", load) : fmt::format("{:.12g} /s", load);
   PlanSpec out = plan;
-  out.space.scenario =
-      with_value(with_value(scenario, "workload", whole, "plan"), std::string("workload.") + key, make_scalar(text), "plan");
+  out.space.scenario = with_value(with_value(scenario, "workload", whole, "plan"), std::string("workload.") + key,
+                                  make_scalar(text), "plan");
   return out;
 }
 
@@ -178,7 +178,7 @@ std::optional<std::string> raise_limit(const PlanSpec& plan, const ConfigTree& o
   std::optional<std::string> out;
   const auto holds = [&](Seconds limit) {
     const auto found = answer_of(with_objectives(plan, with_limit(objectives, key, limit)), options);
-    if (found) out = raised(o, limit) + ", on " + in_words(*found);
+    if (found) out = fmt::format("{}, on {}, {:.2f} USD/h", raised(o, limit), in_words(*found), found->usd_per_hour());
     return found.has_value();
   };
   Seconds low = o.limit, high = rounded_up(enough);

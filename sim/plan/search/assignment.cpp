@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace roofcast {
 namespace {
@@ -227,6 +228,17 @@ std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vecto
     std::sort(instance.replicas.begin(), instance.replicas.end());
   }
   return out;
+}
+
+std::vector<int> first_gpus(const Instance& instance) {
+  std::vector<std::size_t> order(instance.replicas.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return instance.replicas[a].gpus > instance.replicas[b].gpus; });
+  std::vector<int> first(order.size());
+  int next = 0;
+  for (const std::size_t i : order) first[i] = std::exchange(next, next + instance.replicas[i].gpus);
+  return first;
 }
 
 AssignmentOutcome cheapest_assignment(const std::vector<GpuPool>& pools,

@@ -76,9 +76,13 @@ int gpus_of(const FleetOption& option);
 /// room for it. If each size divides the next larger one, no packing needs fewer instances.
 std::vector<Instance> packed(const std::vector<GpuPool>& pools, const std::vector<FleetOption>& fleets);
 
-/// The cheapest choice of one option per service within the limits, by depth-first search. A branch is bounded from
-/// below by the options chosen so far plus the GPUs of the cheapest rest, with no instance wasted. The first of equal
-/// options wins. An unknown price keeps no cost limit.
+/// The first GPU of each replica of an instance. Larger ones come first: where sizes divide each other, each begins at
+/// a multiple of its own, as pairs and halves of a board are linked.
+std::vector<int> first_gpus(const Instance& instance);
+
+/// The cheapest choice of an option for each service within the limits, by depth-first search; what is chosen so far,
+/// with the GPUs of the cheapest rest and no instance wasted, bounds a branch from below. Of equals the first options
+/// win. A price that is not known keeps no limit of cost.
 AssignmentOutcome cheapest_assignment(const std::vector<GpuPool>& pools,
                                       const std::vector<std::vector<FleetOption>>& services, const SharedLimits& limits,
                                       Cheapest by = Cheapest::kUsd, std::size_t most_tried = kMostTried);

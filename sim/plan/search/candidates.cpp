@@ -71,7 +71,9 @@ bool varies_to(const SweepSpec& space, std::string_view key, std::string_view va
 
 /// Whether the mark is of the node or of what stands in it.
 bool holds(const ConfigTree& node, const Mark& mark) {
-  const auto same = [&](const Mark& m) { return m.line == mark.line && m.column == mark.column && m.path == mark.path; };
+  const auto same = [&](const Mark& m) {
+    return m.line == mark.line && m.column == mark.column && m.path == mark.path;
+  };
   if (!node) return false;
   if (same(node->mark)) return true;
   return std::any_of(node->items.begin(), node->items.end(), [&](const auto& item) { return holds(item, mark); }) ||
@@ -127,8 +129,10 @@ class Reader {
     const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
     if (needs_price && std::isnan(c.scenario.deployment->gpu.price.value)) {
       ++out_.unpriced;
-      return note(fmt::format("{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
-                              c.gpu, price_line(*c.scenario.deployment), c.gpu));
+      const int gpus = c.scenario.deployment->sharding.gpus();
+      return note(fmt::format("{}{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
+                              c.gpu, gpus > 1 ? fmt::format(", {} at once,", gpus) : "",
+                              price_line(*c.scenario.deployment), c.gpu));
     }
     if (plan_.max_power.value > 0 && !power_known(c.scenario.deployment->gpu)) {
       ++out_.unpowered;
@@ -323,7 +327,7 @@ class Reader {
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;
-  std::vector<std::pair<std::uint64_t, ConfigError>> errors_;  ///< points that are wrong, not only unsplittable
+  std::vector<std::pair<std::uint64_t, ConfigError>> errors_;   ///< points that are wrong, not only unsplittable
   std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
   std::string first_unpriced_;                                  ///< and why the first is

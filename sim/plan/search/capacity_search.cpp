@@ -199,13 +199,13 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
   }
   for (const PlannedDeployment& p : out.ranked) best.erase(p.candidate.gpu);
   for (const auto& [gpu, e] : best) {
-    const std::string why =
-        !e->may_hold ? "no request alone would meet the objectives as surely as asked"
-        : !e->simulated
-            ? fmt::format("its best layout ({}) cannot come near the winner", layout_of(e->candidate->scenario.deployment->sharding))
-        : e->evaluation.nearest || plan.confidence <= 0
-            ? "the GPUs there are do not meet the objectives"
-            : fmt::format("the GPUs there are do not meet the objectives in {:.3g} % of the draws", 100 * plan.confidence);
+    const std::string why = !e->may_hold    ? "no request alone would meet the objectives as surely as asked"
+                            : !e->simulated ? fmt::format("its best layout ({}) cannot come near the winner",
+                                                          layout_of(e->candidate->scenario.deployment->sharding))
+                            : e->evaluation.nearest || plan.confidence <= 0
+                                ? "the GPUs there are do not meet the objectives"
+                                : fmt::format("the GPUs there are do not meet the objectives in {:.3g} % of the draws",
+                                              100 * plan.confidence);
     out.notes.push_back(fmt::format("no row of {}: {}", gpu, why));
   }
 }
@@ -297,9 +297,9 @@ ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
   const auto verdict = std::find_if(t.result.verdicts.begin(), t.result.verdicts.end(), [&](const Verdict& v) {
     return limited != nullptr && v.objective.name() == limited->name();
   });
-  p.limited = limited == nullptr                    ? p.ttft_p99
+  p.limited = limited == nullptr                   ? p.ttft_p99
               : verdict != t.result.verdicts.end() ? verdict->upper  // what `met` is judged by
-                                                    : observed(*limited, m);
+                                                   : observed(*limited, m);
   p.met = t.result.met;
   return p;
 }
@@ -325,8 +325,8 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
                                                               : a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu;
   });
   for (const ParetoPoint& p : points) {
-    if (out.frontier.empty() || (p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu &&
-                                 !same_row(p, out.frontier.back())))
+    if (out.frontier.empty() ||
+        (p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu && !same_row(p, out.frontier.back())))
       out.frontier.push_back(p);
   }
   std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // the price is unknown
@@ -424,7 +424,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
     if (out.too_dear > 0 && options.advise) out.advice = advice_for(out, plan, options);
     return out;
   }
-  PricerPool pricers;
+  PricerPool& pricers = *out.pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
   simulate_entries(entries, plan, options.prune, pricers);
   const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });

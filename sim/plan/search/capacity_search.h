@@ -33,11 +33,12 @@ struct PlannedDeployment {
   double load = 0;           ///< of the fleet: requests/s, users
   double held = 0;           ///< highest load that the tested part held; 0: not sought
   LoadResult result;
-  bool confirmed = false;  ///< it also held under another seed and with four times the requests
-  std::optional<double> probability = std::nullopt;  ///< that all objectives are met, over draws of what is uncertain
-  std::vector<SaferFleet> safer = {};                ///< at 50, 80 and 95 %; for the winner only
-  std::vector<ObjectiveRange> ranges = {};           ///< of the objectives; for the winner only
-  double unsteady = 0;                               ///< share of the same draws in which the queue grows
+  bool confirmed = false;                            ///< another seed and four times the requests held too
+  std::optional<double> probability = std::nullopt;  ///< that all objectives are met, over draws of what is not known
+  std::vector<SaferFleet> safer = {};                ///< at 50, 80 and 95 %, of the winner
+  std::vector<ObjectiveRange> ranges = {};           ///< of its objectives, of the winner
+  double unsteady = 0;                               ///< share of the same draws in which its queue grows
+  bool weighed = false;                              ///< the four above are of a simulation of every draw
 
   Fleet fleet() const { return {replicas, prefill_replicas}; }
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }
@@ -93,9 +94,10 @@ struct PlanResult {
   std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
   std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
-  std::vector<std::string> notes;  ///< what was left out because it cannot run or has no price
-  int draws = 0;                   ///< draws behind each probability
-  Advice advice;                   ///< when there is no answer
+  std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
+  int draws = 0;                   ///< of the truth, behind each probability
+  std::shared_ptr<PricerPool> pricers = std::make_shared<PricerPool>();  ///< with what the search has priced
+  Advice advice;                                                         ///< when there is no answer
 };
 
 struct SearchOptions {

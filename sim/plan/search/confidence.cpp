@@ -12,9 +12,12 @@ Seconds upper_confidence(const Objective& o, const ServingMetrics& metrics) {
   const Distribution& d = distribution_of(metrics, o.metric);
   const double n = std::max(1.0, static_cast<double>(metrics.completed));
   if (o.percentile < 0) return (d.mean() + kTwoSided95 * d.stddev() / std::sqrt(n)) * kMillisecond;
-  const double p = o.percentile / 100.0;
-  const double rank = p + kTwoSided95 * std::sqrt(p * (1 - p) / n);
-  return d.percentile(100.0 * std::min(1.0, rank)) * kMillisecond;
+  return d.percentile(100.0 * upper_rank(o.percentile, n)) * kMillisecond;
+}
+
+double upper_rank(double percentile, double n) {
+  const double p = percentile / 100.0;
+  return std::min(1.0, p + kTwoSided95 * std::sqrt(p * (1 - p) / n));
 }
 
 double lower_confidence(double share, double requests) {

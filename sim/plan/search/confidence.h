@@ -14,6 +14,9 @@ namespace roofcast {
 /// other seeds.
 Seconds upper_confidence(const Objective& objective, const ServingMetrics& metrics);
 
+/// The order statistic that this is of a percentile of n values, as a share of them.
+double upper_rank(double percentile, double n);
+
 /// Lower end of the 95 % confidence interval of a share of so many requests: Wilson's score interval (Wilson, Journal
 /// of the American Statistical Association 22, 1927), which stays below 1 where all requests are within their limits.
 double lower_confidence(double share, double requests);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/plan/parallel.h"
+#include "sim/plan/search/objective_budget.h"
 #include "sim/plan/search/risk.h"
 
 namespace roofcast {
@@ -20,13 +21,36 @@ constexpr std::size_t kConsidered = 3;
 /// Autoscaling targets tried, as multiples of the requests in flight on one replica at the peak.
 constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
 
-/// Requests and replicas by slice of the day.
-class DayObserver final : public Observer {
+/// Ends a day when its objectives cannot be met any more.
+class BudgetObserver : public Observer {
  public:
-  /// `usd_per_hour` gives the cost of a number of replicas and their spares.
-  DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::function<double(int)> usd_per_hour)
-      : slices_(slices), length_(length), usd_per_hour_(std::move(usd_per_hour)) {}
+  explicit BudgetObserver(std::optional<ObjectiveBudgets> budgets) : budgets_(std::move(budgets)) {}
   void on_request(const RequestRecord& r) override {
+    if (budgets_) budgets_->add(r);
+  }
+  bool enough() const override { return budgets_ && budgets_->spent(); }
+
+ private:
+  std::optional<ObjectiveBudgets> budgets_;  ///< none: to the end, whatever happens
+};
+
+/// What about so many requests of a day may miss; none where their objectives do not say.
+std::optional<ObjectiveBudgets> budgets_of(const Scenario& s, const WorkloadSpec& day, double requests) {
+  if (s.objectives.empty() || s.goodput > 0 || !day.clients.empty()) return std::nullopt;
+  // More of them than come, by eight standard deviations: what is missed then is missed for sure.
+  const double deviation = std::max(1.0, day.arrivals.cv) * std::sqrt(requests);
+  return ObjectiveBudgets(s.objectives, requests + 8 * deviation, true);
+}
+
+/// Requests and replicas by slice of the day.
+class DayObserver final : public BudgetObserver {
+ public:
+  /// `usd_per_hour` of so many replicas and their spares.
+  DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::function<double(int)> usd_per_hour,
+              std::optional<ObjectiveBudgets> budgets)
+      : BudgetObserver(std::move(budgets)), slices_(slices), length_(length), usd_per_hour_(std::move(usd_per_hour)) {}
+  void on_request(const RequestRecord& r) override {
+    BudgetObserver::on_request(r);
     FleetSlice& slice = slices_[slice_of(r.arrival)];
     ++slice.completed;
     slice.ttft_ms.add(r.ttft.in(kMillisecond));
@@ -180,7 +204,7 @@ FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
 /// Whether the autoscaled day meets its objectives in a hard draw, if the plan asks for confidence.
 bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
                PricerPool& pricers, const FleetPlan& out) {
-  if (!truth) return true;
+  if (!out.met || !truth) return out.met;
   Scenario s = truth->scenario();
   ServingOptions options = s.serving;
   options.replicas = std::max(out.slices.front().needed, out.scaling.min);
@@ -188,11 +212,14 @@ bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   options.pricer = truth->pricers(pricers);
   WorkloadSpec day = plan.day;
   quicken(day, truth->load_factor());
-  return judge(s, simulate(p.candidate.scenario.deployment, day, options)).within;
+  BudgetObserver observer(budgets_of(s, day, plan.mean * out.length.base() * truth->load_factor()));
+  const Judgement judgement = judge(s, simulate(p.candidate.scenario.deployment, day, options, &observer));
+  return !observer.enough() && judgement.within;
 }
 
-/// The day under the autoscaler.
-void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& pricers, FleetPlan& out) {
+/// The day under the autoscaler, as far as the budgets allow; whether that was to its end.
+bool play_day(const PlannedDeployment& p, const DiurnalPlan& plan, std::optional<ObjectiveBudgets> budgets,
+              PricerPool& pricers, FleetPlan& out) {
   const Scenario& s = p.candidate.scenario;
   ServingOptions options = s.serving;
   options.replicas = std::max(out.slices.front().needed, out.scaling.min);
@@ -200,14 +227,16 @@ void play_day(const PlannedDeployment& p, const DiurnalPlan& plan, PricerPool& p
   options.pricer = pricers.factory();
   for (FleetSlice& slice : out.slices)
     slice.mean = 0, slice.usd = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
-  DayObserver observer(out.slices, out.length, [&](int replicas) { return usd_of(p, replicas); });
+  DayObserver observer(
+      out.slices, out.length, [&](int replicas) { return usd_of(p, replicas); }, std::move(budgets));
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
   observer.finish();
   const Judgement judgement = judge(s, out.metrics);
   out.verdicts = judgement.verdicts;
   out.goodput = judgement.goodput;
   out.worst_ratio = judgement.worst_ratio;
-  out.met = judgement.within;
+  out.met = judgement.within && !observer.enough();
+  return !observer.enough();
 }
 
 /// Requests in flight on one replica at the planned load (for a trace: in its busiest slice), by Little's law.
@@ -221,10 +250,13 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
                PricerPool& pricers, FleetPlan& out) {
   if (const auto& own = p.candidate.scenario.serving.fleet.autoscaling) {
     out.scaling = *own;
-    play_day(p, plan, pricers, out);
-    out.met = out.met && day_holds(p, plan, truth, pricers, out);
+    (void)play_day(p, plan, std::nullopt, pricers, out);
+    out.met = day_holds(p, plan, truth, pricers, out);
     return;
   }
+  const std::optional<ObjectiveBudgets> budgets =
+      budgets_of(p.candidate.scenario, plan.day, plan.mean * plan.length.base());
+  bool whole = false;
   int fewest = p.replicas;
   for (const FleetSlice& s : out.slices) fewest = std::min(fewest, s.needed);
   for (const double share : kTargets) {
@@ -232,10 +264,11 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
                    .max = p.candidate.most_replicas(p.spare),
                    .policy = ScalingPolicy::kConcurrency,
                    .target = std::max(1.0, std::floor(share * in_flight(p, plan)))};
-    play_day(p, plan, pricers, out);
-    out.met = out.met && day_holds(p, plan, truth, pricers, out);
+    whole = play_day(p, plan, budgets, pricers, out);
+    out.met = day_holds(p, plan, truth, pricers, out);
     if (out.met) return;
   }
+  if (!whole) (void)play_day(p, plan, std::nullopt, pricers, out);  // the nearest is shown
 }
 
 std::string words_of(const Candidate& c) {
@@ -243,7 +276,7 @@ std::string words_of(const Candidate& c) {
                      c.precision);
 }
 
-FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const DiurnalPlan& plan) {
+FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const DiurnalPlan& plan, PricerPool& pricers) {
   const Deployment& d = *p.candidate.scenario.deployment;
   FleetPlan out;
   out.candidate = p.candidate.index;
@@ -255,7 +288,6 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   out.recorded = plan.recorded;
   out.of_busiest = plan.of_busiest;
   out.slices = plan.slices;
-  PricerPool pricers;
   const std::optional<HardTruth> truth = HardTruth::of(p, asked);
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
@@ -285,7 +317,8 @@ double FleetPlan::cheapest_usd() const {
 FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result) {
   SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
   std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
-  parallel_for_each_index(days.size(), [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan); });
+  parallel_for_each_index(days.size(),
+                          [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan, *result.pricers); });
   return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
     if (a.met != b.met) return a.met;
     return a.met ? a.cheapest_usd() < b.cheapest_usd() : a.worst_ratio < b.worst_ratio;

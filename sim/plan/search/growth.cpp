@@ -35,16 +35,16 @@ bool grow_by_forecast(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
 
 class Grower {
  public:
-  Grower(const PlanSpec& plan, const GrowthSpec& growth, const std::vector<TruthDraw>& draws, double elsewhere)
-      : plan_(plan), growth_(growth), draws_(draws), elsewhere_(elsewhere) {}
+  Grower(const PlanSpec& plan, const GrowthSpec& growth, const std::vector<TruthDraw>& draws, double elsewhere,
+         PricerPool& pricers)
+      : plan_(plan), growth_(growth), draws_(draws), elsewhere_(elsewhere), pricers_(pricers) {}
 
   GrowthPath path_of(const PlannedDeployment& row, std::size_t index) const {
     GrowthPath out{.row = index, .stages = {stage_of(row, 0)}, .outgrown = std::nullopt, .usd = 0};
-    PricerPool pricers;
     PlannedDeployment p = row;
     for (int month = 0; month < growth_.months; ++month) {
       const double all = (row.load + elsewhere_) * std::pow(1 + growth_.per_month, month);
-      if (month > 0 && !carries(p, all - elsewhere_, pricers)) {
+      if (month > 0 && !carries(p, all - elsewhere_)) {
         out.outgrown = month;
         break;
       }
@@ -55,15 +55,16 @@ class Grower {
   }
 
  private:
-  bool carries(PlannedDeployment& p, double load, PricerPool& pricers) const {
+  bool carries(PlannedDeployment& p, double load) const {
     p.load = load_kind(*p.candidate.scenario.workload) == LoadKind::kUsers ? std::ceil(load) : load;
-    return draws_.empty() ? grow_by_forecast(p, plan_, pricers) : make_sure(p, plan_, draws_, pricers);
+    return draws_.empty() ? grow_by_forecast(p, plan_, pricers_) : make_sure(p, plan_, draws_, pricers_);
   }
 
   const PlanSpec& plan_;
   const GrowthSpec& growth_;
   const std::vector<TruthDraw>& draws_;
   double elsewhere_;
+  PricerPool& pricers_;
 };
 
 bool cheaper(const GrowthPath& a, const GrowthPath& b) {
@@ -78,7 +79,7 @@ std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& res
   if (result.kind == LoadKind::kWhole)
     throw ConfigError(plan.space.scenario->mark, "'growth' needs a rate or users; a batch job has neither");
   const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front().candidate.scenario);
-  const Grower grower(plan, *plan.growth, draws, elsewhere);
+  const Grower grower(plan, *plan.growth, draws, elsewhere, *result.pricers);
   std::vector<GrowthPath> paths(std::min(kConsidered, result.ranked.size()));
   parallel_for_each_index(paths.size(), [&](std::size_t i) { paths[i] = grower.path_of(result.ranked[i], i); });
   std::stable_sort(paths.begin(), paths.end(), cheaper);

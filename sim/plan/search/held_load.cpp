@@ -9,9 +9,10 @@ namespace {
 /// Tries loads and remembers them.
 class Prober {
  public:
-  Prober(const Scenario& s, const Fleet& fleet, PricerPool& pricers, std::vector<TriedLoad>& tried)
+  Prober(const Scenario& s, const Fleet& fleet, bool only_met, PricerPool& pricers, std::vector<TriedLoad>& tried)
       : scenario_(s),
         fleet_(fleet),
+        only_met_(only_met),
         pricers_(pricers),
         tried_(tried),
         whole_(load_kind(*s.workload) == LoadKind::kUsers),
@@ -19,7 +20,8 @@ class Prober {
 
   double rounded(double load) const { return whole_ ? std::max(1.0, std::floor(load + 1e-9)) : load; }
   bool holds(double load) {
-    const LoadTest test{.load = load, .fleet = fleet_, .seed = scenario_.serving.seed, .more_requests = 1};
+    const LoadTest test{
+        .load = load, .fleet = fleet_, .seed = scenario_.serving.seed, .more_requests = 1, .only_met = only_met_};
     tried_.push_back({load, fleet_, test_load(scenario_, test, pricers_)});
     return tried_.back().result.met;
   }
@@ -36,6 +38,7 @@ class Prober {
  private:
   const Scenario& scenario_;
   Fleet fleet_;
+  bool only_met_;
   PricerPool& pricers_;
   std::vector<TriedLoad>& tried_;
   bool whole_, rate_;
@@ -46,7 +49,7 @@ class Prober {
 HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried) {
   constexpr int kHalvings = 10;  // at a thousandth of a load that is too much requests no longer meet each other
-  Prober probe(scenario, fleet, pricers, tried);
+  Prober probe(scenario, fleet, range.only_met, pricers, tried);
   HeldLoad held;
   double high = probe.rounded(range.high), low = 0;
   if (probe.holds(high)) return {high, probe.last()};

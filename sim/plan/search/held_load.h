@@ -23,6 +23,7 @@ struct LoadRange {
   double low = 0, high = 0;            ///< 0 as `low`: search down from `high`
   double tolerance = 0.03;             ///< relative; users go to whole numbers
   const LoadResult* at_low = nullptr;  ///< where `low` is known to hold
+  bool only_met = false;               ///< of the loads that do not hold nothing else is wanted
 };
 
 /// Assumes that less load never hurts; `tried` gets every simulation. Deterministic.

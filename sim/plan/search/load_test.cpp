@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <utility>
+
+#include "sim/plan/search/objective_budget.h"
 
 namespace roofcast {
 namespace {
@@ -10,20 +14,13 @@ namespace {
 /// Waits of the requests in the order they ended, for the drift of the queue; and whether the objectives can be met.
 class TestObserver final : public Observer {
  public:
-  /// `requests` 0: to the end, whatever happens.
-  TestObserver(const std::vector<Objective>& objectives, double requests) : requests_(requests) {
-    for (const Objective& o : objectives) budgets_.push_back({o});
-  }
+  explicit TestObserver(std::optional<ObjectiveBudgets> budgets) : budgets_(std::move(budgets)) {}
 
   void on_request(const RequestRecord& r) override {
     waits_.emplace_back(r.arrival.base(), r.queue.base());
-    for (Budget& b : budgets_) b.add(r);
+    if (budgets_) budgets_->add(r);
   }
-  /// Some mean of all requests is above its limit already, or so many are that a percentile is.
-  bool enough() const override {
-    return requests_ > 0 &&
-           std::any_of(budgets_.begin(), budgets_.end(), [&](const Budget& b) { return b.spent(requests_); });
-  }
+  bool enough() const override { return budgets_ && budgets_->spent(); }
 
   /// Mean wait of the last third of the arrivals against the first third's: a stable queue goes up and down, one
   /// that is fed faster than it empties grows with time. Where later requests overtake earlier ones, these wait as
@@ -49,25 +46,7 @@ class TestObserver final : public Observer {
   }
 
  private:
-  struct Budget {
-    Objective objective;
-    double sum = 0, over = 0;
-
-    void add(const RequestRecord& r) {
-      Seconds value{};
-      if (objective.metric == LatencyMetric::kTtft) value = r.ttft;
-      if (objective.metric == LatencyMetric::kTpot) value = r.tpot();
-      if (objective.metric == LatencyMetric::kE2el) value = r.e2el;
-      sum += value / objective.limit;
-      over += value > objective.limit ? 1 : 0;
-    }
-    bool spent(double requests) const {
-      return objective.percentile < 0 ? sum > requests : over > requests * (1 - objective.percentile / 100) + 1;
-    }
-  };
-
-  double requests_;
-  std::vector<Budget> budgets_;
+  std::optional<ObjectiveBudgets> budgets_;  ///< none: to the end, whatever happens
   std::vector<std::pair<double, double>> waits_;
 };
 
@@ -229,7 +208,9 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   std::int64_t requests = whole ? 0 : workload.requests;
   if (!whole && kind == LoadKind::kPace)
     requests = std::max<std::int64_t>(1, extent_of(workload, test.seed).requests - workload.warmup_requests);
-  TestObserver seen(s.objectives, static_cast<double>(requests));
+  std::optional<ObjectiveBudgets> budgets;
+  if (!whole) budgets.emplace(s.objectives, static_cast<double>(requests), test.only_met);
+  TestObserver seen(std::move(budgets));
   LoadResult out;
   out.metrics = simulate(s.deployment, workload, options, &seen);
   out.requests = out.metrics.completed;

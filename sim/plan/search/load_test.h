@@ -67,9 +67,10 @@ struct LoadTest {
   double load = 1;  ///< of the whole fleet, in the unit of its kind
   Fleet fleet{};
   std::uint64_t seed = 0;
-  double more_requests = 1;   ///< multiple of the requests that the percentile needs
-  bool to_the_end = false;    ///< do not stop early
-  PricerFactory pricer = {};  ///< of the steps; empty: the pool's
+  double more_requests = 1;   ///< times what the percentile needs
+  bool to_the_end = false;    ///< even when an objective cannot be met any more
+  bool only_met = false;      ///< no more is wanted: ends when it cannot be `met`, even where it may hold
+  PricerFactory pricer = {};  ///< of the steps, in place of the pool's
 };
 
 /// Simulates enough requests for the objectives' percentiles and to fill the machine several times; the first ones,

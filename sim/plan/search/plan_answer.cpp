@@ -34,15 +34,14 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
   if (row == 0) return;
   const auto first = result.ranked.begin(), chosen = first + static_cast<std::ptrdiff_t>(row);
   std::rotate(first, chosen, chosen + 1);
-  PricerPool pricers;
-  price_confidence(result, 0, plan, pricers);
+  price_confidence(result, 0, plan, *result.pricers);
 }
 
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
-  PricerPool pricers;
-  PlannedDeployment& first = answer.result.ranked.front();
-  if (first.ranges.empty()) weigh_objectives(first, answer.plan, pricers);
-  answer.sensitivities = sensitivities(answer.result.ranked.front());
+  PricerPool& pricers = *answer.result.pricers;
+  PlannedDeployment& winner = answer.result.ranked.front();
+  if (!winner.weighed) weigh_objectives(winner, answer.plan, pricers);
+  answer.sensitivities = sensitivities(winner, pricers);
   add_plan_notes(tree, answer);
 }
 
@@ -60,10 +59,9 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
-  }
-  if (!diurnal) {
-    PricerPool pricers;
-    weigh_first(answer.result, answer.plan, pricers);
+  } else {
+    settle_winner(answer.result, answer.plan, *answer.result.pricers);
+    enlarge_winner(answer.result, answer.plan, *answer.result.pricers);
   }
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
   add_details(tree, answer);

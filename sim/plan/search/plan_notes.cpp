@@ -1,7 +1,7 @@
 #include "sim/plan/search/plan_notes.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "base/text.h"
 #include "sim/model/feed_forward_model.h"
@@ -14,9 +14,10 @@ namespace {
 /// The winner may be the best there is without being as sure as was asked.
 void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, std::vector<std::string>& notes) {
   if (!winner.probability || *winner.probability >= plan.confidence - 1e-9) return;
-  notes.push_back(fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked: the search "
-                              "allows no larger fleet",
-                              100 * *winner.probability, 100 * plan.confidence));
+  notes.push_back(
+      fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked: the search "
+                  "allows no larger fleet",
+                  100 * *winner.probability, 100 * plan.confidence));
 }
 
 /// Layouts that a model with experts is often served with, and that the search does not vary.
@@ -34,8 +35,8 @@ void note_layouts(const PlannedDeployment& winner, const PlanSpec& plan, std::ve
   }
   if (!plan.disaggregated) missing.push_back("modes: [aggregated, disaggregated]");
   if (missing.size() < 2) return;
-  notes.push_back(fmt::format("not searched: {}; a model with experts is often served for less with them",
-                              join(missing, ", ")));
+  notes.push_back(
+      fmt::format("not searched: {}; a model with experts is often served for less with them", join(missing, ", ")));
 }
 
 }  // namespace

@@ -84,6 +84,23 @@ class Sizer {
   }
   double probability(int step) { return static_cast<double>(holding(step)) / static_cast<double>(draws_.size()); }
 
+  /// Whether it holds in as many draws as the confidence asks for, whichever they are.
+  bool holds_in_enough(int step, double confidence) {
+    std::size_t may_fail = draws_.size() - 1 - rank_of(confidence);
+    for (std::size_t rank = draws_.size(); rank-- > 0;) {  // the worst tell the soonest
+      if (!holds_in_rank(step, rank) && may_fail-- == 0) return false;
+    }
+    return true;
+  }
+  /// The step at which it is this fleet; -1: none.
+  int step_of(const PlannedDeployment& p) const {
+    for (int step = 0; at(step).gpus() <= p.gpus(); ++step) {
+      const PlannedDeployment here = at(step);
+      if (here.replicas == p.replicas && here.prefill_replicas == p.prefill_replicas) return step;
+    }
+    return -1;
+  }
+
   /// The fewest steps with which it holds; -1: none. `first` is tried first.
   int fewest(double confidence, int first) { return fewest_in(rank_of(confidence), 0, first); }
 
@@ -203,6 +220,7 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
     return static_cast<double>(std::count_if(outcomes.begin(), outcomes.end(), has)) /
            static_cast<double>(outcomes.size());
   };
+  p.weighed = true;
   p.probability = share([](const Outcome& o) { return o.held; });
   p.unsteady = share([](const Outcome& o) { return !o.steady; });
   p.ranges.clear();
@@ -216,12 +234,12 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
   }
 }
 
-void weigh_first(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+void enlarge_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostSteps = 32;
   std::vector<PlannedDeployment>& ranked = result.ranked;
   for (int i = 0; i < kMostSteps; ++i) {
     PlannedDeployment& p = ranked.front();
-    if (p.ranges.empty()) weigh_objectives(p, plan, pricers);
+    if (!p.weighed) weigh_objectives(p, plan, pricers);
     if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
     const PlannedDeployment nominal = p;
     const Sizer sizer(nominal, plan, {}, pricers);
@@ -229,7 +247,7 @@ void weigh_first(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) 
     PlannedDeployment larger = sizer.at(1);
     forecast(larger, pricers);
     if (!within_power(larger, plan)) break;
-    larger.ranges.clear();
+    larger.weighed = false;
     p = std::move(larger);
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
@@ -314,11 +332,44 @@ void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
   if (!ranked.empty()) out.nearest.reset();
 }
 
-void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, PricerPool& pricers) {
-  PlannedDeployment& p = out.ranked[row];
+namespace {
+
+/// What the forecast alone asked for; nothing where the row was not judged.
+const PlannedDeployment* forecast_of(const PlanResult& out, const PlannedDeployment& p) {
   const auto from = std::find_if(out.forecasts.begin(), out.forecasts.end(),
                                  [&](const PlannedDeployment& f) { return f.candidate.index == p.candidate.index; });
-  if (!p.probability || from == out.forecasts.end()) return;
+  return p.probability && from != out.forecasts.end() ? &*from : nullptr;
+}
+
+/// Fewer replicas while as many draws as are asked for still hold.
+void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, const PlanSpec& plan,
+                      PricerPool& pricers) {
+  Sizer sizer(nominal, plan, draws_of(plan, nominal.candidate.scenario), pricers);
+  for (int step = sizer.step_of(p) - 1; step >= 0 && sizer.holds_in_enough(step, plan.confidence); --step) {
+    PlannedDeployment fewer = sizer.at(step);
+    forecast(fewer, pricers);
+    fewer.probability = 0;
+    weigh_objectives(fewer, plan, pricers);
+    if (*fewer.probability < plan.confidence - 1e-9 || !within_power(fewer, plan)) return;
+    p = std::move(fewer);
+  }
+}
+
+}  // namespace
+
+void settle_winner(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
+  if (out.ranked.empty() || plan.goal == PlanGoal::kThroughput) return;
+  PlannedDeployment& winner = out.ranked.front();
+  const PlannedDeployment* nominal = forecast_of(out, winner);
+  if (nominal == nullptr) return;
+  give_up_replicas(winner, *nominal, plan, pricers);
+  price_confidence(out, 0, plan, pricers);
+}
+
+void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, PricerPool& pricers) {
+  PlannedDeployment& p = out.ranked[row];
+  const PlannedDeployment* from = forecast_of(out, p);
+  if (from == nullptr) return;
   const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
   p.safer.clear();
   for (const double confidence : {0.5, 0.8, 0.95}) {

@@ -55,10 +55,14 @@ void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPo
 
 /// Weighs the first row. Where fewer of all draws hold than was asked it gets a replica more (or less load), and the
 /// first row of the new order is weighed; it stays where there are no more GPUs.
-void weigh_first(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
+void enlarge_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 /// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
 /// number.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
+
+/// Takes replicas from the first row as long as it holds in as many draws as the plan's confidence asks for, whichever
+/// they are: the order by harm is a guess. Loads that were sought stay as they are.
+void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
 /// Sets what the row costs at 50, 80 and 95 %.
 void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);

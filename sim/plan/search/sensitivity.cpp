@@ -1,22 +1,26 @@
 #include "sim/plan/search/sensitivity.h"
-#include "sim/plan/parallel.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "sim/plan/parallel.h"
+#include "sim/plan/speculation.h"
+
 namespace roofcast {
 namespace {
 
 constexpr double kMore = 1.1;
+constexpr double kResolution = 0.004;  ///< relative, of a load that holds
+constexpr double kMostWorth = 0.13;    ///< ten percent more of one thing is worth at most about that
 
 struct Change {
   const char* what;
   void (*apply)(Deployment&);
 };
 constexpr std::array kChanges{
-    Change{"nothing", [](Deployment&) {}},
+    Change{"nothing", nullptr},
     Change{"memory bandwidth", [](Deployment& d) { d.gpu.memory_bandwidth *= kMore; }},
     Change{"FLOP/s",
            [](Deployment& d) {
@@ -31,11 +35,26 @@ constexpr std::array kChanges{
            }},
     Change{"host speed", [](Deployment& d) { d.engine.host.scale(1 / kMore); }}};
 
-/// The deployment with a change, and what its steps cost under every seed.
+/// The deployment with a change.
 struct Changed {
   std::shared_ptr<const Deployment> deployment, prefill;
-  PricerPool pricers;
 };
+
+std::shared_ptr<const Deployment> changed_copy(const Change& change, const Deployment& deployment,
+                                               const SpeculationSpec* speculation) {
+  auto d = std::make_shared<Deployment>(deployment);
+  change.apply(*d);
+  d->memory = plan_memory(*d);
+  if (speculation != nullptr && speculation->active()) reserve_draft(*d, *speculation);
+  return d;
+}
+
+Changed changed_by(const Change& change, const Scenario& s) {
+  const auto& split = s.serving.disaggregation;
+  if (change.apply == nullptr) return {s.deployment, split ? split->prefill : nullptr};
+  return {changed_copy(change, *s.deployment, &s.serving.speculation),
+          split ? changed_copy(change, *split->prefill, nullptr) : nullptr};
+}
 
 /// Where the search begins.
 struct Probe {
@@ -45,29 +64,54 @@ struct Probe {
   double most() const { return near * 2.0; }  ///< that is tried
 };
 
-/// The load that the fleet holds with the change, near that of the plan; tokens/s where the load is given.
-/// `range`: where it lies for sure, or is sought.
-double throughput_with(const PlannedDeployment& p, const Probe& probe, Changed& changed, std::uint64_t seed,
-                       const LoadRange& range) {
+Scenario scenario_with(const PlannedDeployment& p, const Changed& changed, std::uint64_t seed) {
   Scenario s = p.candidate.scenario;
   s.serving.seed += seed;
   s.deployment = changed.deployment;
   if (s.serving.disaggregation) s.serving.disaggregation->prefill = changed.prefill;
-  PricerPool& pricers = changed.pricers;
-  std::vector<TriedLoad> tried;
-  if (load_kind(*s.workload) == LoadKind::kWhole) {
-    const LoadResult r =
-        test_load(s, {.load = 1, .fleet = p.tested, .seed = s.serving.seed, .more_requests = 1}, pricers);
-    return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
+  return s;
+}
+
+/// Tokens/s of a load that is given.
+double tokens_per_s(const Scenario& s, const Fleet& fleet, PricerPool& pricers) {
+  const LoadResult r = test_load(s, {.load = 1, .fleet = fleet, .seed = s.serving.seed, .more_requests = 1}, pricers);
+  return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
+}
+
+/// The highest load that holds with a change, in steps of kResolution (of one user, at the least) from `base`, which
+/// held without it and a step more did not: where nothing changes, two runs show it. 0 where three steps less do not
+/// hold either.
+double held_near(const Scenario& s, double base, const Fleet& fleet, PricerPool& pricers) {
+  constexpr int kFewest = -3;
+  const bool users = load_kind(*s.workload) == LoadKind::kUsers;
+  const double step = users ? std::max(1.0, kResolution * base) : std::log1p(kResolution);
+  const int most = static_cast<int>(std::ceil((users ? kMostWorth * base : std::log1p(kMostWorth)) / step));
+  const auto load = [&](int steps) { return users ? std::floor(base + steps * step) : base * std::exp(steps * step); };
+  const auto holds = [&](int steps) {
+    const LoadTest test{.load = load(steps), .fleet = fleet, .seed = s.serving.seed, .only_met = true};
+    return load(steps) > 0 && test_load(s, test, pricers).met;
+  };
+  int good = 0, bad = 1;
+  if (holds(1)) {
+    for (good = 1; good < most && holds(bad = std::min(4 * good, most));) good = bad;
+    if (good == most) return load(most);
+  } else {
+    while (!holds(good)) {
+      if (good == kFewest) return 0;
+      bad = good--;
+    }
   }
-  return held_load(s, range, probe.fleet, pricers, tried).load;
+  while (bad - good > 1) {
+    const int middle = good + (bad - good) / 2;
+    (holds(middle) ? good : bad) = middle;
+  }
+  return load(good);
 }
 
 /// The pace that is about what the fleet holds: a trace was simulated at its own only, which may be far from it.
-double pace_near(const PlannedDeployment& p) {
+double pace_near(const PlannedDeployment& p, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   double pace = p.load;
-  PricerPool pricers;
   for (int i = 0; i < 10; ++i, pace *= 2) {
     const LoadTest twice{.load = 2 * pace, .fleet = p.fleet(), .seed = s.serving.seed, .more_requests = 1};
     if (!test_load(s, twice, pricers).met) break;
@@ -77,14 +121,13 @@ double pace_near(const PlannedDeployment& p) {
 
 /// One replica with its share of the load, or the fleet where the two cannot be told from each other, and where a
 /// share alone is too much for one: the router spares each of many the worst of a burst.
-Probe probe_of(const PlannedDeployment& p) {
+Probe probe_of(const PlannedDeployment& p, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   const LoadKind kind = load_kind(*s.workload);
-  if (kind == LoadKind::kPace) return {p.fleet(), pace_near(p), true};
+  if (kind == LoadKind::kPace) return {p.fleet(), pace_near(p, pricers), true};
   if (p.candidate.disaggregated()) return {p.fleet(), p.held > 0 ? p.held : p.load, true};
   const Probe one{Fleet{}, p.held > 0 ? p.held : p.load / p.replicas, false};
   if (kind == LoadKind::kWhole || p.replicas == 1) return one;
-  PricerPool pricers;
   const double least = kind == LoadKind::kUsers ? std::max(1.0, std::floor(one.near * 0.8)) : one.near * 0.8;
   const LoadTest test{.load = least, .fleet = one.fleet, .seed = s.serving.seed, .more_requests = 1};
   if (test_load(s, test, pricers).met) return one;
@@ -100,9 +143,9 @@ bool takes_any_load(const Scenario& s) {
 constexpr std::size_t kSeeds = 2;
 using BySeed = std::array<double, kSeeds>;
 
-/// Pairs under one seed each. Nothing where some seed holds no load at all.
-/// `step` is the least change that can be seen: of a load in whole users.
-std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after, double step) {
+/// Pairs under one seed each. Nothing where some seed holds no load at all. `resolution` of a pair, relative: the error
+/// is half of it at the least.
+std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after, double resolution) {
   double sum = 0, squares = 0;
   for (std::size_t k = 0; k < kSeeds; ++k) {
     if (before[k] <= 0 || after[k] <= 0) return std::nullopt;
@@ -111,23 +154,16 @@ std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, c
   }
   const double mean = sum / kSeeds;
   const double error = std::sqrt(std::max(0.0, squares / kSeeds - mean * mean) / (kSeeds - 1));
-  return Sensitivity{what, std::max(0.0, mean), std::max({error, -mean, step / before.front()})};
+  return Sensitivity{what, std::max(0.0, mean), std::max({error, -mean, resolution / 2})};
 }
 
 }  // namespace
 
-std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&)) {
-  auto d = std::make_shared<Deployment>(deployment);
-  change(*d);
-  d->memory = plan_memory(*d);
-  return d;
-}
-
-Sensitivities sensitivities(const PlannedDeployment& planned) {
+Sensitivities sensitivities(const PlannedDeployment& planned, PricerPool& pricers) {
   constexpr int kDoublings = 10;
   if (takes_any_load(planned.candidate.scenario)) return {};
   std::array<std::array<double, kSeeds>, kChanges.size()> throughput{};
-  Probe probe = probe_of(planned);
+  Probe probe = probe_of(planned, pricers);
   const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
   const bool whole = kind == LoadKind::kWhole;
   // The most that was tried says nothing of what limits the fleet: every change would seem to do nothing.
@@ -136,18 +172,19 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     return !whole && throughput[0][0] >= most * (1 - 1e-9);
   };
   std::array<Changed, kChanges.size()> changed;
-  for (std::size_t i = 0; i < kChanges.size(); ++i) {
-    const Candidate& candidate = planned.candidate;
-    changed[i].deployment = perturbed(*candidate.scenario.deployment, kChanges[i].apply);
-    if (candidate.disaggregated()) changed[i].prefill = perturbed(candidate.prefill(), kChanges[i].apply);
-  }
+  for (std::size_t i = 0; i < kChanges.size(); ++i) changed[i] = changed_by(kChanges[i], planned.candidate.scenario);
   const auto hold = [&](std::size_t change, std::size_t seed) {
-    // Ten percent more of one thing is worth at most about that.
-    const double held = change > 0 ? throughput[0][seed] : 0;
-    const LoadRange range{.low = held > 0 ? held * 0.99 : probe.near * 0.8,
-                          .high = held > 0 ? held * 1.13 : probe.most(),
-                          .tolerance = 0.004};
-    throughput[change][seed] = throughput_with(planned, probe, changed[change], seed, range);
+    const Scenario s = scenario_with(planned, changed[change], seed);
+    double& held = throughput[change][seed];
+    if (whole) {
+      held = tokens_per_s(s, planned.tested, pricers);
+    } else if (change > 0) {
+      held = held_near(s, throughput[0][seed], probe.fleet, pricers);
+    } else {
+      const LoadRange range{.low = probe.near * 0.8, .high = probe.most(), .tolerance = kResolution, .only_met = true};
+      std::vector<TriedLoad> tried;
+      held = held_load(s, range, probe.fleet, pricers, tried).load;
+    }
   };
   hold(0, 0);
   const int doublings = kind == LoadKind::kPace ? 0 : kDoublings;  // pace_near() went as far
@@ -166,9 +203,11 @@ Sensitivities sensitivities(const PlannedDeployment& planned) {
     out.held_more = std::exchange(out.held, 0);
     return out;
   }
-  const double step = kind == LoadKind::kUsers ? 1 : 0;
+  const double one_user = kind == LoadKind::kUsers && out.held > 0 ? 1 / throughput[0][0] : 0,
+               resolution = whole ? 0 : std::max(kResolution, one_user);
   for (std::size_t i = 1; i < kChanges.size(); ++i) {
-    if (const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i], step)) out.changes.push_back(*change);
+    const auto change = mean_change(kChanges[i].what, throughput[0], throughput[i], resolution);
+    if (change) out.changes.push_back(*change);
   }
   std::stable_sort(out.changes.begin(), out.changes.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.throughput_change > b.throughput_change;

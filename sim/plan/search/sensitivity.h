@@ -21,10 +21,8 @@ struct Sensitivities {
 
 /// +10 % of bandwidth, FLOP/s, memory capacity, links, and a host 10 % faster. Largest change first. Each is the mean
 /// over several seeds, with and without the change under the same arrivals. More of a thing never hurts a fleet in the
-/// mean: a change below 0 is the luck of a schedule, and counts as 0 with an error as large.
-Sensitivities sensitivities(const PlannedDeployment& planned);
-
-/// A copy of the deployment with ten percent more of one thing.
-std::shared_ptr<const Deployment> perturbed(const Deployment& deployment, void (*change)(Deployment&));
+/// mean: a change below 0 is the luck of a schedule, and counts as 0 with an error as large. Loads that hold are found
+/// to 0.4 %, so no error of theirs is below 0.2 %.
+Sensitivities sensitivities(const PlannedDeployment& planned, PricerPool& pricers);
 
 }  // namespace roofcast

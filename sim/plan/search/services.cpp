@@ -83,7 +83,7 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
     result.ranked.erase(result.ranked.begin() + static_cast<std::ptrdiff_t>(row));
     for (Row& r : sources.rows) r.row -= r.source == source && r.row > row ? 1 : 0;
   };
-  PricerPool pricers;
+  PricerPool& pricers = *result.pricers;
   for (const bool judged : {true, false}) {
     for (std::size_t i = 0; i < result.ranked.size(); ++i) {
       PlannedDeployment& p = result.ranked[i];

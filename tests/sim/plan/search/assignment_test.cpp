@@ -224,3 +224,9 @@ TEST_CASE("assignment: as cheap as the best of every combination and packing") {
   CHECK(none > 20);
   CHECK(shared > 50);
 }
+
+TEST_CASE("assignment: replicas that share an instance begin at multiples of their size") {
+  // Services in the order of the plan: one GPU, two, four, one.
+  const Instance instance{0, {}, {{0, 0, 1}, {1, 0, 2}, {2, 0, 4}, {3, 0, 1}}};
+  CHECK(first_gpus(instance) == std::vector<int>{6, 4, 0, 7});
+}

@@ -148,6 +148,31 @@ TEST_CASE("plan: the winner holds under another seed with ten times the requests
   for (const Verdict& v : again.verdicts) CHECK(v.value <= v.objective.limit);
 }
 
+TEST_CASE("plan: a run that only asks whether all is met ends sooner, with the same answer") {
+  for (const char* objectives : {"{ttft_p90: 500 ms, tpot_p90: 40 ms}", "{ttft_mean: 200 ms}", "{e2el_p99: 1500 ms}"}) {
+    CAPTURE(objectives);
+    std::string text = kChat;
+    text.replace(text.find("{ttft_p90"), std::string("{ttft_p90: 500 ms, tpot_p90: 40 ms}").size(), objectives);
+    const PlanSpec plan = plan_of(text + "search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}");
+    const Candidate c = read_candidates(plan, Fidelity::kCalibrated).kept.at(0);
+    PricerPool pricers;
+    std::int64_t requests = 0, fewer = 0;
+    bool met = false, missed = false;
+    for (double load = 5; load < 200; load *= 1.15) {
+      const LoadTest test{.load = load, .fleet = {}, .seed = 3, .more_requests = 1};
+      LoadTest quick = test;
+      quick.only_met = true;
+      const LoadResult whole = test_load(c.scenario, test, pricers), short_one = test_load(c.scenario, quick, pricers);
+      CHECK(whole.met == short_one.met);
+      (whole.met ? met : missed) = true;
+      requests += whole.requests, fewer += short_one.requests;
+    }
+    CHECK(met);
+    CHECK(missed);
+    CHECK(fewer <= requests);
+  }
+}
+
 TEST_CASE("plan: bounds stand on the right side of what a simulation shows") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [l40s, h100-sxm], max_gpus: 2, tp: [1, 2]}");
   PricerPool pricers;
@@ -259,15 +284,16 @@ TEST_CASE("plan: an offline batch is ranked by tokens a second; more of everythi
   const PlanResult r = search_capacity(plan);
   REQUIRE(r.ranked.size() == 2);
   CHECK(r.ranked[0].tokens_per_s_per_gpu() >= r.ranked[1].tokens_per_s_per_gpu());
-  for (const Sensitivity& s : sensitivities(r.ranked[0]).changes) CHECK(s.throughput_change > -0.02);
+  for (const Sensitivity& s : sensitivities(r.ranked[0], *r.pricers).changes) CHECK(s.throughput_change > -0.02);
 }
 
 TEST_CASE("plan: what would help is asked at the load that is held, however far it is from where the search begins") {
   PlannedDeployment p =
       search_capacity(plan_of(kChat + "search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}")).ranked.at(0);
-  const double held = sensitivities(p).held;
+  PricerPool pricers;
+  const double held = sensitivities(p, pricers).held;
   p.held = held / 7;
-  const Sensitivities from_below = sensitivities(p);
+  const Sensitivities from_below = sensitivities(p, pricers);
   CHECK(from_below.held == doctest::Approx(held).epsilon(0.02));
   REQUIRE(!from_below.changes.empty());
   CHECK(from_below.changes.front().throughput_change > 0.01);
@@ -283,7 +309,8 @@ workload:
   output_tokens: {distribution: fixed, value: 8}
 search: {gpus: [h100-sxm], max_gpus: 1, tp: [1]}
 )" + objectives);
-    return sensitivities(search_capacity(plan).ranked.front()).held;
+    const PlanResult result = search_capacity(plan);
+    return sensitivities(result.ranked.front(), *result.pricers).held;
   };
   CHECK(held("") == 0);
   CHECK(held("objectives: {ttft_p50: 1 s}") > 0);

@@ -457,6 +457,36 @@ TEST_CASE("risk: the winner's probability and the ranges of its objectives are o
   CHECK(std::isnan(range_of(unjudged, 0).missed));
 }
 
+TEST_CASE("risk: with one replica less the winner would not hold in as many draws as were asked for") {
+  int compared = 0;
+  for (const double rate : {250.0, 500.0, 750.0}) {
+    CAPTURE(rate);
+    const PlanAnswer a =
+        answer_plan(parse_config_text(chat(fmt::format("{}", rate), ", confidence: 0.95"), "plan"), {});
+    REQUIRE(!a.result.ranked.empty());
+    const PlannedDeployment& w = a.result.ranked.front();
+    CHECK(w.weighed);
+    const PlannedDeployment& forecast =
+        *std::find_if(a.result.forecasts.begin(), a.result.forecasts.end(),
+                      [&](const auto& f) { return f.candidate.index == w.candidate.index; });
+    if (w.replicas == forecast.replicas) continue;
+    ++compared;
+    PlannedDeployment less = w;
+    less.replicas = w.replicas - 1, less.tested.replicas = w.tested.replicas - 1;
+    // What a draw does comes from the metrics of a fleet: of the forecast's, or of its own.
+    PricerPool pricers;
+    const std::vector<TruthDraw> draws = draws_of(a.plan, w.candidate.scenario);
+    less.result = forecast.result;
+    double share = probability_of(less, a.plan, draws, pricers);
+    less.result = test_load(
+        w.candidate.scenario,
+        {.load = less.tested_load(), .fleet = less.tested, .seed = w.candidate.scenario.serving.seed + 1}, pricers);
+    share = std::min(share, probability_of(less, a.plan, draws, pricers));
+    CHECK(share < a.plan.confidence - 1e-9);
+  }
+  CHECK(compared > 0);
+}
+
 TEST_CASE("owned: GPUs at hand carry what they hold, and the rest is planned") {
   const auto planned = [](const std::string& rate, const std::string& owned) {
     return answer_plan(
