@@ -54,7 +54,9 @@ double acceptance_deviation() { return acceptances().deviation; }
 
 namespace {
 
-constexpr const char* origin(bool measured) { return measured ? " measured on other models" : " (an assumption)"; }
+constexpr const char* origin(bool measured) {
+  return measured ? " measured on other models, on code (chat accepts less)" : " (an assumption)";
+}
 
 }  // namespace
 

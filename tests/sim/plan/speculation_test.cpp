@@ -108,7 +108,7 @@ TEST_CASE("acceptance: where none is given it is as measured elsewhere, less wit
     REQUIRE(usual.size() > 4);
     for (std::size_t i = 1; i < usual.size(); ++i) CHECK(usual[i] < usual[i - 1]);
     CHECK(usual[1] / usual[0] == doctest::Approx(usual[4] / usual[3]));
-    CHECK(acceptance_words(method, usual[0]).ends_with("measured on other models"));
+    CHECK(acceptance_words(method, usual[0]).ends_with("measured on other models, on code (chat accepts less)"));
     CHECK(acceptance_words(method, 0.5) == "0.5 (an assumption)");
     const std::string table = roofcast::testing::kWholeData + "/published/inferencex_accept_len.csv";
     if (!std::filesystem::exists(table)) continue;
