@@ -187,7 +187,8 @@ TEST_CASE("disaggregation: random loads equal two engines and a link between the
       fake::Recorder seen;
       const ServingMetrics m = simulate(deployment_of(decode), again, {}, options, &seen);
       INFO(i, " block ", decode.block, " budget ", decode.budget, " places ", prefill.places, " and ", decode.places,
-           " capacity ", prefill.capacity, " and ", decode.capacity, " rate ", decode.link_rate, " swap ", decode.swap);
+           " capacity ", prefill.capacity, " and ", decode.capacity, " rate ", decode.link_rate, " swap ", decode.swap,
+           " fewest ", decode.fewest_outputs);
       REQUIRE(seen.requests.size() == load.sequences.size());
       for (std::size_t k = 0; k < load.sequences.size(); ++k) {
         const Sequence& s = load.sequences[k];
