@@ -263,7 +263,7 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
                                             found.name, found.version));
     return document;
   }
-  const std::string key = fmt::format("{} {} {}", kind, document->mark.path, found.version);
+  const std::string key = fmt::format("{} {} {}", kind, document->mark.path.str(), found.version);
   const std::lock_guard lock(documents().mutex);
   ConfigTree& tree = documents().folded[key];
   if (!tree) tree = settings_at(document, find_release(document, found.version, origin));

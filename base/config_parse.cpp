@@ -33,20 +33,22 @@ std::size_t character_length(std::string_view text, std::size_t byte) {
   return end - byte;
 }
 
-/// Positions within one text. The scanner counts characters, a column counts bytes. A flag's value has neither.
+/// Positions within one text. The scanner counts characters, a column counts bytes: in ASCII the same. A flag's value
+/// has neither.
 class Places {
  public:
   Places(std::string_view text, const std::string& path, bool has_lines)
-      : text_(text), path_(path), has_lines_(has_lines) {
+      : text_(text), path_(path), has_lines_(has_lines), ascii_(is_ascii(text)) {
     if (text.starts_with("\xEF\xBB\xBF")) byte_ = line_begin_ = 3;  // a byte order mark, which the scanner skips
   }
 
   Mark at(const yaml_mark_t& mark) {
     if (!has_lines_) return Mark{path_};
+    if (ascii_) return Mark{path_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
     go_to(mark.index);
     return Mark{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
   }
-  Mark at_byte(std::size_t byte) const { return has_lines_ ? mark_at(text_, byte, path_) : Mark{path_}; }
+  Mark at_byte(std::size_t byte) const { return has_lines_ ? mark_at(text_, byte, path_.str()) : Mark{path_}; }
   std::string_view text_from(const yaml_mark_t& mark) {
     go_to(mark.index);
     return text_.substr(byte_);
@@ -71,9 +73,15 @@ class Places {
     }
   }
 
+  static bool is_ascii(std::string_view text) {
+    unsigned char bits = 0;
+    for (const char c : text) bits |= static_cast<unsigned char>(c);
+    return bits < 0x80;
+  }
+
   std::string_view text_;
-  const std::string& path_;
-  bool has_lines_;
+  SharedText path_;
+  bool has_lines_, ascii_;
   std::size_t character_ = 0, byte_ = 0, line_begin_ = 0;
   int line_ = 1;
 };
@@ -245,7 +253,8 @@ class TreeBuilder {
 ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Places& places) {
   if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
   const auto says = [&](const Mark& mark, std::string_view what) {
-    return ConfigError(mark, fmt::format("malformed {}: {}", mark.path.ends_with(".json") ? "JSON" : "YAML", what));
+    return ConfigError(mark,
+                       fmt::format("malformed {}: {}", mark.path.str().ends_with(".json") ? "JSON" : "YAML", what));
   };
   const std::string_view problem = parser.problem;
   if (parser.error == YAML_READER_ERROR) return says(places.at_byte(parser.problem_offset), problem);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/number_text.h"
 #include "base/text.h"
@@ -100,6 +102,14 @@ double value_with_unit(const ConfigNode& node, std::string_view key, UnitKind ki
   return value;
 }
 
+bool contains(const std::vector<std::string>& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+void note(std::vector<std::string>& keys, std::string_view key) {
+  if (!contains(keys, key)) keys.emplace_back(key);
+}
+
 }  // namespace
 
 ConfigReader::ConfigReader(ConfigTree map, std::string what) : map_(std::move(map)), what_(std::move(what)) {
@@ -113,7 +123,7 @@ ConfigReader::ConfigReader(ConfigTree map, std::string what) : map_(std::move(ma
 // --- access -------------------------------------------------------------------------------------
 
 bool ConfigReader::has(std::string_view key) const {
-  if (!asked_.contains(key)) asked_.emplace(key);
+  note(asked_, key);
   return value_of(key) != nullptr;
 }
 
@@ -144,7 +154,7 @@ void ConfigReader::fail_missing(std::string_view key, const char* expected) cons
   if (null_value != nullptr && *null_value) fail_value(**null_value, key, expected);
   std::vector<std::string> unread;  // one of them may be the key, misspelt
   for (const ConfigNode::Entry& entry : map_->entries) {
-    if (!read_.contains(entry.key) && !asked_.contains(entry.key)) unread.push_back(entry.key);
+    if (!all_read_ && !contains(read_, entry.key) && !contains(asked_, entry.key)) unread.push_back(entry.key);
   }
   const std::string near = nearest_name(key, unread);
   const std::string message = fmt::format("missing key '{}'{}", key, what_.empty() ? "" : " of " + what_);
@@ -304,18 +314,13 @@ std::vector<std::string> ConfigReader::keys() const {
 
 // --- the end ------------------------------------------------------------------------------------
 
-void ConfigReader::ignore(std::string_view key) {
-  if (!read_.contains(key)) read_.emplace(key);
-}
-
-void ConfigReader::ignore_rest() {
-  for (const ConfigNode::Entry& entry : map_->entries) ignore(entry.key);
-}
+void ConfigReader::ignore(std::string_view key) { note(read_, key); }
 
 void ConfigReader::finish() {
+  if (all_read_) return;
   for (const ConfigNode::Entry& entry : map_->entries) {
-    if (read_.contains(entry.key)) continue;
-    if (asked_.contains(entry.key) && value_of(entry.key) == nullptr) continue;  // null: as if it were not there
+    if (contains(read_, entry.key)) continue;
+    if (contains(asked_, entry.key) && value_of(entry.key) == nullptr) continue;  // null: as if it were not there
     std::set<std::string> known(read_.begin(), read_.end());
     known.insert(asked_.begin(), asked_.end());
     known.erase(entry.key);  // asked for, but of no use beside the others

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,9 +73,9 @@ class ConfigReader {
   ConfigTree whole() const { return map_; }
   std::vector<std::string> keys() const;  ///< in the order written
 
-  void ignore(std::string_view key);  ///< marks a key as read
-  void ignore_rest();                 ///< for documents of other programs (config.json)
-  void finish();                      ///< throws at the first unread key, with the nearest valid name
+  void ignore(std::string_view key);        ///< counts as read
+  void ignore_rest() { all_read_ = true; }  ///< for documents of others (config.json)
+  void finish();                            ///< throws at the first key nobody read, with the nearest valid name
 
   Mark mark() const { return map_->mark; }
   Mark mark_of(std::string_view key) const;  ///< of the value, or of the map if absent
@@ -93,9 +92,10 @@ class ConfigReader {
   double with_unit(std::string_view key, UnitKind kind, double otherwise);
 
   ConfigTree map_;
-  std::string what_;  ///< named in errors: "a GPU", "an engine"
-  std::set<std::string, std::less<>> read_;
-  mutable std::set<std::string, std::less<>> asked_;  ///< keys tested by has(): valid even if nobody read them
+  std::string what_;               ///< named in errors: "a GPU", "an engine"
+  std::vector<std::string> read_;  ///< few, and most of them short: a search from the front costs less than a tree
+  bool all_read_ = false;
+  mutable std::vector<std::string> asked_;  ///< by has(): valid too, though nobody read them
 };
 
 /// A value with its unit parsed from text, for command-line flags (`--slo "2 s"`); throws ConfigError(origin: ...).

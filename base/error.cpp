@@ -26,7 +26,7 @@ std::string one_line(std::string_view text) {
 
 /// "path:line:column: ", as far as it is known.
 std::string place_of(const Mark& mark) {
-  std::string out = mark.path;
+  std::string out = mark.path.str();
   if (mark.line > 0) out += fmt::format("{}{}", out.empty() ? "" : ":", mark.line);
   if (mark.line > 0 && mark.column > 0) out += fmt::format(":{}", mark.column);
   return out.empty() ? out : one_line(out) + ": ";

@@ -6,12 +6,31 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace roofcast {
 
-/// A position in a file; line and column count from 1, 0 = unknown.
+/// A text that its copies share: all nodes of a document name the same file.
+class SharedText {
+ public:
+  SharedText() = default;
+  SharedText(std::string text) : text_(text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text))) {}
+  SharedText(const char* text) : SharedText(std::string(text)) {}
+  const std::string& str() const {
+    static const std::string none;
+    return text_ ? *text_ : none;
+  }
+  operator const std::string&() const { return str(); }
+  bool empty() const { return text_ == nullptr; }
+  friend bool operator==(const SharedText& a, std::string_view b) { return std::string_view(a.str()) == b; }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
+/// Where something stands in a file; line and column count from 1, 0 = unknown.
 struct Mark {
-  std::string path;
+  SharedText path;
   int line = 0;
   int column = 0;
 };

@@ -55,7 +55,7 @@ std::string set_hint(const ConfigError& error) {
   constexpr std::string_view kStart = "unknown key '", kEnd = "' of a scenario";
   const std::string message = error.message();
   const std::size_t end = message.find(kEnd);
-  if (!error.mark().path.starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos) return "";
+  if (!error.mark().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos) return "";
   const std::vector<std::string> places = places_of(message.substr(kStart.size(), end - kStart.size()));
   return places.empty() ? "" : fmt::format("; did you mean {}?", join(places, ", or "));
 }

@@ -97,7 +97,7 @@ ConfigTree unmeasured(const ConfigTree& gpu, const std::string& source) {
                     make_map({{"carried_over_from", mark, make_scalar(source, mark)},
                               {"another_generation", mark, make_scalar(another ? "true" : "false", mark)}},
                              mark),
-                    mark.path);
+                    mark.path.str());
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
     throw ConfigError(value->mark, "must name a file of constants, or hold them");
   }
-  const std::filesystem::path folder = std::filesystem::path(value->mark.path).parent_path();
+  const std::filesystem::path folder = std::filesystem::path(value->mark.path.str()).parent_path();
   const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;
   if (!std::filesystem::is_regular_file(path)) {
     throw ConfigError(value->mark, "no file '" + path.string() + "' with the constants");

@@ -263,8 +263,10 @@ CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int c
 
 Efficiency::Efficiency() : Efficiency(kDefaultKernels) {}
 Efficiency::Efficiency(const std::string& kernels) : Efficiency(kernel_rules(kernels)) {}
-Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules)
-    : rules_(std::move(rules)), blocks_(std::make_shared<Blocks>(roofcast::kernels().size())) {}
+Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules) : rules_(std::move(rules)) {
+  static const auto nothing = std::make_shared<const Blocks>(roofcast::kernels().size());
+  blocks_ = nothing;
+}
 
 /// Copies on write: blocks used by no other copy are changed in place.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {

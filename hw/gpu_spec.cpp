@@ -186,8 +186,8 @@ ConfigTree without(const ConfigTree& map, std::initializer_list<std::string_view
 std::string beside_its_file(const std::string& name, const Mark& named_at) {
   const std::filesystem::path path(name);
   const bool file = name.find('/') != std::string::npos || name.ends_with(".yaml");
-  if (!file || path.is_absolute() || named_at.path.starts_with("-")) return name;
-  return (std::filesystem::path(named_at.path).parent_path() / path).lexically_normal().string();
+  if (!file || path.is_absolute() || named_at.path.str().starts_with("-")) return name;
+  return (std::filesystem::path(named_at.path.str()).parent_path() / path).lexically_normal().string();
 }
 
 constexpr int kLongestFamily = 4;  ///< siblings that each name another; a circle would not end

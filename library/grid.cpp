@@ -60,6 +60,7 @@ Grid estimate_grid(const SweepSpec& sweep, bool ideal,
   const std::vector<std::uint64_t> points = kept_points(sweep);
   const Fidelity fidelity = ideal ? Fidelity::kIdeal : Fidelity::kCalibrated;
   SpecCache specs;
+  PointRunner runner(false, fidelity, specs);
   Columns columns(points.size());
   std::size_t failed = 0;
   std::string first_error;
@@ -68,7 +69,7 @@ Grid estimate_grid(const SweepSpec& sweep, bool ideal,
     std::vector<MetricsList> results(count);
     parallel_for_each_index(count, [&](std::size_t i) {
       try {
-        results[i] = run_point(point_scenario(sweep, points[begin + i]), false, fidelity, specs);
+        results[i] = runner.run(point_scenario(sweep, points[begin + i]));
       } catch (const ConfigError& error) {
         results[i] = {{"error", std::string(error.what())}};
       }

@@ -286,7 +286,7 @@ py::object error_class(const char* name) { return py::module_::import("roofcast.
 void raise(const ConfigError& error) {
   const Mark& mark = error.mark();
   const auto or_none = [](int number) { return number > 0 ? py::object(py::int_(number)) : py::object(py::none()); };
-  const py::object path = mark.path.empty() ? py::object(py::none()) : py::object(py::str(mark.path));
+  const py::object path = mark.path.empty() ? py::object(py::none()) : py::object(py::str(mark.path.str()));
   const py::object type = error_class("ConfigError");
   PyErr_SetObject(type.ptr(),
                   type(error.what(), path, or_none(mark.line), or_none(mark.column), error.message()).ptr());

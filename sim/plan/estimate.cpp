@@ -299,10 +299,14 @@ double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cach
 }
 
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& r) {
-  const Deployment& d = *deployment;
+  StepModel model(deployment);
+  return estimate(model, r);
+}
+
+Estimate estimate(StepModel& model, const EstimateRequest& r) {
+  const Deployment& d = model.deployment();
   check_size(d, r);
   check_positions(d, r);
-  StepModel model(deployment);
   Estimate e;
   e.request = r;
   e.memory = memory_of(d, r);

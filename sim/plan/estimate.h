@@ -75,6 +75,8 @@ struct Estimate {
 /// sequence decodes to its end. Without a KV cache each step is a prefill of all tokens so far. Speculation is priced
 /// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target.
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& request);
+/// The same, with what the model priced before.
+Estimate estimate(StepModel& model, const EstimateRequest& request);
 
 /// Tokens that go through the layers in all: prompt + output with a cache; the sum of every prefix without.
 double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cache);

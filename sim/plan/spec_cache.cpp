@@ -19,7 +19,7 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
   std::string key(kind);
   key += '\n';
   if (!value) return key;
-  key += value->mark.path + '\n';
+  key += value->mark.path.str() + '\n';
   return key + (value->kind == ConfigNode::Kind::kScalar ? value->scalar : to_yaml(*value));
 }
 
@@ -90,7 +90,7 @@ class DocumentHasher {
       return state;
     }
   }
-  static fs::path folder_named(const ConfigNode& node) { return fs::path(node.mark.path).parent_path() / node.scalar; }
+  static fs::path folder_named(const ConfigNode& node) { return fs::path(node.mark.path.str()).parent_path() / node.scalar; }
   /// As "trace.csv" has, and "3.35 TB/s" has not.
   static bool has_ending(const std::string& text) {
     const std::size_t dot = text.rfind('.');
@@ -99,7 +99,7 @@ class DocumentHasher {
   static std::uint64_t file_of(const ConfigNode& node, std::uint64_t state) {
     const fs::path name(node.scalar);
     std::error_code ignored;
-    for (const fs::path& path : {fs::path(node.mark.path).parent_path() / name, name}) {
+    for (const fs::path& path : {fs::path(node.mark.path.str()).parent_path() / name, name}) {
       if (fs::is_regular_file(path, ignored)) return hash_text(read_file(path.string(), kFileLimit), state);
     }
     return state;

@@ -121,7 +121,7 @@ LengthSpec::Lognormal parse_lognormal(ConfigReader& in, const LengthLimits& limi
   const int min = static_cast<int>(in.integer("min", 1, range));
   const int max = static_cast<int>(in.integer("max", limits.default_max, range));
   if (min > max) in.fail("max", fmt::format("'max' must be at least 'min', got {} < {}", max, min));
-  const bool overlaid = in.has("mean") && in.mark_of("mu").path != in.mark_of("distribution").path;
+  const bool overlaid = in.has("mean") && in.mark_of("mu").path.str() != in.mark_of("distribution").path.str();
   if (in.has("mu") && !overlaid) {
     const double mu = in.number("mu", Range{-50.0, 50.0});
     return {mu, in.number("sigma", Range{0.0, 20.0}), min, max};
@@ -170,8 +170,8 @@ LengthSpec::Empirical read_lengths(const std::string& path, const std::string& c
 
 std::string beside(const std::string& file, const Mark& named_at) {
   const std::filesystem::path path(file);
-  if (path.is_absolute() || named_at.path.empty() || named_at.path.starts_with("-")) return file;
-  return (std::filesystem::path(named_at.path).parent_path() / path).lexically_normal().string();
+  if (path.is_absolute() || named_at.path.empty() || named_at.path.str().starts_with("-")) return file;
+  return (std::filesystem::path(named_at.path.str()).parent_path() / path).lexically_normal().string();
 }
 
 int LengthSpec::draw(Random& random) const {

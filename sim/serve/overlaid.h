@@ -14,8 +14,8 @@ namespace roofcast {
 /// selector, or by a flag over the selector of a file, is no such key.
 inline bool is_overlaid(const ConfigReader& in, std::string_view selector, std::string_view key) {
   if (!in.has(key)) return false;
-  const std::string written_in = in.mark_of(key).path;
-  return written_in != in.mark_of(selector).path && !written_in.starts_with("--");
+  const std::string written_in = in.mark_of(key).path.str();
+  return written_in != in.mark_of(selector).path.str() && !written_in.starts_with("--");
 }
 /// Passes those over; the others stay errors of finish().
 inline void ignore_overlaid(ConfigReader& in, std::string_view selector, std::initializer_list<std::string_view> keys) {

@@ -2,6 +2,7 @@
 // The times of operators added up, and kept by a whole number.
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -40,7 +41,7 @@ PricedOperators price(std::vector<Operator> operators, const Machine& machine);
 OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
 OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
 
-/// Sums by a whole number, each priced once. A number makes room for the 64 around it, not for all below.
+/// Sums by a whole number, each priced once. A number makes room for those around it, up to 4 KiB, not for all below.
 template <class Sum = OperatorSum>
 class RememberedSums {
  public:
@@ -54,7 +55,7 @@ class RememberedSums {
   }
 
  private:
-  static constexpr std::size_t kPage = 64;
+  static constexpr std::size_t kPage = std::bit_floor(4096 / sizeof(Sum));
   using Page = std::array<Sum, kPage>;
   std::vector<std::unique_ptr<Page>> pages_;
 };

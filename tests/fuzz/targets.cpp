@@ -111,7 +111,7 @@ void sweep(std::string_view bytes) {
   (void)point_values(spec, points.back());
   SpecCache specs;
   (void)point_hash(first, spec.simulate, Fidelity::kIdeal, specs);
-  (void)run_point(first, false, Fidelity::kIdeal, specs);
+  (void)PointRunner(false, Fidelity::kIdeal, specs).run(first);
 }
 
 void plan(std::string_view bytes) {

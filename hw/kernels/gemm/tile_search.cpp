@@ -186,45 +186,50 @@ bool unsuited(const GemmTile& tile, const GemmShape& s, const GemmTiling& tiling
   return (tile.rows > 64 && tile.rows >= 2.0 * s.m) || (tile.columns > 64 && tile.columns >= 2.0 * s.n);
 }
 
-/// By value: std::max would keep a loop from being vectorized.
-double larger(double a, double b) { return a < b ? b : a; }
-double smaller(double a, double b) { return b < a ? b : a; }
+/// By value, where std::max would keep a loop from becoming vector code.
+float larger(float a, float b) { return a < b ? b : a; }
+float smaller(float a, float b) { return b < a ? b : a; }
+float cube(float x) { return x * x * x; }
 
-/// std::ceil for 0 <= x < 2^51 with vector operations; one less if x is just above an integer.
-double least_ceiling(double x) {
-  constexpr double kIntegers = 4503599627370496.0;  // 2^52: doubles from here on are integers
-  const double below = x - 1e-6, nearest = (below + kIntegers) - kIntegers;
-  return nearest + (nearest < below ? 1.0 : 0.0);
+/// A little less than std::ceil for x >= 0 in operations that vectors have, or one less where x is just above an
+/// integer, which may be the rounding of x.
+float least_ceiling(float x) {
+  constexpr float kIntegers = 8388608.0F;  // 2^23: floats from here on are integers
+  const float below = x * (1.0F - 4e-6F) - 1e-6F, nearest = (below + kIntegers) - kIntegers;
+  return nearest + (nearest < below ? 1.0F : 0.0F);
 }
 
 /// A lower bound of the time of tiles, whole or split, reduced a little so that rounding cannot raise it:
 ///   whole >= compute' (1 + y / 3 - y^2 / 9) + between,  compute' the larger of compute and stream, y their ratio^3
 ///            because (1 + y)^(1/3) lies between that and 1 + y / 3
 ///   split >= max(stream, work of evenly filled SMs) + epilogue + the least reduction
-void least_times(const Problem& x, const GemmTiling& tiling, double most_splits, std::span<double> least) {
+void least_times(const Problem& x, const GemmTiling& tiling, double most_splits, std::span<float> least) {
   const TileBounds& tiles = *tiling.bounds;
-  const double m = x.shape.m, n = x.shape.n, per_sm = 1.0 / x.sms, stream = x.stream.base(), k_steps = x.k_steps;
-  const double square = x.square_step.base(), latency = x.step_latency.base(), intensity = x.p.tile_intensity;
-  const double prologue = between_turns(x, GemmTile{}, k_steps).base();
-  const double epilogue = (x.p.epilogue_us * kMicrosecond).base();
-  const double reduced = most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver;
-  const double partial_turn = x.shares_sms ? 0.0 : 1.0;
+  const auto single = [](double value) { return static_cast<float>(value); };
+  const float m = single(x.shape.m), n = single(x.shape.n), per_sm = single(1.0 / x.sms);
+  const float stream = single(x.stream.base()), k_steps = single(x.k_steps);
+  const float square = single(x.square_step.base()), latency = single(x.step_latency.base());
+  const float intensity = single(x.p.tile_intensity);
+  const float prologue = single(between_turns(x, GemmTile{}, x.k_steps).base());
+  const float epilogue = single((x.p.epilogue_us * kMicrosecond).base());
+  const float reduced = single(most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver);
+  const float partial_turn = x.shares_sms ? 0.0F : 1.0F;
   const bool heated = !x.cool && x.copies >= kColdWeights;
-  const double slower_clock = heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0;
+  const float slower_clock = single(heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0);
   for (std::size_t i = 0; i < least.size(); ++i) {
-    const double rounds =
+    const float rounds =
         least_ceiling(m * tiles.per_row[i]) * least_ceiling(n * tiles.per_column[i]) * tiles.halves[i] * per_sm;
-    const double turns = larger(rounds, least_ceiling(rounds) * partial_turn);
-    const double step = larger(square * tiles.work[i] * larger(1.0, intensity * tiles.per_intensity[i]), latency);
-    const double between = prologue + epilogue * tiles.area[i];
-    const double work = k_steps * turns * step + larger(turns - 1.0, 0.0) * between;
-    // The power limit adds at least this share of the longest possible time.
-    const double cold = larger(work, stream) * (1.0 + cube(smaller(work, stream) / larger(work, stream)) / 3.0);
-    const double hot = work * (1.0 + (rounds >= 1.0 ? slower_clock : 0.0) * work / (cold + between));
-    const double longer = larger(hot, stream), y = cube(smaller(hot, stream) / longer);
-    const double whole = longer * (1.0 + y * (1.0 / 3.0 - y / 9.0)) + between;
-    const double split = larger(stream, k_steps * rounds * step) + reduced + epilogue * tiles.area[i];
-    least[i] = smaller(whole, split) * (1.0 - 1e-9);
+    const float turns = larger(rounds, least_ceiling(rounds) * partial_turn);
+    const float step = larger(square * tiles.work[i] * larger(1.0F, intensity * tiles.per_intensity[i]), latency);
+    const float between = prologue + epilogue * tiles.area[i];
+    const float work = k_steps * turns * step + larger(turns - 1.0F, 0.0F) * between;
+    // The clock gives way to work at least by its share of the longest that it can take.
+    const float cold = larger(work, stream) * (1.0F + cube(smaller(work, stream) / larger(work, stream)) * (1.0F / 3));
+    const float hot = work * (1.0F + (rounds >= 1.0F ? slower_clock : 0.0F) * work / (cold + between));
+    const float longer = larger(hot, stream), y = cube(smaller(hot, stream) / longer);
+    const float whole = longer * (1.0F + y * (1.0F / 3 - y * (1.0F / 9))) + between;
+    const float split = larger(stream, k_steps * rounds * step) + reduced + epilogue * tiles.area[i];
+    least[i] = smaller(whole, split) * (1.0F - 2e-5F);
   }
 }
 
@@ -239,8 +244,8 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
     }
     return best.plan;
   }
-  std::array<double, TileBounds::kMost> times;
-  const std::span<double> least = std::span(times).first(count);
+  std::array<float, TileBounds::kMost> times;
+  const std::span<float> least = std::span(times).first(count);
   least_times(x, tiling, most_splits, least);
   // The last of the smallest that suits the matrix: few do not, and these are seldom the smallest.
   std::size_t first = count - 1;
@@ -248,8 +253,8 @@ Plan fastest(const Problem& x, const GemmTiling& tiling) {
     for (std::size_t i = first = count - 1; i-- > 0;) first = least[i] < least[first] ? i : first;
   };
   smallest();
-  while (unsuited(tiling.tiles[first], x.shape, tiling) && least[first] < kForEver) {
-    least[first] = kForEver;
+  while (unsuited(tiling.tiles[first], x.shape, tiling) && least[first] < static_cast<float>(kForEver)) {
+    least[first] = static_cast<float>(kForEver);
     smallest();
   }
   try_tile(x, tiling, first, most_splits, best);

@@ -30,10 +30,11 @@ struct GemmTile : TileKind {
       : TileKind(kind), rows(r), columns(c), area(r * c / (128.0 * 128.0 * kind.halves)), intensity(r * c / (r + c)) {}
 };
 
-/// Lower bounds of the times of a list of tiles. One array per number, so that loops vectorize.
+/// What bounds the times of a list of tiles from below. One array per number, so that loops become vector code, and in
+/// single precision, of which a vector holds twice as many.
 struct TileBounds {
   static constexpr std::size_t kMost = 80;
-  using Column = std::array<double, kMost>;
+  using Column = std::array<float, kMost>;
   Column per_row{}, per_column{};  ///< their inverses
   Column halves{}, area{};         ///< GemmTile's
   Column work{}, per_intensity{};  ///< area over rate; inverse
@@ -77,9 +78,10 @@ constexpr TileBounds bounds_of(std::span<const GemmTile> tiles) {
   TileBounds out;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmTile& tile = tiles[i];
-    out.per_row[i] = 1.0 / tile.rows, out.per_column[i] = 1.0 / tile.columns;
-    out.halves[i] = tile.halves, out.area[i] = tile.area;
-    out.work[i] = tile.area / tile.rate, out.per_intensity[i] = 1.0 / tile.intensity;
+    const auto set = [i](TileBounds::Column& column, double value) { column[i] = static_cast<float>(value); };
+    set(out.per_row, 1.0 / tile.rows), set(out.per_column, 1.0 / tile.columns);
+    set(out.halves, tile.halves), set(out.area, tile.area);
+    set(out.work, tile.area / tile.rate), set(out.per_intensity, 1.0 / tile.intensity);
   }
   return out;
 }

@@ -2,7 +2,10 @@
 // A grid of scenarios: which keys vary, over which values.
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/config_node.h"
@@ -54,7 +57,27 @@ std::vector<std::uint64_t> kept_points(const SweepSpec& sweep);
 /// Everything that a point's result depends on, as 32 hexadecimal digits.
 std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs);
 
-/// Estimates or simulates a point. What does not fit has `fits: false` and the reason, not an error.
-MetricsList run_point(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs);
+/// Estimates or simulates points of one sweep, in any thread. Estimates that differ in their request alone share what
+/// was read of the scenario, and a step model, whose prices do not depend on what it priced before.
+class PointRunner {
+ public:
+  PointRunner(bool simulate, Fidelity fidelity, SpecCache& specs);
+  ~PointRunner();
+  /// What does not fit has `fits: false` and the reason, not an error.
+  MetricsList run(const ConfigTree& scenario);
+
+ private:
+  struct Read;
+  MetricsList simulated(const ConfigTree& scenario);
+  std::unique_ptr<Read> lend(const std::string& key, const ConfigTree& scenario);
+  void take_back(const std::string& key, std::unique_ptr<Read> read);
+
+  bool simulate_;
+  Fidelity fidelity_;
+  SpecCache& specs_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::vector<std::unique_ptr<Read>>> free_;  ///< by the scenario as text
+  std::size_t kept_ = 0;                                                      ///< in all
+};
 
 }  // namespace roofcast

@@ -54,15 +54,54 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
 
 }  // namespace
 
-MetricsList run_point(const ConfigTree& tree, bool simulated, Fidelity fidelity, SpecCache& specs) {
-  if (!simulated) {
-    const auto [rest, request] = split_request(tree);
-    const Scenario scenario = read_scenario(rest, fidelity, specs);
-    if (scenario.serving.disaggregation)
-      throw ConfigError(tree->mark, "an estimate knows no 'disaggregation'; simulate the points ('run: simulate')");
-    return metrics_of(estimate(scenario.deployment, read_request(request, scenario)), *scenario.deployment);
+/// A scenario without the request, and a model of its deployment.
+struct PointRunner::Read {
+  Read(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs)
+      : scenario(read_scenario(tree, fidelity, specs)), model(scenario.deployment) {}
+  Scenario scenario;
+  StepModel model;
+};
+
+PointRunner::PointRunner(bool simulate, Fidelity fidelity, SpecCache& specs)
+    : simulate_(simulate), fidelity_(fidelity), specs_(specs) {}
+PointRunner::~PointRunner() = default;
+
+std::unique_ptr<PointRunner::Read> PointRunner::lend(const std::string& key, const ConfigTree& scenario) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = free_.find(key); found != free_.end() && !found->second.empty()) {
+      std::unique_ptr<Read> read = std::move(found->second.back());
+      found->second.pop_back();
+      --kept_;
+      return read;
+    }
   }
-  const Scenario scenario = read_scenario(tree, fidelity, specs);
+  return std::make_unique<Read>(scenario, fidelity_, specs_);
+}
+
+void PointRunner::take_back(const std::string& key, std::unique_ptr<Read> read) {
+  constexpr std::size_t kMost = 64;  // a few axes of a few values run faster than the request's
+  const std::lock_guard lock(mutex_);
+  if (kept_ >= kMost) free_.clear(), kept_ = 0;
+  free_[key].push_back(std::move(read));
+  ++kept_;
+}
+
+MetricsList PointRunner::run(const ConfigTree& tree) {
+  if (simulate_) return simulated(tree);
+  const auto [rest, request] = split_request(tree);
+  const std::string key = to_yaml(*rest);
+  std::unique_ptr<Read> read = lend(key, rest);
+  if (read->scenario.serving.disaggregation)
+    throw ConfigError(tree->mark, "an estimate knows no 'disaggregation'; simulate the points ('run: simulate')");
+  MetricsList metrics =
+      metrics_of(estimate(read->model, read_request(request, read->scenario)), *read->scenario.deployment);
+  take_back(key, std::move(read));
+  return metrics;
+}
+
+MetricsList PointRunner::simulated(const ConfigTree& tree) {
+  const Scenario scenario = read_scenario(tree, fidelity_, specs_);
   if (!scenario.workload) throw ConfigError(tree->mark, "the scenario of a simulated sweep needs a 'workload'");
   if (scenario.deployment->memory.infeasible)
     return {{"fits", false}, {"reason", scenario.deployment->memory.infeasible->reason}};

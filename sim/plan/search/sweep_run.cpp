@@ -34,11 +34,11 @@ struct PointResult {
   double seconds = 0;
 };
 
-PointResult run_one_point(const SweepSpec& sweep, std::uint64_t point, Fidelity fidelity, SpecCache& specs) {
+PointResult run_one_point(const SweepSpec& sweep, std::uint64_t point, PointRunner& runner) {
   PointResult out;
   const auto start = std::chrono::steady_clock::now();
   try {
-    out.result = to_text(run_point(point_scenario(sweep, point), sweep.simulate, fidelity, specs));
+    out.result = to_text(runner.run(point_scenario(sweep, point)));
   } catch (const ConfigError& e) {
     out.error = e.what();
   }
@@ -109,12 +109,13 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
                  [&](std::size_t i) { return point_values(sweep, out.points[i]); });
   std::vector<std::size_t> missing = missing_points(out, store);
   std::erase_if(missing, [&](std::size_t i) { return errors.count(i) > 0; });
+  PointRunner runner(sweep.simulate, fidelity, specs);
   std::mutex mutex;
   bool keeping = true;  // false after a result that could not be stored: only the first failure is reported
   parallel_for_each_index(missing.size(), [&](std::size_t m) {
     if (stop) return;
     const std::size_t i = missing[m];
-    const PointResult r = run_one_point(sweep, out.points[i], fidelity, specs);
+    const PointResult r = run_one_point(sweep, out.points[i], runner);
     const std::lock_guard lock(mutex);
     if (!std::exchange(keeping, false)) return;
     if (r.error.empty()) {

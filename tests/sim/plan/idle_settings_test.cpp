@@ -124,7 +124,7 @@ void flips_of(const ConfigNode& map, const std::string& prefix, std::vector<std:
 }
 
 std::string numbers_of(const ConfigTree& tree, SpecCache& specs) {
-  return to_text(run_point(tree, true, Fidelity::kCalibrated, specs));
+  return to_text(PointRunner(true, Fidelity::kCalibrated, specs).run(tree));
 }
 
 }  // namespace

@@ -80,6 +80,16 @@ TEST_CASE("batch: with speculation the growth of a step is that of each sequence
   CHECK(r.batch.growth_of_step(5) == 4);
 }
 
+TEST_CASE("batch: with speculation rows are padded to the sequence that got furthest") {
+  Running r(true);
+  const Slot a = r.add_decoding(6, 9), b = r.add_decoding(3, 9);
+  r.batch.advance(r.requests[a], 3);  // 9 and 3 tokens
+  CHECK(r.batch.longest() == 9);
+  r.batch.advance(r.requests[b], 2);  // 9 and 5
+  CHECK(r.batch.longest() == 9);
+  CHECK(r.batch.padded_context() == 2 * 9);
+}
+
 TEST_CASE("batch: idle rows are computed on until the batch is closed") {
   Running r;
   r.add_decoding(6, 4);

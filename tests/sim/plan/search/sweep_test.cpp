@@ -269,6 +269,30 @@ TEST_CASE("sweep store: results keep every bit") {
   CHECK_THROWS_AS(metrics_from_text("x=1.5"), ConfigError);
 }
 
+TEST_CASE("sweep: points that share a step model have the results that each has alone") {
+  const SweepSpec sweep = sweep_of(
+      "scenario: {model: qwen3-30b-a3b, engine: sglang, output_tokens: 40}\n"
+      "grid: {gpu: [h100-sxm, mi300x], batch: [200, 1, 37], prompt_tokens: [20000, 1, 900]}\n");
+  SpecCache specs;
+  PointRunner all(false, Fidelity::kCalibrated, specs);
+  for (const std::uint64_t point : kept_points(sweep)) {
+    const ConfigTree scenario = point_scenario(sweep, point);
+    CHECK(to_text(all.run(scenario)) == to_text(PointRunner(false, Fidelity::kCalibrated, specs).run(scenario)));
+  }
+}
+
+TEST_CASE("sweep: a point that cannot be estimated leaves the others as they are") {
+  SpecCache specs;
+  PointRunner all(false, Fidelity::kCalibrated, specs);
+  const auto run = [&](const char* batch) {
+    return all.run(
+        parse_config_text(fmt::format("model: llama-2-7b\ngpu: h100-sxm\nbatch: {}\n", batch), "point.yaml"));
+  };
+  const std::string before = to_text(run("3"));
+  CHECK(message_of([&] { run("0"); }) == "point.yaml:3:8: 'batch' must be between 1 and 100000000, got '0'");
+  CHECK(to_text(run("3")) == before);
+}
+
 TEST_CASE("sweep: prompt_tokens of a point are those of the text, and images come on top") {
   const auto ttft = [](int in_workload, const char* request) {
     SpecCache specs;
@@ -276,7 +300,8 @@ TEST_CASE("sweep: prompt_tokens of a point are those of the text, and images com
         "model: qwen2.5-vl-7b\ngpu: h100-sxm\nworkload: {{arrivals: {{process: all_at_once}}, requests: 2, "
         "images: {{width: 1120, height: 1120}}, prompt_tokens: {}, output_tokens: 8}}\n{}",
         in_workload, request);
-    return number(run_point(parse_config_text(point, "point.yaml"), false, Fidelity::kCalibrated, specs), "ttft_ms");
+    return number(PointRunner(false, Fidelity::kCalibrated, specs).run(parse_config_text(point, "point.yaml")),
+                  "ttft_ms");
   };
   CHECK(ttft(100, "prompt_tokens: 512") == ttft(512, ""));
   CHECK(ttft(100, "prompt_tokens: 512") > ttft(100, ""));
