@@ -153,6 +153,8 @@ nlohmann::ordered_json IntervalObserver::json() const {
     out.back()["replicas"] = mean_of(&FleetRecord::serving, from, to);
     out.back()["replicas_starting"] = mean_of(&FleetRecord::starting, from, to);
     out.back()["replicas_down"] = mean_of(&FleetRecord::down, from, to);
+    const bool apart = std::any_of(fleet_.begin(), fleet_.end(), [](const FleetRecord& f) { return f.prefill > 0; });
+    if (apart) out.back()["prefill_replicas"] = mean_of(&FleetRecord::prefill, from, to);
   }
   return out;
 }

@@ -36,7 +36,8 @@ class IntervalObserver final : public Observer {
   void on_fleet(const FleetRecord& fleet) override { fleet_.push_back(fleet); }
   /// [{start_s, end_s, waiting, running, kv_cache_usage, busy, prompt_tokens_per_s, output_tokens_per_s, completed}]:
   /// waiting and running are means over the interval, summed over replicas; the cache a mean over busy time. A fleet
-  /// that changes adds the means of replicas (serving), replicas_starting and replicas_down.
+  /// that changes adds the means of replicas (serving), replicas_starting and replicas_down, and with workers that
+  /// only prefill of prefill_replicas, which are among those that serve.
   nlohmann::ordered_json json() const;
 
  private:

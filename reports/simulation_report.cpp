@@ -69,6 +69,18 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
+/// That are paid for; replicas that are not scaled, all the time.
+double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
+  const FleetSpec& fleet = s.serving.fleet;
+  const double seconds = m.duration.base();
+  double sum = (fleet.autoscaling ? m.replica_seconds : s.serving.replicas * seconds) * s.deployment->sharding.gpus();
+  if (const auto& apart = s.serving.disaggregation) {
+    const double prefill = fleet.prefill_autoscaling ? m.prefill_replica_seconds : apart->prefill_replicas * seconds;
+    sum += prefill * apart->prefill->sharding.gpus();
+  }
+  return sum;
+}
+
 /// Replicas that came and went.
 Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
@@ -80,8 +92,15 @@ Json fleet_json(const ServingMetrics& m, const Scenario& s) {
     out["mean_replicas"] = paid_replicas(m, s.serving.replicas);
     out["most_replicas"] = m.most_replicas;
     out["replica_hours"] = m.replica_seconds / 3600.0;
-    out["gpu_hours"] = m.replica_seconds / 3600.0 * s.deployment->sharding.gpus();
   }
+  if (fleet.prefill_autoscaling && s.serving.disaggregation) {
+    out["min_prefill_replicas"] = fleet.prefill_autoscaling->min;
+    out["max_prefill_replicas"] = fleet.prefill_autoscaling->max;
+    out["mean_prefill_replicas"] = paid_prefill_replicas(m, s.serving.disaggregation->prefill_replicas);
+    out["most_prefill_replicas"] = m.most_prefill_replicas;
+    out["prefill_replica_hours"] = m.prefill_replica_seconds / 3600.0;
+  }
+  if (fleet.scaled()) out["gpu_hours"] = gpu_seconds(m, s) / 3600.0;
   if (fleet.failures) {
     out["replica_failures"] = m.replica_failures;
     out["requeued"] = m.requeued;
@@ -312,12 +331,19 @@ void add_adapter_line(const ServingMetrics& m, const Scenario& s, Lines& lines) 
 }
 
 void add_fleet_lines(const ServingMetrics& m, const Scenario& s, Lines& lines) {
-  if (s.serving.fleet.autoscaling) {
-    lines.add("replicas", fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}",
-                                      significant(paid_replicas(m, s.serving.replicas), 3), m.most_replicas,
-                                      significant(m.replica_seconds / 3600.0, 4), m.replica_starts,
-                                      human_time(s.serving.fleet.cold_start.base())));
-  }
+  const FleetSpec& fleet = s.serving.fleet;
+  const auto& apart = s.serving.disaggregation;
+  const auto add = [&](const char* what, double mean, int most, double seconds, std::int64_t starts, Seconds cold) {
+    lines.add(what,
+              fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}", significant(mean, 3),
+                          most, significant(seconds / 3600.0, 4), starts, human_time(cold.base())));
+  };
+  if (fleet.prefill_autoscaling && apart)
+    add("prefill workers", paid_prefill_replicas(m, apart->prefill_replicas), m.most_prefill_replicas,
+        m.prefill_replica_seconds, m.prefill_replica_starts, fleet.prefill_cold_start.value_or(fleet.cold_start));
+  if (fleet.autoscaling)
+    add(apart ? "decode workers" : "replicas", paid_replicas(m, s.serving.replicas), m.most_replicas, m.replica_seconds,
+        m.replica_starts - m.prefill_replica_starts, fleet.cold_start);
   if (s.serving.fleet.failures) {
     lines.add("failures", fmt::format("{} of replicas; {} requests moved to others, {} lost", m.replica_failures,
                                       m.requeued, m.lost));

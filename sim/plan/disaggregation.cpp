@@ -28,6 +28,7 @@ ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& change
   ConfigTree tree = base;
   if (!changes) return tree;
   for (const ConfigNode::Entry& entry : changes->entries) {
+    if (entry.key == "autoscaling") continue;
     const bool merged = entry.value && entry.value->kind == ConfigNode::Kind::kMap && entry.key != "parallelism" &&
                         entry.value->find("name") == nullptr && base->find(entry.key) != nullptr;
     if (!merged) {
@@ -49,6 +50,7 @@ Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario,
   if (changes) {
     ConfigReader prefill(changes, "prefill");
     for (std::string_view key : kOwnKeys) prefill.ignore(key);
+    prefill.ignore("autoscaling");  // of the fleet: read_scenario
     prefill.finish();
   }
   ConfigReader worker(prefill_scenario(scenario, changes), "prefill");

@@ -11,6 +11,7 @@ namespace roofcast {
 /// A scenario and
 ///   disaggregation:
 ///     prefill: {gpu, engine, parallelism: {tp, ..., replicas}, precision}   what differs from the scenario's own keys
+///              {autoscaling}                                               of the prefill workers; else they stay
 ///     bandwidth: 50 GB/s    of one GPU's link; default its NIC, or PCIe without one
 ///     latency: 1 ms         of a transfer; default the decode engine's handover_time
 /// The scenario's GPU, engine and parallelism are then those of the decode workers. A map under `gpu`, `engine` or

@@ -30,14 +30,32 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.mfu += gpus * whole.compute;
   cost.mbu += gpus * whole.memory;
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
-  const bool whole_fleet = work.replicas == std::floor(work.replicas);  // an autoscaled one is paid for on average
-  cost.usd_per_hour += whole_fleet ? usd_per_hour(d, work.replicas).value : d.gpu.price.value * gpus;
+  cost.usd_per_hour += usd_per_hour_of(d, work.replicas).value;
 }
 
 }  // namespace
 
+namespace {
+
+/// Of a fleet that stayed as it was the mean is a whole number.
+double mean_replicas(double replica_seconds, Seconds duration, int replicas) {
+  if (replica_seconds <= 0 || duration <= Seconds(0)) return replicas;
+  const double mean = replica_seconds / duration.base(), whole = std::round(mean);
+  return std::abs(mean - whole) < 1e-9 * mean ? whole : mean;
+}
+
+}  // namespace
+
+UsdPerHour usd_per_hour_of(const Deployment& d, double replicas) {
+  if (replicas == std::floor(replicas)) return usd_per_hour(d, replicas);
+  return {d.gpu.price.value * d.sharding.gpus() * replicas};
+}
+
 double paid_replicas(const ServingMetrics& m, int replicas) {
-  return m.replica_seconds > 0 && m.duration > Seconds(0) ? m.replica_seconds / m.duration.base() : replicas;
+  return mean_replicas(m.replica_seconds, m.duration, replicas);
+}
+double paid_prefill_replicas(const ServingMetrics& m, int replicas) {
+  return mean_replicas(m.prefill_replica_seconds, m.duration, replicas);
 }
 
 FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_replicas,
@@ -45,8 +63,8 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
   FleetCost cost;
   const double replicas = paid_replicas(m, all_replicas);
   cost.gpus = d.sharding.gpus() * replicas;
-  if (disaggregation)
-    cost.gpus += static_cast<double>(disaggregation->prefill->sharding.gpus()) * disaggregation->prefill_replicas;
+  const double prefill_replicas = disaggregation ? paid_prefill_replicas(m, disaggregation->prefill_replicas) : 0;
+  if (disaggregation) cost.gpus += disaggregation->prefill->sharding.gpus() * prefill_replicas;
   if (m.duration <= Seconds(0)) return cost;
   add_pool(
       cost,
@@ -54,8 +72,7 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
       m.duration);
   if (disaggregation) {
     add_pool(cost,
-             {*disaggregation->prefill, static_cast<double>(disaggregation->prefill_replicas), m.prefill_busy_seconds,
-              m.prefill_flops, m.prefill_bytes},
+             {*disaggregation->prefill, prefill_replicas, m.prefill_busy_seconds, m.prefill_flops, m.prefill_bytes},
              m.duration);
   }
   for (double* share : {&cost.busy_share, &cost.mfu, &cost.mbu}) *share /= cost.gpus;

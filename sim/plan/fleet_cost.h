@@ -22,6 +22,10 @@ struct FleetCost {
 
 /// Replicas paid for, on average over the run: those of an autoscaled fleet, else all of them.
 double paid_replicas(const ServingMetrics& metrics, int replicas);
+double paid_prefill_replicas(const ServingMetrics& metrics, int replicas);
+
+/// Of so many replicas: a whole number rents whole instances, a mean over a run its GPUs.
+UsdPerHour usd_per_hour_of(const Deployment& deployment, double replicas);
 
 /// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power
 /// otherwise. With disaggregation `deployment` and `replicas` are the decoding ones, and the prefilling ones come on

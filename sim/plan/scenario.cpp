@@ -474,6 +474,28 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity) {
   return read_scenario(tree, fidelity, specs);
 }
 
+namespace {
+
+/// Each role has its own autoscaler, and the one that is not given stays as it is.
+FleetSpec read_fleet(ConfigReader& in, const Scenario& s) {
+  const auto part = [](const Deployment& d, int replicas) {
+    return FleetPart{.replicas = replicas, .weights = d.loaded_weights(), .engine_start = d.engine.start_time};
+  };
+  FleetPart decode = part(*s.deployment, s.serving.replicas);
+  decode.autoscaling = in.optional_child("autoscaling");
+  std::optional<FleetPart> prefill;
+  if (const auto& apart = s.serving.disaggregation) {
+    prefill = part(*apart->prefill, apart->prefill_replicas);
+    const ConfigTree* at = in.whole()->find("disaggregation");
+    for (const char* key : {"prefill", "autoscaling"}) at = at != nullptr && *at ? (*at)->find(key) : nullptr;
+    if (at != nullptr && *at && (*at)->kind != ConfigNode::Kind::kNull)
+      prefill->autoscaling.emplace(*at, "prefill.autoscaling");
+  }
+  return parse_fleet(std::move(decode), std::move(prefill), in.optional_child("failures"));
+}
+
+}  // namespace
+
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs, LoadIs load) {
   ConfigReader in(tree, "a scenario");
   Scenario s;
@@ -510,15 +532,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.serving.policy = checked_name(in, "policy", s.serving.policy, queue_policies());
   s.serving.max_queue = static_cast<int>(in.integer("max_queue", 0, {0, 1e9}));
   s.serving.seed = static_cast<std::uint64_t>(in.integer("seed", 0, {0, 9e15}));
-  const Deployment& d = *s.deployment;
-  const int all = s.serving.replicas + (s.serving.disaggregation ? s.serving.disaggregation->prefill_replicas : 0);
-  s.serving.fleet = parse_fleet(in.optional_child("autoscaling"), in.optional_child("failures"), d.loaded_weights(),
-                                d.engine.start_time, all);
-  if (const auto& apart = s.serving.disaggregation)
-    s.serving.fleet.prefill_cold_start =
-        cold_start(apart->prefill->loaded_weights(), apart->prefill->engine.start_time);
-  if (s.serving.disaggregation && s.serving.fleet.autoscaling)
-    in.fail("autoscaling", "'disaggregation' and 'autoscaling' do not go together: how many of each role is planned");
+  s.serving.fleet = read_fleet(in, s);
   if (s.workload) check_samples(s, *s.workload);
   if (s.workload) check_positions(s);
   if (s.workload && s.deployment->model.encoder_only) check_encoded(*s.workload, s.deployment->model.name);

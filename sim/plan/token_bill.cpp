@@ -99,8 +99,8 @@ TokenBill token_bill(double usd, const ServingMetrics& m, const Scenario& s, int
                   (tokens.output + tokens.dropped_output) / sequences, decoding_on_each(m, paid_replicas(m, replicas)));
   const auto& apart = s.serving.disaggregation;
   if (!apart) return split_bill(usd, tokens, times);
-  const double prefill = usd_per_hour(*apart->prefill, prefill_replicas).value,
-               decode = usd_per_hour(*s.deployment, replicas).value;
+  const double prefill = usd_per_hour_of(*apart->prefill, paid_prefill_replicas(m, prefill_replicas)).value,
+               decode = usd_per_hour_of(*s.deployment, paid_replicas(m, replicas)).value;
   return split_bill(usd, tokens, times, prefill + decode > 0 ? prefill / (prefill + decode) : 0);
 }
 

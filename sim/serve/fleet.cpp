@@ -37,53 +37,73 @@ FailureSpec parse_failures(ConfigReader in, int replicas) {
 
 Seconds cold_start(Bytes weights, Seconds engine_start) { return weights / kWeightsBandwidth + engine_start; }
 
-FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<ConfigReader> failures, Bytes weights,
-                      Seconds engine_start, int replicas) {
+namespace {
+
+struct Scaling {
+  std::optional<AutoscalingSpec> spec;
+  Seconds cold_start{};
+  int most = 1;  ///< replicas
+};
+
+Scaling parse_scaling(FleetPart part) {
+  Scaling out{.spec = std::nullopt, .cold_start = cold_start(part.weights, part.engine_start), .most = part.replicas};
+  if (!part.autoscaling) return out;
+  ConfigReader& in = *part.autoscaling;
+  out.spec = parse_autoscaling(in);
+  const BytesPerSecond bandwidth = in.bandwidth("weights_bandwidth", kWeightsBandwidth);
+  if (bandwidth <= BytesPerSecond(0)) in.fail("weights_bandwidth", "'weights_bandwidth' must be more than 0");
+  out.cold_start = in.time("cold_start", part.weights / bandwidth + part.engine_start);
+  in.finish();
+  out.most = out.spec->max;
+  return out;
+}
+
+}  // namespace
+
+FleetSpec parse_fleet(FleetPart decode, std::optional<FleetPart> prefill, std::optional<ConfigReader> failures) {
   FleetSpec spec;
-  spec.cold_start = cold_start(weights, engine_start);
-  if (autoscaling) {
-    spec.autoscaling = parse_autoscaling(*autoscaling);
-    const BytesPerSecond bandwidth = autoscaling->bandwidth("weights_bandwidth", kWeightsBandwidth);
-    if (bandwidth <= BytesPerSecond(0))
-      autoscaling->fail("weights_bandwidth", "'weights_bandwidth' must be more than 0");
-    spec.cold_start = autoscaling->time("cold_start", weights / bandwidth + engine_start);
-    autoscaling->finish();
+  const Scaling scaling = parse_scaling(std::move(decode));
+  spec.autoscaling = scaling.spec, spec.cold_start = scaling.cold_start;
+  int most = scaling.most;
+  if (prefill) {
+    const Scaling other = parse_scaling(*std::move(prefill));
+    spec.prefill_autoscaling = other.spec, spec.prefill_cold_start = other.cold_start;
+    most += other.most;
   }
-  if (failures)
-    spec.failures = parse_failures(std::move(*failures), spec.autoscaling ? spec.autoscaling->max : replicas);
+  if (failures) spec.failures = parse_failures(*std::move(failures), most);
   return spec;
 }
 
-FleetStates::FleetStates(const FleetSpec& spec, int replicas, int begin, int prefill, std::uint64_t seed)
-    : spec_(spec), prefill_(prefill) {
+FleetStates::FleetStates(const FleetSpec& spec, Kind prefill, Kind decode, std::uint64_t seed)
+    : spec_(spec), prefill_(prefill.replicas) {
   if (spec.failures && spec.failures->mtbf) failure_rate_ = 1 / spec.failures->mtbf->base();
-  for (int i = 0; i < replicas; ++i) {
-    members_.push_back({.state = i < begin ? ReplicaState::kActive : ReplicaState::kOff,
+  for (int i = 0; i < prefill.replicas + decode.replicas; ++i) {
+    const bool serves = i < prefill_ ? i < prefill.serving : i - prefill_ < decode.serving;
+    members_.push_back({.state = serves ? ReplicaState::kActive : ReplicaState::kOff,
                         .ready = {},
                         .failures = Random(seed).fork(2000 + static_cast<std::uint64_t>(i))});
-    ++counts_[static_cast<std::size_t>(members_.back().state)];
+    ++counts_[i < prefill_][static_cast<std::size_t>(members_.back().state)];
   }
   note(SimTime());
 }
 
-int FleetStates::paid() const {
-  return count(ReplicaState::kStarting) + count(ReplicaState::kActive) + count(ReplicaState::kDraining);
+int FleetStates::paid(bool prefill) const {
+  return count(ReplicaState::kStarting, prefill) + count(ReplicaState::kActive, prefill) +
+         count(ReplicaState::kDraining, prefill);
 }
 
 /// What a fleet that is not scaled costs is known without.
 void FleetStates::note(SimTime now) {
-  if (!spec_.autoscaling) return;
-  if (!changes_.empty() && changes_.back().at == now) {
-    changes_.back().paid = paid();
-  } else {
-    changes_.push_back({now, paid()});
-  }
+  if (!spec_.scaled()) return;
+  if (changes_.empty() || changes_.back().at != now) changes_.push_back({now, {}});
+  changes_.back().paid = {paid(false), paid(true)};
 }
 
 void FleetStates::set(int i, ReplicaState state, SimTime now) {
   Member& m = members_[static_cast<std::size_t>(i)];
-  --counts_[static_cast<std::size_t>(m.state)];
-  ++counts_[static_cast<std::size_t>(state)];
+  std::array<int, 5>& counts = counts_[i < prefill_];
+  --counts[static_cast<std::size_t>(m.state)];
+  ++counts[static_cast<std::size_t>(state)];
   m.state = state;
   const Seconds start = i < prefill_ ? spec_.prefill_cold_start.value_or(spec_.cold_start) : spec_.cold_start;
   if (state == ReplicaState::kStarting) m.ready = now + SimTime::of(start);
@@ -98,25 +118,29 @@ std::optional<SimTime> FleetStates::next_failure(int i, SimTime now) {
 }
 
 FleetRecord FleetStates::record(SimTime now) const {
+  const auto serving = [&](bool prefill) {
+    return count(ReplicaState::kActive, prefill) + count(ReplicaState::kDraining, prefill);
+  };
   return {.at = now.seconds(),
-          .serving = count(ReplicaState::kActive) + count(ReplicaState::kDraining),
+          .serving = serving(false) + serving(true),
           .starting = count(ReplicaState::kStarting),
-          .down = count(ReplicaState::kDown)};
+          .down = count(ReplicaState::kDown),
+          .prefill = serving(true)};
 }
 
-double FleetStates::paid_seconds(SimTime from, SimTime to) const {
+double FleetStates::paid_seconds(SimTime from, SimTime to, bool prefill) const {
   double sum = 0;
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     const SimTime begin = std::max(changes_[i].at, from);
     const SimTime end = i + 1 < changes_.size() ? std::min(changes_[i + 1].at, to) : to;
-    if (end > begin) sum += changes_[i].paid * (end - begin).seconds().base();
+    if (end > begin) sum += changes_[i].paid[prefill] * (end - begin).seconds().base();
   }
   return sum;
 }
 
-int FleetStates::most_paid() const {
+int FleetStates::most_paid(bool prefill) const {
   int most = 0;
-  for (const Change& c : changes_) most = std::max(most, c.paid);
+  for (const Change& c : changes_) most = std::max(most, c.paid[prefill]);
   return most;
 }
 

@@ -26,11 +26,16 @@ struct FailureSpec {
 
 /// What a scenario says of its fleet; empty: the replicas are there all the time.
 struct FleetSpec {
-  std::optional<AutoscalingSpec> autoscaling;
+  std::optional<AutoscalingSpec> autoscaling;          ///< of the replicas that decode
+  std::optional<AutoscalingSpec> prefill_autoscaling;  ///< of replicas that only prefill
   std::optional<FailureSpec> failures;
   Seconds cold_start{};                       ///< weights loaded and engine started
   std::optional<Seconds> prefill_cold_start;  ///< ... of replicas that only prefill, where these are others
-  bool active() const { return autoscaling || failures; }
+  const std::optional<AutoscalingSpec>& scaling(bool prefill) const {
+    return prefill ? prefill_autoscaling : autoscaling;
+  }
+  bool scaled() const { return autoscaling || prefill_autoscaling; }
+  bool active() const { return scaled() || failures; }
 };
 
 enum class ReplicaState : std::uint8_t { kOff, kStarting, kActive, kDraining, kDown };
@@ -38,11 +43,16 @@ enum class ReplicaState : std::uint8_t { kOff, kStarting, kActive, kDraining, kD
 /// States and what they cost. Knows nothing of requests.
 class FleetStates {
  public:
-  /// `begin` replicas serve at time 0; the first `prefill` of them only prefill.
-  FleetStates(const FleetSpec& spec, int replicas, int begin, int prefill, std::uint64_t seed);
+  /// Replicas of one kind, and how many of them serve at time 0: the first ones.
+  struct Kind {
+    int replicas = 0, serving = 0;
+  };
+  /// Those that only prefill have the first numbers.
+  FleetStates(const FleetSpec& spec, Kind prefill, Kind decode, std::uint64_t seed);
 
   ReplicaState state(int i) const { return members_[static_cast<std::size_t>(i)].state; }
-  int count(ReplicaState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  int count(ReplicaState state, bool prefill) const { return counts_[prefill][static_cast<std::size_t>(state)]; }
+  int count(ReplicaState state) const { return count(state, false) + count(state, true); }
   int size() const { return static_cast<int>(members_.size()); }
   /// Changes a state at that time; kStarting notes when it ends.
   void set(int i, ReplicaState state, SimTime now);
@@ -53,9 +63,9 @@ class FleetStates {
 
   /// After `now` as every change leaves it.
   FleetRecord record(SimTime now) const;
-  /// Seconds that replicas were paid for (starting, serving or draining) between two times.
-  double paid_seconds(SimTime from, SimTime to) const;
-  int most_paid() const;
+  /// Seconds that replicas of a kind were paid for (starting, serving or draining) between two times.
+  double paid_seconds(SimTime from, SimTime to, bool prefill) const;
+  int most_paid(bool prefill) const;
 
  private:
   struct Member {
@@ -65,15 +75,15 @@ class FleetStates {
   };
   struct Change {
     SimTime at;
-    int paid;
+    std::array<int, 2> paid;  ///< that decode, that only prefill
   };
-  int paid() const;
+  int paid(bool prefill) const;
   void note(SimTime now);
 
   FleetSpec spec_;
   int prefill_;
-  std::array<int, 5> counts_{};  ///< by ReplicaState
-  double failure_rate_ = 0;      ///< of a GPU, 1/s
+  std::array<std::array<int, 5>, 2> counts_{};  ///< that decode, that only prefill: by ReplicaState
+  double failure_rate_ = 0;                     ///< of a GPU, 1/s
   std::vector<Member> members_;
   std::vector<Change> changes_;
 };
@@ -81,8 +91,14 @@ class FleetStates {
 /// That of a replica which loads so many bytes in all.
 Seconds cold_start(Bytes weights, Seconds engine_start);
 
-/// `autoscaling: {...}` and `failures: {...}` of a scenario; `weights` are those that a whole replica loads.
-FleetSpec parse_fleet(std::optional<ConfigReader> autoscaling, std::optional<ConfigReader> failures, Bytes weights,
-                      Seconds engine_start, int replicas);
+/// What a scenario says of the replicas of one kind.
+struct FleetPart {
+  int replicas = 1;
+  Bytes weights{};  ///< that a whole replica loads
+  Seconds engine_start{};
+  std::optional<ConfigReader> autoscaling{};  ///< `autoscaling: {...}`
+};
+/// `failures: {...}` is of all of them.
+FleetSpec parse_fleet(FleetPart decode, std::optional<FleetPart> prefill, std::optional<ConfigReader> failures);
 
 }  // namespace roofcast

@@ -88,6 +88,10 @@ struct ServingMetrics {
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
   int most_replicas = 0;       ///< paid for at once, of such a fleet
+  /// The same of workers that only prefill.
+  double prefill_replica_seconds = 0;
+  int most_prefill_replicas = 0;
+  std::int64_t prefill_replica_starts = 0;  ///< part of replica_starts
   std::int64_t replica_starts = 0, replica_failures = 0;
   std::int64_t requeued = 0;           ///< requests that another replica took over from a failed one
   std::int64_t lost = 0;               ///< that failed with it; part of `failed`

@@ -28,6 +28,7 @@ struct TransferRecord {
 struct FleetRecord {
   Seconds at{};
   int serving = 0, starting = 0, down = 0;
+  int prefill = 0;  ///< of those that serve, they only prefill
 };
 
 /// Sees a simulation go by: time series, request tables, timelines. Does nothing by default.

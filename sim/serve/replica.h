@@ -47,6 +47,7 @@ class Replica {
   std::vector<Landing> take_fetches();    ///< those that it began to fetch
   /// The cache that was held for a sequence handed over has been sent.
   void release_held(Slot slot, SimTime now);
+  bool holds_caches() const;  ///< of sequences handed over
 
   int running() const;
   int gpus() const { return deployment().sharding.gpus(); }

@@ -264,6 +264,11 @@ bool Replica::empty() const {
          std::none_of(rank_parts_.begin(), rank_parts_.end(), has_cache);
 }
 
+bool Replica::holds_caches() const {
+  return std::any_of(rank_parts_.begin(), rank_parts_.end(),
+                     [](const RankParts* rank) { return rank->link.held() > 0; });
+}
+
 std::vector<Replica::Landing> Replica::landings() const {
   std::vector<Landing> all;
   for (const RankParts* rank : rank_parts_)

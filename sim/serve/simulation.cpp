@@ -62,8 +62,9 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
   }
   if (options.disaggregation) {
     prefill_pricer_ = make(options.disaggregation->prefill);
-    add_replicas(options.disaggregation->prefill, options.disaggregation->prefill_replicas, *prefill_pricer_, front_,
-                 true);
+    const auto& scaling = options.fleet.prefill_autoscaling;
+    add_replicas(options.disaggregation->prefill, scaling ? scaling->max : options.disaggregation->prefill_replicas,
+                 *prefill_pricer_, front_, true);
     prefill_replicas_ = static_cast<int>(replicas_.size());
   }
   const auto& scaling = options.fleet.autoscaling;
@@ -338,8 +339,14 @@ void Simulation::hand_over(Slot slot, SimTime now) {
 /// Of a transfer that was broken off the epoch has passed; a source that has failed holds nothing any more.
 void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
   if (requests_[slot].epoch != epoch || !requests_[slot].held) return;
+  give_back(slot, now);
+}
+
+/// The cache that a prefill worker held, which may have been the last thing it was kept for.
+void Simulation::give_back(Slot slot, SimTime now) {
   const int source = requests_[slot].source;
   at(source).release_held(slot, now);
+  if (fleet_ && !at(source).busy() && stops(source, now)) return;
   schedule(source);
 }
 
@@ -466,12 +473,7 @@ bool Simulation::warmup_ends() const {
 /// was the last of the warm-up: then all users begin anew.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   fruitless_failures_ = 0;
-  const LiveRequest& r = requests_[slot];
-  if (r.held) {
-    const int source = r.source;
-    at(source).release_held(slot, now);
-    schedule(source);
-  }
+  if (requests_[slot].held) give_back(slot, now);
   requests_.remove(slot);
   --in_flight_;
   if (!warmup_ends()) return false;

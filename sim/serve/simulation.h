@@ -50,7 +50,7 @@ struct ServingOptions {
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
       std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas
-  FleetSpec fleet;       ///< replicas that come and go; autoscaling not together with disaggregation
+  FleetSpec fleet;       ///< replicas that come and go
   PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
   /// More than one: replicas that do not meet are simulated side by side, with the same result. `pricer` is then called

@@ -20,16 +20,23 @@ constexpr std::int64_t kMostFruitless = 10'000;
 
 void Simulation::begin_fleet() {
   const FleetSpec& spec = options_.fleet;
-  if (options_.disaggregation && spec.autoscaling)
-    throw ConfigError("autoscaling needs replicas that prefill and decode");
   const int all = static_cast<int>(replicas_.size());
-  const int serving =
-      spec.autoscaling ? std::clamp(options_.replicas, spec.autoscaling->min, spec.autoscaling->max) : all;
-  fleet_.emplace(spec, all, serving, prefill_replicas_, options_.seed);
-  for (int i = serving; i < all; ++i) front_.remove(at(i));
-  if (spec.autoscaling) {
-    autoscaler_.emplace(*spec.autoscaling, serving);
-    push_fleet(SimTime::of(spec.autoscaling->interval), FleetEvent::kDecide, -1);
+  const auto kind = [&](bool prefill, int there, int asked) {
+    const auto& scaling = spec.scaling(prefill);
+    return FleetStates::Kind{there, scaling ? std::clamp(asked, scaling->min, scaling->max) : there};
+  };
+  const FleetStates::Kind decode = kind(false, all - prefill_replicas_, options_.replicas);
+  FleetStates::Kind prefill;
+  if (options_.disaggregation) prefill = kind(true, prefill_replicas_, options_.disaggregation->prefill_replicas);
+  fleet_.emplace(spec, prefill, decode, options_.seed);
+  for (int i = 0; i < all; ++i) {
+    if (fleet_->state(i) == ReplicaState::kOff) role_of(i).remove(at(i));
+  }
+  for (const bool prefills : {false, true}) {
+    const auto& scaling = spec.scaling(prefills);
+    if (!scaling || first_of(prefills) == end_of(prefills)) continue;
+    autoscalers_[prefills].emplace(*scaling, (prefills ? prefill : decode).serving);
+    push_fleet(SimTime::of(scaling->interval), FleetEvent::kDecide, prefills ? 1 : 0);
   }
   if (spec.failures) {
     for (int i = 0; i < all; ++i) {
@@ -63,30 +70,34 @@ void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   if (requests_.live() == 0 && (exhausted_ || events_.size() == housekeeping_)) return;
   switch (what) {
     case FleetEvent::kDecide:
-      return decide(now);
+      return decide(replica == 1, now);
     case FleetEvent::kReady:
       if (fleet_->state(replica) != ReplicaState::kStarting || fleet_->ready_at(replica) != now) return;
       change(replica, ReplicaState::kActive, now);
-      role_of(replica).add(at(replica));
-      while (front_.replicas() > 0 && !gateway_.empty()) {
-        const Slot slot = gateway_.front();
-        gateway_.pop_front();
-        send_again(slot, now);
-      }
-      while (decode_.replicas() > 0 && !prefilled_.empty()) {
-        const Slot slot = prefilled_.front();
-        prefilled_.pop_front();
-        hand_over(slot, now);
-      }
-      return;
+      return serves(replica, now);
     case FleetEvent::kFailure:
       return fail_by_chance(replica, now);
     case FleetEvent::kListedFailure:
       return fail_replica(replica, now);
     case FleetEvent::kRepaired:
       if (fleet_->state(replica) != ReplicaState::kDown) return;
-      change(replica, autoscaler_ ? ReplicaState::kOff : ReplicaState::kStarting, now);
+      change(replica, autoscalers_[prefills_only(replica)] ? ReplicaState::kOff : ReplicaState::kStarting, now);
       return;
+  }
+}
+
+/// What waited for a replica of its role goes there.
+void Simulation::serves(int replica, SimTime now) {
+  role_of(replica).add(at(replica));
+  while (front_.replicas() > 0 && !gateway_.empty()) {
+    const Slot slot = gateway_.front();
+    gateway_.pop_front();
+    send_again(slot, now);
+  }
+  while (decode_.replicas() > 0 && !prefilled_.empty()) {
+    const Slot slot = prefilled_.front();
+    prefilled_.pop_front();
+    hand_over(slot, now);
   }
 }
 
@@ -94,33 +105,37 @@ void Simulation::change(int replica, ReplicaState state, SimTime now) {
   fleet_->set(replica, state, now);
   if (state == ReplicaState::kStarting) {
     ++collector_.metrics().replica_starts;
+    if (prefills_only(replica)) ++collector_.metrics().prefill_replica_starts;
     push_fleet(fleet_->ready_at(replica), FleetEvent::kReady, replica);
   }
   collector_.fleet(fleet_->record(now));
 }
 
-void Simulation::decide(SimTime now) {
-  push_fleet(now + SimTime::of(options_.fleet.autoscaling->interval), FleetEvent::kDecide, -1);
-  FleetLoad load{.waiting = static_cast<double>(gateway_.size()), .running = 0, .places = double(at(0).places())};
-  for (int i = 0; i < fleet_->size(); ++i) {
+/// Prompts wait at the gateway where no replica takes them, caches where none decodes.
+void Simulation::decide(bool prefill, SimTime now) {
+  push_fleet(now + SimTime::of(options_.fleet.scaling(prefill)->interval), FleetEvent::kDecide, prefill ? 1 : 0);
+  const std::size_t outside = prefill_replicas_ > 0 && !prefill ? prefilled_.size() : gateway_.size();
+  FleetLoad load{
+      .waiting = static_cast<double>(outside), .running = 0, .places = double(at(first_of(prefill)).places())};
+  for (int i = first_of(prefill); i < end_of(prefill); ++i) {
     if (fleet_->state(i) != ReplicaState::kActive) continue;
     load.waiting += static_cast<double>(at(i).queued());
     load.running += at(i).running();
   }
-  int current = fleet_->count(ReplicaState::kActive) + fleet_->count(ReplicaState::kStarting);
-  const int wanted = autoscaler_->wanted(now, load, current);
-  while (current < wanted && start_one(now)) ++current;
-  while (current > wanted && stop_one(now)) --current;
+  int current = fleet_->count(ReplicaState::kActive, prefill) + fleet_->count(ReplicaState::kStarting, prefill);
+  const int wanted = autoscalers_[prefill]->wanted(now, load, current);
+  while (current < wanted && start_one(prefill, now)) ++current;
+  while (current > wanted && stop_one(prefill, now)) --current;
 }
 
 /// One that was about to stop goes on; else one starts cold.
-bool Simulation::start_one(SimTime now) {
+bool Simulation::start_one(bool prefill, SimTime now) {
   for (const ReplicaState from : {ReplicaState::kDraining, ReplicaState::kOff}) {
-    for (int i = 0; i < fleet_->size(); ++i) {
+    for (int i = first_of(prefill); i < end_of(prefill); ++i) {
       if (fleet_->state(i) != from) continue;
       const bool draining = from == ReplicaState::kDraining;
       change(i, draining ? ReplicaState::kActive : ReplicaState::kStarting, now);
-      if (draining) front_.add(at(i));
+      if (draining) serves(i, now);
       return true;
     }
   }
@@ -128,9 +143,9 @@ bool Simulation::start_one(SimTime now) {
 }
 
 /// One that has not started yet; else the one with the fewest requests gets no new ones.
-bool Simulation::stop_one(SimTime now) {
+bool Simulation::stop_one(bool prefill, SimTime now) {
   int chosen = -1;
-  for (int i = fleet_->size() - 1; i >= 0; --i) {
+  for (int i = end_of(prefill) - 1; i >= first_of(prefill); --i) {
     if (fleet_->state(i) == ReplicaState::kStarting) {
       change(i, ReplicaState::kOff, now);
       return true;
@@ -139,7 +154,7 @@ bool Simulation::stop_one(SimTime now) {
     if (chosen < 0 || at(i).outstanding() < at(chosen).outstanding()) chosen = i;
   }
   if (chosen < 0) return false;
-  front_.remove(at(chosen));
+  role_of(chosen).remove(at(chosen));
   change(chosen, ReplicaState::kDraining, now);
   if (!at(chosen).busy()) (void)leaves_service(chosen, now);
   return true;
@@ -246,9 +261,16 @@ bool Simulation::leaves_service(int replica, SimTime now) {
     lose(replica, now);
     return true;
   }
-  if (fleet_->state(replica) != ReplicaState::kDraining || at(replica).outstanding() > 0) return false;
-  homeless_.clear();
-  at(replica).evacuate(now, homeless_);
+  return stops(replica, now);
+}
+
+/// A drained replica does, and a prefill worker not before its caches were fetched.
+bool Simulation::stops(int replica, SimTime now) {
+  if (fleet_->state(replica) != ReplicaState::kDraining) return false;
+  if (at(replica).outstanding() > 0 || at(replica).holds_caches()) return false;
+  std::vector<Slot> none;
+  at(replica).evacuate(now, none);
+  SIM_CHECK(none.empty(), "a drained replica has no requests");
   change(replica, ReplicaState::kOff, now);
   return true;
 }
@@ -267,10 +289,12 @@ void Simulation::wait_for_replica(Slot slot, SimTime now) {
 }
 
 void Simulation::account_fleet() {
-  if (!options_.fleet.autoscaling) return;
   ServingMetrics& m = collector_.metrics();
-  m.replica_seconds = fleet_->paid_seconds(collector_.begin_time(), collector_.end_time());
-  m.most_replicas = fleet_->most_paid();
+  const auto paid = [&](bool prefill) {
+    return fleet_->paid_seconds(collector_.begin_time(), collector_.end_time(), prefill);
+  };
+  if (autoscalers_[false]) m.replica_seconds = paid(false), m.most_replicas = fleet_->most_paid(false);
+  if (autoscalers_[true]) m.prefill_replica_seconds = paid(true), m.most_prefill_replicas = fleet_->most_paid(true);
 }
 
 }  // namespace roofcast

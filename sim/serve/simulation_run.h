@@ -81,6 +81,7 @@ class Simulation {
   bool warmup_ends() const;
   bool leave(Slot slot, SimTime now, SimTime delivered);
   void transferred(Slot slot, std::uint32_t epoch, SimTime now);
+  void give_back(Slot slot, SimTime now);
   void schedule(int index);
   Request request_of(Slot slot);
 
@@ -92,9 +93,12 @@ class Simulation {
   void push_fleet(SimTime at, FleetEvent what, int replica);
   void fleet_event(FleetEvent what, int replica, SimTime now);
   void change(int replica, ReplicaState state, SimTime now);
-  void decide(SimTime now);
-  bool start_one(SimTime now);
-  bool stop_one(SimTime now);
+  void serves(int replica, SimTime now);
+  void decide(bool prefill, SimTime now);
+  bool start_one(bool prefill, SimTime now);
+  bool stop_one(bool prefill, SimTime now);
+  int first_of(bool prefill) const { return prefill ? 0 : prefill_replicas_; }
+  int end_of(bool prefill) const { return prefill ? prefill_replicas_ : fleet_->size(); }
   std::optional<SimTime> next_failure(int replica, SimTime now);
   void fail_by_chance(int replica, SimTime now);
   void fail_replica(int replica, SimTime now);
@@ -103,6 +107,7 @@ class Simulation {
   void send_again(Slot slot, SimTime now);
   void wait_for_decoder(Slot slot);
   bool leaves_service(int replica, SimTime now);
+  bool stops(int replica, SimTime now);
   void wait_for_replica(Slot slot, SimTime now);
   void account_fleet();
 
@@ -133,10 +138,10 @@ class Simulation {
   bool exhausted_ = false;
   bool enough_ = false;  ///< the observer has seen what it wanted
   std::optional<FleetStates> fleet_;
-  std::optional<Autoscaler> autoscaler_;
-  int prefill_replicas_ = 0;      ///< the first of replicas_, where they only prefill
-  std::deque<Slot> gateway_;      ///< requests that wait for a replica to serve
-  std::deque<Slot> prefilled_;    ///< those that wait for one to decode
+  std::array<std::optional<Autoscaler>, 2> autoscalers_;  ///< of replicas that decode, that only prefill
+  int prefill_replicas_ = 0;                              ///< the first of replicas_, where they only prefill
+  std::deque<Slot> gateway_;                              ///< requests that wait for a replica to serve
+  std::deque<Slot> prefilled_;                            ///< those that wait for one to decode
   std::size_t housekeeping_ = 0;  ///< events of the fleet in the queue, which do not keep a run alive
   std::vector<Slot> homeless_;
   int planning_ = -1;  ///< the replica that plans anyway when this event is done

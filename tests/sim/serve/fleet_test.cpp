@@ -35,7 +35,7 @@ FleetSpec parse(const std::string& scaling, const std::string& failures = "", in
     if (text.empty()) return std::nullopt;
     return ConfigReader(parse_config_text(text, "fleet"));
   };
-  return parse_fleet(reader(scaling), reader(failures), Bytes(40e9), Seconds(60), replicas);
+  return parse_fleet({replicas, Bytes(40e9), Seconds(60), reader(scaling)}, std::nullopt, reader(failures));
 }
 
 std::string error_of(const std::string& scaling, const std::string& failures = "") {
@@ -45,6 +45,29 @@ std::string error_of(const std::string& scaling, const std::string& failures = "
     return e.what();
   }
   return "no error";
+}
+
+AutoscalingSpec random_scaling(Random& random) {
+  AutoscalingSpec spec{.min = static_cast<int>(random.uniform_integer(0, 1)),
+                       .max = 5,
+                       .policy = static_cast<ScalingPolicy>(random.uniform_integer(0, 2)),
+                       .target = 0.9};
+  spec.interval = Seconds(0.2);
+  spec.scale_down_delay = Seconds(0.3);
+  return spec;
+}
+
+/// Each role from one worker to four, two requests in flight on each.
+ServingOptions both_roles_scaled() {
+  ServingOptions options = fake::options();
+  options.router = "least_loaded";
+  options.disaggregation = Disaggregation{.prefill = deployment(), .bandwidth = BytesPerSecond(1e15)};
+  AutoscalingSpec spec{.min = 1, .max = 4, .policy = ScalingPolicy::kConcurrency, .target = 2};
+  spec.interval = Seconds(1);
+  spec.scale_down_delay = Seconds(20);
+  options.fleet.autoscaling = options.fleet.prefill_autoscaling = spec;
+  options.fleet.cold_start = Seconds(3);
+  return options;
 }
 
 }  // namespace
@@ -96,16 +119,16 @@ TEST_CASE("fleet: seconds paid, and failures by chance as often as they should b
   spec.autoscaling.emplace();
   spec.cold_start = Seconds(10);
   spec.failures = FailureSpec{.mtbf = Seconds(1000)};
-  FleetStates fleet(spec, 4, 1, 0, 7);
+  FleetStates fleet(spec, {}, {4, 1}, 7);
   CHECK(fleet.count(ReplicaState::kActive) == 1);
   fleet.set(1, ReplicaState::kStarting, at(100));
   CHECK(fleet.ready_at(1) == at(110));
   fleet.set(1, ReplicaState::kActive, at(110));
   fleet.set(0, ReplicaState::kDraining, at(200));
   fleet.set(0, ReplicaState::kOff, at(230));
-  CHECK(fleet.paid_seconds(at(0), at(300)) == doctest::Approx(230 + 200));
-  CHECK(fleet.paid_seconds(at(150), at(250)) == doctest::Approx(80 + 100));
-  CHECK(fleet.most_paid() == 2);
+  CHECK(fleet.paid_seconds(at(0), at(300), false) == doctest::Approx(230 + 200));
+  CHECK(fleet.paid_seconds(at(150), at(250), false) == doctest::Approx(80 + 100));
+  CHECK(fleet.most_paid(false) == 2);
   double sum = 0;  // of one GPU
   for (int i = 0; i < 4000; ++i) sum += fleet.next_failure(2, at(0))->seconds().base();
   CHECK(sum / 4000 == doctest::Approx(1000).epsilon(0.05));
@@ -115,7 +138,7 @@ TEST_CASE("fleet: replicas that only prefill have a cold start of their own") {
   FleetSpec spec;
   spec.cold_start = Seconds(10);
   spec.prefill_cold_start = Seconds(4);
-  FleetStates fleet(spec, 3, 3, 1, 7);
+  FleetStates fleet(spec, {1, 1}, {2, 2}, 7);
   for (int i = 0; i < 3; ++i) fleet.set(i, ReplicaState::kStarting, at(100));
   CHECK(fleet.ready_at(0) == at(104));
   CHECK(fleet.ready_at(1) == at(110));
@@ -412,14 +435,9 @@ TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and 
       options.disaggregation = Disaggregation{.prefill = std::make_shared<Deployment>(*d),
                                               .prefill_replicas = static_cast<int>(random.uniform_integer(1, 2)),
                                               .bandwidth = BytesPerSecond(random.uniform() < 0.5 ? 1e4 : 1e6)};
-    } else if (random.uniform() < 0.7) {
-      options.fleet.autoscaling = AutoscalingSpec{.min = static_cast<int>(random.uniform_integer(0, 1)),
-                                                  .max = 5,
-                                                  .policy = static_cast<ScalingPolicy>(random.uniform_integer(0, 2)),
-                                                  .target = 0.9};
-      options.fleet.autoscaling->interval = Seconds(0.2);
-      options.fleet.autoscaling->scale_down_delay = Seconds(0.3);
+      if (random.uniform() < 0.6) options.fleet.prefill_autoscaling = random_scaling(random);
     }
+    if (random.uniform() < 0.7) options.fleet.autoscaling = random_scaling(random);
     options.fleet.cold_start = Seconds(0.25);
     options.fleet.failures = FailureSpec{.mtbf = Seconds(2), .repair = Seconds(0.4), .requeue = random.uniform() < 0.7};
     WorkloadSpec w = random.uniform() < 0.5 ? fake::closed_loop(12) : WorkloadSpec{};
@@ -439,6 +457,7 @@ TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and 
     CHECK(m.replica_starts == stepped.replica_starts);
     CHECK(m.iterations == stepped.iterations);
     CHECK(m.replica_seconds == doctest::Approx(stepped.replica_seconds).epsilon(1e-9));
+    CHECK(m.prefill_replica_seconds == doctest::Approx(stepped.prefill_replica_seconds).epsilon(1e-9));
     CHECK(fast.prefilled == plain.prefilled);
     REQUIRE(fast.requests.size() == plain.requests.size());
     for (const auto& [id, r] : fast.requests)
@@ -467,11 +486,122 @@ TEST_CASE("fleet: what a scenario says, and what it cannot say") {
   CHECK(error_of("", "{events: [{replica: 1}]}").find("'at'") != std::string::npos);
 }
 
-TEST_CASE("fleet: no autoscaling of replicas that share the work of a request") {
+TEST_CASE("autoscaling: workers that prefill and workers that decode are scaled by the load of each") {
+  // 200 prompts a second of 1,000 tokens are twice what a prefill worker does at 10 us a token; they decode one token.
+  fake::Requests prompts;
+  for (int i = 0; i < 4000; ++i) prompts.add(i * 0.005, 1000, 2);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), prompts, {}, both_roles_scaled(), &seen);
+  CHECK(m.completed == 4000);
+  CHECK(m.most_prefill_replicas == 4);
+  CHECK(m.prefill_replica_starts == 3);
+  CHECK(m.most_replicas == 1);
+  CHECK(m.replica_starts == 3);
+  CHECK(m.replica_seconds == doctest::Approx(m.duration.base()));
+  const auto most = std::max_element(seen.fleet.begin(), seen.fleet.end(),
+                                     [](const auto& a, const auto& b) { return a.serving < b.serving; });
+  CHECK(most->serving == 5);
+  CHECK(most->prefill == 4);
+  // 50 short prompts a second of 200 tokens each: 10 of them decode at once, on four places a worker.
+  fake::Requests answers;
+  for (int i = 0; i < 1000; ++i) answers.add(i * 0.02, 10, 200);
+  const ServingMetrics n = simulate(deployment(), answers, {}, both_roles_scaled());
+  CHECK(n.completed == 1000);
+  CHECK(n.most_prefill_replicas == 1);
+  CHECK(n.most_replicas == 4);
+  CHECK(n.prefill_replica_seconds == doctest::Approx(n.duration.base()));
+}
+
+TEST_CASE("autoscaling: a prefill worker that stops is paid for until its caches are fetched") {
+  // Six blocks of 16 tokens are prefilled after 1.96 ms, and their bytes take a second.
   fake::Requests requests;
-  requests.add(0, 10, 10);
-  ServingOptions options = fake::options();
-  options.fleet = parse("{max: 2}");
-  options.disaggregation = Disaggregation{.prefill = deployment()};
-  CHECK_THROWS_AS(simulate(deployment(), requests, {}, options), ConfigError);
+  requests.add(0, 96, 50);
+  ServingOptions options = both_roles_scaled();
+  options.disaggregation->bandwidth = BytesPerSecond(96);
+  options.fleet.prefill_autoscaling->min = 0;
+  options.fleet.prefill_autoscaling->interval = Seconds(0.1);
+  options.fleet.prefill_autoscaling->scale_down_delay = Seconds(0);
+  const ServingMetrics m = simulate(deployment(), requests, {}, options);
+  CHECK(m.completed == 1);
+  CHECK(m.prefill_replica_seconds == doctest::Approx(1.00196).epsilon(1e-4));
+  CHECK(m.duration > Seconds(1.04));
+}
+
+TEST_CASE("autoscaling: down to no decode workers, caches wait for a cold start where they were prefilled") {
+  fake::Requests requests;
+  requests.add(0, 100, 20).add(100, 100, 20);
+  ServingOptions options = both_roles_scaled();
+  options.fleet.autoscaling->min = 0;
+  options.fleet.cold_start = Seconds(7);
+  Watcher seen;
+  const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+  CHECK(m.completed == 2);
+  CHECK(m.replica_starts == 1);
+  // Sent at 100 s and prefilled at once; the decision of 101 s starts a worker, which serves at 108 s.
+  CHECK(seen.requests[1].e2el.base() == doctest::Approx(8).epsilon(0.01));
+  CHECK(seen.requests[0].e2el < Seconds(0.1));
+}
+
+TEST_CASE("autoscaling: workers apart between equal bounds are as those that are not scaled, to the last digit") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    fake::Requests requests, again;
+    double now = 0;
+    for (int i = 0; i < 300; ++i) {
+      now += random.exponential(0.004);
+      const int prompt = static_cast<int>(random.uniform_integer(1, 300)),
+                output = static_cast<int>(random.uniform_integer(1, 60));
+      requests.add(now, prompt, output), again.add(now, prompt, output);
+    }
+    ServingOptions options = both_roles_scaled();
+    options.disaggregation->bandwidth = BytesPerSecond(1e5);
+    options.disaggregation->prefill_replicas = 2;
+    options.replicas = 3;
+    options.fleet.autoscaling->min = options.fleet.autoscaling->max = 3;
+    options.fleet.prefill_autoscaling->min = options.fleet.prefill_autoscaling->max = 2;
+    Watcher scaled, fixed;
+    const ServingMetrics m = simulate(deployment(), requests, {}, options, &scaled);
+    options.fleet = {};
+    const ServingMetrics n = simulate(deployment(), again, {}, options, &fixed);
+    CHECK(m.completed == 300);
+    CHECK(m.duration == n.duration);
+    CHECK(m.gpu_busy_seconds == n.gpu_busy_seconds);
+    CHECK(m.replica_starts == 0);
+    REQUIRE(scaled.requests.size() == fixed.requests.size());
+    for (const auto& [id, r] : scaled.requests) {
+      REQUIRE(r.ttft == fixed.requests.at(id).ttft);
+      REQUIRE(r.e2el == fixed.requests.at(id).e2el);
+    }
+  }
+}
+
+TEST_CASE("autoscaling: where there is room for all caches, workers apart compute every token once") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    fake::Requests requests;
+    double now = 0, prompts = 0, outputs = 0;
+    for (int i = 0; i < 200; ++i) {
+      now += random.exponential(random.uniform() < 0.05 ? 1.0 : 0.005);
+      const int prompt = static_cast<int>(random.uniform_integer(1, 300)),
+                output = static_cast<int>(random.uniform_integer(1, 60));
+      requests.add(now, prompt, output);
+      prompts += prompt, outputs += output;
+    }
+    ServingOptions options = both_roles_scaled();
+    options.router = random.uniform() < 0.5 ? "round_robin" : "least_loaded";
+    options.disaggregation->bandwidth = BytesPerSecond(random.uniform() < 0.5 ? 1e4 : 1e6);
+    options.fleet.autoscaling = random_scaling(random);
+    if (random.uniform() < 0.7) options.fleet.prefill_autoscaling = random_scaling(random);
+    options.fleet.cold_start = Seconds(0.25);
+    Watcher seen;
+    const ServingMetrics m = simulate(deployment(), requests, {}, options, &seen);
+    CHECK(m.completed == 200);
+    CHECK(m.failed == 0);
+    CHECK(m.input_tokens == prompts);
+    CHECK(m.output_tokens == outputs);
+    CHECK(seen.prefilled == prompts);
+    CHECK(seen.decoded == outputs - 200);  // the first token of each comes from its prefill
+  }
 }

@@ -182,6 +182,29 @@ TEST_CASE("pairs: the prices of input and output are those of the roles, and mor
   for (const Sensitivity& s : sensitivities(w, *found.pricers).changes) CHECK(s.throughput_change > -0.02);
 }
 
+TEST_CASE("scenario: prefill and decode workers have an autoscaler each, and a cold start of their own weights") {
+  const auto read = [](const std::string& decode, const std::string& prefill) {
+    return read_scenario(
+               parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nparallelism: {tp: 2, replicas: 3}\n" + decode +
+                                     "disaggregation: {prefill: {parallelism: {tp: 1, replicas: 5}" + prefill + "}}\n",
+                                 "s.yaml"),
+               Fidelity::kCalibrated)
+        .serving.fleet;
+  };
+  const FleetSpec both = read("autoscaling: {min: 2, max: 4}\n", ", autoscaling: {max: 9, cold_start: 7 s}");
+  CHECK(both.autoscaling->min == 2);
+  CHECK(both.autoscaling->max == 4);
+  CHECK(both.prefill_autoscaling->max == 9);
+  CHECK(both.prefill_cold_start == Seconds(7));
+  CHECK(both.cold_start > Seconds(60));
+  const FleetSpec one = read("", ", autoscaling: {max: 9}");
+  CHECK_FALSE(one.autoscaling);
+  CHECK(one.prefill_autoscaling);
+  // Each loads the model once; two GPUs have some parts of it twice.
+  CHECK(one.prefill_cold_start->base() == doctest::Approx(one.cold_start.base()).epsilon(0.05));
+  CHECK_FALSE(read("", "").scaled());
+}
+
 TEST_CASE("scenario: prefill workers of their own take what they do not say from the scenario") {
   const std::string text =
       "model: llama-3.1-8b\ngpu: h100-sxm\nengine: {name: sglang, max_num_batched_tokens: 4096}\nparallelism: {tp: 2, "
