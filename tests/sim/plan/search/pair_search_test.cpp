@@ -200,7 +200,8 @@ TEST_CASE("scenario: prefill and decode workers have an autoscaler each, and a c
   const FleetSpec one = read("", ", autoscaling: {max: 9}");
   CHECK_FALSE(one.autoscaling);
   CHECK(one.prefill_autoscaling);
-  CHECK(one.prefill_cold_start == one.cold_start);  // a replica loads all its weights over one link
+  // Each loads the model once; two GPUs have some parts of it twice.
+  CHECK(one.prefill_cold_start->base() == doctest::Approx(one.cold_start.base()).epsilon(0.05));
   CHECK_FALSE(read("", "").scaled());
 }
 
