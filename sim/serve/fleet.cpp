@@ -114,6 +114,16 @@ double FleetStates::paid_seconds(SimTime from, SimTime to) const {
   return sum;
 }
 
+std::vector<double> FleetStates::seconds_paid_for(SimTime from, SimTime to) const {
+  std::vector<double> out(static_cast<std::size_t>(most_paid()) + 1);
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    const SimTime begin = std::max(changes_[i].at, from);
+    const SimTime end = i + 1 < changes_.size() ? std::min(changes_[i + 1].at, to) : to;
+    if (end > begin) out[static_cast<std::size_t>(changes_[i].paid)] += (end - begin).seconds().base();
+  }
+  return out;
+}
+
 int FleetStates::most_paid() const {
   int most = 0;
   for (const Change& c : changes_) most = std::max(most, c.paid);

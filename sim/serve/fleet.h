@@ -55,6 +55,8 @@ class FleetStates {
   FleetRecord record(SimTime now) const;
   /// Seconds that replicas were paid for (starting, serving or draining) between two times.
   double paid_seconds(SimTime from, SimTime to) const;
+  /// ... by the number of them: so many seconds none, one, two.
+  std::vector<double> seconds_paid_for(SimTime from, SimTime to) const;
   int most_paid() const;
 
  private:

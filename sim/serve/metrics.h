@@ -86,8 +86,9 @@ struct ServingMetrics {
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
   double cancelled_tokens = 0;             ///< output tokens of the cancelled, for nothing
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
-  double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
-  int most_replicas = 0;       ///< paid for at once, of such a fleet
+  double replica_seconds = 0;            ///< paid for, of a fleet that changes; 0: all replicas, all the time
+  std::vector<double> seconds_paid_for;  ///< ... by the number of replicas paid for at once
+  int most_replicas = 0;                 ///< paid for at once, of such a fleet
   std::int64_t replica_starts = 0, replica_failures = 0;
   std::int64_t requeued = 0;           ///< requests that another replica took over from a failed one
   std::int64_t lost = 0;               ///< that failed with it; part of `failed`

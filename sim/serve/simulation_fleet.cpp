@@ -270,6 +270,7 @@ void Simulation::account_fleet() {
   if (!options_.fleet.autoscaling) return;
   ServingMetrics& m = collector_.metrics();
   m.replica_seconds = fleet_->paid_seconds(collector_.begin_time(), collector_.end_time());
+  m.seconds_paid_for = fleet_->seconds_paid_for(collector_.begin_time(), collector_.end_time());
   m.most_replicas = fleet_->most_paid();
 }
 
