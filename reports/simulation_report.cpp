@@ -372,7 +372,7 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   const auto& apart = s.serving.disaggregation;
   const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s, s.serving.replicas,
                                     apart ? apart->prefill_replicas : 0);
-  out["price"] = price_json(*s.deployment);
+  out["price"] = price_json(cost.bill.decode.quote);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},
                  {"usd_per_million_input_tokens", bill.usd_per_million_input},
@@ -426,7 +426,9 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);
-  lines.add("price", price_line(*s.deployment));
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  const auto& apart = s.serving.disaggregation;
+  lines.add("price", bill_line(*s.deployment, apart ? apart->prefill.get() : nullptr, cost.bill));
   lines.add("steps", std::to_string(m.iterations));
   lines.add("provenance", provenance_line(*s.deployment));
   ResultVerdict verdict;

@@ -1,10 +1,9 @@
 #include "sim/plan/fleet_cost.h"
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "sim/plan/power.h"
-#include "sim/plan/prices.h"
 
 namespace roofcast {
 namespace {
@@ -30,8 +29,17 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.mfu += gpus * whole.compute;
   cost.mbu += gpus * whole.memory;
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
-  const bool whole_fleet = work.replicas == std::floor(work.replicas);  // an autoscaled one is paid for on average
-  cost.usd_per_hour += whole_fleet ? usd_per_hour(d, work.replicas).value : d.gpu.price.value * gpus;
+}
+
+/// How many replicas are paid for, and for how long.
+std::vector<FleetSpan> spans_of(const ServingMetrics& m, int replicas, int prefill_replicas) {
+  if (m.seconds_paid_for.empty()) return {{replicas, prefill_replicas, m.duration.in(kHour)}};
+  std::vector<FleetSpan> spans;
+  for (std::size_t n = 0; n < m.seconds_paid_for.size(); ++n) {
+    if (m.seconds_paid_for[n] > 0)
+      spans.push_back({static_cast<int>(n), prefill_replicas, m.seconds_paid_for[n] / 3600});
+  }
+  return spans;
 }
 
 }  // namespace
@@ -47,6 +55,9 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
   cost.gpus = d.sharding.gpus() * replicas;
   if (disaggregation)
     cost.gpus += static_cast<double>(disaggregation->prefill->sharding.gpus()) * disaggregation->prefill_replicas;
+  cost.bill = cheapest_bill(d, disaggregation ? disaggregation->prefill.get() : nullptr,
+                            spans_of(m, all_replicas, disaggregation ? disaggregation->prefill_replicas : 0));
+  cost.usd_per_hour = cost.bill.usd_per_hour();
   if (m.duration <= Seconds(0)) return cost;
   add_pool(
       cost,

@@ -99,9 +99,9 @@ TokenBill token_bill(double usd, const ServingMetrics& m, const Scenario& s, int
                   (tokens.output + tokens.dropped_output) / sequences, decoding_on_each(m, paid_replicas(m, replicas)));
   const auto& apart = s.serving.disaggregation;
   if (!apart) return split_bill(usd, tokens, times);
-  const double prefill = usd_per_hour(*apart->prefill, prefill_replicas).value,
-               decode = usd_per_hour(*s.deployment, replicas).value;
-  return split_bill(usd, tokens, times, prefill + decode > 0 ? prefill / (prefill + decode) : 0);
+  const FleetSpan span{replicas, prefill_replicas};
+  const Bill bill = cheapest_bill(*s.deployment, apart->prefill.get(), {&span, 1});
+  return split_bill(usd, tokens, times, bill.usd() > 0 ? bill.prefill.usd / bill.usd() : 0);
 }
 
 }  // namespace roofcast

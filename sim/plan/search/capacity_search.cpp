@@ -46,12 +46,13 @@ double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& b
   double replicas = 1;
   if (load_kind(w) == LoadKind::kRate)
     replicas = std::max(1.0, std::ceil(offered_load(w) / bounds.requests_per_s - 1e-9));
-  const double gpus = c.gpus() * (replicas + spares_of(plan, c, static_cast<int>(replicas)));
   if (plan.goal == PlanGoal::kCost && load_kind(w) == LoadKind::kWhole) {
-    return c.gpus() * c.scenario.deployment->gpu.price.value / 3600.0 * static_cast<double>(w.requests) /
+    return c.gpus() * least_gpu_price(*c.scenario.deployment).value / 3600.0 * static_cast<double>(w.requests) /
            bounds.requests_per_s;
   }
-  return plan.goal == PlanGoal::kGpus ? gpus : gpus * c.scenario.deployment->gpu.price.value;
+  const double paid = std::min(1e6, replicas + spares_of(plan, c, static_cast<int>(std::min(1e6, replicas))));
+  if (plan.goal == PlanGoal::kGpus) return c.gpus() * paid;
+  return c.usd_per_hour({.replicas = static_cast<int>(paid)});  // more replicas never cost less
 }
 
 std::vector<Entry> bounded_entries(const std::vector<Candidate>& candidates, const PlanSpec& plan,
