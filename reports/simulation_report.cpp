@@ -12,6 +12,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "reports/verdict.h"
+#include "sim/plan/failures.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/steady_rate.h"
@@ -37,17 +38,13 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
     out.push_back({{"objective", o.name()},
                    {"limit_ms", o.limit.in(kMillisecond)},
                    {"value_ms", value.in(kMillisecond)},
-                   {"met", value <= o.limit && !m.load.saturated}});
+                   {"met", meets(o, m)}});
   }
   return out;
 }
 
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
-
-bool is_limited(const WorkloadSpec& w) {
-  return w.rate_limit || std::any_of(w.clients.begin(), w.clients.end(), [](const auto& c) { return is_limited(c); });
-}
 
 /// Kinds of clients, each with what it saw.
 Json clients_json(const ServingMetrics& m, const Scenario& s) {
@@ -259,12 +256,12 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
   const auto number = [&](const char* key) { return significant(json[key].get<double>(), 4); };
   lines.add("requests",
             fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
-  if (m.cancelled + m.rejected > 0) {
-    lines.add("failed",
-              fmt::format("{} cancelled by their clients ({} output tokens wasted), {} rejected by a full queue{}",
-                          m.cancelled, human_count(m.cancelled_tokens), m.rejected,
-                          is_limited(*s.workload) ? " or a rate limit" : ""));
-  }
+  if (m.failed > 0)
+    lines.add("FAILED", failure_words(m, *s.deployment) +
+                            (m.cancelled_tokens > 0
+                                 ? fmt::format("; {} output tokens for nothing", human_count(m.cancelled_tokens))
+                                 : ""));
+  if (m.completed == 0) return;
   lines.add("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   lines.add("throughput",
             fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
@@ -389,9 +386,15 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
 std::string objectives_text(const ServingMetrics& m, const Scenario& s) {
   std::string out;
   for (const Objective& o : s.objectives) {
+    if (m.completed == 0) {
+      out += fmt::format("{}: MISSED, no request completed\n", o.name());
+      continue;
+    }
     const Seconds value = observed(o, m);
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),
-                       value > o.limit    ? "MISSED"
+                       value > o.limit ? "MISSED"
+                       : !serves_enough(m)
+                           ? fmt::format("MISSED, {} requests failed; met by those that completed", m.failed)
                        : m.load.saturated ? "met by this run, but the queue grows"
                                           : "met");
   }
@@ -415,6 +418,14 @@ VerdictTable uncertain_table(const std::vector<MetricInterval>& uncertain) {
 ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json& json,
                          const std::vector<MetricInterval>& uncertain) {
   Lines lines;
+  ResultVerdict verdict;
+  if (m.completed == 0) {  // nothing was served: there is no latency, no throughput and no cost of it
+    lines.add("provenance", provenance_line(*s.deployment));
+    verdict.add("", setup_text(s));
+    verdict.add("", lines.text());
+    if (!s.objectives.empty()) verdict.add("", objectives_text(m, s));
+    return verdict;
+  }
   add_request_lines(m, s, json, lines);
   add_cache_lines(m, s, json, lines);
   add_adapter_line(m, s, lines);
@@ -431,7 +442,6 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   lines.add("price", bill_line(*s.deployment, apart ? apart->prefill.get() : nullptr, cost.bill));
   lines.add("steps", std::to_string(m.iterations));
   lines.add("provenance", provenance_line(*s.deployment));
-  ResultVerdict verdict;
   verdict.add("", setup_text(s));
   verdict.add("", lines.text());
   verdict.add("", latency_table(m));

@@ -1,6 +1,7 @@
 #pragma once
 // What clients see, under the names and definitions of `vllm bench serve`: docs/metrics.md.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,12 +79,16 @@ struct AdapterMetrics {
   double loaded_bytes = 0;      ///< a GPU
 };
 
+/// What a request that can never run is too long for.
+enum class TooLong : std::uint8_t { kNot, kContext, kCache, kStep };
+
 struct ServingMetrics {
   Seconds duration{};
   LoadVerdict load;                        ///< of open arrivals
   std::int64_t completed = 0, failed = 0;  ///< failed: the next two, and what can never run
   std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
+  std::array<std::int64_t, 4> too_long{};  ///< by TooLong
   double cancelled_tokens = 0;             ///< output tokens of the cancelled, for nothing
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   double replica_seconds = 0;            ///< paid for, of a fleet that changes; 0: all replicas, all the time

@@ -14,7 +14,8 @@ class Replica {
           StepPricer* draft_pricer, RequestTable& requests, Collector& collector);
 
   /// Whether the request can ever run here: its length against model and pool, an uncut prompt's against the budget.
-  bool can_serve(const LiveRequest& request) const;
+  TooLong too_long(const LiveRequest& request) const;
+  bool can_serve(const LiveRequest& request) const { return too_long(request) == TooLong::kNot; }
   void submit(Slot slot, SimTime sent);
   /// Another sequence of a prompt that was prefilled here.
   void submit_fork(Slot slot, SimTime now);

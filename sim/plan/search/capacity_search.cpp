@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/failures.h"
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
@@ -191,24 +192,8 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
 /// Why the most replicas there can be are not even near.
 std::string failures_of(const PlannedDeployment& p) {
   const ServingMetrics& m = p.result.metrics;
-  const Deployment& d = *p.candidate.scenario.deployment;
-  std::string out =
-      fmt::format("{} of {} requests fail on {} x {}", m.failed, m.completed + m.failed, p.gpus(), p.candidate.gpu);
-  if (m.cancelled > 0) out += fmt::format(", {} cancelled by their clients", m.cancelled);
-  if (m.rejected > 0) out += fmt::format(", {} rejected by a full queue", m.rejected);
-  const auto rest = m.failed - m.cancelled - m.rejected;
-  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  if (rest > 0)
-    out += fmt::format(", {} longer than {}the cache ({:.0f} tokens)", rest,
-                       context > 0 ? fmt::format("the context ({:.0f} tokens) or ", context) : "",
-                       d.memory.max_context(d.engine.block_size));
-  return out;
-}
-
-/// Without a goodput none may fail.
-bool fails_too_many(const ServingMetrics& m, double goodput) {
-  const double tolerated = goodput > 0 ? 1 - goodput : 0;
-  return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
+  return fmt::format("{} of {} requests fail on {} x {}: {}", m.failed, m.completed + m.failed, p.gpus(),
+                     p.candidate.gpu, failure_words(m, *p.candidate.scenario.deployment));
 }
 
 /// By how much it misses the objectives or the limit of power, whichever is worse: above 1.
@@ -224,7 +209,8 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
     entries[i].evaluation = evaluate_entry(entries[i], plan, search, pricers);
   for (Entry& e : entries) {
     auto& near = e.evaluation.nearest;
-    const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
+    const ServingMetrics* m = near ? &near->result.metrics : nullptr;
+    const bool failed = m != nullptr && m->failed > 0 && !serves_enough(*m, e.candidate->scenario.goodput);
     if (failed && out.reason.empty()) out.reason = failures_of(*near);
     if (near && !failed && (!out.nearest || miss_of(*near, plan) < miss_of(*out.nearest, plan)))
       out.nearest = std::move(near);
@@ -281,7 +267,7 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
   std::vector<ParetoPoint> points;
   for (const Entry& e : entries) {
     for (const TriedLoad& t : e.evaluation.tried) {
-      const bool served = !fails_too_many(t.result.metrics, e.candidate->scenario.goodput);
+      const bool served = serves_enough(t.result.metrics, e.candidate->scenario.goodput);
       const bool steady = served && t.result.stationary && !t.result.cut;
       if (steady && e.candidate->affords(t.fleet, 0)) points.push_back(pareto_point(*e.candidate, t));
     }
