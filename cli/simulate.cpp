@@ -162,7 +162,7 @@ int run_simulate(std::span<const std::string> arguments) {
   });
   write_extras(options, scenario, metrics, timeline, intervals, history);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
-  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));
+  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics));
   if (metrics.failed > 0)
     fmt::print(stderr, "{} of {} requests failed: {}\n", metrics.failed, metrics.completed + metrics.failed,
                failure_words(metrics, *scenario.deployment));

@@ -116,7 +116,6 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   }
   out["saturated"] = m.load.saturated;
   if (m.load.offered > PerSecond(0)) out["offered_request_rate"] = m.load.offered.base();
-  if (m.load.saturated) out["sustainable_rate"] = m.load.sustainable.base();
   out["total_input_tokens"] = m.input_tokens;
   out["total_output_tokens"] = m.output_tokens;
   const auto rate = [&](double count) { return seconds > 0 ? count / seconds : 0.0; };
@@ -268,7 +267,7 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
                         number("output_throughput"), number("total_token_throughput")));
   if (make_scheduler(s.deployment->engine.scheduler)->pads())
     lines.add("responses", "of a batch return together, at e2el; ttft is when their first tokens are computed");
-  if (m.load.saturated) lines.add("SATURATED", saturation_words(m.load));
+  if (m.load.saturated) lines.add("SATURATED", saturation_words(m));
   if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
 }
 
@@ -386,11 +385,11 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
 std::string objectives_text(const ServingMetrics& m, const Scenario& s) {
   std::string out;
   for (const Objective& o : s.objectives) {
+    const Seconds value = observed(o, m);
     if (m.completed == 0) {
       out += fmt::format("{}: MISSED, no request completed\n", o.name());
       continue;
     }
-    const Seconds value = observed(o, m);
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),
                        value > o.limit ? "MISSED"
                        : !serves_enough(m)
@@ -418,6 +417,7 @@ VerdictTable uncertain_table(const std::vector<MetricInterval>& uncertain) {
 ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json& json,
                          const std::vector<MetricInterval>& uncertain) {
   Lines lines;
+  add_request_lines(m, s, json, lines);
   ResultVerdict verdict;
   if (m.completed == 0) {  // nothing was served: there is no latency, no throughput and no cost of it
     lines.add("provenance", provenance_line(*s.deployment));
@@ -426,7 +426,6 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
     if (!s.objectives.empty()) verdict.add("", objectives_text(m, s));
     return verdict;
   }
-  add_request_lines(m, s, json, lines);
   add_cache_lines(m, s, json, lines);
   add_adapter_line(m, s, lines);
   add_tier_line(m, s, json, lines);
@@ -453,9 +452,11 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
 
 }  // namespace
 
-std::string saturation_words(const LoadVerdict& load) {
-  return fmt::format("{} requests/s arrive, about {} can be served; latencies grow with the length of the run",
-                     significant(load.offered.base()), significant(load.sustainable.base()));
+std::string saturation_words(const ServingMetrics& m) {
+  return fmt::format(
+      "{} requests/s arrive, {} were served in this run; latencies grow with its length; a plan with search: {{goal: "
+      "throughput}} finds the load that it holds",
+      significant(m.load.offered.base()), significant(static_cast<double>(m.completed) / m.duration.base()));
 }
 
 nlohmann::ordered_json simulation_json(const ServingMetrics& m, const Scenario& s,

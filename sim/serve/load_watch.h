@@ -11,8 +11,7 @@ namespace roofcast {
 /// What an open load did to the machine.
 struct LoadVerdict {
   bool saturated = false;
-  PerSecond offered{};      ///< requests that came
-  PerSecond sustainable{};  ///< requests that ended while others still came, where saturated
+  PerSecond offered{};  ///< requests that came
 };
 
 /// Counts arrivals, waits and departures over the time of a run, in a fixed number of slices that grow with it.
