@@ -17,8 +17,9 @@
 #include "reports/question.h"
 #include "reports/run_observers.h"
 #include "reports/simulation_report.h"
-#include "sim/plan/deployment_flags.h"
 #include "sim/plan/all_cores.h"
+#include "sim/plan/deployment_flags.h"
+#include "sim/plan/failures.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
@@ -91,24 +92,6 @@ void write_extras(const Options& options, const Scenario& scenario, const Servin
   }
 }
 
-/// One line on why requests failed.
-void tell_failures(const ServingMetrics& m, const Deployment& d) {
-  if (m.failed == 0) return;
-  std::string causes;
-  const auto add = [&](std::int64_t count, const std::string& cause) {
-    if (count > 0) causes += fmt::format("{}{} {}", causes.empty() ? "" : "; ", count, cause);
-  };
-  add(m.cancelled, "cancelled by their clients (timeout)");
-  add(m.rejected, "rejected by a full queue (max_queue) or a rate limit");
-  add(m.lost, "lost with a failed replica");
-  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  add(m.failed - m.cancelled - m.rejected - m.lost,
-      fmt::format("longer than {}the cache ({:.0f}) or, uncut, the token budget ({})",
-                  context > 0 ? fmt::format("the model's context ({:.0f} tokens), ", context) : "",
-                  d.memory.max_context(d.engine.block_size), d.engine.max_num_batched_tokens));
-  fmt::print(stderr, "{} of {} requests failed: {}\n", m.failed, m.completed + m.failed, causes);
-}
-
 void add_simulate_flags(Options& options) {
   options.add_deployment_flags();
   options.add_output_flags();
@@ -179,8 +162,10 @@ int run_simulate(std::span<const std::string> arguments) {
   });
   write_extras(options, scenario, metrics, timeline, intervals, history);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
-  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics.load));
-  tell_failures(metrics, *scenario.deployment);
+  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics));
+  if (metrics.failed > 0)
+    fmt::print(stderr, "{} of {} requests failed: {}\n", metrics.failed, metrics.completed + metrics.failed,
+               failure_words(metrics, *scenario.deployment));
   return metrics.completed == 0 && metrics.failed > 0 ? kNoAnswer : kDone;
 }
 

@@ -108,7 +108,7 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
                     ? simulation_json(metrics, scenario, over_time.json(), serving_intervals(scenario, metrics))
                     : simulation_json(metrics, scenario);
   answer.json["question"] = question_json(tree, fidelity(ideal));
-  if (metrics.load.saturated) answer.notes.push_back("saturated: " + saturation_words(metrics.load));
+  if (metrics.load.saturated) answer.notes.push_back("saturated: " + saturation_words(metrics));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;
 }

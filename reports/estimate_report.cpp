@@ -239,7 +239,7 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
                    human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
   line("room for", room_line(m, d));
   line("cost", cost_line(cost_json(e)));
-  line("price", price_line(d));
+  line("price", price_line(d, cheapest_bill(d, e.request.replicas).decode.quote));
   line("provenance", provenance_line(d));
   for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
   for (const std::string& warning : warnings_of(e, d)) line("warning", warning);
@@ -290,7 +290,7 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   operators_json(operators, "decode", e.decode);
   out["operators"] = std::move(operators);
   out["cost"] = cost_json(e);
-  out["price"] = price_json(d);
+  out["price"] = price_json(cheapest_bill(d, e.request.replicas).decode.quote);
   out["machine"] = machine_json(d);
   out["memory_by_context"] =
       memory_by_context_json(d, e.request.batch, e.request.prompt_tokens + e.request.output_tokens);

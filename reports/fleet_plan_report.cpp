@@ -39,10 +39,10 @@ std::string days_text(const FleetPlan& plan) {
 std::string day_text(const char* name, const FleetDay& day, const FleetPlan& plan, const std::string& how) {
   const double saved = plan.fixed.usd > 0 ? 100 * (1 - day.usd / plan.fixed.usd) : 0;
   return fmt::format(
-      "  {:<10} {:>6} replica-hours, {:>6} USD{}, {}\n", name, significant(day.replica_hours, 4),
+      "  {:<10} {:>6} replica-hours, {:>6} USD{}, {}{}\n", name, significant(day.replica_hours, 4),
       significant(day.usd, 4),
       &day == &plan.fixed ? std::string() : fmt::format(" ({:.0f} % {})", std::abs(saved), saved < 0 ? "more" : "less"),
-      how);
+      how, day.price == plan.fixed.price ? std::string() : "; " + day.price);
 }
 
 VerdictTable slice_table(const FleetPlan& plan) {
@@ -117,8 +117,8 @@ Json fleet_plan_json(const FleetPlan& plan) {
 
 void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   std::string out =
-      fmt::format("over {} h: {}; {} USD/h each, cold start {}{}\n", clock(plan.length), plan.deployment,
-                  significant(plan.usd_a_replica_hour, 3), human_time(plan.cold_start.base()),
+      fmt::format("over {} h: {}; {}, cold start {}{}\n", clock(plan.length), plan.deployment, plan.fixed.price,
+                  human_time(plan.cold_start.base()),
                   plan.confidence > 0 ? fmt::format("\n  each {} holds with probability {:.0f} % or more",
                                                     plan.recorded ? "slice" : "hour", 100 * plan.confidence)
                                       : std::string());

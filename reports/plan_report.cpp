@@ -97,7 +97,7 @@ void add_price(const PlannedDeployment& p, const PlanAnswer& a, Json& out) {
 Json deployment_entry(const PlannedDeployment& p, const PlanAnswer& a) {
   Json out = layout_json(p);
   out["probability"] = p.probability ? Json(*p.probability) : Json();
-  out["price"] = price_json(*p.candidate.scenario.deployment);
+  out["price"] = price_json(p.bill().decode.quote);
   add_prediction(p, a, out);
   add_price(p, a, out);
   out["provenance"] = provenance_json(*p.candidate.scenario.deployment);

@@ -93,7 +93,7 @@ void add_detail_columns(const PlanAnswer& a, std::vector<Column>& columns) {
   columns.insert(
       columns.end(),
       {{1, "constants", [](const auto& p) { return constants_of(deployment_of(p)); }},
-       {5, "price", [](const auto& p) { return price_line(deployment_of(p)); }},
+       {5, "price", [](const auto& p) { return price_line(deployment_of(p), p.bill().decode.quote); }},
        {4, "seqs", [](const auto& p) { return std::to_string(deployment_of(p).engine.max_num_seqs); }},
        {4, "tokens",
         [](const auto& p) {
@@ -167,11 +167,7 @@ std::string fleet_layout(const PlannedDeployment& p) {
       c, count_of(p.prefill_replicas, p.spare) + " x " + layout_of(c.prefill().sharding) + " > " + decode);
 }
 
-double paid_gpus_of(const PlannedDeployment& p) {
-  const Fleet paid = p.paid();
-  const double gpus = paid_gpus(*p.candidate.scenario.deployment, paid.replicas);
-  return p.candidate.disaggregated() ? gpus + paid_gpus(p.candidate.prefill(), paid.prefill_replicas) : gpus;
-}
+double paid_gpus_of(const PlannedDeployment& p) { return p.bill().paid_gpus(); }
 
 const Candidate& candidate_of(const PlanResult& r, std::uint64_t index) {
   return *std::find_if(r.candidates.begin(), r.candidates.end(), [&](const Candidate& c) { return c.index == index; });

@@ -258,8 +258,10 @@ std::string standing_text(const Deployment& d) {
 std::string winner_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   std::string out = headline(a) + fleet_text(a) + availability_text(w, a.plan) +
-                    fmt::format("  price: {}\n", price_line(*w.candidate.scenario.deployment)) + token_prices_text(a) +
-                    probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
+                    fmt::format("  price: {}\n",
+                                bill_line(*w.candidate.scenario.deployment,
+                                          w.candidate.disaggregated() ? &w.candidate.prefill() : nullptr, w.bill())) +
+                    token_prices_text(a) + probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
                     standing_text(*w.candidate.scenario.deployment);
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;

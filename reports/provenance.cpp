@@ -74,9 +74,9 @@ std::string provenance_line(const Deployment& d) {
   return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
 }
 
-nlohmann::ordered_json price_json(const Deployment& d) {
-  const PriceQuote& p = d.price;
-  return {{"usd_per_gpu_hour", d.gpu.price.value},
+nlohmann::ordered_json price_json(const PriceQuote* quote) {
+  const PriceQuote p = quote != nullptr ? *quote : PriceQuote{.tier = "none", .per_gpu = {std::nan("")}};
+  return {{"usd_per_gpu_hour", p.per_gpu.value},
           {"tier", p.tier},
           {"provider", p.provider},
           {"region", p.region},

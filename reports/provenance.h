@@ -11,7 +11,7 @@ nlohmann::ordered_json provenance_json(const Deployment& deployment);
 std::string provenance_line(const Deployment& deployment);
 
 /// {usd_per_gpu_hour, tier, provider, region, date, source, gpus_per_host}
-nlohmann::ordered_json price_json(const Deployment& deployment);
+nlohmann::ordered_json price_json(const PriceQuote* quote);
 
 /// "10.76 USD/h; USD per million tokens: ..." of the `cost` of a result, or that no cost is known.
 std::string cost_line(const nlohmann::ordered_json& cost);

@@ -12,6 +12,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "reports/verdict.h"
+#include "sim/plan/failures.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/steady_rate.h"
@@ -38,17 +39,13 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
     out.push_back({{"objective", o.name()},
                    {"limit_ms", o.limit.in(kMillisecond)},
                    {"value_ms", value.in(kMillisecond)},
-                   {"met", value <= o.limit && !m.load.saturated}});
+                   {"met", meets(o, m)}});
   }
   return out;
 }
 
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
-
-bool is_limited(const WorkloadSpec& w) {
-  return w.rate_limit || std::any_of(w.clients.begin(), w.clients.end(), [](const auto& c) { return is_limited(c); });
-}
 
 /// Kinds of clients, each with what it saw.
 Json clients_json(const ServingMetrics& m, const Scenario& s) {
@@ -139,7 +136,6 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   }
   out["saturated"] = m.load.saturated;
   if (m.load.offered > PerSecond(0)) out["offered_request_rate"] = m.load.offered.base();
-  if (m.load.saturated) out["sustainable_rate"] = m.load.sustainable.base();
   out["total_input_tokens"] = m.input_tokens;
   out["total_output_tokens"] = m.output_tokens;
   const auto rate = [&](double count) { return seconds > 0 ? count / seconds : 0.0; };
@@ -279,19 +275,19 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
   const auto number = [&](const char* key) { return significant(json[key].get<double>(), 4); };
   lines.add("requests",
             fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
-  if (m.cancelled + m.rejected > 0) {
-    lines.add("failed",
-              fmt::format("{} cancelled by their clients ({} output tokens wasted), {} rejected by a full queue{}",
-                          m.cancelled, human_count(m.cancelled_tokens), m.rejected,
-                          is_limited(*s.workload) ? " or a rate limit" : ""));
-  }
+  if (m.failed > 0)
+    lines.add("FAILED", failure_words(m, *s.deployment) +
+                            (m.cancelled_tokens > 0
+                                 ? fmt::format("; {} output tokens for nothing", human_count(m.cancelled_tokens))
+                                 : ""));
+  if (m.completed == 0) return;
   lines.add("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   lines.add("throughput",
             fmt::format("{} requests/s, {} output tokens/s, {} tokens/s in all", number("request_throughput"),
                         number("output_throughput"), number("total_token_throughput")));
   if (make_scheduler(s.deployment->engine.scheduler)->pads())
     lines.add("responses", "of a batch return together, at e2el; ttft is when their first tokens are computed");
-  if (m.load.saturated) lines.add("SATURATED", saturation_words(m.load));
+  if (m.load.saturated) lines.add("SATURATED", saturation_words(m));
   if (!s.objectives.empty()) lines.add("goodput", fmt::format("{} requests/s", number("request_goodput")));
 }
 
@@ -399,7 +395,7 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   const auto& apart = s.serving.disaggregation;
   const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s, s.serving.replicas,
                                     apart ? apart->prefill_replicas : 0);
-  out["price"] = price_json(*s.deployment);
+  out["price"] = price_json(cost.bill.decode.quote);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},
                  {"usd_per_million_input_tokens", bill.usd_per_million_input},
@@ -417,8 +413,14 @@ std::string objectives_text(const ServingMetrics& m, const Scenario& s) {
   std::string out;
   for (const Objective& o : s.objectives) {
     const Seconds value = observed(o, m);
+    if (m.completed == 0) {
+      out += fmt::format("{}: MISSED, no request completed\n", o.name());
+      continue;
+    }
     out += fmt::format("{}: {} of {}: {}\n", o.name(), human_time(value.base()), human_time(o.limit.base()),
-                       value > o.limit    ? "MISSED"
+                       value > o.limit ? "MISSED"
+                       : !serves_enough(m)
+                           ? fmt::format("MISSED, {} requests failed; met by those that completed", m.failed)
                        : m.load.saturated ? "met by this run, but the queue grows"
                                           : "met");
   }
@@ -443,6 +445,14 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
                          const std::vector<MetricInterval>& uncertain) {
   Lines lines;
   add_request_lines(m, s, json, lines);
+  ResultVerdict verdict;
+  if (m.completed == 0) {  // nothing was served: there is no latency, no throughput and no cost of it
+    lines.add("provenance", provenance_line(*s.deployment));
+    verdict.add("", setup_text(s));
+    verdict.add("", lines.text());
+    if (!s.objectives.empty()) verdict.add("", objectives_text(m, s));
+    return verdict;
+  }
   add_cache_lines(m, s, json, lines);
   add_adapter_line(m, s, lines);
   add_tier_line(m, s, json, lines);
@@ -453,10 +463,11 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_fleet_lines(m, s, lines);
   add_gpu_lines(json, lines);
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);
-  lines.add("price", price_line(*s.deployment));
+  const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
+  const auto& apart = s.serving.disaggregation;
+  lines.add("price", bill_line(*s.deployment, apart ? apart->prefill.get() : nullptr, cost.bill));
   lines.add("steps", std::to_string(m.iterations));
   lines.add("provenance", provenance_line(*s.deployment));
-  ResultVerdict verdict;
   verdict.add("", setup_text(s));
   verdict.add("", lines.text());
   verdict.add("", latency_table(m));
@@ -468,9 +479,11 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
 
 }  // namespace
 
-std::string saturation_words(const LoadVerdict& load) {
-  return fmt::format("{} requests/s arrive, about {} can be served; latencies grow with the length of the run",
-                     significant(load.offered.base()), significant(load.sustainable.base()));
+std::string saturation_words(const ServingMetrics& m) {
+  return fmt::format(
+      "{} requests/s arrive, {} were served in this run; latencies grow with its length; a plan with search: {{goal: "
+      "throughput}} finds the load that it holds",
+      significant(m.load.offered.base()), significant(static_cast<double>(m.completed) / m.duration.base()));
 }
 
 nlohmann::ordered_json simulation_json(const ServingMetrics& m, const Scenario& s,

@@ -22,7 +22,7 @@ nlohmann::ordered_json simulation_json(const ServingMetrics& metrics, const Scen
                                        const nlohmann::ordered_json& over_time = nullptr,
                                        const std::vector<MetricInterval>& uncertain = {});
 /// "90 requests/s come, about 75 can be held; ..."
-std::string saturation_words(const LoadVerdict& load);
+std::string saturation_words(const ServingMetrics& metrics);
 
 /// Header and line of --requests-out.
 std::string request_csv_header();

@@ -262,7 +262,7 @@ void add_token_prices(StepModel& model, Estimate& e) {
 void add_cost(StepModel& model, Estimate& e) {
   const Deployment& d = model.deployment();
   const EstimateRequest& r = e.request;
-  e.cost.usd_per_hour = usd_per_hour(d, r.replicas).value;
+  e.cost.usd_per_hour = cheapest_bill(d, r.replicas).usd_per_hour();
   add_token_prices(model, e);
   const Utilization prefill = drawn_by(d, e.prefill.time, e.prefill.flops, e.prefill.bytes);
   const Utilization decode = drawn_by(d, e.decode.time, e.decode.flops, e.decode.bytes);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "sim/plan/power.h"
-#include "sim/plan/prices.h"
 
 namespace roofcast {
 namespace {
@@ -30,12 +30,7 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.mfu += gpus * whole.compute;
   cost.mbu += gpus * whole.memory;
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
-  cost.usd_per_hour += usd_per_hour_of(d, work.replicas).value;
 }
-
-}  // namespace
-
-namespace {
 
 /// Of a fleet that stayed as it was the mean is a whole number.
 double mean_replicas(double replica_seconds, Seconds duration, int replicas) {
@@ -46,16 +41,21 @@ double mean_replicas(double replica_seconds, Seconds duration, int replicas) {
 
 }  // namespace
 
-UsdPerHour usd_per_hour_of(const Deployment& d, double replicas) {
-  if (replicas == std::floor(replicas)) return usd_per_hour(d, replicas);
-  return {d.gpu.price.value * d.sharding.gpus() * replicas};
-}
-
 double paid_replicas(const ServingMetrics& m, int replicas) {
   return mean_replicas(m.replica_seconds, m.duration, replicas);
 }
 double paid_prefill_replicas(const ServingMetrics& m, int replicas) {
   return mean_replicas(m.prefill_replica_seconds, m.duration, replicas);
+}
+
+std::vector<FleetSpan> paid_spans(const ServingMetrics& m, int replicas, int prefill_replicas) {
+  if (m.paid_fleets.empty()) return {{replicas, prefill_replicas, m.duration.in(kHour)}};
+  std::vector<FleetSpan> spans;
+  for (const PaidFleet& paid : m.paid_fleets) {
+    spans.push_back({m.replica_seconds > 0 ? paid.replicas : replicas,
+                     m.prefill_replica_seconds > 0 ? paid.prefill_replicas : prefill_replicas, paid.seconds / 3600});
+  }
+  return spans;
 }
 
 FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_replicas,
@@ -65,6 +65,9 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
   cost.gpus = d.sharding.gpus() * replicas;
   const double prefill_replicas = disaggregation ? paid_prefill_replicas(m, disaggregation->prefill_replicas) : 0;
   if (disaggregation) cost.gpus += disaggregation->prefill->sharding.gpus() * prefill_replicas;
+  cost.bill = cheapest_bill(d, disaggregation ? disaggregation->prefill.get() : nullptr,
+                            paid_spans(m, all_replicas, disaggregation ? disaggregation->prefill_replicas : 0));
+  cost.usd_per_hour = cost.bill.usd_per_hour();
   if (m.duration <= Seconds(0)) return cost;
   add_pool(
       cost,

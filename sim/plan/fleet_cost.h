@@ -2,7 +2,9 @@
 // Money and energy of a simulated run.
 
 #include <optional>
+#include <vector>
 
+#include "sim/plan/prices.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/simulation.h"
 #include "sim/step/deployment.h"
@@ -15,6 +17,7 @@ struct FleetCost {
   double mfu = 0, mbu = 0;
   Joules energy;      ///< not a number where the power of some GPU is not known
   Watts board_power;  ///< of all GPUs: the most that they may draw
+  Bill bill;          ///< its offers are those of the deployments
   double usd_per_hour = 0;
   double usd_per_million_output_tokens = 0, usd_per_million_total_tokens = 0;
   double joules_per_output_token = 0;
@@ -24,12 +27,13 @@ struct FleetCost {
 double paid_replicas(const ServingMetrics& metrics, int replicas);
 double paid_prefill_replicas(const ServingMetrics& metrics, int replicas);
 
-/// Of so many replicas: a whole number rents whole instances, a mean over a run its GPUs.
-UsdPerHour usd_per_hour_of(const Deployment& deployment, double replicas);
+/// How many replicas of each kind are paid for, and for how long: all of them all the time, or those of a fleet that
+/// changes.
+std::vector<FleetSpan> paid_spans(const ServingMetrics& metrics, int replicas, int prefill_replicas);
 
-/// The GPUs of paid_replicas() are paid for the whole duration; they draw power_of() while a step runs and idle power
-/// otherwise. With disaggregation `deployment` and `replicas` are the decoding ones, and the prefilling ones come on
-/// top; shares are means over GPUs.
+/// The GPUs of paid_replicas() draw power_of() while a step runs and idle power otherwise. Paid for are whole
+/// instances, of an autoscaled fleet those of the replicas there are at the time. With disaggregation `deployment` and
+/// `replicas` are the decoding ones, and the prefilling ones come on top; shares are means over GPUs.
 FleetCost fleet_cost(const ServingMetrics& metrics, const Deployment& deployment, int replicas,
                      const std::optional<Disaggregation>& disaggregation = std::nullopt);
 

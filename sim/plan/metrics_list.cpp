@@ -87,9 +87,8 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                          {"usd_per_million_output_tokens", bill.usd_per_million_output},
                          {"usd_per_million_total_tokens", bill.usd_per_million_total},
                          {"joules_per_output_token", cost.joules_per_output_token}});
-  if (m.load.saturated) out.emplace_back("sustainable_rate", m.load.sustainable.base());
-  bool met = !m.load.saturated;
-  for (const Objective& o : s.objectives) met = met && observed(o, m) <= o.limit;
+  bool met = true;
+  for (const Objective& o : s.objectives) met = met && meets(o, m);
   if (!s.objectives.empty()) out.emplace_back("objectives_met", met);
   return out;
 }

@@ -70,6 +70,15 @@ Seconds observed(const Objective& o, const ServingMetrics& metrics) {
   return (o.percentile < 0 ? d.mean() : d.percentile(o.percentile)) * kMillisecond;
 }
 
+bool serves_enough(const ServingMetrics& m, double goodput) {
+  const double tolerated = goodput > 0 ? 1 - goodput : 0;
+  return m.completed > 0 && static_cast<double>(m.failed) <= tolerated * static_cast<double>(m.completed + m.failed);
+}
+
+bool meets(const Objective& o, const ServingMetrics& m) {
+  return serves_enough(m) && !m.load.saturated && observed(o, m) <= o.limit;
+}
+
 Objectives goodput_limits(const std::vector<Objective>& objectives) {
   Objectives limits;
   for (const Objective& o : objectives) {

@@ -27,6 +27,13 @@ const Distribution& distribution_of(const ServingMetrics& metrics, LatencyMetric
 /// The statistic that the objective limits.
 Seconds observed(const Objective& objective, const ServingMetrics& metrics);
 
+/// Whether enough requests were served for objectives to be met: some, and none failed; where a goodput is asked for,
+/// as many may fail as it leaves.
+bool serves_enough(const ServingMetrics& metrics, double goodput = 0);
+
+/// Whether a run met the objective: its statistic is within the limit, no request failed, and the queue does not grow.
+bool meets(const Objective& objective, const ServingMetrics& metrics);
+
 /// Limits of single requests for goodput: the objective's limit, whatever its percentile.
 Objectives goodput_limits(const std::vector<Objective>& objectives);
 

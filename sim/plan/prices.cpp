@@ -29,10 +29,10 @@ double owned_usd_per_hour(ConfigReader& in) {
 }
 
 PriceOffer parse_offer(ConfigReader in, const PriceQuote& provider) {
-  PriceOffer offer{.gpu = in.text("gpu"), .quote = provider, .price = {}, .sizes = {}};
+  PriceOffer offer{.gpu = in.text("gpu"), .quote = provider, .sizes = {}};
   offer.quote.tier = tier_of(in);
-  offer.price = in.price("price", UsdPerHour{});
-  if (offer.price.value <= 0) in.fail("price", "'price' must be a price above 0, such as '2.49 USD/h'");
+  offer.quote.per_gpu = in.price("price", UsdPerHour{});
+  if (offer.quote.per_gpu.value <= 0) in.fail("price", "'price' must be a price above 0, such as '2.49 USD/h'");
   for (double size : in.numbers("sizes", {1, 1024})) offer.sizes.push_back(static_cast<int>(size));
   if (offer.sizes.empty() || !std::is_sorted(offer.sizes.begin(), offer.sizes.end()))
     in.fail("sizes", "'sizes' must list the GPUs of an instance, ascending");
@@ -58,16 +58,86 @@ std::vector<PriceOffer> read_offers() {
   return offers;
 }
 
-/// An instance for a replica: the smallest that holds it, else the largest.
-int host_for(const PriceOffer& offer, int gpus) {
-  const auto at = std::lower_bound(offer.sizes.begin(), offer.sizes.end(), gpus);
-  return at == offer.sizes.end() ? offer.sizes.back() : *at;
+/// Adds the offer in each size of its instances that holds a replica. One that a replica fills wastes nothing, so the
+/// larger ones are of no use beside it. A replica larger than all of them takes several of the largest.
+void add_quotes(std::vector<PriceQuote>& quotes, const PriceOffer& offer, int gpus) {
+  auto size = std::lower_bound(offer.sizes.begin(), offer.sizes.end(), gpus);
+  if (size == offer.sizes.end()) --size;
+  const auto end = *size <= gpus ? size + 1 : offer.sizes.end();
+  for (; size != end; ++size) quotes.push_back(offer.quote), quotes.back().host = *size;
 }
 
-void take(Deployment& d, const PriceOffer& offer) {
-  d.gpu.price = offer.price;
-  d.price = offer.quote;
-  d.price.host = host_for(offer, d.sharding.gpus());
+/// Of the tier (and the provider), for replicas of so many GPUs.
+std::vector<PriceQuote> quotes_of(const GpuSpec& gpu, const std::string& tier, const std::string& provider, int gpus) {
+  std::vector<PriceQuote> quotes;
+  for (const PriceOffer& o : price_offers()) {
+    if (o.gpu != gpu.name || o.quote.tier != tier || (!provider.empty() && o.quote.provider != provider)) continue;
+    if (o.sizes.back() < std::min(gpus, gpu.node.gpus_per_node)) continue;
+    add_quotes(quotes, o, gpus);
+  }
+  std::stable_sort(quotes.begin(), quotes.end(),
+                   [](const PriceQuote& a, const PriceQuote& b) { return a.per_gpu < b.per_gpu; });
+  return quotes;
+}
+
+double price_of(const PriceQuote* quote) {
+  return quote != nullptr ? quote->per_gpu.value : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Replicas of one deployment.
+struct Replicas {
+  int gpus = 1, count = 0;  ///< GPUs of each
+  int used() const { return gpus * count; }
+};
+
+/// Instances of `host` GPUs that these take. A replica larger than one takes whole ones.
+int instances_of(int host, const Replicas& r) {
+  if (r.gpus > host) return r.count * ((r.gpus + host - 1) / host);
+  const int each = host / r.gpus;
+  return (r.count + each - 1) / each;
+}
+
+/// ... and these together: the larger replicas first, the others where they leave room.
+int instances_of(int host, Replicas a, Replicas b) {
+  if (a.gpus < b.gpus) std::swap(a, b);
+  const int first = instances_of(host, a);
+  if (a.gpus > host || a.count == 0) return first + instances_of(host, b);
+  const int each = host / a.gpus, full = a.count / each, rest = a.count % each;
+  int room = full * ((host - each * a.gpus) / b.gpus);
+  if (rest > 0) room += (host - rest * a.gpus) / b.gpus;
+  return first + instances_of(host, {b.gpus, std::max(0, b.count - room)});
+}
+
+/// Visits each choice of offers, the lowest price per GPU of the first deployment first; a null offer where no price is
+/// known. Workers that send each other caches rent from one provider, where some provider has both.
+template <class Visit>
+void each_offer(const Deployment& d, const Deployment* prefill, Visit visit) {
+  const auto any = [](const Deployment* of) { return of != nullptr && !of->offers.empty(); };
+  const std::size_t own = any(&d) ? d.offers.size() : 1, other = any(prefill) ? prefill->offers.size() : 1;
+  bool found = false;
+  for (const bool one_provider : {true, false}) {
+    for (std::size_t i = 0; i < own; ++i) {
+      const PriceQuote* a = any(&d) ? &d.offers[i] : nullptr;
+      for (std::size_t k = 0; k < other; ++k) {
+        const PriceQuote* b = any(prefill) ? &prefill->offers[k] : nullptr;
+        if (one_provider && (a == nullptr || b == nullptr || a->provider != b->provider)) continue;
+        found = true;
+        visit(a, b);
+      }
+    }
+    if (found) return;
+  }
+}
+
+/// USD of the GPUs in use, no instance wasted.
+double least_usd(const Deployment& d, const PriceQuote* own, const Deployment* prefill, const PriceQuote* other,
+                 std::span<const FleetSpan> spans) {
+  double used = 0, prefilling = 0;
+  for (const FleetSpan& span : spans) {
+    used += span.hours * span.replicas * d.sharding.gpus();
+    if (prefill != nullptr) prefilling += span.hours * span.prefill_replicas * prefill->sharding.gpus();
+  }
+  return used * price_of(own) + (prefill != nullptr ? prefilling * price_of(other) : 0);
 }
 
 std::string known_tiers(const std::string& gpu) {
@@ -102,8 +172,12 @@ PriceQuestion parse_price(const ConfigTree& tree) {
   if (in.has("usd_per_gpu")) {
     if (question.tier != "owned") in.fail("usd_per_gpu", "'usd_per_gpu' belongs to 'tier: owned'");
     PriceOffer own;
-    own.quote = {.tier = "owned", .provider = "own", .region = "", .date = "", .source = "the scenario"};
-    own.price = {owned_usd_per_hour(in)};
+    own.quote = {.tier = "owned",
+                 .provider = "own",
+                 .region = "",
+                 .date = "",
+                 .source = "the scenario",
+                 .per_gpu = {owned_usd_per_hour(in)}};
     own.sizes = {static_cast<int>(in.integer("host", 8, {1, 1024}))};
     question.own = own;
   } else {
@@ -113,60 +187,102 @@ PriceQuestion parse_price(const ConfigTree& tree) {
   return question;
 }
 
-const PriceOffer* cheapest_offer(const GpuSpec& gpu, const std::string& tier, const std::string& provider, int gpus) {
-  const PriceOffer* best = nullptr;
-  for (const PriceOffer& o : price_offers()) {
-    if (o.gpu != gpu.name || o.quote.tier != tier || (!provider.empty() && o.quote.provider != provider)) continue;
-    if (o.sizes.back() < std::min(gpus, gpu.node.gpus_per_node)) continue;
-    if (best == nullptr || o.price < best->price) best = &o;
-  }
-  return best;
-}
-
 UsdPerHour list_price(const GpuSpec& gpu) {
-  const PriceOffer* offer = cheapest_offer(gpu, std::string(kTiers.front()), "", 1);
-  if (offer != nullptr) return offer->price;
-  return UsdPerHour{std::numeric_limits<double>::quiet_NaN()};
+  const PriceQuote* best = nullptr;
+  const std::vector<PriceQuote> quotes = quotes_of(gpu, std::string(kTiers.front()), "", 1);
+  for (const PriceQuote& q : quotes) {
+    if (best == nullptr || q.host * q.per_gpu.value < best->host * best->per_gpu.value) best = &q;
+  }
+  return best != nullptr ? best->per_gpu : UsdPerHour{std::numeric_limits<double>::quiet_NaN()};
 }
 
-void set_price(Deployment& d, const PriceQuestion& question, bool written) {
+void set_offers(Deployment& d, const PriceQuestion& question, bool written) {
+  d.offers.clear();
   if (written) {
-    d.price = {.tier = "given", .provider = "", .region = "", .date = "", .source = "the scenario"};
+    d.offers.push_back(
+        {.tier = "given", .provider = "", .region = "", .date = "", .source = "the scenario", .per_gpu = d.gpu.price});
   } else if (question.own) {
-    take(d, *question.own);
+    add_quotes(d.offers, *question.own, d.sharding.gpus());
   } else {
     const std::string tier = question.tier.empty() ? std::string(kTiers.front()) : question.tier;
-    const PriceOffer* offer = cheapest_offer(d.gpu, tier, question.provider, d.sharding.gpus());
-    if (offer != nullptr) return take(d, *offer);
-    if (!question.tier.empty()) {
-      throw NoOffer(
-          question.mark,
-          fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
-                      "USD/h}}' gives one",
-                      tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
-                      d.sharding.gpus() == 1 ? "" : "s", known_tiers(d.gpu.name), d.gpu.name));
-    }
-    d.gpu.price = {std::numeric_limits<double>::quiet_NaN()};
-    d.price = {.tier = "none", .provider = "", .region = "", .date = "", .source = ""};
+    d.offers = quotes_of(d.gpu, tier, question.provider, d.sharding.gpus());
+    if (!d.offers.empty() || question.tier.empty()) return;
+    throw NoOffer(
+        question.mark,
+        fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
+                    "USD/h}}' gives one",
+                    tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
+                    d.sharding.gpus() == 1 ? "" : "s", known_tiers(d.gpu.name), d.gpu.name));
   }
 }
 
-double paid_gpus(const Deployment& d, double replicas) {
-  const int gpus = d.sharding.gpus(), host = d.price.host;
-  if (host <= 1 || replicas <= 0) return gpus * replicas;
-  const double hosts =
-      gpus <= host ? std::ceil(replicas / (host / gpus) - 1e-9) : replicas * ((gpus + host - 1) / host);
-  return hosts * host;
+UsdPerHour least_gpu_price(const Deployment& d) {
+  return d.offers.empty() ? UsdPerHour{std::numeric_limits<double>::quiet_NaN()} : d.offers.front().per_gpu;
 }
 
-UsdPerHour usd_per_hour(const Deployment& d, double replicas) { return {paid_gpus(d, replicas) * d.gpu.price.value}; }
+Bill bill_at(const Deployment& d, const PriceQuote* quote, const Deployment* prefill, const PriceQuote* prefill_quote,
+             std::span<const FleetSpan> spans) {
+  Bill bill{.decode = {quote}, .prefill = {prefill_quote}};
+  const bool shared = prefill != nullptr && quote != nullptr && prefill_quote != nullptr &&
+                      d.gpu.name == prefill->gpu.name && *quote == *prefill_quote;
+  const auto paid = [](const PriceQuote* q, const Replicas& r) {
+    return q != nullptr ? static_cast<double>(instances_of(q->host, r)) * q->host : r.used();
+  };
+  for (const FleetSpan& span : spans) {
+    const Replicas own{d.sharding.gpus(), span.replicas},
+        other{prefill != nullptr ? prefill->sharding.gpus() : 1, prefill != nullptr ? span.prefill_replicas : 0};
+    bill.hours += span.hours;
+    double own_paid = paid(quote, own), other_paid = paid(prefill_quote, other);
+    if (shared && own.used() + other.used() > 0) {
+      const double all = static_cast<double>(instances_of(quote->host, own, other)) * quote->host;
+      own_paid = all * own.used() / (own.used() + other.used());
+      other_paid = all - own_paid;
+    }
+    bill.decode.gpu_hours += own_paid * span.hours;
+    bill.prefill.gpu_hours += other_paid * span.hours;
+  }
+  bill.decode.usd = bill.decode.gpu_hours * price_of(quote);
+  bill.prefill.usd = prefill != nullptr ? bill.prefill.gpu_hours * price_of(prefill_quote) : 0;
+  return bill;
+}
 
-std::string price_line(const Deployment& d) {
-  const PriceQuote& p = d.price;
-  if (p.tier == "none") return fmt::format("no on-demand price of {} is known", d.gpu.name);
-  std::string out = fmt::format("{:.2f} USD/h per GPU ({}", d.gpu.price.value, p.tier);
-  for (const std::string* part : {&p.provider, &p.date}) out += part->empty() ? "" : ", " + *part;
-  return out + (p.host > 1 ? fmt::format(", in instances of {})", p.host) : ")");
+Bill cheapest_bill(const Deployment& d, const Deployment* prefill, std::span<const FleetSpan> spans) {
+  std::optional<Bill> best;
+  each_offer(d, prefill, [&](const PriceQuote* own, const PriceQuote* other) {
+    if (best && least_usd(d, own, prefill, other, spans) >= best->usd()) return;
+    const Bill bill = bill_at(d, own, prefill, other, spans);
+    if (!best || bill.usd() < best->usd()) best = bill;
+  });
+  return *best;
+}
+
+Bill cheapest_bill(const Deployment& d, int replicas) {
+  const FleetSpan span{.replicas = replicas};
+  return cheapest_bill(d, nullptr, {&span, 1});
+}
+
+std::vector<Bill> bills_worth_sharing(const Deployment& d, const Deployment* prefill, const FleetSpan& span) {
+  std::vector<Bill> out{cheapest_bill(d, prefill, {&span, 1})};
+  each_offer(d, prefill, [&, usd = out.front().usd()](const PriceQuote* own, const PriceQuote* other) {
+    const bool known = own == out.front().decode.quote && other == out.front().prefill.quote;
+    if (!known && least_usd(d, own, prefill, other, {&span, 1}) < usd)
+      out.push_back(bill_at(d, own, prefill, other, {&span, 1}));
+  });
+  return out;
+}
+
+std::string price_line(const Deployment& d, const PriceQuote* quote) {
+  if (quote == nullptr) return fmt::format("no on-demand price of {} is known", d.gpu.name);
+  std::string out = fmt::format("{:.2f} USD/h per GPU ({}", quote->per_gpu.value, quote->tier);
+  for (const std::string* part : {&quote->provider, &quote->date}) out += part->empty() ? "" : ", " + *part;
+  return out + (quote->host > 1 ? fmt::format(", in instances of {})", quote->host) : ")");
+}
+
+std::string bill_line(const Deployment& d, const Deployment* prefill, const Bill& bill) {
+  const std::string own = price_line(d, bill.decode.quote);
+  if (prefill == nullptr) return own;
+  const std::string other = price_line(*prefill, bill.prefill.quote);
+  return own == other ? own : fmt::format("{}; prefill {}", own, other);
 }
 
 std::uint64_t prices_fingerprint() {

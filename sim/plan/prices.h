@@ -1,5 +1,5 @@
 #pragma once
-// Cost of a GPU: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
+// What a fleet costs: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
 
 #include <optional>
 #include <span>
@@ -20,9 +20,8 @@ class NoOffer : public ConfigError {
 /// One line of a provider's list.
 struct PriceOffer {
   std::string gpu;
-  PriceQuote quote;
-  UsdPerHour price{};      ///< per GPU
-  std::vector<int> sizes;  ///< GPUs per instance on sale, ascending
+  PriceQuote quote;        ///< host: not set
+  std::vector<int> sizes;  ///< GPUs of the instances on sale, ascending
 };
 
 /// Every shipped offer, read once.
@@ -38,23 +37,55 @@ struct PriceQuestion {
 };
 PriceQuestion parse_price(const ConfigTree& tree);
 
-/// The cheapest offer of the tier whose instances hold a replica of `gpus` GPUs (or a whole node of it); null: none.
-const PriceOffer* cheapest_offer(const GpuSpec& gpu, const std::string& tier, const std::string& provider, int gpus);
-
-/// On demand, for a single GPU or in the smallest host that it comes in; NaN if nobody lists it.
+/// On demand, of a single GPU or the smallest host it comes in; not a number where nobody lists it.
 UsdPerHour list_price(const GpuSpec& gpu);
 
-/// Sets gpu.price and price of a deployment whose GPU and sharding are known. `written`: the scenario gives the price
-/// itself, or a GPU file of the user's does. The default tier is on demand; if nobody offers that, costs are NaN.
-/// Throws NoOffer if a requested tier is offered by nobody.
-void set_price(Deployment& deployment, const PriceQuestion& question, bool written);
+/// Sets the offers of a deployment whose GPU and sharding are known: those of the tier whose instances hold a replica
+/// (or a whole node of it). `written`: the scenario gives the price itself, or a GPU file of the user's own does.
+/// Without a tier that is on demand; where nobody offers it, there is none. Throws NoOffer when a tier is asked for
+/// that nobody offers.
+void set_offers(Deployment& deployment, const PriceQuestion& question, bool written);
 
-/// GPUs that are paid for: whole hosts. A host holds several replicas if they fit.
-double paid_gpus(const Deployment& deployment, double replicas);
-UsdPerHour usd_per_hour(const Deployment& deployment, double replicas);
+/// Of one GPU, at the least; no bill is lower. Not a number where no price is known.
+UsdPerHour least_gpu_price(const Deployment& deployment);
 
-/// "2.69 USD/h a GPU (on_demand, runpod, 2026-05-22)".
-std::string price_line(const Deployment& deployment);
+/// A fleet for so many hours: replicas of one deployment, or decode workers and prefill workers of another.
+struct FleetSpan {
+  int replicas = 0, prefill_replicas = 0;
+  double hours = 1;
+};
+
+/// What a fleet pays over its spans. Instances are rented whole; replicas share one where they fit.
+struct Bill {
+  /// Replicas of one deployment, and their part of what they share.
+  struct Part {
+    const PriceQuote* quote = nullptr;  ///< one of the deployment's offers; null: no price is known
+    double gpu_hours = 0, usd = 0;      ///< paid for
+  };
+  Part decode, prefill;
+  double hours = 0;
+  double usd() const { return decode.usd + prefill.usd; }
+  double usd_per_hour() const { return hours > 0 ? usd() / hours : 0; }
+  double paid_gpus() const { return hours > 0 ? (decode.gpu_hours + prefill.gpu_hours) / hours : 0; }  ///< mean
+};
+
+/// At the given offers.
+Bill bill_at(const Deployment& deployment, const PriceQuote* quote, const Deployment* prefill,
+             const PriceQuote* prefill_quote, std::span<const FleetSpan> spans);
+/// At the offers that cost the least over all the spans. Workers that send each other caches rent from one provider,
+/// where some provider has both.
+Bill cheapest_bill(const Deployment& deployment, const Deployment* prefill, std::span<const FleetSpan> spans);
+/// Of so many replicas, by the hour.
+Bill cheapest_bill(const Deployment& deployment, int replicas);
+
+/// The cheapest bill, and those at offers that may come to less where others share the instances: their GPUs in use
+/// cost less than it.
+std::vector<Bill> bills_worth_sharing(const Deployment& deployment, const Deployment* prefill, const FleetSpan& span);
+
+/// "2.69 USD/h per GPU (on_demand, runpod, 2026-05-22)". `quote`: null where no price is known.
+std::string price_line(const Deployment& deployment, const PriceQuote* quote);
+/// ... of a fleet; both roles' where they differ.
+std::string bill_line(const Deployment& deployment, const Deployment* prefill, const Bill& bill);
 
 /// Changes with the shipped offers.
 std::uint64_t prices_fingerprint();

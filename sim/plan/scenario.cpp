@@ -355,7 +355,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
     d->media = most_media(*use.workload);
     d->guided = guided_share(*use.workload);
   }
-  set_price(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
+  set_offers(*d, parse_price(in.tree("price")), writes_price(in.tree("gpu")));
   d->memory = plan_memory(*d);
   return d;
 }

@@ -99,9 +99,8 @@ TokenBill token_bill(double usd, const ServingMetrics& m, const Scenario& s, int
                   (tokens.output + tokens.dropped_output) / sequences, decoding_on_each(m, paid_replicas(m, replicas)));
   const auto& apart = s.serving.disaggregation;
   if (!apart) return split_bill(usd, tokens, times);
-  const double prefill = usd_per_hour_of(*apart->prefill, paid_prefill_replicas(m, prefill_replicas)).value,
-               decode = usd_per_hour_of(*s.deployment, paid_replicas(m, replicas)).value;
-  return split_bill(usd, tokens, times, prefill + decode > 0 ? prefill / (prefill + decode) : 0);
+  const Bill bill = cheapest_bill(*s.deployment, apart->prefill.get(), paid_spans(m, replicas, prefill_replicas));
+  return split_bill(usd, tokens, times, bill.usd() > 0 ? bill.prefill.usd / bill.usd() : 0);
 }
 
 }  // namespace roofcast

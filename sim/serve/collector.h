@@ -25,7 +25,7 @@ class Collector {
   void sent() { put(Sent{}); }
   void gap(SimTime gap, double weight) { put(Gap{gap, weight}); }
   void request(const RequestRecord& record) { put(record); }
-  void failed() { put(Failed{}); }
+  void failed(TooLong why = TooLong::kNot) { put(Failed{why}); }
   void lost() { ++metrics_.lost, failed(); }
   void rejected(SimTime arrival) { put(Rejected{arrival}); }
   /// Given up by its client at `end`, with so many tokens; `waited` is empty where it never ran.
@@ -66,7 +66,9 @@ class Collector {
     SimTime gap;
     double weight;
   };
-  struct Failed {};
+  struct Failed {
+    TooLong why = TooLong::kNot;
+  };
   struct Rejected {
     SimTime arrival;
   };
@@ -114,7 +116,7 @@ class Collector {
     if (begun_ && g.weight > 0) metrics_.itl_ms.add(g.gap.milliseconds(), g.weight);
   }
   void on(const RequestRecord& record);
-  void on(const Failed&) { ++metrics_.failed, --open_; }
+  void on(const Failed& f) { ++metrics_.failed, --open_, ++metrics_.too_long[static_cast<std::size_t>(f.why)]; }
   void on(const Rejected& rejected) {
     ++metrics_.rejected, on(Failed{});
     watch_.dropped((rejected.arrival - begin_).seconds());

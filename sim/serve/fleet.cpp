@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -136,6 +137,18 @@ double FleetStates::paid_seconds(SimTime from, SimTime to, bool prefill) const {
     if (end > begin) sum += changes_[i].paid[prefill] * (end - begin).seconds().base();
   }
   return sum;
+}
+
+std::vector<PaidFleet> FleetStates::paid_fleets(SimTime from, SimTime to) const {
+  std::map<std::pair<int, int>, double> seconds;
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    const SimTime begin = std::max(changes_[i].at, from);
+    const SimTime end = i + 1 < changes_.size() ? std::min(changes_[i + 1].at, to) : to;
+    if (end > begin) seconds[{changes_[i].paid[false], changes_[i].paid[true]}] += (end - begin).seconds().base();
+  }
+  std::vector<PaidFleet> out;
+  for (const auto& [fleet, time] : seconds) out.push_back({fleet.first, fleet.second, time});
+  return out;
 }
 
 int FleetStates::most_paid(bool prefill) const {

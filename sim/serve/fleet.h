@@ -65,6 +65,8 @@ class FleetStates {
   FleetRecord record(SimTime now) const;
   /// Seconds that replicas of a kind were paid for (starting, serving or draining) between two times.
   double paid_seconds(SimTime from, SimTime to, bool prefill) const;
+  /// The same by how many of each kind were paid for at once.
+  std::vector<PaidFleet> paid_fleets(SimTime from, SimTime to) const;
   int most_paid(bool prefill) const;
 
  private:

@@ -87,12 +87,6 @@ LoadVerdict LoadWatch::verdict(double burstiness, double slack) const {
   const bool longer = wait_last > kLonger * wait_first + kTolerated ||
                       waiting(last_arrival_) > kLonger * waiting(first) + kTolerated * out.offered.base();
   out.saturated = significant && (longer || dropped > kDropped);
-  if (!out.saturated) return out;
-  // Prompts go first in many engines: while requests come fewer end than over the whole run.
-  std::size_t slices = kSlices;
-  while (slices > 0 && slices_[slices - 1].ended == 0) --slices;
-  const double whole = static_cast<double>(slices) * width_;
-  out.sustainable = PerSecond(std::max(ended / (last_arrival_ - first), until(&Slice::ended, whole) / whole));
   return out;
 }
 

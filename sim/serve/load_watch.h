@@ -11,8 +11,7 @@ namespace roofcast {
 /// The effect of an open load on the machine.
 struct LoadVerdict {
   bool saturated = false;
-  PerSecond offered{};      ///< rate of arriving requests
-  PerSecond sustainable{};  ///< rate of requests that ended while others still came, if saturated
+  PerSecond offered{};  ///< rate of arriving requests
 };
 
 /// Counts arrivals, waits and departures over a run, in a fixed number of time slices that grow with it.

@@ -1,6 +1,7 @@
 #pragma once
 // What clients see, with the names and definitions of `vllm bench serve`: docs/metrics.md.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,12 +79,22 @@ struct AdapterMetrics {
   double loaded_bytes = 0;      ///< per GPU
 };
 
+/// How long so many replicas of each kind were paid for at once.
+struct PaidFleet {
+  int replicas = 0, prefill_replicas = 0;
+  double seconds = 0;
+};
+
+/// What a request that can never run is too long for.
+enum class TooLong : std::uint8_t { kNot, kContext, kCache, kStep };
+
 struct ServingMetrics {
   Seconds duration{};
   LoadVerdict load;                        ///< of open arrivals
   std::int64_t completed = 0, failed = 0;  ///< failed: rejected, cancelled, lost, or impossible to run
   std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
+  std::array<std::int64_t, 4> too_long{};  ///< by TooLong
   double cancelled_tokens = 0;             ///< output tokens of cancelled requests (wasted)
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
@@ -92,6 +103,7 @@ struct ServingMetrics {
   double prefill_replica_seconds = 0;
   int most_prefill_replicas = 0;
   std::int64_t prefill_replica_starts = 0;  ///< part of replica_starts
+  std::vector<PaidFleet> paid_fleets;       ///< of a fleet that changes: for how long each size was paid for
   std::int64_t replica_starts = 0, replica_failures = 0;
   std::int64_t requeued = 0;           ///< requests taken over from a failed replica
   std::int64_t lost = 0;               ///< requests lost with a failed replica; part of `failed`

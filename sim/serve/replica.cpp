@@ -30,15 +30,16 @@ Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOpti
   if (ranks_.size() > 1) run_.ranks.resize(ranks_.size());
 }
 
-bool Replica::can_serve(const LiveRequest& r) const {
+TooLong Replica::too_long(const LiveRequest& r) const {
   const Deployment& d = deployment();
   const std::int64_t total =
       first().options.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  const double beside = d.model.encoder_only ? 1 : 0;  // one unit stands for an encoder's vector
-  if (longest > 0 && static_cast<double>(total) - beside > longest) return false;
-  if (d.model.attends_to_encoder() && !beyond_positions(d.model, r.prompt, r.output).empty()) return false;
-  return first().kv.bytes(total) <= first().kv.pool().capacity() && ranks_.front()->plan.fits_whole(r);
+  const double beside = d.model.encoder_only ? 1 : 0;  // what stands for an encoder's vector
+  if (longest > 0 && static_cast<double>(total) - beside > longest) return TooLong::kContext;
+  if (d.model.attends_to_encoder() && !beyond_positions(d.model, r.prompt, r.output).empty()) return TooLong::kContext;
+  if (first().kv.bytes(total) > first().kv.pool().capacity()) return TooLong::kCache;
+  return ranks_.front()->plan.fits_whole(r) ? TooLong::kNot : TooLong::kStep;
 }
 
 /// Engines send a request to the rank with the fewest requests (vLLM, v1/engine/core_client.py,

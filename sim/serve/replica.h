@@ -13,9 +13,10 @@ class Replica {
   Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOptions& options, StepPricer& pricer,
           StepPricer* draft_pricer, RequestTable& requests, Collector& collector);
 
-  /// Whether the request can ever run here: its length against the model and the pool, and against the token budget if
-  /// prompts are not cut.
-  bool can_serve(const LiveRequest& request) const;
+  /// What keeps the request from ever running here: its length against the model and the pool, and against the token
+  /// budget if prompts are not cut.
+  TooLong too_long(const LiveRequest& request) const;
+  bool can_serve(const LiveRequest& request) const { return too_long(request) == TooLong::kNot; }
   void submit(Slot slot, SimTime sent);
   /// Another sequence for a prompt that was prefilled here.
   void submit_fork(Slot slot, SimTime now);

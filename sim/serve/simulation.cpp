@@ -215,8 +215,10 @@ void Simulation::send(const Request& request, SimTime now) {
     if (live.counted) ++collector_.metrics().rejected, collector_.failed();
     return refuse(slot, now);
   }
-  if (!front_.can_serve(live) || (prefill_replicas_ > 0 && !decode_.can_serve(live))) {
-    if (live.counted) collector_.failed();
+  TooLong too_long = front_.too_long(live);
+  if (too_long == TooLong::kNot && prefill_replicas_ > 0) too_long = decode_.too_long(live);
+  if (too_long != TooLong::kNot) {
+    if (live.counted) collector_.failed(too_long);
     return refuse(slot, now);
   }
   if (front_.replicas() == 0) return wait_for_replica(slot, now);

@@ -295,6 +295,8 @@ void Simulation::account_fleet() {
   };
   if (autoscalers_[false]) m.replica_seconds = paid(false), m.most_replicas = fleet_->most_paid(false);
   if (autoscalers_[true]) m.prefill_replica_seconds = paid(true), m.most_prefill_replicas = fleet_->most_paid(true);
+  if (autoscalers_[false] || autoscalers_[true])
+    m.paid_fleets = fleet_->paid_fleets(collector_.begin_time(), collector_.end_time());
 }
 
 }  // namespace roofcast

@@ -22,6 +22,7 @@ class Pool final : public ReplicaView {
   void remove(const Replica& replica) { std::erase(members_, &replica); }
   Replica& pick(const Request& request) { return *members_[static_cast<std::size_t>(router_->pick(request, *this))]; }
   bool can_serve(const LiveRequest& request) const { return sample_->can_serve(request); }
+  TooLong too_long(const LiveRequest& request) const { return sample_->too_long(request); }
 
   int replicas() const override { return static_cast<int>(members_.size()); }
   int outstanding(int i) const override { return at(i).outstanding(); }

@@ -53,7 +53,7 @@ struct Deployment {
   std::optional<AdapterSpec> adapters;
   double guided = 0;               ///< share of sequences whose tokens follow a grammar
   std::vector<EncoderWork> media;  ///< pictures and sounds of the largest request; empty: prompts are text
-  PriceQuote price;                ///< behind gpu.price
+  std::vector<PriceQuote> offers;  ///< by price per GPU, the lowest first; a bill chooses one; empty: no price is known
   std::string recipe;              ///< the name of configs/recipes that launches the engine; empty: not known
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;

@@ -1,13 +1,17 @@
 #pragma once
 #include <string>
 
+#include "base/units.h"
+
 namespace roofcast {
 
-/// Where the price of a deployment's GPUs comes from.
+/// What the GPUs of a deployment may be rented for: an offer, and the size of its instances.
 struct PriceQuote {
-  std::string tier;  ///< on_demand, reserved_1y, reserved_3y, spot, owned; given: the user's own; none
-  std::string provider, region, date, source;
+  std::string tier = {};  ///< on_demand, reserved_1y, reserved_3y, spot, owned; given: the user's own
+  std::string provider = {}, region = {}, date = {}, source = {};
+  UsdPerHour per_gpu{};
   int host = 1;  ///< GPUs that are paid for together
+  bool operator==(const PriceQuote&) const = default;
 };
 
 }  // namespace roofcast

@@ -74,6 +74,32 @@ TEST_CASE("names: dots are folders, parts of names are found, and a release need
             .starts_with("--engine: cannot run: "));
 }
 
+TEST_CASE("simulate: a run in which requests fail meets no objective, and says why") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& prompts) {
+    return run_roofcast(
+        "simulate '" +
+        folder.write("f.yaml",
+                     "model: llama-3.1-8b\ngpu: h100-sxm\nengine: {name: vllm, max_model_len: 4096}\nworkload: "
+                     "{arrivals: {process: constant, rate: 2 /s}, prompt_tokens: " +
+                         prompts + ", output_tokens: 10, requests: 60}\nobjectives: {ttft_p90: 10 s}\n") +
+        "'");
+  };
+  const auto none = run("5000");
+  CHECK(none.status == 3);
+  CHECK(none.out.find("0 completed, 60 failed") != std::string::npos);
+  CHECK(none.out.find("60 longer than the context of 4096 tokens (engine.max_model_len)") != std::string::npos);
+  CHECK(none.out.find("ttft_p90: MISSED, no request completed") != std::string::npos);
+  CHECK(none.out.find("ttft ") == std::string::npos);  // no table of latencies
+  CHECK(none.out.find("throughput") == std::string::npos);
+  const auto some = run("{distribution: uniform, min: 3000, max: 5000}");
+  CHECK(some.status == 0);
+  CHECK(some.out.find("; met by those that completed") != std::string::npos);
+  const auto all = run("500");
+  CHECK(all.out.find(": met\n") != std::string::npos);
+  CHECK(all.out.find("FAILED") == std::string::npos);
+}
+
 TEST_CASE("a run is written as a load generator's, and compared with itself") {
   const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM
                                 "' simulate chat-70b-4xh100 --set workload.requests=100 --bench-out \"$f\" "

@@ -127,12 +127,12 @@ class Reader {
     c.gpu = c.scenario.deployment->gpu.name;
     if (!has_asked_formats(c.scenario.deployment->precision)) return;
     const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
-    if (needs_price && std::isnan(c.scenario.deployment->gpu.price.value)) {
+    if (needs_price && c.scenario.deployment->offers.empty()) {
       ++out_.unpriced;
       const int gpus = c.scenario.deployment->sharding.gpus();
       return note(fmt::format("{}{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
                               c.gpu, gpus > 1 ? fmt::format(", {} at once,", gpus) : "",
-                              price_line(*c.scenario.deployment), c.gpu));
+                              price_line(*c.scenario.deployment, nullptr), c.gpu));
     }
     if (plan_.max_power.value > 0 && !power_known(c.scenario.deployment->gpu)) {
       ++out_.unpowered;
@@ -344,10 +344,12 @@ bool RoleSpace::allows(const Deployment& d) const {
 }
 bool RoleSpace::allows_count(int count) const { return among(workers, count); }
 
-double Candidate::usd_per_hour(const Fleet& fleet) const {
-  double usd = roofcast::usd_per_hour(*scenario.deployment, fleet.replicas).value;
-  if (disaggregated()) usd += roofcast::usd_per_hour(prefill(), fleet.prefill_replicas).value;
-  return usd;
+Bill Candidate::bill(const Fleet& fleet) const {
+  const FleetSpan span{fleet.replicas, fleet.prefill_replicas};
+  return bill({&span, 1});
+}
+Bill Candidate::bill(std::span<const FleetSpan> spans) const {
+  return cheapest_bill(*scenario.deployment, disaggregated() ? &prefill() : nullptr, spans);
 }
 
 int Candidate::most_replicas(int spare) const {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/failures.h"
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
@@ -46,12 +47,13 @@ double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& b
   double replicas = 1;
   if (load_kind(w) == LoadKind::kRate)
     replicas = std::max(1.0, std::ceil(offered_load(w) / bounds.requests_per_s - 1e-9));
-  const double gpus = c.gpus() * (replicas + spares_of(plan, c, static_cast<int>(replicas)));
   if (plan.goal == PlanGoal::kCost && load_kind(w) == LoadKind::kWhole) {
-    return c.gpus() * c.scenario.deployment->gpu.price.value / 3600.0 * static_cast<double>(w.requests) /
+    return c.gpus() * least_gpu_price(*c.scenario.deployment).value / 3600.0 * static_cast<double>(w.requests) /
            bounds.requests_per_s;
   }
-  return plan.goal == PlanGoal::kGpus ? gpus : gpus * c.scenario.deployment->gpu.price.value;
+  const double paid = std::min(1e6, replicas + spares_of(plan, c, static_cast<int>(std::min(1e6, replicas))));
+  if (plan.goal == PlanGoal::kGpus) return c.gpus() * paid;
+  return c.usd_per_hour({.replicas = static_cast<int>(paid)});  // more replicas never cost less
 }
 
 std::vector<Entry> bounded_entries(const std::vector<Candidate>& candidates, const PlanSpec& plan,
@@ -213,24 +215,8 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
 /// Why the most replicas there can be are not even near.
 std::string failures_of(const PlannedDeployment& p) {
   const ServingMetrics& m = p.result.metrics;
-  const Deployment& d = *p.candidate.scenario.deployment;
-  std::string out =
-      fmt::format("{} of {} requests fail on {} x {}", m.failed, m.completed + m.failed, p.gpus(), p.candidate.gpu);
-  if (m.cancelled > 0) out += fmt::format(", {} cancelled by their clients", m.cancelled);
-  if (m.rejected > 0) out += fmt::format(", {} rejected by a full queue", m.rejected);
-  const auto rest = m.failed - m.cancelled - m.rejected;
-  const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  if (rest > 0)
-    out += fmt::format(", {} longer than {}the cache ({:.0f} tokens)", rest,
-                       context > 0 ? fmt::format("the context ({:.0f} tokens) or ", context) : "",
-                       d.memory.max_context(d.engine.block_size));
-  return out;
-}
-
-/// Without a goodput no request may fail.
-bool fails_too_many(const ServingMetrics& m, double goodput) {
-  const double tolerated = goodput > 0 ? 1 - goodput : 0;
-  return static_cast<double>(m.failed) > tolerated * static_cast<double>(m.completed + m.failed);
+  return fmt::format("{} of {} requests fail on {} x {}: {}", m.failed, m.completed + m.failed, p.gpus(),
+                     p.candidate.gpu, failure_words(m, *p.candidate.scenario.deployment));
 }
 
 /// How far it misses the objectives or the power limit, whichever is worse: above 1.
@@ -246,7 +232,8 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
     entries[i].evaluation = evaluate_entry(entries[i], plan, search, pricers);
   for (Entry& e : entries) {
     auto& near = e.evaluation.nearest;
-    const bool failed = near && fails_too_many(near->result.metrics, e.candidate->scenario.goodput);
+    const ServingMetrics* m = near ? &near->result.metrics : nullptr;
+    const bool failed = m != nullptr && m->failed > 0 && !serves_enough(*m, e.candidate->scenario.goodput);
     if (failed && out.reason.empty()) out.reason = failures_of(*near);
     if (near && !failed && (!out.nearest || miss_of(*near, plan) < miss_of(*out.nearest, plan)))
       out.nearest = std::move(near);
@@ -315,7 +302,7 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
   std::vector<ParetoPoint> points;
   for (const Entry& e : entries) {
     for (const TriedLoad& t : e.evaluation.tried) {
-      const bool served = !fails_too_many(t.result.metrics, e.candidate->scenario.goodput);
+      const bool served = serves_enough(t.result.metrics, e.candidate->scenario.goodput);
       const bool steady = served && t.result.stationary && !t.result.cut;
       if (steady && e.candidate->affords(t.fleet, 0)) points.push_back(pareto_point(*e.candidate, t));
     }

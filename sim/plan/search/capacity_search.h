@@ -44,7 +44,8 @@ struct PlannedDeployment {
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }
   double tested_load() const { return load * tested.replicas / std::max(replicas, 1); }
   int gpus() const { return candidate.gpus(paid()); }
-  double usd_per_hour() const { return candidate.usd_per_hour(paid()); }
+  Bill bill() const { return candidate.bill(paid()); }
+  double usd_per_hour() const { return bill().usd_per_hour(); }
   Watts power() const;        ///< mean of all GPUs; spares idle; NaN where unknown
   Watts power_bound() const;  ///< upper end of its 90 % interval, at most the boards' limit
   Watts spare_power() const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -45,10 +44,8 @@ std::optional<ObjectiveBudgets> budgets_of(const Scenario& s, const WorkloadSpec
 /// Requests and replicas by slice of the day.
 class DayObserver final : public BudgetObserver {
  public:
-  /// `usd_per_hour` of so many replicas and their spares.
-  DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::function<double(int)> usd_per_hour,
-              std::optional<ObjectiveBudgets> budgets)
-      : BudgetObserver(std::move(budgets)), slices_(slices), length_(length), usd_per_hour_(std::move(usd_per_hour)) {}
+  DayObserver(std::vector<FleetSlice>& slices, Seconds length, std::optional<ObjectiveBudgets> budgets)
+      : BudgetObserver(std::move(budgets)), slices_(slices), length_(length) {}
   void on_request(const RequestRecord& r) override {
     BudgetObserver::on_request(r);
     FleetSlice& slice = slices_[slice_of(r.arrival)];
@@ -74,13 +71,12 @@ class DayObserver final : public BudgetObserver {
       const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
       if (seconds <= 0) continue;
       s.mean += (last_.serving + last_.starting) * seconds / (s.to - s.from).base();
-      s.usd += usd_per_hour_(last_.serving + last_.starting) * seconds / 3600;
+      s.hours[last_.serving + last_.starting] += seconds / 3600;
       s.most = std::max(s.most, last_.serving);
     }
   }
   std::vector<FleetSlice>& slices_;
   Seconds length_;
-  std::function<double(int)> usd_per_hour_;
   FleetRecord last_;
 };
 
@@ -183,22 +179,34 @@ void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const 
   }
 }
 
-double usd_of(const PlannedDeployment& p, int replicas) { return p.candidate.usd_per_hour({replicas + p.spare, 0}); }
+/// What the day costs with so many replicas, and the spares.
+FleetDay day_of(const PlannedDeployment& p, double replica_hours, std::vector<FleetSpan> spans) {
+  double hours = 0;
+  for (FleetSpan& span : spans) span.replicas += p.spare, hours += span.hours;
+  const Bill bill = p.candidate.bill(spans);
+  return {.replica_hours = replica_hours + p.spare * hours,
+          .usd = bill.usd(),
+          .price = price_line(*p.candidate.scenario.deployment, bill.decode.quote)};
+}
 
 /// By the clock: each replica is started one cold start before it is needed.
 FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
-  FleetDay day{.replica_hours = p.spare * plan.length.in(kHour), .usd = 0};
+  double replica_hours = 0;
+  std::vector<FleetSpan> spans;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const FleetSlice& s = plan.slices[i];
     int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
     if (i == 0 && plan.recorded) before = s.needed;  // the time before a trace is not recorded
     const double hours = (s.to - s.from).in(kHour), starting = plan.cold_start.in(kHour);
     const int more = std::max(0, s.needed - before);
-    day.replica_hours += s.needed * hours + more * starting;
-    day.usd += usd_of(p, s.needed) * hours;
-    if (more > 0) day.usd += (usd_of(p, s.needed) - usd_of(p, before)) * starting;
+    replica_hours += s.needed * hours + more * starting;
+    spans.push_back({.replicas = s.needed, .hours = hours});
+    if (more > 0) {  // so much of the slice before has these replicas already
+      spans.push_back({.replicas = s.needed, .hours = starting});
+      spans.push_back({.replicas = before, .hours = -starting});
+    }
   }
-  return day;
+  return day_of(p, replica_hours, std::move(spans));
 }
 
 /// Whether the autoscaled day meets its objectives in a hard draw, if the plan asks for confidence.
@@ -226,9 +234,8 @@ bool play_day(const PlannedDeployment& p, const DiurnalPlan& plan, std::optional
   options.fleet.autoscaling = out.scaling;
   options.pricer = pricers.factory();
   for (FleetSlice& slice : out.slices)
-    slice.mean = 0, slice.usd = 0, slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
-  DayObserver observer(
-      out.slices, out.length, [&](int replicas) { return usd_of(p, replicas); }, std::move(budgets));
+    slice.mean = 0, slice.hours.clear(), slice.most = 0, slice.completed = 0, slice.ttft_ms = {};
+  DayObserver observer(out.slices, out.length, std::move(budgets));
   out.metrics = simulate(s.deployment, plan.day, options, &observer);
   observer.finish();
   const Judgement judgement = judge(s, out.metrics);
@@ -271,6 +278,26 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   if (!whole) (void)play_day(p, plan, std::nullopt, pricers, out);  // the nearest is shown
 }
 
+/// From the first hour to the last, whether or not requests come in them.
+FleetDay scaled_day(const PlannedDeployment& p, std::vector<FleetSlice>& slices) {
+  double replica_hours = 0;
+  const auto spans_of = [&](const FleetSlice& s) {
+    std::vector<FleetSpan> spans;
+    for (const auto& [replicas, hours] : s.hours) spans.push_back({.replicas = replicas + p.spare, .hours = hours});
+    return spans;
+  };
+  std::vector<FleetSpan> all;
+  for (const FleetSlice& s : slices) {
+    replica_hours += s.mean * (s.to - s.from).in(kHour) + p.spare * (s.to - s.from).in(kHour);
+    const std::vector<FleetSpan> own = spans_of(s);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  const Deployment& d = *p.candidate.scenario.deployment;
+  const Bill bill = p.candidate.bill(all);
+  for (FleetSlice& s : slices) s.usd = bill_at(d, bill.decode.quote, nullptr, nullptr, spans_of(s)).usd();
+  return {.replica_hours = replica_hours, .usd = bill.usd(), .price = price_line(d, bill.decode.quote)};
+}
+
 std::string words_of(const Candidate& c) {
   return fmt::format("replicas of {} x {} ({}), {}", c.gpus(), c.gpu, layout_of(c.scenario.deployment->sharding),
                      c.precision);
@@ -282,7 +309,6 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   out.candidate = p.candidate.index;
   out.deployment = words_of(p.candidate);
   out.gpus_a_replica = d.sharding.gpus();
-  out.usd_a_replica_hour = d.sharding.gpus() * d.gpu.price.value;
   out.cold_start = p.candidate.scenario.serving.fleet.cold_start;
   out.length = plan.length;
   out.recorded = plan.recorded;
@@ -295,15 +321,10 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   int most = p.replicas;  // in a long trace the slice with the most tokens need not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
   out.static_replicas = most;
-  out.fixed = {(most + p.spare) * hours, usd_of(p, most) * hours};
+  out.fixed = day_of(p, most * hours, {{.replicas = most, .hours = hours}});
   out.scheduled = scheduled_day(p, out);
   scale_day(p, plan, truth, pricers, out);
-  // From the first hour to the last, with or without requests.
-  out.scaled.replica_hours = p.spare * hours;
-  for (const FleetSlice& s : out.slices) {
-    out.scaled.replica_hours += s.mean * (s.to - s.from).in(kHour);
-    out.scaled.usd += s.usd;
-  }
+  out.scaled = scaled_day(p, out.slices);
   return out;
 }
 

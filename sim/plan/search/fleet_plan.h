@@ -2,6 +2,7 @@
 // A fleet for a load that changes over the day: the planned deployment, its replicas hour by hour, and its cost
 // compared with a fleet of constant size.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ struct FleetSlice {
   double prompt_tokens = 0, output_tokens = 0;  ///< means; of a trace
   int needed = 0;                               ///< replicas that hold this rate; 0 without load
   double mean = 0;                              ///< replicas paid for by the autoscaled fleet
-  int most = 0;                                 ///< most that serve at once
-  double usd = 0;                               ///< of the autoscaled fleet and its spares, in whole instances
-  std::int64_t completed = 0;                   ///< of the requests that arrived in the slice
+  int most = 0;                                 ///< serving at once
+  std::map<int, double> hours = {};             ///< by the number of replicas paid for at once
+  double usd = 0;                               ///< of the autoscaled fleet and its spares, whole instances
+  std::int64_t completed = 0;                   ///< of the requests that arrived in it
   Distribution ttft_ms;
 };
 
@@ -44,16 +46,17 @@ std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan);
 /// The load that deployments are sought for: for a long trace, the slice with the most tokens per second.
 PlanSpec sought_plan(const PlanSpec& plan, const DiurnalPlan& day);
 
-/// One way to run the fleet over the day. Spare replicas run all day, and instances are paid for whole.
+/// One way to run the fleet for the day, with the spare replicas all day. Instances are paid for whole, at the offer
+/// with the cheapest day.
 struct FleetDay {
   double replica_hours = 0, usd = 0;
+  std::string price = {};  ///< of the GPUs, in words
 };
 
 struct FleetPlan {
   std::uint64_t candidate = 0;  ///< index of the planned deployment
   std::string deployment;       ///< in words
   int gpus_a_replica = 1;
-  double usd_a_replica_hour = 0;
   Seconds cold_start{}, length{};  ///< length of the day
   bool recorded = false;           ///< the day is a trace's
   bool of_busiest = false;         ///< and the deployments are those of its busiest slice

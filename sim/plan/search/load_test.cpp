@@ -178,7 +178,7 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
     out.verdicts.push_back(v);
   }
   const double requests = std::max(1.0, static_cast<double>(metrics.completed + metrics.failed));
-  out.within = out.within && metrics.failed == 0 && metrics.completed > 0;
+  out.within = out.within && serves_enough(metrics);
   out.goodput = metrics.good_requests / requests;
   out.goodput_low = lower_confidence(out.goodput, requests);
   if (s.goodput <= 0) return out;
@@ -190,7 +190,7 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
 bool LoadResult::held(const Scenario& s) const {
   if (cut || !stationary || metrics.completed == 0) return false;
   if (s.goodput > 0) return goodput >= s.goodput;
-  return metrics.failed == 0 &&
+  return serves_enough(metrics) &&
          std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.value <= v.objective.limit; });
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "sim/plan/prices.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/load_test.h"
 #include "sim/plan/search/sweep.h"
@@ -116,8 +117,10 @@ struct Candidate {
   int gpus() const { return scenario.deployment->sharding.gpus(); }  ///< of one replica or decode worker
   int prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
-  double usd_per_hour(const Fleet& fleet) const;
-  /// Whether GPUs and budget suffice, with `spare` more replicas of each role.
+  Bill bill(const Fleet& fleet) const;  ///< by the hour
+  Bill bill(std::span<const FleetSpan> spans) const;
+  double usd_per_hour(const Fleet& fleet) const { return bill(fleet).usd_per_hour(); }
+  /// Whether there are enough GPUs and dollars, with `spare` more replicas of each role.
   bool affords(const Fleet& fleet, int spare) const;
   int most_replicas(int spare) const;
   int most_prefill_workers(int spare) const;

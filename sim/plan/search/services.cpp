@@ -12,6 +12,7 @@ namespace roofcast {
 namespace {
 
 constexpr const char* kFile = "plan";
+constexpr int kAnyNumber = 1 << 24;  // of GPUs: no limit
 
 void check_kind(const Service& service, const PlanResult& result) {
   if (result.kind == LoadKind::kRate || result.kind == LoadKind::kUsers) return;
@@ -26,7 +27,8 @@ void check_kind(const Service& service, const PlanResult& result) {
 /// A row of a search that a service may get.
 struct Row {
   std::size_t source = 0, row = 0;
-  FleetOption option;
+  FleetOption option;                ///< at the lowest price per GPU, which tells what is of one kind
+  std::vector<FleetOption> rentals;  ///< at each offer that is worth weighing
 };
 
 /// One service's own answer, and its answers with a single kind of GPU each.
@@ -37,26 +39,44 @@ struct Sources {
 
 bool sure(const PlanResult& result, const PlannedDeployment& p) { return result.draws == 0 || p.probability; }
 
-std::size_t pool_of(std::vector<PoolUse>& pools, const Deployment& d) {
-  const GpuPool pool{d.gpu.name, d.gpu.price.value, std::max(1, d.price.host)};
+std::size_t pool_of(std::vector<PoolUse>& pools, const Deployment& d, const PriceQuote* offer) {
+  const PriceQuote quote = offer != nullptr ? *offer : PriceQuote{.tier = "none"};
+  const GpuPool pool{d.gpu.name, offer != nullptr ? quote.per_gpu.value : std::nan(""), quote.host};
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const PoolUse& known = pools[i];
     const bool same_price = known.pool.usd_per_gpu_hour == pool.usd_per_gpu_hour ||
                             (std::isnan(known.pool.usd_per_gpu_hour) && std::isnan(pool.usd_per_gpu_hour));
     if (known.pool.gpu == pool.gpu && known.pool.host == pool.host && same_price &&
-        known.quote.provider == d.price.provider && known.quote.tier == d.price.tier)
+        known.quote.provider == quote.provider && known.quote.tier == quote.tier && known.quote.region == quote.region)
       return i;
   }
-  pools.push_back({.pool = pool, .quote = d.price, .available = std::nullopt});
+  pools.push_back({.pool = pool, .quote = quote, .available = std::nullopt});
   return pools.size() - 1;
 }
 
-FleetOption option_of(const PlannedDeployment& p, std::vector<PoolUse>& pools) {
+FleetOption option_at(const PlannedDeployment& p, const PriceQuote* offer, const PriceQuote* prefill_offer,
+                      std::vector<PoolUse>& pools) {
   const Fleet paid = p.paid();
-  FleetOption out{.parts = {{pool_of(pools, *p.candidate.scenario.deployment), p.candidate.gpus(), paid.replicas}},
-                  .watts = p.power_bound().value};
+  FleetOption out{
+      .parts = {{pool_of(pools, *p.candidate.scenario.deployment, offer), p.candidate.gpus(), paid.replicas}},
+      .watts = p.power_bound().value};
   if (p.candidate.disaggregated())
-    out.parts.push_back({pool_of(pools, p.candidate.prefill()), p.candidate.prefill_gpus(), paid.prefill_replicas});
+    out.parts.push_back(
+        {pool_of(pools, p.candidate.prefill(), prefill_offer), p.candidate.prefill_gpus(), paid.prefill_replicas});
+  return out;
+}
+FleetOption option_of(const PlannedDeployment& p, std::vector<PoolUse>& pools) {
+  const auto first = [](const Deployment& d) { return d.offers.empty() ? nullptr : &d.offers.front(); };
+  return option_at(p, first(*p.candidate.scenario.deployment),
+                   p.candidate.disaggregated() ? first(p.candidate.prefill()) : nullptr, pools);
+}
+std::vector<FleetOption> rentals_of(const PlannedDeployment& p, std::vector<PoolUse>& pools) {
+  const Fleet paid = p.paid();
+  std::vector<FleetOption> out;
+  for (const Bill& bill : bills_worth_sharing(*p.candidate.scenario.deployment,
+                                              p.candidate.disaggregated() ? &p.candidate.prefill() : nullptr,
+                                              {paid.replicas, paid.prefill_replicas}))
+    out.push_back(option_at(p, bill.decode.quote, bill.prefill.quote, pools));
   return out;
 }
 
@@ -98,7 +118,7 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
         }
         if (known(option_of(p, pools))) continue;
       }
-      sources.rows.push_back({source, i, option_of(p, pools)});
+      sources.rows.push_back({source, i, option_of(p, pools), rentals_of(p, pools)});
     }
   }
 }
@@ -152,20 +172,19 @@ struct LimitWord {
 
 /// Each limit alone and, if there are several, all together.
 std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
-  constexpr int kAny = 1 << 24;
   std::vector<LimitWord> out;
   const auto add = [&](std::string what, auto lift) {
     out.push_back({std::move(what), limits});
     lift(out.back().without);
   };
-  add(gpus_word(limits.max_gpus), [&](SharedLimits& l) { l.max_gpus = kAny; });
+  add(gpus_word(limits.max_gpus), [&](SharedLimits& l) { l.max_gpus = kAnyNumber; });
   if (limits.max_usd_per_hour)
     add(cost_word(*limits.max_usd_per_hour), [](SharedLimits& l) { l.max_usd_per_hour.reset(); });
   if (limits.max_watts) add(power_word(*limits.max_watts), [](SharedLimits& l) { l.max_watts.reset(); });
   for (const auto& kind : limits.available)
     add(stock_word(kind.first, kind.second), [&](SharedLimits& l) { std::erase(l.available, kind); });
   if (out.size() > 1) {
-    add("any of the limits", [&](SharedLimits& l) { l = {}, l.max_gpus = kAny; });
+    add("any of the limits", [&](SharedLimits& l) { l = {}, l.max_gpus = kAnyNumber; });
     out.back().all = true;
   }
   return out;
@@ -220,6 +239,14 @@ void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std:
   }
 }
 
+/// These fleets at the offers that cost all of them the least together.
+std::vector<FleetOption> cheapest_rentals(const std::vector<PoolUse>& pools, const Options& choices) {
+  const auto found = cheapest_assignment(bare(pools), choices, {.max_gpus = kAnyNumber}).best;
+  std::vector<FleetOption> out;
+  for (std::size_t i = 0; i < choices.size(); ++i) out.push_back(choices[i][found ? found->chosen[i] : 0]);
+  return out;
+}
+
 /// Each service's fleet month by month, summed up.
 void add_growth(ServicesAnswer& out) {
   std::vector<int> months{0};
@@ -241,7 +268,7 @@ void add_growth(ServicesAnswer& out) {
   if (std::none_of(out.services.begin(), out.services.end(), grows)) return;
   for (const int month : months) {
     std::vector<PoolUse> pools;
-    std::vector<FleetOption> fleets;
+    Options choices;
     ServicesStage stage;
     stage.month = month;
     double watts = 0;
@@ -257,10 +284,10 @@ void add_growth(ServicesAnswer& out) {
         }
         if (path.outgrown && *path.outgrown <= month) stage.beyond.push_back(fmt::format("'{}' by itself", s.name));
       }
-      fleets.push_back(option_of(p, pools));
+      choices.push_back(rentals_of(p, pools));
       watts += s.answer.result.ranked.front().power_bound().value * p.gpus() / now;
     }
-    for (const Instance& instance : packed(bare(pools), fleets)) {
+    for (const Instance& instance : packed(bare(pools), cheapest_rentals(pools, choices))) {
       stage.paid_gpus += pools[instance.pool].pool.host;
       stage.usd_per_hour += pools[instance.pool].pool.host * pools[instance.pool].pool.usd_per_gpu_hour;
       for (const auto& [service, gpus] : instance.gpus) pools[instance.pool].gpus += gpus;
@@ -291,7 +318,8 @@ void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail 
   std::vector<FleetOption> fleets;
   if (!ranked.empty()) {
     only.usd_alone = ranked.front().usd_per_hour();
-    fleets.push_back(option_of(ranked.front(), pools));
+    const Bill bill = ranked.front().bill();
+    fleets.push_back(option_at(ranked.front(), bill.decode.quote, bill.prefill.quote, pools));
     out.joint = Assignment{.chosen = {0},
                            .gpus = ranked.front().gpus(),
                            .paid_gpus = 0,
@@ -333,6 +361,7 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
   std::vector<Sources> sources;
   std::vector<std::size_t> of;  // services that have a fleet at all
   Options choices;
+  std::vector<std::vector<std::size_t>> row_of;  // by choice
   for (const Service& service : out.spec.services) {
     Sources& known = sources.emplace_back(sources_of(service, options));
     for (std::size_t i = 0; i < known.answers.size(); ++i)
@@ -340,7 +369,12 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     if (known.rows.empty()) continue;
     of.push_back(sources.size() - 1);
     std::vector<FleetOption>& rows = choices.emplace_back();
-    for (const Row& row : known.rows) rows.push_back(row.option);
+    std::vector<std::size_t>& from = row_of.emplace_back();
+    for (std::size_t i = 0; i < known.rows.size(); ++i) {
+      const std::vector<FleetOption>& rentals = known.rows[i].rentals;
+      rows.insert(rows.end(), rentals.begin(), rentals.end());
+      from.insert(from.end(), rentals.size(), i);
+    }
   }
   if (!of.empty()) {
     const AssignmentOutcome found =
@@ -356,8 +390,12 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     const PlanResult& alone = known.answers.front().result;
     if (!alone.ranked.empty()) service.usd_alone = alone.ranked.front().usd_per_hour();
     const bool chosen = out.joint && k < of.size() && of[k] == s;
-    const Row row = chosen ? known.rows[out.joint->chosen[k++]] : Row{};
-    if (chosen) fleets.push_back(row.option);
+    Row row;
+    if (chosen) {
+      const std::size_t choice = out.joint->chosen[k];
+      fleets.push_back(choices[k][choice]);
+      row = known.rows[row_of[k++][choice]];
+    }
     service.answer = std::move(known.answers[row.source]);
     service.answer.plan.max_cost = {},
     service.answer.plan.max_power = {};  // limits of all services, which the joint answer states

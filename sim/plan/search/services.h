@@ -91,8 +91,8 @@ struct ServicesAnswer {
 
 /// Each service is planned alone, and with each kind of GPU alone, within the limits of all; every fleet so found that
 /// holds with the plan's confidence is an option, save those of which another of the same pool and size takes less.
-/// cheapest_assignment() chooses among them. One service is planned as if it stood alone. Throws ConfigError for loads
-/// of several services that are no steady rate or users.
+/// cheapest_assignment() chooses among them, and among the offers each may be rented at. One service is planned as if
+/// it stood alone. Throws ConfigError for loads of several services that are no steady rate or users.
 ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& options,
                                PlanDetail detail = PlanDetail::kAll);
 

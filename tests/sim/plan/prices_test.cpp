@@ -2,11 +2,15 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
+#include "base/random.h"
+#include "sim/plan/fleet_cost.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/simulation.h"
@@ -49,51 +53,187 @@ TEST_CASE("prices: of one provider, reserved is cheaper than on demand, and spot
       if (dear.gpu != cheap.gpu || dear.quote.provider != cheap.quote.provider) continue;
       if (dear.quote.tier != "on_demand" || cheap.quote.tier != "spot") continue;
       CAPTURE(dear.gpu);
-      CHECK(cheap.price < dear.price);
+      CHECK(cheap.quote.per_gpu < dear.quote.per_gpu);
     }
   }
 }
 
-TEST_CASE("prices: the cheapest offer of the tier whose instances hold the replica") {
-  const Deployment one = deployment("gpu: h100-sxm"), four = deployment("gpu: h100-sxm\nparallelism: {tp: 4}");
-  CHECK(one.price.tier == "on_demand");
-  CHECK(one.price.host == 1);
-  CHECK(four.price.host >= 4);
-  CHECK(one.gpu.price <= four.gpu.price);  // a provider of single GPUs cannot run four together
-  for (const PriceOffer& o : price_offers()) {
-    if (o.gpu == "h100-sxm" && o.quote.tier == "on_demand" && o.sizes.back() >= 4) CHECK(o.price >= four.gpu.price);
-  }
-}
-
 TEST_CASE("prices: tier, provider, own price, own machine") {
-  CHECK(deployment("gpu: h100-sxm\nprice: reserved_3y").price.tier == "reserved_3y");
-  CHECK(deployment("gpu: h100-sxm\nprice: {tier: on_demand, provider: lambda}").price.provider == "lambda");
+  CHECK(deployment("gpu: h100-sxm").offers.front().tier == "on_demand");
+  CHECK(deployment("gpu: h100-sxm\nprice: reserved_3y").offers.front().tier == "reserved_3y");
+  for (const PriceQuote& q : deployment("gpu: h100-sxm\nprice: {tier: on_demand, provider: lambda}").offers)
+    CHECK(q.provider == "lambda");
   const Deployment given = deployment("gpu: {name: h100-sxm, price: 2 USD/h}");
-  CHECK(given.price.tier == "given");
-  CHECK(given.gpu.price.value == 2.0);
+  REQUIRE(given.offers.size() == 1);
+  CHECK(given.offers.front().tier == "given");
+  CHECK(cheapest_bill(given, 3).usd_per_hour() == 6.0);
   // 35,040 USD over 4 years of 8,760 h: 1 USD/h; 1 kW at PUE 1.25 and 0.08 USD/kWh: 0.1 USD/h
   const Deployment owned = deployment(
       "gpu: h100-sxm\nprice: {tier: owned, usd_per_gpu: 35040, years: 4, power: 1 kW, power_usage_effectiveness: 1.25, "
       "usd_per_kwh: 0.08}");
-  CHECK(owned.gpu.price.value == doctest::Approx(1.1).epsilon(1e-12));
-  CHECK(owned.price.tier == "owned");
+  CHECK(least_gpu_price(owned).value == doctest::Approx(1.1).epsilon(1e-12));
+  CHECK(owned.offers.front().tier == "owned");
 }
 
 TEST_CASE("prices: what nobody offers is refused, and what is not known is not a number") {
   CHECK(refusal("gpu: l4\nprice: reserved_3y").find("no reserved_3y price of l4") != std::string::npos);
   CHECK(refusal("gpu: l4\nprice: reserved").find("reserved_1y") != std::string::npos);  // the nearest
-  CHECK(std::isnan(deployment("gpu: mi355x").gpu.price.value));
-  CHECK(deployment("gpu: mi355x").price.tier == "none");
-  CHECK(deployment("gpu: mi355x\nprice: reserved_3y").gpu.price.value > 0);
+  const Deployment none = deployment("gpu: mi355x");
+  CHECK(none.offers.empty());
+  CHECK(std::isnan(least_gpu_price(none).value));
+  CHECK(std::isnan(cheapest_bill(none, 1).usd_per_hour()));
+  CHECK(cheapest_bill(deployment("gpu: mi355x\nprice: reserved_3y"), 1).usd_per_hour() > 0);
 }
 
-TEST_CASE("prices: whole hosts are paid for") {
-  Deployment d = deployment("gpu: b200-sxm\nprice: {tier: on_demand, provider: nebius}\nparallelism: {tp: 2}");
-  CHECK(d.price.host == 8);
-  CHECK(paid_gpus(d, 1) == 8);   // 2 of 8
-  CHECK(paid_gpus(d, 4) == 8);   // four replicas of two
-  CHECK(paid_gpus(d, 5) == 16);  // the fifth is on a second host
-  CHECK(usd_per_hour(d, 5).value == doctest::Approx(16 * d.gpu.price.value));
+TEST_CASE("prices: whole instances are paid for") {
+  const Deployment d = deployment("gpu: b200-sxm\nprice: {tier: on_demand, provider: nebius}\nparallelism: {tp: 2}");
+  REQUIRE(d.offers.size() == 1);                 // only instances of 8
+  CHECK(cheapest_bill(d, 1).paid_gpus() == 8);   // 2 of 8
+  CHECK(cheapest_bill(d, 4).paid_gpus() == 8);   // four replicas of two
+  CHECK(cheapest_bill(d, 5).paid_gpus() == 16);  // the fifth is on a second instance
+  CHECK(cheapest_bill(d, 5).usd_per_hour() == doctest::Approx(16 * d.offers.front().per_gpu.value));
+  CHECK(cheapest_bill(d, 0).usd_per_hour() == 0);
+}
+
+TEST_CASE("prices: the cheapest bill, not the cheapest GPU-hour") {
+  // On demand, a GPU of an instance of 8 costs 5.50 USD/h at Nebius, one of any size 6.03 USD/h at Spheron.
+  const Deployment d = deployment("gpu: b200-sxm\nparallelism: {tp: 2}");
+  CHECK(cheapest_bill(d, 1).usd_per_hour() == doctest::Approx(2 * 6.03));  // 44.00 for the eight
+  CHECK(cheapest_bill(d, 1).decode.quote->provider == "spheron");
+  CHECK(cheapest_bill(d, 4).usd_per_hour() == doctest::Approx(8 * 5.50));  // a whole instance: 48.24 at Spheron
+  CHECK(cheapest_bill(d, 4).decode.quote->provider == "nebius");
+}
+
+namespace {
+
+/// The bill of one offer, counted instance by instance: replicas go one after another into the instance at hand.
+double usd_instance_by_instance(const PriceOffer& offer, int gpus, int replicas) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const int size : offer.sizes) {
+    if (size < gpus && size != offer.sizes.back()) continue;
+    int instances = 0, room = 0;
+    for (int i = 0; i < replicas; ++i) {
+      if (gpus > size) {
+        for (int left = gpus; left > 0; left -= size) ++instances;
+      } else {
+        if (room < gpus) ++instances, room = size;
+        room -= gpus;
+      }
+    }
+    least = std::min(least, instances * size * offer.quote.per_gpu.value);
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("prices: a bill is that of the best offer, and choosing among all providers never costs more than one") {
+  Random random(7);
+  const auto pick = [&](const auto& from) {
+    return from[static_cast<std::size_t>(random.uniform() * static_cast<double>(std::size(from)))];
+  };
+  const std::array<std::string, 5> gpus{"h100-sxm", "h200-sxm", "b200-sxm", "a100-sxm", "l40s"},
+      tiers{"on_demand", "spot", "reserved_1y", "reserved_3y", "owned"};
+  std::map<std::string, Deployment> deployments;
+  for (const std::string& gpu : gpus) deployments.emplace(gpu, deployment("gpu: " + gpu));
+  int priced = 0, saved = 0;
+  for (int i = 0; i < 2000; ++i) {
+    Deployment d = deployments.at(pick(gpus)), prefill = deployments.at(pick(gpus));
+    d.sharding.tp = 1 << static_cast<int>(random.uniform() * 5);  // up to 16: two nodes
+    prefill.sharding.tp = 1 << static_cast<int>(random.uniform() * 4);
+    const std::string tier = pick(tiers);
+    const FleetSpan span{1 + static_cast<int>(random.uniform() * 12), 1 + static_cast<int>(random.uniform() * 6)};
+    const auto offers = [&](Deployment& of, const std::string& provider) {
+      try {
+        set_offers(of, {.tier = tier, .provider = provider, .own = {}, .mark = {}}, false);
+      } catch (const NoOffer&) {
+        of.offers.clear();
+      }
+      return !of.offers.empty();
+    };
+    if (!offers(d, "")) continue;
+    ++priced;
+    const double all = cheapest_bill(d, span.replicas).usd_per_hour();
+    double best = std::numeric_limits<double>::infinity();
+    for (const PriceOffer& o : price_offers()) {
+      if (o.gpu != d.gpu.name || o.quote.tier != tier) continue;
+      if (o.sizes.back() < std::min(d.sharding.gpus(), d.gpu.node.gpus_per_node)) continue;
+      best = std::min(best, usd_instance_by_instance(o, d.sharding.gpus(), span.replicas));
+    }
+    CAPTURE(d.gpu.name);
+    CAPTURE(d.sharding.tp);
+    CAPTURE(tier);
+    CHECK(all == doctest::Approx(best));
+    CHECK(all >= least_gpu_price(d).value * d.sharding.gpus() * span.replicas - 1e-9);  // the bound of a search
+    if (!offers(prefill, "")) continue;
+    const double together = cheapest_bill(d, &prefill, {&span, 1}).usd_per_hour();
+    std::set<std::string> providers;
+    for (const PriceOffer& o : price_offers()) providers.insert(o.quote.provider);
+    for (const std::string& provider : providers) {
+      Deployment own = d, other = prefill;
+      if (!offers(own, provider)) continue;
+      CHECK(all <= cheapest_bill(own, span.replicas).usd_per_hour() + 1e-9);
+      if (!offers(other, provider)) continue;
+      const double one = cheapest_bill(own, &other, {&span, 1}).usd_per_hour();
+      CHECK(together <= one + 1e-9);
+      saved += together < one - 1e-9 ? 1 : 0;
+    }
+  }
+  CHECK(priced > 500);
+  CHECK(saved > 50);
+}
+
+TEST_CASE("prices: more replicas never cost less") {
+  for (const char* gpu : {"h100-sxm", "h200-sxm", "b200-sxm", "a100-sxm"}) {
+    for (const int tp : {1, 2, 4, 8}) {
+      const Deployment d = deployment(std::string("gpu: ") + gpu + "\nparallelism: {tp: " + std::to_string(tp) + "}");
+      for (int n = 0; n < 20; ++n)
+        CHECK(cheapest_bill(d, n).usd_per_hour() <= cheapest_bill(d, n + 1).usd_per_hour() + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("prices: prefill and decode workers share instances of one offer") {
+  const std::string owned = "\nprice: {tier: owned, usd_per_gpu: 35040, years: 4, host: 8}";  // 1 USD/h
+  const Deployment decode = deployment("gpu: h100-sxm\nparallelism: {tp: 4}" + owned),
+                   prefill = deployment("gpu: h100-sxm\nparallelism: {tp: 2}" + owned);
+  const auto bill = [&](int decoding, int prefilling) {
+    const FleetSpan span{decoding, prefilling};
+    return cheapest_bill(decode, &prefill, {&span, 1});
+  };
+  CHECK(bill(1, 2).usd_per_hour() == doctest::Approx(8));  // 4 + 2 x 2
+  CHECK(bill(1, 2).prefill.usd == doctest::Approx(4));
+  CHECK(bill(1, 1).usd_per_hour() == doctest::Approx(8));
+  CHECK(bill(1, 1).decode.usd == doctest::Approx(8 * 4 / 6.0));  // by the GPUs in use
+  CHECK(bill(3, 2).usd_per_hour() == doctest::Approx(16));       // 8, 4 + 2 x 2
+  CHECK(bill(3, 3).usd_per_hour() == doctest::Approx(24));       // ... and one more
+  const Deployment other = deployment("gpu: a100-sxm\nparallelism: {tp: 2}" + owned);
+  const FleetSpan span{1, 2};
+  CHECK(cheapest_bill(decode, &other, {&span, 1}).usd_per_hour() == doctest::Approx(16));  // another machine
+}
+
+TEST_CASE("prices: workers that send each other caches rent from one provider") {
+  // Verda has single H100s for 2.29 USD/h, but no L40S; RunPod has both.
+  const Deployment decode = deployment("gpu: h100-sxm"), prefill = deployment("gpu: l40s");
+  const FleetSpan span{1, 1};
+  const Bill bill = cheapest_bill(decode, &prefill, {&span, 1});
+  CHECK(bill.decode.quote->provider == bill.prefill.quote->provider);
+  CHECK(bill.usd_per_hour() == doctest::Approx(2.69 + 0.79));
+}
+
+TEST_CASE("fleet cost: an autoscaled fleet pays for the whole instances of the replicas there are at the time") {
+  const Deployment d =
+      deployment("gpu: h100-sxm\nprice: {tier: owned, usd_per_gpu: 35040, years: 4, host: 4}");  // 1 USD/h
+  ServingMetrics m;
+  m.duration = Seconds(100);
+  m.replica_seconds = 60 + 5 * 40;
+  m.paid_fleets = {{1, 0, 60}, {5, 0, 40}};  // one replica for a minute, then five
+  const FleetCost cost = fleet_cost(m, d, 8);
+  CHECK(cost.usd_per_hour == doctest::Approx((60 * 4 + 40 * 8) / 100.0));
+  CHECK(cost.gpus == doctest::Approx(2.6));
+  ServingMetrics fixed;
+  fixed.duration = Seconds(100);
+  CHECK(fleet_cost(fixed, d, 1).usd_per_hour == doctest::Approx(4));  // no less than the scaled fleet's at one replica
 }
 
 TEST_CASE("token bill: dollars of all tokens add up to the bill, and a cached token costs less than one that is read") {

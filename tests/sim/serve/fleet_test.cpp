@@ -177,6 +177,10 @@ TEST_CASE("autoscaling: replicas start cold under load and stop after it") {
   CHECK(seen.fleet.back().starting == 0);
   // one all the time, five more from their start to the end of the delay
   CHECK(m.replica_seconds > m.duration.base() + 5 * 30);
+  double seconds = 0, replica_seconds = 0;
+  for (const PaidFleet& paid : m.paid_fleets) seconds += paid.seconds, replica_seconds += paid.replicas * paid.seconds;
+  CHECK(seconds == doctest::Approx(m.duration.base()));
+  CHECK(replica_seconds == doctest::Approx(m.replica_seconds));
   CHECK(m.replica_seconds < m.duration.base() + 5 * 90);
   // what an unchanging fleet of six would have cost
   CHECK(m.replica_seconds < 0.7 * 6 * m.duration.base());

@@ -53,7 +53,6 @@ void add(Numbers& out, const Distribution& d) {
 Numbers numbers_of(const ServingMetrics& m) {
   Numbers out{m.duration.base(),
               m.load.offered.base(),
-              m.load.sustainable.base(),
               double(m.load.saturated),
               double(m.completed),
               double(m.failed),

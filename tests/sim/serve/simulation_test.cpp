@@ -324,8 +324,6 @@ TEST_CASE("simulation: a run whose queue grows says so, whatever ends it") {
   const LoadVerdict v = load(300);
   CHECK(v.saturated);
   CHECK(v.offered.base() == doctest::Approx(300).epsilon(0.1));
-  CHECK(v.sustainable.base() > 60);
-  CHECK(v.sustainable.base() < 138);
   w.patience.total =
       Seconds(2);  // those who wait give up: the queue stays short, and the load is too much all the same
   CHECK(load(300).saturated);

@@ -358,7 +358,7 @@ TEST_CASE("plan: a fleet may not cost or draw more than it is allowed") {
   const PlannedDeployment& w = free.ranked.front();
   CHECK(w.replicas * w.candidate.gpus() == 8);
   CHECK(w.power().value > 8 * w.candidate.scenario.deployment->gpu.idle_power.value);
-  const double price = w.candidate.scenario.deployment->gpu.price.value;
+  const double price = w.bill().decode.quote->per_gpu.value;
   const PlanResult cheap =
       search_capacity(plan_of(kChat + search + ", max_cost: " + std::to_string(price * 3.5) + " USD/h}"));
   REQUIRE(!cheap.ranked.empty());

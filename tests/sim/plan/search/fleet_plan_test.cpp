@@ -99,7 +99,7 @@ TEST_CASE("fleet plan: instances are paid for whole, and the answer is the deplo
   const PlanAnswer a = answer_plan(tree, {}, PlanDetail::kAll);
   REQUIRE(a.fleet);
   CHECK(a.fleet->candidate == a.result.ranked.front().candidate.index);
-  const double usd = a.result.ranked.front().candidate.scenario.deployment->gpu.price.value;
+  const double usd = least_gpu_price(*a.result.ranked.front().candidate.scenario.deployment).value;
   // One to four replicas take a host of four GPUs; none takes none.
   double hours = 0;
   for (const FleetSlice& s : a.fleet->slices) {

@@ -129,9 +129,9 @@ TEST_CASE("pairs: mixed GPUs, roles of their own, counts of workers") {
   for (const PlannedDeployment& p : found.ranked) CHECK((p.prefill_replicas == 1 && p.replicas == 2));
   for (const Candidate& c : read_candidates(any, Fidelity::kCalibrated).kept) {
     if (c.gpu != "l40s > h100-sxm") continue;
-    const double usd =
-        2 * c.prefill_gpus() * c.prefill().gpu.price.value + 3 * c.gpus() * c.scenario.deployment->gpu.price.value;
-    CHECK(c.usd_per_hour({3, 2}) == doctest::Approx(usd));
+    const Bill bill = c.bill({3, 2});  // of instances that a replica fills
+    CHECK(bill.usd_per_hour() == doctest::Approx(2 * c.prefill_gpus() * bill.prefill.quote->per_gpu.value +
+                                                 3 * c.gpus() * bill.decode.quote->per_gpu.value));
   }
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("pairs: the prices of input and output are those of the roles, and mor
   REQUIRE(!found.ranked.empty());
   const PlannedDeployment& w = found.ranked.front();
   const TokenPrice price = token_price(w, plan);
-  CHECK(price.input_share == doctest::Approx(w.candidate.usd_per_hour({0, w.prefill_replicas}) / w.usd_per_hour()));
+  CHECK(price.input_share == doctest::Approx(w.bill().prefill.usd / w.usd_per_hour()));
   CHECK(price.joules_per_output_token > 0);
   for (const Sensitivity& s : sensitivities(w, *found.pricers).changes) CHECK(s.throughput_change > -0.02);
 }
@@ -225,7 +225,7 @@ TEST_CASE("scenario: prefill workers of their own take what they do not say from
   CHECK(m.completed == 50);
   const FleetCost cost = fleet_cost(m, *s.deployment, 3, split);
   CHECK(cost.gpus == 11);
-  CHECK(cost.usd_per_hour == doctest::Approx(5 * split.prefill->gpu.price.value + 6 * s.deployment->gpu.price.value));
+  CHECK(cost.usd_per_hour == doctest::Approx(5 * 0.79 + 6 * 2.69));  // RunPod has both
   CHECK(m.prefill_busy_seconds > 0);
   CHECK(m.prefill_busy_seconds < m.gpu_busy_seconds);
 }

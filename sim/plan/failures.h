@@ -1,0 +1,15 @@
+#pragma once
+// Why requests of a simulated run failed.
+
+#include <string>
+
+#include "sim/serve/metrics.h"
+#include "sim/step/deployment.h"
+
+namespace roofcast {
+
+/// "3 cancelled by their clients (timeout); 2 longer than the context of 4096 tokens (engine.max_model_len)"; empty
+/// where none failed.
+std::string failure_words(const ServingMetrics& metrics, const Deployment& deployment);
+
+}  // namespace roofcast
