@@ -146,6 +146,12 @@ Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
 }
 
+/// Memory of a logit while PyTorch sorts all for top-p: 16 bit, fp32, sorted, indices of 8 bytes, and pairs of index
+/// and row before and behind the sort with a copy of the keys. vLLM measures with as many requests as it takes at once.
+/// Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu (segmented_sort_pairs_by_full_sort);
+/// vllm/v1/worker/gpu_model_runner.py (_dummy_sampler_run).
+constexpr double kSortedLogitMemory = 2.0 + 4.0 + 4.0 + 8.0 + 2 * 8.0 + 4.0;
+
 Bytes Deployment::activations(double tokens, double logit_rows, double context) const {
   const bool naive = engine.attention_kernel == "naive";
   if (model.encoder_only) logit_rows = 0;
@@ -155,7 +161,10 @@ Bytes Deployment::activations(double tokens, double logit_rows, double context) 
                     activation_bytes(*model.encoder, precision, sharding, tokens, 0)) +
            scores;
   if (engine.compiled) return compiled_activation_bytes(model, sharding, tokens, logit_rows) + scores;
-  return activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers) + scores;
+  const Bytes forward =
+      activation_bytes(model, precision, sharding, tokens, logit_rows, engine.keeps_expert_buffers) + scores;
+  const double sorted = engine.sorts_for_top_p ? logit_rows * model.vocabulary * kSortedLogitMemory : 0.0;
+  return std::max(forward, Bytes(sorted));
 }
 
 int Deployment::seats() const {

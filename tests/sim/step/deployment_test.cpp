@@ -56,6 +56,16 @@ TEST_CASE("TensorRT-LLM holds latent attention's up-projections again and the em
   CHECK(copied("b200-sxm") == 0);
 }
 
+TEST_CASE("an engine that sorts all logits for top-p keeps room for as many requests as it takes") {
+  Deployment d = llama_8b("vllm");
+  const Bytes selected = d.activations(8192, 1024, 8192);
+  d.engine.sorts_for_top_p = true;
+  // 1024 rows of 128 256 logits, 38 B each: 4.99 GB, more than a step of 8 192 tokens needs.
+  CHECK(d.activations(8192, 1024, 8192).base() == doctest::Approx(1024.0 * 128256 * 38));
+  CHECK(selected < d.activations(8192, 1024, 8192));
+  CHECK(d.activations(8192, 8, 8192).base() == doctest::Approx(llama_8b("vllm").activations(8192, 8, 8192).base()));
+}
+
 TEST_CASE("buffers of collectives are set aside where a replica has several GPUs") {
   Deployment d = llama_8b("vllm");
   d.engine.collective_memory = Bytes(1e9);
