@@ -106,7 +106,11 @@ ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, 
 
 ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value,
                       const std::string& origin) {
-  const Assignment what{split(dotted_key, '.'), value, Mark{origin}};
+  return with_value(tree, dotted_key, value, Mark{origin});
+}
+
+ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value, const Mark& mark) {
+  const Assignment what{split(dotted_key, '.'), value, mark};
   const auto empty = [](const std::string& part) { return part.empty(); };
   if (std::any_of(what.parts.begin(), what.parts.end(), empty) || what.parts.size() > kMaxParts) {
     throw ConfigError(what.mark, fmt::format("'{}' is not a key such as 'parallelism.tp'", dotted_key));

@@ -45,6 +45,8 @@ ConfigTree overlay(const ConfigTree& base, const ConfigTree& changes);
 ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, const std::string& origin);
 ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value,
                       const std::string& origin);
+/// `mark`: where the key is written, for errors about it.
+ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value, const Mark& mark);
 
 ConfigTree make_scalar(std::string text, const Mark& mark = {});
 ConfigTree make_map(std::vector<ConfigNode::Entry> entries = {}, const Mark& mark = {});

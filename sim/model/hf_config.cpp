@@ -288,6 +288,11 @@ ExpertFeedForward read_experts(HfConfig& in, const Traits& traits) {
   f.experts = in.number({"n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"});
   f.top_k = in.number({"num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k_experts",
                        "moe_top_k", "experts_per_token"});
+  // Experts are as wide as a dense block where the config has no key of their own, not where it leaves that empty.
+  for (const std::string_view key : {"moe_intermediate_size", "expert_ffn_hidden_size"}) {
+    const ConfigTree* width = in.reader().whole()->find(key);
+    if (width != nullptr && !in.has({key})) in.fail(key, "is null: the width of an expert must be a number");
+  }
   f.inter = in.number({"moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size"});
   f.gated = traits.gated;
   const double shared =

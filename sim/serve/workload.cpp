@@ -95,12 +95,18 @@ void parse_patience(ConfigReader& in, Patience& patience) {
   map.finish();
 }
 
-/// `priorities: [0.1, 0.9]`: a tenth of the requests has priority 0. The shares need not add up to 1.
+/// `priorities: [0.1, 0.9]`: a tenth of the requests has priority 0.
 void parse_priorities(ConfigReader& in, WorkloadSpec& workload) {
   workload.priorities = in.numbers("priorities", kAtLeastZero);
   if (workload.priorities.empty()) return;
   const double sum = std::accumulate(workload.priorities.begin(), workload.priorities.end(), 0.0);
-  if (!(sum > 0) || !(sum < 1e300)) in.fail("priorities", "the shares of 'priorities' must add up to more than 0");
+  constexpr double kRounding = 0.011;  // three thirds of two digits
+  if (!(std::abs(sum - 1.0) <= kRounding))
+    in.fail(
+        "priorities",
+        fmt::format("the shares of 'priorities' must add up to 1, got {:g}: [0.1, 0.9] gives a tenth of the requests "
+                    "priority 0 and the others priority 1",
+                    sum));
   for (double& share : workload.priorities) share /= sum;
 }
 

@@ -202,7 +202,7 @@ ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index) {
     const SweepAxis& axis = sweep.axes[a];
     for (std::size_t k = 0; k < axis.keys.size(); ++k) {
       const ConfigTree& value = axis.values[at[a]][k];
-      tree = with_value(tree, axis.keys[k], value, value->mark.path);
+      tree = with_value(tree, axis.keys[k], value, value->mark);
     }
   }
   return tree;

@@ -310,6 +310,8 @@ TEST_CASE("sizes in parts, of nothing and without end are refused, whatever they
   CHECK(message(moe + ", num_experts: 8, moe_intermediate_size: 64}").empty());
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 64.5}"),
                  "'moe_intermediate_size': must be a whole number, got 64.5"));
+  CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: null}"),
+                 "'moe_intermediate_size': is null: the width of an expert must be a number"));
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 0}"),
                  "'experts_gate_up' would be 512 x 0: sizes are whole and at least 1"));
   const std::string dbrx =

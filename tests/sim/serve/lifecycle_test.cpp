@@ -174,11 +174,15 @@ TEST_CASE("workload: timeouts and priorities, and what they cannot be") {
   CHECK_FALSE(read("timeout: 30 s").patience.first_token);
   CHECK(read("timeout: {first_token: 2 s}").patience.first_token == Seconds(2));
   CHECK(read("turns: 1").patience.endless());
-  CHECK(read("priorities: [1, 3]").priorities == std::vector<double>{0.25, 0.75});
+  CHECK(read("priorities: [0.25, 0.75]").priorities == std::vector<double>{0.25, 0.75});
+  CHECK(read("priorities: [0.33, 0.33, 0.33]").priorities.back() == doctest::Approx(1.0 / 3));  // two digits of thirds
   CHECK(error_of(spec("timeout: 0 s").c_str()).find("a timeout must be at least 1 ms") != std::string::npos);
   CHECK(error_of(spec("timeout: soon").c_str()).find("'timeout' must be a time") != std::string::npos);
   CHECK(error_of(spec("timeout: {fist_token: 1 s}").c_str()).find("nearest is 'first_token'") != std::string::npos);
-  CHECK(error_of(spec("priorities: [0, 0]").c_str()).find("must add up to more than 0") != std::string::npos);
+  for (const char* shares : {"[0, 0]", "[5, 5]", "[0.1, 0.8]"}) {
+    const std::string error = error_of(spec("priorities: " + std::string(shares)).c_str());
+    CHECK(error.find("the shares of 'priorities' must add up to 1") != std::string::npos);
+  }
 }
 
 TEST_CASE("priorities: requests are drawn by their shares, and the lengths stay as they were") {
