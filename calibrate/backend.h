@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "calibrate/record.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// The point does not fit the memory that is free.
 class OutOfMemory : public std::runtime_error {
@@ -72,4 +72,4 @@ class Backend {
   virtual Seconds now() const = 0;  ///< of a steady clock; a test's own may be made up
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

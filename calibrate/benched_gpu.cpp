@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 BySet nothing_measured() {
   BySet all;
@@ -29,4 +29,4 @@ BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity) {
   return gpu;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -9,7 +9,7 @@
 #include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 /// A rate or a cost of one record, in the unit of its ceiling.
@@ -182,4 +182,4 @@ std::vector<Ceiling> ceilings_of(const std::vector<ShownBlock>& blocks, const Gp
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/record.h"
 #include "hw/gpu_spec.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct Ceiling {
   std::string name;                   ///< "memory, read", "matrix units bf16 (wgmma)"
@@ -44,4 +44,4 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu);
 /// Fractions of a peak among them, times the peak.
 std::vector<Ceiling> ceilings_of(const std::vector<ShownBlock>& blocks, const GpuSpec& gpu);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

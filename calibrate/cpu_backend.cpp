@@ -15,7 +15,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::uint32_t kSeedA = 11, kSeedB = 12, kSeedC = 13;
@@ -233,4 +233,4 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> open_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

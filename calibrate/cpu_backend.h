@@ -6,9 +6,9 @@
 
 #include "calibrate/backend.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Knows stream, gemm, attention_decode and attention_prefill, the last three in bf16.
 std::unique_ptr<Backend> open_cpu_backend();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

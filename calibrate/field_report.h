@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 enum class FieldState { kFitted, kFixed, kAtBound, kNotIdentified, kPooled };
 std::string_view name_of(FieldState state);
@@ -16,4 +16,4 @@ struct FieldReport {
   bool told() const { return state == FieldState::kFitted || state == FieldState::kAtBound; }
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

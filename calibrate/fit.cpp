@@ -16,7 +16,7 @@
 #include "calibrate/pooling.h"
 #include "hw/efficiency.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 std::string_view name_of(FieldState state) {
   switch (state) {
@@ -506,4 +506,4 @@ FitRecord make_record(const FitOptions& options, const Solution& solution, const
 }
 
 }  // namespace fit_detail
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -19,7 +19,7 @@
 #include "hw/kernel.h"
 #include "hw/parameters.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct FitOptions {
   std::string what;    ///< named in errors and notes: "gemm bf16, h100-sxm, trtllm"
@@ -200,4 +200,4 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   return fit<P>(rows, predict, options, [&](const Row& row) { return static_cast<std::uint64_t>(&row - rows.data()); });
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -12,7 +12,7 @@
 #include "base/output_file.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
@@ -220,4 +220,4 @@ ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet
 
 void write_gpu_file(const std::string& path, const ConfigTree& gpu) { write_text(path, to_yaml(*gpu)); }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -15,7 +15,7 @@
 #include "hw/efficiency.h"
 #include "hw/parameters.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// The constants of one kernel in one format, on their way to a file.
 struct FittedConstants {
@@ -134,4 +134,4 @@ ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet
 /// A GPU file that `--gpu FILE` takes.
 void write_gpu_file(const std::string& path, const ConfigTree& gpu);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

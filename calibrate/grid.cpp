@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 using Values = std::vector<Point::Value>;
@@ -221,4 +221,4 @@ std::span<const std::string_view> grid_operators() {
   return kNames;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -22,7 +22,7 @@
 
 #include "calibrate/record.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Values that one key of a shape takes.
 struct Axis {
@@ -46,4 +46,4 @@ std::span<const std::string_view> grid_operators();
 /// what 256 MiB take at 5 TB/s; odd, so that an exclusive or over all passes is that over one.
 int rounds_in_l2(Bytes working_set);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

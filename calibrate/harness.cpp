@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "calibrate/commit.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
@@ -233,4 +233,4 @@ MeasureSummary measure(Backend& backend, std::span<const Point> points, const st
   return summary;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

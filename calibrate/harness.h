@@ -11,7 +11,7 @@
 #include "calibrate/backend.h"
 #include "calibrate/record.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct HarnessOptions {
   Seconds budget{180.0};
@@ -56,4 +56,4 @@ MeasureSummary measure(Backend& backend, std::span<const Point> points, const st
                        const HarnessOptions& options, const std::function<void(const Record&)>& sink,
                        const std::function<void(const MeasureProgress&)>& progress);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

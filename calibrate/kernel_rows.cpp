@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 Timing parse_timing(std::string_view word, const Mark& mark) {
@@ -143,4 +143,4 @@ RowHeader KernelTable::header(std::size_t row) const {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

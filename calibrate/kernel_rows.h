@@ -20,7 +20,7 @@
 #include "hw/dtype.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Whose kernel was timed. A kernel's rows are never fitted as another's.
 enum class Maker {
@@ -89,4 +89,4 @@ class KernelTable {
   double microseconds_ = 1.0;       ///< per unit of these columns
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <memory>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 struct Both {
@@ -97,4 +97,4 @@ ConstantsBlock LoopedKernel::beneath(const FitOptions& options, Dtype dtype) con
   return kernel && loop ? joined(kernel, loop) : ConstantsBlock{};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -6,7 +6,7 @@
 #include "calibrate/gpu_file.h"
 #include "hw/kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 class LoopedKernel final : public Kernel {
  public:
@@ -48,4 +48,4 @@ class LoopedKernel final : public Kernel {
   const Kernel& loop_;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -15,7 +15,7 @@
 #include "hw/kernel_rules.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 /// What a fit is off on average on shapes that it did not see: so much tells no machine from another.
@@ -165,4 +165,4 @@ ConfigTree with_machine(ConfigTree gpu, const MachineShares& shares, const std::
   return with_value(gpu, "efficiency", make_map({{"carried_over_from", {}, make_scalar(before.name)}}), "calibrate");
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

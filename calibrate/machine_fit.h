@@ -9,7 +9,7 @@
 #include "calibrate/operators.h"
 #include "calibrate/record_tables.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Shares of `gpu.spec` under which the constants in force price what libraries took here: cuBLASLt's products (memory,
 /// clock and, under load, power) and NCCL's collectives (links). Kernels of our own have no part in it: no constants
@@ -25,4 +25,4 @@ BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares);
 /// then carried over by its name.
 ConfigTree with_machine(ConfigTree gpu, const MachineShares& shares, const std::string& source);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -14,7 +14,7 @@
 #include "calibrate/rows/state.h"
 #include "calibrate/rows/wide_experts.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 std::span<const KernelOperator> kernel_operators() {
   static const std::array table{
@@ -58,4 +58,4 @@ const KernelOperator& operator_of(const CsvTable& table) {
   throw ConfigError(Mark{table.path(), 1, 1}, "the columns match no known operator (known: " + join(names, ", ") + ")");
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -15,7 +15,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants, by the name of their set of kernels
 BySet nothing_measured();
@@ -66,4 +66,4 @@ const KernelOperator& find_operator(std::string_view name, const Mark& origin);
 /// The operator whose columns the table has; if several fit, the one with the most. Throws ConfigError.
 const KernelOperator& operator_of(const CsvTable& table);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

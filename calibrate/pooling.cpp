@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 PoolingOrder pooling_order(const Eigen::MatrixXd& curvature, const std::vector<double>& at,
                            const std::vector<double>& back) {
@@ -36,4 +36,4 @@ PoolingOrder pooling_order(const Eigen::MatrixXd& curvature, const std::vector<d
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Constants put back one after the other, the cheapest first; entry i tells of the first i + 1 of them.
 struct PoolingOrder {
@@ -20,4 +20,4 @@ struct PoolingOrder {
 PoolingOrder pooling_order(const Eigen::MatrixXd& curvature, const std::vector<double>& at,
                            const std::vector<double>& back);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -10,7 +10,7 @@
 #define ROOFCAST_BOTH inline
 #endif
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// 32 well mixed bits of an element (the finalizer of MurmurHash3, public domain).
 ROOFCAST_BOTH std::uint32_t random_bits(std::uint32_t seed, std::uint64_t index) {
@@ -59,4 +59,4 @@ ROOFCAST_BOTH constexpr int nibble_place(int e) { return e / 2 + 4 * (e % 2); }
 /// 4 bits, 0 ... 15; a weight is worth nibble - 8.
 ROOFCAST_BOTH int nibble_of(std::uint32_t word, int place) { return static_cast<int>((word >> (4 * place)) & 15u); }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "hw/dtype.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -341,4 +341,4 @@ RecordFile parse_records(std::string_view text, const std::string& path) {
 
 RecordFile read_records(const std::string& path) { return parse_records(read_file(path, kLimitBytes), path); }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

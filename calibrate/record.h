@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/units.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// An operator at one shape in one format.
 struct Point {
@@ -104,4 +104,4 @@ RecordFile read_records(const std::string& path);
 /// Do the bytes begin as JSON Lines do?
 bool looks_like_records(std::string_view text);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

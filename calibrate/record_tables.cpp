@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 /// Where a column of a table comes from: a key of the shape, or always the same word.
@@ -149,4 +149,4 @@ void require_device(const RecordFile& file, const GpuSpec& gpu) {
                   device.memory_bytes / 1e9, gpu.name, gpu.sm_count, gpu.memory_capacity.base() / 1e9));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/record.h"
 #include "hw/gpu_spec.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct MeasuredTable {
   std::string_view op;  ///< of kernel_operators()
@@ -30,4 +30,4 @@ ConfigTree gpu_of_device(const Device& device);
 /// Throws ConfigError when the file was measured on another GPU.
 void require_device(const RecordFile& file, const GpuSpec& gpu);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

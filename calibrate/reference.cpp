@@ -8,7 +8,7 @@
 
 #include "calibrate/random_data.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 double reference_dot(std::size_t k, const Element& a, const Element& b) {
   double sum = 0;
@@ -99,4 +99,4 @@ std::vector<std::uint64_t> sample_places(std::uint64_t size, std::size_t count, 
   return places;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Element of a matrix or a cache by its place.
 using Element = std::function<double(std::uint64_t index)>;
@@ -38,4 +38,4 @@ std::string differs(std::span<const double> got, std::span<const double> want, d
 /// `count` places spread over [0, size): the first, the last, and others drawn evenly.
 std::vector<std::uint64_t> sample_places(std::uint64_t size, std::size_t count, std::uint32_t seed);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -7,7 +7,7 @@
 #include "calibrate/kernel_rows.h"
 #include "hw/kernels/latent/latent_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 struct Shared {
@@ -80,4 +80,4 @@ std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, co
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -7,7 +7,7 @@
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// What other sets of kernels take from `fitted`, marked as carried over; a block that the other set's rows were fitted
 /// to themselves is left alone. On Blackwell vLLM runs latent attention by TensorRT-LLM's generated kernels, and
@@ -15,4 +15,4 @@ namespace roofcast {
 /// vLLM's table has.
 std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, const GpuSpec& gpu);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// How long the device spins before the first timed kernel. Where the host took longer, the device waited for it and
 /// the sample is worthless: the next spin is twice as long as the host was seen to take.
@@ -32,4 +32,4 @@ class StartGate {
   int tries_ = 0;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

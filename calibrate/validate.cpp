@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "calibrate/kernel_rows.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 struct Pairs {
@@ -101,4 +101,4 @@ std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& 
   return text;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

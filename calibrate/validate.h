@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "calibrate/operators.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct ErrorGroup {
   std::string name;  ///< "vllm-0.24.0 fp8 CutlassFP8ScaledMMLinearKernel", last of all "all"
@@ -32,4 +32,4 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
 /// The table with a last column `predicted_us`.
 std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& predicted);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -10,7 +10,7 @@
 #include "reports/table.h"
 #include "sim/plan/measured/acceptance_fit.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 int run_calibrate_acceptance(std::span<const std::string> arguments) {
@@ -36,7 +36,7 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
                                    : "");
     options.write(csv);
   }
-  Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens per step", "outside [0, 1]"});
+  reports::Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens per step", "outside [0, 1]"});
   Json result = calibration_head("acceptance");
   Json& groups = result["groups"] = Json::array();
   for (const GroupAcceptance& g : acceptance_by_group(runs)) {
@@ -53,9 +53,11 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
                       {"outside", g.below + g.above}});
   }
   fmt::print("{}", options.formatted([&](const std::string& format) {
-    return format == "json" ? result_text(result) : format == "csv" ? records_csv(groups) : lines.text();
+    return format == "json"  ? reports::result_text(result)
+           : format == "csv" ? reports::records_csv(groups)
+                             : lines.text();
   }));
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

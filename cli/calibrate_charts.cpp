@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
-double seconds_of(const Record& r) { return statistics_of(r.samples_us).median_us * 1e-6; }
+double seconds_of(const calibrate::Record& r) { return calibrate::statistics_of(r.samples_us).median_us * 1e-6; }
 
 /// One line a name, its points by x.
 struct Curve {
@@ -17,14 +17,15 @@ struct Curve {
   double x = 0, y = 0;
 };
 
-Chart chart_of(const RecordFile& file, Chart chart, const std::function<std::optional<Curve>(const Record&)>& read) {
+reports::Chart chart_of(const calibrate::RecordFile& file, reports::Chart chart,
+                        const std::function<std::optional<Curve>(const calibrate::Record&)>& read) {
   std::map<std::string, std::map<double, double>> curves;
-  for (const Record& record : file.records) {
+  for (const calibrate::Record& record : file.records) {
     if (!record.has_time()) continue;
     if (const std::optional<Curve> curve = read(record)) curves[curve->name][curve->x] = curve->y;
   }
   for (const auto& [name, points] : curves) {
-    Series series{.name = name, .shape = Shape::kLinePoints};
+    reports::Series series{.name = name, .shape = reports::Shape::kLinePoints};
     for (const auto& [x, y] : points) {
       series.x.push_back(x);
       series.y.push_back(y);
@@ -35,25 +36,25 @@ Chart chart_of(const RecordFile& file, Chart chart, const std::function<std::opt
 }
 
 /// The largest number of blocks: what the sweep over working sets is measured with.
-std::int64_t most_blocks(const RecordFile& file) {
+std::int64_t most_blocks(const calibrate::RecordFile& file) {
   std::int64_t most = 0;
-  for (const Record& r : file.records) {
+  for (const calibrate::Record& r : file.records) {
     if (r.point.op == "stream") most = std::max(most, r.point.number("blocks"));
   }
   return most;
 }
 
-Chart residual_chart(const MeasuredTable& measured, const KernelValidation& found) {
-  Chart chart{.id = "residuals-gemm", .title = "Predicted over measured time of products"};
+reports::Chart residual_chart(const calibrate::MeasuredTable& measured, const calibrate::KernelValidation& found) {
+  reports::Chart chart{.id = "residuals-gemm", .title = "Predicted over measured time of products"};
   chart.x = {.title = "m, rows", .log = true};
   chart.y = {.title = "predicted / measured", .log = true};
   const CsvTable& table = measured.table;
-  std::map<std::string, Series> series;
+  std::map<std::string, reports::Series> series;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string dtype(table.at(row, table.column("dtype")));
-    Series& one = series[dtype];
+    reports::Series& one = series[dtype];
     one.name = dtype;
-    one.shape = Shape::kPoints;
+    one.shape = reports::Shape::kPoints;
     one.x.push_back(table.number(row, table.column("m")));
     one.y.push_back(found.predicted[row].in(kMicrosecond) / table.number(row, table.column("latency_us")));
   }
@@ -64,38 +65,39 @@ Chart residual_chart(const MeasuredTable& measured, const KernelValidation& foun
 
 }  // namespace
 
-std::vector<Chart> measurement_charts(const RecordFile& file, const std::vector<MeasuredTable>& tables,
-                                      const std::vector<KernelValidation>& found) {
-  std::vector<Chart> charts;
+std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file,
+                                               const std::vector<calibrate::MeasuredTable>& tables,
+                                               const std::vector<calibrate::KernelValidation>& found) {
+  std::vector<reports::Chart> charts;
   const std::int64_t blocks = most_blocks(file);
-  Chart by_size{.id = "bandwidth-by-working-set", .title = "Bandwidth by working set"};
+  reports::Chart by_size{.id = "bandwidth-by-working-set", .title = "Bandwidth by working set"};
   by_size.x = {.title = "bytes", .log = true};
   by_size.y = {.title = "TB/s"};
-  charts.push_back(chart_of(file, std::move(by_size), [&](const Record& r) -> std::optional<Curve> {
+  charts.push_back(chart_of(file, std::move(by_size), [&](const calibrate::Record& r) -> std::optional<Curve> {
     if (r.point.op != "stream" || r.point.number("blocks") != blocks) return std::nullopt;
     return Curve{r.point.word("kind"), static_cast<double>(r.point.number("bytes")), r.bytes / seconds_of(r) / 1e12};
   }));
-  Chart by_blocks{.id = "bandwidth-by-blocks", .title = "Bandwidth by resident blocks"};
+  reports::Chart by_blocks{.id = "bandwidth-by-blocks", .title = "Bandwidth by resident blocks"};
   by_blocks.x = {.title = "blocks", .log = true};
   by_blocks.y = {.title = "TB/s"};
-  charts.push_back(chart_of(file, std::move(by_blocks), [](const Record& r) -> std::optional<Curve> {
+  charts.push_back(chart_of(file, std::move(by_blocks), [](const calibrate::Record& r) -> std::optional<Curve> {
     const bool swept =
         r.point.op == "stream" && (r.point.number("bytes") == 16 << 20 || r.point.number("bytes") == 1 << 30);
     if (!swept) return std::nullopt;
     return Curve{fmt::format("{} {} MiB", r.point.word("kind"), r.point.number("bytes") >> 20),
                  static_cast<double>(r.point.number("blocks")), r.bytes / seconds_of(r) / 1e12};
   }));
-  Chart products{.id = "product-rate", .title = "Rate of products by m, largest layer"};
+  reports::Chart products{.id = "product-rate", .title = "Rate of products by m, largest layer"};
   products.x = {.title = "m, rows", .log = true};
   products.y = {.title = "TFLOP/s", .log = true};
-  charts.push_back(chart_of(file, std::move(products), [](const Record& r) -> std::optional<Curve> {
+  charts.push_back(chart_of(file, std::move(products), [](const calibrate::Record& r) -> std::optional<Curve> {
     if (r.point.op != "gemm" || r.point.number("n") != 28672) return std::nullopt;
     return Curve{r.point.dtype, static_cast<double>(r.point.number("m")), r.flops / seconds_of(r) / 1e12};
   }));
-  Chart decode{.id = "decode-attention", .title = "Decode attention: bytes a second by context"};
+  reports::Chart decode{.id = "decode-attention", .title = "Decode attention: bytes a second by context"};
   decode.x = {.title = "context, tokens", .log = true};
   decode.y = {.title = "TB/s"};
-  charts.push_back(chart_of(file, std::move(decode), [](const Record& r) -> std::optional<Curve> {
+  charts.push_back(chart_of(file, std::move(decode), [](const calibrate::Record& r) -> std::optional<Curve> {
     if (r.point.op != "attention_decode" || r.point.number("head_dim") != 128 || r.point.number("heads") != 32)
       return std::nullopt;
     return Curve{fmt::format("batch {}", r.point.number("batch")), static_cast<double>(r.point.number("context_len")),
@@ -107,12 +109,12 @@ std::vector<Chart> measurement_charts(const RecordFile& file, const std::vector<
   return charts;
 }
 
-std::vector<Chart> constants_charts(const std::vector<Ceiling>& ceilings) {
-  Chart chart{.id = "ceilings", .title = "Share of the datasheet's peak"};
+std::vector<reports::Chart> constants_charts(const std::vector<calibrate::Ceiling>& ceilings) {
+  reports::Chart chart{.id = "ceilings", .title = "Share of the datasheet's peak"};
   chart.horizontal = true;
   chart.x = {.title = "share, %", .low = 0.0, .high = 100.0};
-  Series series{.name = "reached", .shape = Shape::kBars};
-  for (const Ceiling& c : ceilings) {
+  reports::Series series{.name = "reached", .shape = reports::Shape::kBars};
+  for (const calibrate::Ceiling& c : ceilings) {
     if (!c.datasheet) continue;
     series.x.push_back(static_cast<double>(chart.y.categories.size()));
     series.y.push_back(100 * c.value / *c.datasheet);
@@ -122,4 +124,4 @@ std::vector<Chart> constants_charts(const std::vector<Ceiling>& ceilings) {
   return {std::move(chart)};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -8,14 +8,15 @@
 #include "calibrate/validate.h"
 #include "reports/chart.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 /// Bandwidth by working set and by resident blocks, product rate by m, bytes a second of decode attention by context;
 /// and where predictions were found (one validation a table, or none at all), predicted over measured by m.
-std::vector<Chart> measurement_charts(const RecordFile& file, const std::vector<MeasuredTable>& tables,
-                                      const std::vector<KernelValidation>& found);
+std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file,
+                                               const std::vector<calibrate::MeasuredTable>& tables,
+                                               const std::vector<calibrate::KernelValidation>& found);
 
 /// Shares of the peaks as bars.
-std::vector<Chart> constants_charts(const std::vector<Ceiling>& ceilings);
+std::vector<reports::Chart> constants_charts(const std::vector<calibrate::Ceiling>& ceilings);
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -23,7 +23,7 @@
 #include "cli/options.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -33,7 +33,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   std::set<std::string> makers;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row)
-    makers.insert(kernels_of(maker_of(table.at(row, column), table.mark(row, column))));
+    makers.insert(calibrate::kernels_of(calibrate::maker_of(table.at(row, column), table.mark(row, column))));
   const auto is_told = [&](const KernelRules& rules) {
     if (makers.contains("")) return rules.base() == nullptr;
     return makers.contains(rules.name()) || std::any_of(makers.begin(), makers.end(), [&](const std::string& maker) {
@@ -53,35 +53,37 @@ std::string errors_of(const ErrorSummary& errors) {
                      100 * errors.p90, 100 * errors.bias, 100 * errors.time_weighted);
 }
 
-std::string summary(const std::vector<FittedSet>& all) {
-  Table table({"constants", "engine", "rows", "determined", "inherited", "MAPE, median, p90, bias, by time", "left out",
-               "discrepancy"});
-  for (const FittedSet& of : all) {
-    for (const FittedConstants& block : of.blocks) {
+std::string summary(const std::vector<calibrate::FittedSet>& all) {
+  reports::Table table({"constants", "engine", "rows", "determined", "inherited", "MAPE, median, p90, bias, by time",
+                        "left out", "discrepancy"});
+  for (const calibrate::FittedSet& of : all) {
+    for (const calibrate::FittedConstants& block : of.blocks) {
       const auto count = [&](auto&& is) {
         return std::to_string(std::count_if(block.fields.begin(), block.fields.end(), is));
       };
-      table.row({block.block, of.kernels, std::to_string(block.record.rows),
-                 count([](const FieldReport& field) { return field.told(); }),
-                 count([](const FieldReport& field) { return field.state == FieldState::kPooled; }),
-                 errors_of(block.on_rows), errors_of(block.left_out),
-                 fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
+      table.row(
+          {block.block, of.kernels, std::to_string(block.record.rows),
+           count([](const calibrate::FieldReport& field) { return field.told(); }),
+           count([](const calibrate::FieldReport& field) { return field.state == calibrate::FieldState::kPooled; }),
+           errors_of(block.on_rows), errors_of(block.left_out),
+           fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
     }
   }
   return table.text();
 }
 
 /// Warns of constants that should not be read as physics.
-std::string doubts(const std::vector<FittedSet>& all) {
+std::string doubts(const std::vector<calibrate::FittedSet>& all) {
   std::string text;
-  for (const FittedSet& of : all) {
-    for (const FittedConstants& block : of.blocks) {
-      if (fit_detail::leans_on_priors(static_cast<std::size_t>(block.record.rows), block.fields)) {
+  for (const calibrate::FittedSet& of : all) {
+    for (const calibrate::FittedConstants& block : of.blocks) {
+      if (calibrate::fit_detail::leans_on_priors(static_cast<std::size_t>(block.record.rows), block.fields)) {
         text += fmt::format("{} {}: {} rows determine its constants less than their priors do\n", of.kernels,
                             block.block, block.record.rows);
       }
-      for (const FieldReport& field : block.fields) {
-        if (field.state != FieldState::kAtBound && field.state != FieldState::kNotIdentified) continue;
+      for (const calibrate::FieldReport& field : block.fields) {
+        if (field.state != calibrate::FieldState::kAtBound && field.state != calibrate::FieldState::kNotIdentified)
+          continue;
         text += fmt::format("{} {}: {} = {:.4g} {}\n", of.kernels, block.block, field.name, field.value,
                             name_of(field.state));
       }
@@ -94,7 +96,7 @@ std::string engines_of(const CsvTable& table, const KernelRules& rules) {
   std::set<std::string> engines;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::string of = kernels_of(maker_of(table.at(row, column), table.mark(row, column)));
+    const std::string of = calibrate::kernels_of(calibrate::maker_of(table.at(row, column), table.mark(row, column)));
     if (of.empty() || of == rules.name()) engines.emplace(table.at(row, column));
   }
   std::string text;
@@ -104,7 +106,7 @@ std::string engines_of(const CsvTable& table, const KernelRules& rules) {
 
 /// One table of one operator, and its source.
 struct Input {
-  const KernelOperator* op = nullptr;
+  const calibrate::KernelOperator* op = nullptr;
   CsvTable table;
   std::string source;
   bool measured_here = false;  ///< by `calibrate measure`
@@ -113,15 +115,15 @@ struct Input {
 /// All tables, and whether they are what `calibrate measure` wrote on one machine.
 struct Inputs {
   std::vector<Input> tables;
-  std::vector<MeasuredTable> machine;  ///< tables from `calibrate measure`
-  std::string source;                  ///< of the last of them
+  std::vector<calibrate::MeasuredTable> machine;  ///< tables from `calibrate measure`
+  std::string source;                             ///< of the last of them
 };
 
 /// The GPU's constants on the measured machine; empty: unchanged.
 struct ThisMachine {
-  std::optional<FitResult<MachineShares>> fit;
+  std::optional<calibrate::FitResult<MachineShares>> fit;
   GpuSpec spec;
-  std::optional<BenchedGpu> before;  ///< the constants before
+  std::optional<calibrate::BenchedGpu> before;  ///< the constants before
 
   const Efficiency* constants(const std::string& kernels) const {
     if (!before) return nullptr;
@@ -132,16 +134,16 @@ struct ThisMachine {
     const auto differs = [&](const Parameter<MachineShares>& share) { return fit->value.*share.member != 1.0; };
     const auto shares = MachineShares::fields();
     if (!fit || std::none_of(shares.begin(), shares.end(), differs)) return gpu;
-    return with_machine(gpu, fit->value, source);
+    return calibrate::with_machine(gpu, fit->value, source);
   }
 };
 
-const KernelOperator* wanted_operator(const Options& options) {
-  return options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
+const calibrate::KernelOperator* wanted_operator(const Options& options) {
+  return options.has("op") ? &calibrate::find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
 }
 
 void require_times(const CsvTable& table) {
-  const KernelTable rows(table, {});
+  const calibrate::KernelTable rows(table, {});
   const std::size_t column = rows.time_column() ? *rows.time_column() : table.column("latency_us");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (table.at(row, column).empty()) {
@@ -151,34 +153,34 @@ void require_times(const CsvTable& table) {
   }
 }
 
-std::string source_of(const RecordFile& file, const Options& options) {
+std::string source_of(const calibrate::RecordFile& file, const Options& options) {
   if (options.has("source")) return options.text("source");
-  const Record& first = file.records.front();
+  const calibrate::Record& first = file.records.front();
   return fmt::format("calibrate measure on {}, driver {}, CUDA {}, commit {}, {}", first.device.name,
                      first.device.driver, first.device.cuda, first.commit, first.time.substr(0, 10));
 }
 
 /// A CSV is one table; the lines of `calibrate measure` become one table per operator.
 void read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu, Inputs& inputs) {
-  const KernelOperator* wanted = wanted_operator(options);
+  const calibrate::KernelOperator* wanted = wanted_operator(options);
   const std::string text = read_file(path, 2'000'000'000);
-  if (!looks_like_records(text)) {
+  if (!calibrate::looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
     require_times(table);
     if (table.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "holds no rows to fit constants to");
-    const KernelOperator& op = wanted ? *wanted : operator_of(table);
+    const calibrate::KernelOperator& op = wanted ? *wanted : calibrate::operator_of(table);
     inputs.tables.push_back({&op, std::move(table), options.text("source")});
     return;
   }
   if (text.find("ttft") != std::string::npos || text.find("time_to_first_token") != std::string::npos)
     throw ConfigError(Mark{path, 0, 0}, "a run of a server: with --scenario SCENARIO.yaml it fits host costs");
-  const RecordFile file = parse_records(text, path);
-  require_device(file, gpu);
+  const calibrate::RecordFile file = calibrate::parse_records(text, path);
+  calibrate::require_device(file, gpu);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
   inputs.source = source_of(file, options);
   bool any = false;
-  for (const MeasuredTable& measured : tables_of(file)) {
-    const KernelOperator& op = find_operator(measured.op, Mark{path, 0, 0});
+  for (const calibrate::MeasuredTable& measured : calibrate::tables_of(file)) {
+    const calibrate::KernelOperator& op = calibrate::find_operator(measured.op, Mark{path, 0, 0});
     inputs.machine.push_back(measured);
     if (wanted && wanted != &op) continue;
     inputs.tables.push_back({&op, measured.table, inputs.source, true});
@@ -189,8 +191,8 @@ void read_inputs(const std::string& path, const Options& options, const GpuSpec&
                                                : "holds no measurement that constants can be fitted to");
 }
 
-FitOptions fit_options(const Options& options) {
-  FitOptions fit;
+calibrate::FitOptions fit_options(const Options& options) {
+  calibrate::FitOptions fit;
   fit.seed = static_cast<std::uint64_t>(options.integer("seed", 0, INT64_MAX));
   fit.starts = static_cast<int>(options.integer("starts", 1, 1000));
   fit.folds_run = static_cast<int>(options.integer("folds", 0, fit.folds));
@@ -203,32 +205,32 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
                          std::vector<std::string>* too_few) {
   ThisMachine machine{{}, gpu, {}};
   if (inputs.machine.empty() || options.has("keep")) return machine;
-  machine.before = load_benched_gpu(tree);
+  machine.before = calibrate::load_benched_gpu(tree);
   if (options.has("efficiency-dir")) return machine;
-  FitOptions fit = fit_options(options);
+  calibrate::FitOptions fit = fit_options(options);
   fit.too_few = too_few;
-  machine.fit = fit_machine(inputs.machine, *machine.before, fit);
-  machine.before = on_machine(*machine.before, machine.fit->value);
+  machine.fit = calibrate::fit_machine(inputs.machine, *machine.before, fit);
+  machine.before = calibrate::on_machine(*machine.before, machine.fit->value);
   machine.spec = machine.before->spec;
   return machine;
 }
 
 /// Constants can be kept only if they are this GPU's and this kernel's own.
-void require_stated(const FittedSet& kept, const ConfigTree& gpu) {
-  for (const FittedConstants& block : kept.blocks) {
+void require_stated(const calibrate::FittedSet& kept, const ConfigTree& gpu) {
+  for (const calibrate::FittedConstants& block : kept.blocks) {
     const bool stated =
         block_in(constants_in(*gpu, "shared"), block.block) || block_in(constants_in(*gpu, kept.kernels), block.block);
     if (!stated) throw ConfigError(fmt::format("--keep: {} has no constants of its own", block.block));
   }
 }
 
-std::vector<FittedSet> fit_table(const Input& input, const Options& options, const ConfigTree& tree,
-                                 const ThisMachine& machine, std::vector<std::string>* too_few) {
+std::vector<calibrate::FittedSet> fit_table(const Input& input, const Options& options, const ConfigTree& tree,
+                                            const ThisMachine& machine, std::vector<std::string>* too_few) {
   const CsvTable& table = input.table;
   const GpuSpec& gpu = machine.spec;
-  FitOptions fit = fit_options(options);
+  calibrate::FitOptions fit = fit_options(options);
   fit.too_few = too_few;
-  std::vector<FittedSet> out;
+  std::vector<calibrate::FittedSet> out;
   const ConfigTree file = machine.on_file(tree, input.source);
   for (const auto& rules : sets_of(table)) {
     const std::string& name = rules->name();
@@ -259,44 +261,48 @@ std::vector<FittedSet> fit_table(const Input& input, const Options& options, con
 }
 
 /// Writes each file once: it holds either its old content or all blocks.
-void write_constants(const std::vector<FittedSet>& all, const Options& options, const ConfigTree& gpu) {
+void write_constants(const std::vector<calibrate::FittedSet>& all, const Options& options, const ConfigTree& gpu) {
   std::set<std::string> moved;
-  if (options.has("efficiency-dir")) write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
-  if (options.has("out")) write_gpu_file(options.text("out"), with_gpu_constants(gpu, all, &moved));
+  if (options.has("efficiency-dir"))
+    calibrate::write_efficiency_files(options.text("efficiency-dir"), gpu, all, &moved);
+  if (options.has("out"))
+    calibrate::write_gpu_file(options.text("out"), calibrate::with_gpu_constants(gpu, all, &moved));
   for (const std::string& block : moved)
     fmt::print(stderr, "{}: not fitted, but it inherits constants that changed\n", block);
 }
 
 /// Reports blocks with too few rows; that is an error only if no other block could be fitted.
-void report_too_few(const std::vector<std::string>& too_few, const std::vector<FittedSet>& all) {
-  const bool none = std::all_of(all.begin(), all.end(), [](const FittedSet& of) { return of.blocks.empty(); });
+void report_too_few(const std::vector<std::string>& too_few, const std::vector<calibrate::FittedSet>& all) {
+  const bool none =
+      std::all_of(all.begin(), all.end(), [](const calibrate::FittedSet& of) { return of.blocks.empty(); });
   if (none && !too_few.empty()) throw ConfigError(too_few.front());
   for (const std::string& text : too_few) fmt::print(stderr, "{}; its constants stay as they were\n", text);
 }
 
 /// Fits of all tables, and of the kernels that share another set's constants.
-std::vector<FittedSet> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
-                               const ThisMachine& machine, std::vector<std::string>& too_few) {
-  std::vector<FittedSet> all;
+std::vector<calibrate::FittedSet> fit_all(const Inputs& inputs, const Options& options, const ConfigTree& tree,
+                                          const ThisMachine& machine, std::vector<std::string>& too_few) {
+  std::vector<calibrate::FittedSet> all;
   for (const Input& input : inputs.tables) {
-    for (FittedSet& found : fit_table(input, options, tree, machine, &too_few)) all.push_back(std::move(found));
+    for (calibrate::FittedSet& found : fit_table(input, options, tree, machine, &too_few))
+      all.push_back(std::move(found));
   }
   report_too_few(too_few, all);
-  for (FittedSet& shared : shared_constants(all, machine.spec)) {
+  for (calibrate::FittedSet& shared : calibrate::shared_constants(all, machine.spec)) {
     if (!options.has("engine") || options.text("engine") == shared.kernels) all.push_back(std::move(shared));
   }
   return all;
 }
 
 /// One line per share of the machine.
-std::string shares_of(const FitResult<MachineShares>& fit) {
-  Table table({"this machine gives", "of its kind", "standard error", ""});
+std::string shares_of(const calibrate::FitResult<MachineShares>& fit) {
+  reports::Table table({"this machine gives", "of its kind", "standard error", ""});
   for (std::size_t i = 0; i < fit.fields.size(); ++i) {
-    const FieldReport& field = fit.fields[i];
+    const calibrate::FieldReport& field = fit.fields[i];
     const std::string meaning(MachineShares::fields()[i].name);
     table.row({meaning, fmt::format("{:.3f}", field.value),
                field.told() ? fmt::format("{:.3f}", field.standard_error) : "-",
-               field.state == FieldState::kFitted ? "" : std::string(name_of(field.state))});
+               field.state == calibrate::FieldState::kFitted ? "" : std::string(name_of(field.state))});
   }
   return table.text() + fmt::format("from {} rows of libraries, with an error of {:.1f} %\n\n", fit.on_rows.rows,
                                     100 * fit.on_rows.mape);
@@ -307,9 +313,9 @@ ConfigTree gpu_of(const Options& options) {
   if (options.has("gpu")) return load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   const std::string path = options.value<std::vector<std::string>>("measurements").front();
   const std::string text = read_file(path, 2'000'000'000);
-  if (!looks_like_records(text)) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
-  const Device device = device_of(parse_records(text, path));
-  const ConfigTree found = gpu_of_device(device);
+  if (!calibrate::looks_like_records(text)) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
+  const calibrate::Device device = calibrate::device_of(calibrate::parse_records(text, path));
+  const ConfigTree found = calibrate::gpu_of_device(device);
   if (!found)
     throw ConfigError(fmt::format("--gpu: missing, and no shipped GPU has the {} SMs and {:.1f} GB of '{}'",
                                   device.sm_count, device.memory_bytes / 1e9, device.name));
@@ -374,7 +380,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
     read_inputs(path, options, gpu, inputs);
   std::vector<std::string> too_few;
   const ThisMachine machine = find_machine(inputs, options, tree, gpu, &too_few);
-  const std::vector<FittedSet> all = fit_all(inputs, options, tree, machine, too_few);
+  const std::vector<calibrate::FittedSet> all = fit_all(inputs, options, tree, machine, too_few);
   write_constants(all, options, machine.on_file(tree, inputs.source));
   if (machine.fit && !machine.fit->fields.empty())
     fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));
@@ -390,4 +396,4 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

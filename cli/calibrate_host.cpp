@@ -13,7 +13,7 @@
 #include "sim/plan/measured/host_fit.h"
 #include "sim/plan/measured/population_fit.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 namespace {
@@ -38,7 +38,7 @@ void print_fit(const HostFit& fit) {
   const auto percent = [](double fraction) {
     return fraction > 0 ? fmt::format("{:.1f} %", 100 * fraction) : std::string();
   };
-  Table lines({"run", "TTFT", "TPOT"});
+  reports::Table lines({"run", "TTFT", "TPOT"});
   for (const HostFitGroup& g : fit.groups) lines.row({g.group, percent(g.fitted.ttft), percent(g.fitted.tpot)});
   fmt::print(stderr, "{}", lines.text());
 }
@@ -151,4 +151,4 @@ int run_calibrate_host(std::span<const std::string> arguments) {
   return fit_population(options);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

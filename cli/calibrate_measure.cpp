@@ -21,7 +21,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
@@ -39,10 +39,10 @@ Seconds budget_of(const Options& options) {
   return Seconds{seconds};
 }
 
-std::unique_ptr<Backend> open_backend(const Options& options) {
+std::unique_ptr<calibrate::Backend> open_backend(const Options& options) {
   const std::string name = options.text("backend");
-  if (name == "cpu") return open_cpu_backend();
-  if (name == "cuda") return open_cuda_backend(static_cast<int>(options.integer("device", 0, 1023)));
+  if (name == "cpu") return calibrate::open_cpu_backend();
+  if (name == "cuda") return calibrate::open_cuda_backend(static_cast<int>(options.integer("device", 0, 1023)));
   throw ConfigError(fmt::format("--backend: must be cuda or cpu, got '{}'", name));
 }
 
@@ -50,7 +50,7 @@ std::unique_ptr<Backend> open_backend(const Options& options) {
 std::set<std::string> wanted_operators(const Options& options) {
   std::set<std::string> wanted;
   if (!options.has("only")) return wanted;
-  const std::vector<std::string> names(grid_operators().begin(), grid_operators().end());
+  const std::vector<std::string> names(calibrate::grid_operators().begin(), calibrate::grid_operators().end());
   for (const std::string& name : split(options.text("only"), ',')) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw ConfigError("--only: " + unknown_name("operator", name, names));
@@ -59,11 +59,13 @@ std::set<std::string> wanted_operators(const Options& options) {
   return wanted;
 }
 
-std::vector<Point> points_of(const Options& options, const std::set<std::string>& wanted, const Backend& backend,
-                             const Device& device, Seconds budget) {
-  std::vector<Point> points =
-      options.text("backend") == "cpu" ? cpu_grid() : default_grid(device, level_of_budget(budget));
-  std::erase_if(points, [&](const Point& point) {
+std::vector<calibrate::Point> points_of(const Options& options, const std::set<std::string>& wanted,
+                                        const calibrate::Backend& backend, const calibrate::Device& device,
+                                        Seconds budget) {
+  std::vector<calibrate::Point> points = options.text("backend") == "cpu"
+                                             ? calibrate::cpu_grid()
+                                             : calibrate::default_grid(device, calibrate::level_of_budget(budget));
+  std::erase_if(points, [&](const calibrate::Point& point) {
     return !backend.knows(point.op) || (!wanted.empty() && !wanted.contains(point.op));
   });
   if (points.empty()) throw ConfigError(fmt::format("--only: no point of {} on this device", options.text("only")));
@@ -71,7 +73,7 @@ std::vector<Point> points_of(const Options& options, const std::set<std::string>
 }
 
 /// "NVIDIA H200" -> nvidia-h200.jsonl
-std::string path_of(const Options& options, const Device& device) {
+std::string path_of(const Options& options, const calibrate::Device& device) {
   if (options.has("out")) return options.text("out");
   std::string name;
   for (const char c : lower(device.name)) {
@@ -84,10 +86,10 @@ std::string path_of(const Options& options, const Device& device) {
 /// The file's end, where lines are added. A half-written last line goes first.
 class Output {
  public:
-  Output(const std::string& path, const Device& device) : path_(path) {
+  Output(const std::string& path, const calibrate::Device& device) : path_(path) {
     if (fs::exists(path)) {
-      const RecordFile old = read_records(path);
-      for (const Record& record : old.records) {
+      const calibrate::RecordFile old = calibrate::read_records(path);
+      for (const calibrate::Record& record : old.records) {
         if (record.device.name != device.name)
           throw ConfigError(
               fmt::format("--out: '{}' was measured on '{}', this is '{}'", path, record.device.name, device.name));
@@ -104,8 +106,8 @@ class Output {
   Output& operator=(const Output&) = delete;
   ~Output() { std::fclose(file_); }
 
-  void write(const Record& record) {
-    const std::string line = to_json_line(record) + "\n";
+  void write(const calibrate::Record& record) {
+    const std::string line = calibrate::to_json_line(record) + "\n";
     if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0) fail();
   }
   const std::set<std::string>& found() const { return found_; }
@@ -118,7 +120,7 @@ class Output {
   std::set<std::string> found_;
 };
 
-void show_progress(const MeasureProgress& progress, Seconds budget) {
+void show_progress(const calibrate::MeasureProgress& progress, Seconds budget) {
   const double share = static_cast<double>(progress.done) / static_cast<double>(std::max<std::size_t>(progress.of, 1));
   const std::string bar(static_cast<std::size_t>(30 * share), '#');
   fmt::print(stderr, "\r[{:<30}] {} of {}, {:.0f} of {:.0f} s  {:.60}\033[K", bar, progress.done, progress.of,
@@ -126,7 +128,7 @@ void show_progress(const MeasureProgress& progress, Seconds budget) {
   if (progress.done == progress.of) fmt::print(stderr, "\r\033[K");
 }
 
-void print_summary(const MeasureSummary& s, const std::string& path) {
+void print_summary(const calibrate::MeasureSummary& s, const std::string& path) {
   std::string text = fmt::format("{}: {} of {} points measured, {} of them to the wanted precision", path, s.measured,
                                  s.points, s.converged);
   const std::array<std::pair<std::size_t, const char*>, 7> rest{
@@ -153,7 +155,7 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
       "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most telling points first.\n"
       "Every result is compared with a CPU reference before it is timed. Ctrl-C keeps what is there.\n"
       "Operators: " +
-          fmt::format("{}", fmt::join(grid_operators(), " ")));
+          fmt::format("{}", fmt::join(calibrate::grid_operators(), " ")));
   options.add().add_options()("out", po::value<std::string>(), "FILE.jsonl: write here (default: the GPU's name)")(
       "budget", po::value<std::string>()->default_value("3min"),
       "time: under 2min the coarse grid, under 6min the default one, else the fine one")(
@@ -165,29 +167,29 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   const Seconds budget = budget_of(options);
   const std::set<std::string> wanted = wanted_operators(options);
-  const std::unique_ptr<Backend> backend = open_backend(options);
-  const Device device = backend->device();
-  const std::vector<Point> points = points_of(options, wanted, *backend, device, budget);
+  const std::unique_ptr<calibrate::Backend> backend = open_backend(options);
+  const calibrate::Device device = backend->device();
+  const std::vector<calibrate::Point> points = points_of(options, wanted, *backend, device, budget);
   const std::string path = path_of(options, device);
   Output output(path, device);
   std::signal(SIGINT, stop_measuring);
   std::signal(SIGTERM, stop_measuring);
-  HarnessOptions harness;
+  calibrate::HarnessOptions harness;
   harness.budget = budget;
   harness.interrupted = [] { return g_stop.load(); };
-  std::function<void(const MeasureProgress&)> progress;
-  if (isatty(STDERR_FILENO)) progress = [&](const MeasureProgress& p) { show_progress(p, budget); };
+  std::function<void(const calibrate::MeasureProgress&)> progress;
+  if (isatty(STDERR_FILENO)) progress = [&](const calibrate::MeasureProgress& p) { show_progress(p, budget); };
   const std::set<std::string> found = options.has("resume") ? output.found() : std::set<std::string>{};
-  const auto sink = [&](const Record& record) {
+  const auto sink = [&](const calibrate::Record& record) {
     output.write(record);
-    if (record.stop == Stop::kWrongResult || record.stop == Stop::kFailed)
+    if (record.stop == calibrate::Stop::kWrongResult || record.stop == calibrate::Stop::kFailed)
       fmt::print(stderr, "{}{}: {}: {}\n", progress ? "\n" : "", record.point.key(),
-                 record.stop == Stop::kFailed ? "failed" : "wrong result", record.note);
+                 record.stop == calibrate::Stop::kFailed ? "failed" : "wrong result", record.note);
   };
-  const MeasureSummary summary = measure(*backend, points, found, harness, sink, progress);
+  const calibrate::MeasureSummary summary = calibrate::measure(*backend, points, found, harness, sink, progress);
   print_summary(summary, path);
   if (summary.interrupted) return kInterrupted;
   return summary.wrong > 0 ? kBug : kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

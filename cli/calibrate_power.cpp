@@ -8,7 +8,7 @@
 #include "reports/table.h"
 #include "sim/plan/measured/power_fit.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 int run_calibrate_power(std::span<const std::string> arguments) {
@@ -30,7 +30,7 @@ int run_calibrate_power(std::span<const std::string> arguments) {
                      {"memory_share", curve.memory_share},
                      {"runs", samples.size()}};
   Json& errors = result["errors"] = Json::array();
-  Table lines({"left out", "GPU", "runs", "median", "p90", "bias", "5 %", "95 %"});
+  reports::Table lines({"left out", "GPU", "runs", "median", "p90", "bias", "5 %", "95 %"});
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const auto& [left_out, name] :
        {std::pair{LeftOut::kNothing, "nothing"}, {LeftOut::kModel, "model"}, {LeftOut::kGpu, "gpu"}}) {
@@ -56,4 +56,4 @@ int run_calibrate_power(std::span<const std::string> arguments) {
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

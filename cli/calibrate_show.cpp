@@ -21,38 +21,42 @@
 #include "sim/plan/scenario.h"
 #include "sim/step/step_model.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
-std::string ceiling_table(const std::vector<Ceiling>& ceilings) {
-  Table table({"ceiling", "reached", "unit", "datasheet", "share", "standard error", "read off"});
-  for (const Ceiling& c : ceilings) {
-    table.row({c.name, significant(c.value), c.unit, c.datasheet ? significant(*c.datasheet) : "-",
+std::string ceiling_table(const std::vector<calibrate::Ceiling>& ceilings) {
+  reports::Table table({"ceiling", "reached", "unit", "datasheet", "share", "standard error", "read off"});
+  for (const calibrate::Ceiling& c : ceilings) {
+    table.row({c.name, reports::significant(c.value), c.unit, c.datasheet ? reports::significant(*c.datasheet) : "-",
                c.datasheet ? percent(c.value / *c.datasheet) : "-",
                c.relative_error > 0 ? percent(c.relative_error) : "-", c.from});
   }
   return table.text();
 }
 
-std::string constants_table(const std::vector<ShownBlock>& blocks) {
-  Table table({"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "provenance"});
-  for (const ShownBlock& block : blocks) {
-    for (const ShownBlock::Constant& c : block.constants) {
-      const std::string error = c.standard_error ? significant(*c.standard_error, 2) : c.stated ? "fixed" : "inherited";
-      table.row({block.family + " " + block.block, c.name, significant(c.value, 5), error, std::to_string(block.rows),
-                 significant(block.mape, 3), significant(block.discrepancy, 3), block.standing});
+std::string constants_table(const std::vector<calibrate::ShownBlock>& blocks) {
+  reports::Table table(
+      {"constants", "constant", "value", "standard error", "rows", "MAPE", "discrepancy", "provenance"});
+  for (const calibrate::ShownBlock& block : blocks) {
+    for (const calibrate::ShownBlock::Constant& c : block.constants) {
+      const std::string error = c.standard_error ? reports::significant(*c.standard_error, 2)
+                                : c.stated       ? "fixed"
+                                                 : "inherited";
+      table.row({block.family + " " + block.block, c.name, reports::significant(c.value, 5), error,
+                 std::to_string(block.rows), reports::significant(block.mape, 3),
+                 reports::significant(block.discrepancy, 3), block.standing});
     }
   }
   return table.text();
 }
 
 /// How many constants the rows determine.
-std::string constants_count(const std::vector<ShownBlock>& blocks) {
+std::string constants_count(const std::vector<calibrate::ShownBlock>& blocks) {
   constexpr int kFew = 10;
-  Table table(
+  reports::Table table(
       {"engine", "blocks", "determined", "inherited", "fixed", "rows", "rows per constant", "blocks under ten"});
   std::vector<std::string_view> families{kSharedMap};
   const auto sets = all_kernel_rules();
@@ -60,13 +64,13 @@ std::string constants_count(const std::vector<ShownBlock>& blocks) {
   for (const std::string_view family : families) {
     int count = 0, told = 0, beneath = 0, held = 0, few = 0;
     long rows = 0;
-    for (const ShownBlock& block : blocks) {
+    for (const calibrate::ShownBlock& block : blocks) {
       if (block.family != family) continue;
       const auto of = [&](auto&& is) {
         return static_cast<int>(std::count_if(block.constants.begin(), block.constants.end(), is));
       };
-      const int here = of([](const ShownBlock::Constant& c) { return c.standard_error.has_value(); });
-      const int taken = of([](const ShownBlock::Constant& c) { return !c.stated; });
+      const int here = of([](const calibrate::ShownBlock::Constant& c) { return c.standard_error.has_value(); });
+      const int taken = of([](const calibrate::ShownBlock::Constant& c) { return !c.stated; });
       ++count, told += here, beneath += taken, held += static_cast<int>(block.constants.size()) - here - taken;
       if (here > 0) rows += block.rows;
       if (here > 0 && block.rows < kFew * here) ++few;
@@ -80,20 +84,20 @@ std::string constants_count(const std::vector<ShownBlock>& blocks) {
 }
 
 /// The GPU of --gpu, or the one in configs/hardware that the device is; null when there is none.
-ConfigTree gpu_of(const Options& options, const RecordFile& file) {
+ConfigTree gpu_of(const Options& options, const calibrate::RecordFile& file) {
   if (options.has("gpu")) {
     const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
-    require_device(file, parse_gpu_spec(ConfigReader(tree, "a GPU")));
+    calibrate::require_device(file, parse_gpu_spec(ConfigReader(tree, "a GPU")));
     return tree;
   }
-  return gpu_of_device(device_of(file));
+  return calibrate::gpu_of_device(calibrate::device_of(file));
 }
 
 /// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none.
-std::string step_table(const RecordFile& file, const std::string& gpu_file) {
-  Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error"});
+std::string step_table(const calibrate::RecordFile& file, const std::string& gpu_file) {
+  reports::Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error"});
   std::optional<StepModel> model;
-  for (const Record& r : file.records) {
+  for (const calibrate::Record& r : file.records) {
     if (r.point.op != "decode_step" || !r.has_time()) continue;
     if (!model) {
       ConfigTree tree = make_map({}, Mark{"calibrate show", 0, 0});
@@ -105,15 +109,16 @@ std::string step_table(const RecordFile& file, const std::string& gpu_file) {
                context = static_cast<double>(r.point.number("context"));
     const StepBatch step{.decodes = static_cast<int>(batch), .decode_context = batch * context, .prefills = {}};
     const double estimated = model->breakdown(step).gpu_time.in(kMillisecond);
-    const double measured = statistics_of(r.samples_us).median_us / 1000;
-    table.row({fmt::format("batch {:.0f}", batch), fmt::format("{:.0f}", context), significant(measured),
-               significant(estimated), fmt::format("{:+.1f} %", 100 * (estimated / measured - 1))});
+    const double measured = calibrate::statistics_of(r.samples_us).median_us / 1000;
+    table.row({fmt::format("batch {:.0f}", batch), fmt::format("{:.0f}", context), reports::significant(measured),
+               reports::significant(estimated), fmt::format("{:+.1f} %", 100 * (estimated / measured - 1))});
   }
   return model ? "\n" + table.text() : "";
 }
 
-std::string kernel_errors(const std::vector<MeasuredTable>& tables, const std::vector<KernelValidation>& found) {
-  Table table({"constants in force against these measurements", "rows", "MAPE", "median", "bias"});
+std::string kernel_errors(const std::vector<calibrate::MeasuredTable>& tables,
+                          const std::vector<calibrate::KernelValidation>& found) {
+  reports::Table table({"constants in force against these measurements", "rows", "MAPE", "median", "bias"});
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const ErrorSummary& all = found[i].groups.back().errors;
     table.row({std::string(tables[i].op), std::to_string(all.rows), percent(all.mape), percent(all.median),
@@ -122,36 +127,36 @@ std::string kernel_errors(const std::vector<MeasuredTable>& tables, const std::v
   return "\n" + table.text();
 }
 
-std::string left_out(const RecordFile& file) {
+std::string left_out(const calibrate::RecordFile& file) {
   std::string text;
-  for (const Record& r : file.records) {
+  for (const calibrate::Record& r : file.records) {
     if (!r.has_time())
       text += fmt::format("{}: {}{}{}\n", r.point.key(), name_of(r.stop), r.note.empty() ? "" : ": ", r.note);
   }
   return text.empty() ? "" : "\n" + text;
 }
 
-void draw(const Options& options, std::vector<Chart> charts) {
+void draw(const Options& options, std::vector<reports::Chart> charts) {
   if (!options.has("svg")) return;
-  std::erase_if(charts, [](Chart& chart) { return !clean(chart); });
-  for (const std::string& path : write_plots(charts, PlotFormat::kSvg, options.text("svg")))
+  std::erase_if(charts, [](reports::Chart& chart) { return !reports::clean(chart); });
+  for (const std::string& path : reports::write_plots(charts, reports::PlotFormat::kSvg, options.text("svg")))
     fmt::print(stderr, "{}\n", path);
 }
 
 /// Measurements as data: a row a ceiling.
-std::string records_data(const RecordFile& file, const std::optional<BenchedGpu>& gpu,
-                         const std::vector<KernelValidation>& found, const std::string& format) {
+std::string records_data(const calibrate::RecordFile& file, const std::optional<calibrate::BenchedGpu>& gpu,
+                         const std::vector<calibrate::KernelValidation>& found, const std::string& format) {
   Json out = calibration_head("measurements");
-  out["device"] = device_of(file).name;
-  out["ceilings"] = ceilings_json(ceilings_of(file, gpu ? &gpu->spec : nullptr));
+  out["device"] = calibrate::device_of(file).name;
+  out["ceilings"] = ceilings_json(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr));
   out["kernels"] = kernel_errors_json(found);
   return calibration_text(out, "ceilings", format);
 }
 
 bool wants_data(const Options& options) { return options.format() != "table" || options.has("columns"); }
 
-int show_records(const Options& options, const RecordFile& file) {
-  const Device& device = device_of(file);
+int show_records(const Options& options, const calibrate::RecordFile& file) {
+  const calibrate::Device& device = calibrate::device_of(file);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", file.path);
   const bool data = wants_data(options);
   if (!data)
@@ -160,13 +165,15 @@ int show_records(const Options& options, const RecordFile& file) {
   const ConfigTree tree = gpu_of(options, file);
   if (!tree)
     fmt::print(stderr, "no file of configs/hardware has as many SMs and as much memory: no datasheet beside it\n");
-  const std::optional<BenchedGpu> gpu = tree ? std::optional(load_benched_gpu(tree)) : std::nullopt;
-  if (!data) fmt::print("{}", ceiling_table(ceilings_of(file, gpu ? &gpu->spec : nullptr)));
-  const std::vector<MeasuredTable> tables = tables_of(file);
-  std::vector<KernelValidation> found;
+  const std::optional<calibrate::BenchedGpu> gpu =
+      tree ? std::optional(calibrate::load_benched_gpu(tree)) : std::nullopt;
+  if (!data) fmt::print("{}", ceiling_table(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr)));
+  const std::vector<calibrate::MeasuredTable> tables = calibrate::tables_of(file);
+  std::vector<calibrate::KernelValidation> found;
   if (gpu && !tables.empty()) {
-    for (const MeasuredTable& table : tables)
-      found.push_back(validate_kernels(table.table, *gpu, &find_operator(table.op, Mark{file.path, 0, 0})));
+    for (const calibrate::MeasuredTable& table : tables)
+      found.push_back(
+          calibrate::validate_kernels(table.table, *gpu, &calibrate::find_operator(table.op, Mark{file.path, 0, 0})));
     if (!data) fmt::print("{}", kernel_errors(tables, found));
   }
   if (data) {
@@ -183,12 +190,12 @@ int show_records(const Options& options, const RecordFile& file) {
 int show_constants(const Options& options, const std::string& path) {
   const ConfigTree tree = load_named("hardware", path, Mark{"calibrate show", 0, 0});
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
-  const std::vector<ShownBlock> blocks = blocks_of(tree);
+  const std::vector<calibrate::ShownBlock> blocks = calibrate::blocks_of(tree);
   if (blocks.empty()) {
     fmt::print("{}: no constants of its own\n", gpu.name);
     return kDone;
   }
-  const std::vector<Ceiling> ceilings = ceilings_of(blocks, gpu);
+  const std::vector<calibrate::Ceiling> ceilings = calibrate::ceilings_of(blocks, gpu);
   fmt::print("{}", options.formatted([&](const std::string& format) {
     if (format == "table")
       return fmt::format("{}, as fitted\n\n{}\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks),
@@ -219,8 +226,8 @@ int run_calibrate_show(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("calibrate show: which file? measurements as JSONL, or a GPU file");
   const std::string& path = options.value<std::vector<std::string>>("file").front();
-  if (path.ends_with(".jsonl")) return show_records(options, read_records(path));
+  if (path.ends_with(".jsonl")) return show_records(options, calibrate::read_records(path));
   return show_constants(options, path);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

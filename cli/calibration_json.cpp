@@ -4,7 +4,7 @@
 
 #include "reports/records_csv.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
@@ -12,14 +12,14 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 }  // namespace
 
 Json calibration_head(const char* of) {
-  Json out = result_head(ResultKind::kCalibration);
+  Json out = reports::result_head(reports::ResultKind::kCalibration);
   out["of"] = of;
   return out;
 }
 
-Json ceilings_json(const std::vector<Ceiling>& ceilings) {
+Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings) {
   Json out = Json::array();
-  for (const Ceiling& c : ceilings) {
+  for (const calibrate::Ceiling& c : ceilings) {
     out.push_back({{"ceiling", c.name},
                    {"value", c.value},
                    {"unit", c.unit},
@@ -31,10 +31,10 @@ Json ceilings_json(const std::vector<Ceiling>& ceilings) {
   return out;
 }
 
-Json constants_json(const std::vector<ShownBlock>& blocks) {
+Json constants_json(const std::vector<calibrate::ShownBlock>& blocks) {
   Json out = Json::array();
-  for (const ShownBlock& block : blocks) {
-    for (const ShownBlock::Constant& c : block.constants) {
+  for (const calibrate::ShownBlock& block : blocks) {
+    for (const calibrate::ShownBlock::Constant& c : block.constants) {
       out.push_back({{"family", block.family},
                      {"block", block.block},
                      {"constant", c.name},
@@ -50,9 +50,9 @@ Json constants_json(const std::vector<ShownBlock>& blocks) {
   return out;
 }
 
-Json kernel_errors_json(const std::vector<KernelValidation>& found) {
+Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found) {
   Json out = Json::array();
-  for (const KernelValidation& one : found) {
+  for (const calibrate::KernelValidation& one : found) {
     const ErrorSummary& all = one.groups.back().errors;
     out.push_back(
         {{"op", one.op->name}, {"rows", all.rows}, {"mape", all.mape}, {"median", all.median}, {"bias", all.bias}});
@@ -60,10 +60,10 @@ Json kernel_errors_json(const std::vector<KernelValidation>& found) {
   return out;
 }
 
-Json fits_json(const std::vector<FittedSet>& all) {
+Json fits_json(const std::vector<calibrate::FittedSet>& all) {
   Json out = Json::array();
-  for (const FittedSet& of : all) {
-    for (const FittedConstants& block : of.blocks) {
+  for (const calibrate::FittedSet& of : all) {
+    for (const calibrate::FittedConstants& block : of.blocks) {
       const ErrorSummary& e = block.on_rows;
       out.push_back({{"block", block.block},
                      {"family", of.kernels},
@@ -104,7 +104,7 @@ Json host_fit_json(const HostFit& fit) {
 }
 
 std::string calibration_text(const Json& result, const char* points, const std::string& format) {
-  return format == "json" ? result_text(result) : records_csv(result.at(points));
+  return format == "json" ? reports::result_text(result) : reports::records_csv(result.at(points));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

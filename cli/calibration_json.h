@@ -10,18 +10,18 @@
 #include "reports/result_schema.h"
 #include "sim/plan/measured/host_fit.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 /// {kind, schema, of}
 Json calibration_head(const char* of);
-Json ceilings_json(const std::vector<Ceiling>& ceilings);
-Json constants_json(const std::vector<ShownBlock>& blocks);
-Json kernel_errors_json(const std::vector<KernelValidation>& found);
-Json fits_json(const std::vector<FittedSet>& all);
+Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings);
+Json constants_json(const std::vector<calibrate::ShownBlock>& blocks);
+Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found);
+Json fits_json(const std::vector<calibrate::FittedSet>& all);
 /// {..., "loss", "host": [{cost, value, unit, standing}], "runs"}
 Json host_fit_json(const HostFit& fit);
 
 /// The result as JSON, or its list `points` as CSV.
 std::string calibration_text(const Json& result, const char* points, const std::string& format);
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -15,7 +15,7 @@
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/scenario.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -70,12 +70,14 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
 int run_models(std::span<const std::string> arguments) {
   return catalog(
       arguments, "models", "models", "The models that names stand for: parameters, weight and cache bytes, layers.",
-      [](const ConfigTree& tree, const std::string& format) { return model_report(parse_model(tree), format); },
+      [](const ConfigTree& tree, const std::string& format) {
+        return reports::model_report(parse_model(tree), format);
+      },
       [](const Options& options, const char* kind) {
         std::vector<ModelSpec> models;
         for (const std::string& name : listed_names(options, kind))
           models.push_back(parse_model(load_named(kind, name, Mark{"models", 0, 0})));
-        options.write(models_report(models, options.format()));
+        options.write(reports::models_report(models, options.format()));
         return kDone;
       });
 }
@@ -85,12 +87,14 @@ int run_gpus(std::span<const std::string> arguments) {
   return catalog(
       arguments, "gpus", "hardware",
       "The GPUs: peaks, memory, links, price. `roofcast gpus new --help`: a file from a datasheet.",
-      [](const ConfigTree& tree, const std::string& format) { return gpu_report(load_gpu(tree).spec, format); },
+      [](const ConfigTree& tree, const std::string& format) {
+        return reports::gpu_report(load_gpu(tree).spec, format);
+      },
       [](const Options& options, const char* kind) {
         std::vector<GpuSpec> gpus;
         for (const std::string& name : listed_names(options, kind))
           gpus.push_back(parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{"gpus", 0, 0}), "a GPU")));
-        options.write(gpus_report(gpus, options.format()));
+        options.write(reports::gpus_report(gpus, options.format()));
         return kDone;
       });
 }
@@ -105,7 +109,7 @@ int run_engines(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (options.has("name")) {
     const std::string& name = options.value<std::vector<std::string>>("name").front();
-    options.write_report([&](const std::string& format) { return engine_report(name, format); });
+    options.write_report([&](const std::string& format) { return reports::engine_report(name, format); });
     return kDone;
   }
   return list_names(options, "engines");
@@ -116,7 +120,7 @@ int run_recipes(std::span<const std::string> arguments) {
       arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_launch_recipe(tree);
-        return as_written(tree, format);
+        return reports::as_written(tree, format);
       },
       list_names);
 }
@@ -126,7 +130,7 @@ int run_clients(std::span<const std::string> arguments) {
       arguments, "clients", "clients", "Benchmark clients: how each sends its load, with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         check_client(tree);
-        return as_written(tree, format);
+        return reports::as_written(tree, format);
       },
       list_names);
 }
@@ -136,9 +140,9 @@ int run_workloads(std::span<const std::string> arguments) {
       arguments, "workloads", "workloads", "The workloads that ship, with their sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_workload(ConfigReader(tree, "a workload"));
-        return as_written(tree, format);
+        return reports::as_written(tree, format);
       },
       list_names);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

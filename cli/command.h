@@ -9,7 +9,7 @@
 
 #include <boost/program_options.hpp>
 
-namespace roofcast {
+namespace roofcast::cli {
 
 /// Exit status of the program: see docs/command-line.md.
 enum ExitStatus { kDone = 0, kBug = 1, kBadInput = 2, kNoAnswer = 3, kInterrupted = 130 };
@@ -60,4 +60,4 @@ int run_calibrate_power(std::span<const std::string> arguments);
 int run_help(std::span<const std::string> arguments);
 int run_complete(std::span<const std::string> arguments);  ///< for completions of shells; not in the help
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

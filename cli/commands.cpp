@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
@@ -89,4 +89,4 @@ int run_steps(std::string_view name, std::span<const std::string> arguments) {
 int run_calibrate(std::span<const std::string> arguments) { return run_steps("calibrate", arguments); }
 int run_validate(std::span<const std::string> arguments) { return run_steps("validate", arguments); }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

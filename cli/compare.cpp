@@ -11,7 +11,7 @@
 #include "reports/question.h"
 #include "sim/plan/measured/measured_source.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 namespace {
@@ -66,11 +66,11 @@ int run_compare(std::span<const std::string> arguments) {
   const Scenario scenario = read_scenario(tree, options.fidelity());
   const Comparison comparison = compare_with_source(scenario, source);
   options.write_report([&](const std::string& format) {
-    return comparison_report(comparison, scenario, format, question_json(tree, options.fidelity()));
+    return reports::comparison_report(comparison, scenario, format, reports::question_json(tree, options.fidelity()));
   });
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   fmt::print(stderr, "compared in {:.3f} s\n", wall.count());
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -15,7 +15,7 @@
 #include "reports/result_schema.h"
 #include "sim/plan/lectures/lecture.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
 // bash cuts words at '=' and '@'; the last piece alone is replaced.
@@ -87,11 +87,11 @@ std::vector<std::string> names_for(std::string_view word) {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) { names.emplace_back(name); };
   if (word == "kernels") {
-    for (const Kernel* kernel : kernels()) add(kernel->name());
+    for (const Kernel* kernel : calibrate::kernels()) add(kernel->name());
   } else if (word == "op") {
-    for (const KernelOperator& op : kernel_operators()) add(op.name);
+    for (const calibrate::KernelOperator& op : calibrate::kernel_operators()) add(op.name);
   } else if (word == "kind") {
-    for (const ResultSchema& schema : kResultSchemas) add(schema.name);
+    for (const reports::ResultSchema& schema : reports::kResultSchemas) add(schema.name);
   } else if (word == "lecture") {
     for (const Lecture& lecture : lectures()) add(lecture.name);
   } else if (word == "weights" || word == "activations" || word == "kv-cache-dtype") {
@@ -176,4 +176,4 @@ int run_complete(std::span<const std::string> arguments) {
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::cli {
 
 struct ShellCompletion {
   std::string_view name, folder, file;  ///< folder: below /usr/share
@@ -13,4 +13,4 @@ struct ShellCompletion {
 };
 std::span<const ShellCompletion> shell_completions();
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

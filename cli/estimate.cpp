@@ -19,7 +19,7 @@
 #include "sim/plan/usual_lengths.h"
 #include "sim/serve/media.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 namespace {
@@ -100,16 +100,18 @@ int run_estimate(std::span<const std::string> arguments) {
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   const EstimateRequest request = request_of(options, scenario);
   const Estimate e = estimate(scenario.deployment, request);
-  for (const std::string& line : idle_in_estimate(tree, scenario, options.fidelity(), request, e))
+  for (const std::string& line : reports::idle_in_estimate(tree, scenario, options.fidelity(), request, e))
     fmt::print(stderr, "{}\n", line);
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;
   options.write_report([&](const std::string& format) {
-    return estimate_report(e, *scenario.deployment, format, question_json(tree, options.fidelity(), request));
+    return reports::estimate_report(e, *scenario.deployment, format,
+                                    reports::question_json(tree, options.fidelity(), request));
   });
   if (options.format() != "table" || options.has("out") || isatty(STDOUT_FILENO) == 0) {  // else they were just shown
-    for (const std::string& warning : warnings_of(e, *scenario.deployment)) fmt::print(stderr, "{}\n", warning);
+    for (const std::string& warning : reports::warnings_of(e, *scenario.deployment))
+      fmt::print(stderr, "{}\n", warning);
   }
   return refused ? kNoAnswer : kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

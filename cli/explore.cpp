@@ -11,7 +11,7 @@
 #include "explore/api.h"
 #include "explore/server.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -51,10 +51,11 @@ int run_explore(std::span<const std::string> arguments) {
       "ADDRESS: address to listen on; with any but 127.0.0.1 other machines can connect");
   if (!options.parse(arguments)) return kDone;
   const EndSignals signals;
-  ExploreServer server({.address = options.text("bind"), .port = static_cast<int>(options.integer("port", 0, 65535))});
+  explore::ExploreServer server(
+      {.address = options.text("bind"), .port = static_cast<int>(options.integer("port", 0, 65535))});
   if (!is_loopback(options.text("bind")))
     fmt::print(stderr, "--bind {}: whoever reaches this machine can use the explorer\n", options.text("bind"));
-  warm_up();
+  explore::warm_up();
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   fmt::print(stderr, "the explorer is running; Ctrl-C ends it\n");
@@ -65,4 +66,4 @@ int run_explore(std::span<const std::string> arguments) {
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

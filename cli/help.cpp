@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/version.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
 constexpr const char* kPurpose =
@@ -160,4 +160,4 @@ std::string man_page(const std::string& name, const Command& command) {
   return out + status_and_environment() + ".SH SEE ALSO\n.BR roofcast (1)\n";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

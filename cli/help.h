@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 struct FlagHelp {
   std::string name;                  ///< without dashes
@@ -41,4 +41,4 @@ std::string man_page(const std::string& name, const Command& command);
 /// Where help collects flags while --help prints nothing: see help_of(). Null at other times.
 CommandHelp*& collected_help();
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -12,7 +12,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -75,4 +75,4 @@ int run_help(std::span<const std::string> arguments) {
   return run_one_of(commands(), "command", words);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -14,7 +14,7 @@
 #include "sim/plan/measured/run_scenario.h"
 #include "sim/plan/scenario.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -24,11 +24,11 @@ void tell_assumptions(const std::vector<std::string>& assumptions) {
 
 /// A spec as it was read; its JSON begins with the head of a result. `of`: model or scenario.
 std::string imported(const ConfigTree& tree, const char* of, const std::string& format) {
-  if (format != "json") return as_written(tree, format);
-  Json out = result_head(ResultKind::kImport);
+  if (format != "json") return reports::as_written(tree, format);
+  Json out = reports::result_head(reports::ResultKind::kImport);
   out["of"] = of;
-  out.update(Json::parse(as_written(tree, format)));
-  return result_text(out);
+  out.update(Json::parse(reports::as_written(tree, format)));
+  return reports::result_text(out);
 }
 
 int import_model(const Options& options, const std::string& path) {
@@ -76,4 +76,4 @@ int run_import(std::span<const std::string> arguments) {
   return run ? import_run(options, *run) : import_model(options, path);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

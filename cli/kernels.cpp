@@ -9,12 +9,12 @@
 #include "hw/kernel_rules.h"
 #include "reports/kernel_report.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
 const Kernel& find_kernel(const std::string& name) {
   std::vector<std::string> names;
-  for (const Kernel* kernel : kernels()) {
+  for (const Kernel* kernel : calibrate::kernels()) {
     if (kernel->name() == name) return *kernel;
     names.emplace_back(kernel->name());
   }
@@ -40,7 +40,7 @@ int run_kernels(std::span<const std::string> arguments) {
   }
   const Kernel& kernel = find_kernel(options.value<std::vector<std::string>>("name").front());
   if (!options.has("gpu")) {
-    options.write_report([&](const std::string& format) { return kernel_report(kernel, nullptr, format); });
+    options.write_report([&](const std::string& format) { return reports::kernel_report(kernel, nullptr, format); });
     return kDone;
   }
   const std::string engine = options.text("engine");
@@ -48,8 +48,8 @@ int run_kernels(std::span<const std::string> arguments) {
   if (std::find(sets.begin(), sets.end(), engine) == sets.end())
     throw ConfigError("--engine: " + unknown_name("engine", engine, sets));
   const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), engine);
-  options.write_report([&](const std::string& format) { return kernel_report(kernel, &gpu, format); });
+  options.write_report([&](const std::string& format) { return reports::kernel_report(kernel, &gpu, format); });
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

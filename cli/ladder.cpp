@@ -6,7 +6,7 @@
 #include "reports/ladder_report.h"
 #include "reports/question.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 int run_ladder(std::span<const std::string> arguments) {
@@ -25,9 +25,10 @@ int run_ladder(std::span<const std::string> arguments) {
                              .requests = static_cast<int>(options.integer("requests", 0, 1000000))};
   const ConfigTree tree = options.scenario(options.document("scenario", "scenarios"));
   const Ladder found = climb(tree, options.fidelity(), ladder);
-  options.write_report(
-      [&](const std::string& format) { return ladder_report(found, format, question_json(tree, options.fidelity())); });
+  options.write_report([&](const std::string& format) {
+    return reports::ladder_report(found, format, reports::question_json(tree, options.fidelity()));
+  });
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

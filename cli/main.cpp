@@ -25,15 +25,15 @@ namespace {
 
 int run(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-    fmt::print("{}", roofcast::overview());
+    fmt::print("{}", roofcast::cli::overview());
     return words.empty() ? roofcast::kBadInput : roofcast::kDone;
   }
   if (words[0] == "--version") {
-    fmt::print("roofcast {}\n", roofcast::kBuildVersion);
+    fmt::print("roofcast {}\n", roofcast::cli::kBuildVersion);
     return roofcast::kDone;
   }
-  if (words[0] == "complete") return roofcast::run_complete(std::span(words).subspan(1));
-  return roofcast::run_one_of(roofcast::commands(), "command", words);
+  if (words[0] == "complete") return roofcast::cli::run_complete(std::span(words).subspan(1));
+  return roofcast::cli::run_one_of(roofcast::cli::commands(), "command", words);
 }
 
 /// If the caller has closed a standard stream, the next opened file would take its place and receive results. A closed
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     const int status = run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     return stdout_written() ? status : lost_output();
   } catch (const roofcast::ConfigError& error) {
-    complain(error.what() + roofcast::set_hint(error));
+    complain(error.what() + roofcast::cli::set_hint(error));
     return roofcast::kBadInput;
   } catch (const roofcast::Unavailable& error) {
     complain(error.what());

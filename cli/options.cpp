@@ -21,7 +21,7 @@
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/search/condition.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -149,14 +149,14 @@ bool Options::parse(std::span<const std::string> arguments) {
       *collected_help() = help();
     else {
       constexpr std::size_t kUsualWidth = 110;
-      set_table_width(terminal_width());
-      std::cout << within_width(help_text(help(), terminal_width().value_or(kUsualWidth)));
+      reports::set_table_width(terminal_width());
+      std::cout << reports::within_width(help_text(help(), terminal_width().value_or(kUsualWidth)));
     }
     return false;
   }
   if (values_.count("format")) (void)format();
   check_folders();
-  set_table_width(values_.count("out") ? std::nullopt : terminal_width());
+  reports::set_table_width(values_.count("out") ? std::nullopt : terminal_width());
   return true;
 }
 
@@ -233,23 +233,23 @@ std::string Options::format() const {
 std::string Options::formatted(const Report& report) const {
   if (!has("columns")) return report(format());
   if (format() == "json") throw ConfigError("--columns: not with --format json");
-  return with_columns(report("csv"), text("columns"), format());
+  return reports::with_columns(report("csv"), text("columns"), format());
 }
 
 void Options::write_report(const Report& report) const {
   const std::string text = formatted(report);
   const bool on_terminal = !values_.count("out") && format() == "table";
-  write(on_terminal ? within_width(text) : text);
+  write(on_terminal ? reports::within_width(text) : text);
 }
 
 void Options::write(const std::string& text) const {
   if (!values_.count("out")) {
     const bool table = values_.count("format") > 0 && format() == "table";
-    const std::string shown = table && colors_wanted() ? with_colors(text) : text;
+    const std::string shown = table && colors_wanted() ? reports::with_colors(text) : text;
     std::fwrite(shown.data(), 1, shown.size(), stdout);
     return;
   }
   write_file("--out", values_["out"].as<std::string>(), text);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -12,7 +12,7 @@
 #include "cli/help.h"
 #include "hw/cost.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 /// Parsed flags of one command; get() after parse().
 class Options {
@@ -72,4 +72,4 @@ class Options {
   boost::program_options::variables_map values_;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

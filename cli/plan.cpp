@@ -14,7 +14,7 @@
 #include "reports/services_report.h"
 #include "sim/plan/search/services.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 
 namespace {
@@ -38,16 +38,17 @@ int run_services(Options& options, const ConfigTree& tree, const SearchOptions& 
       answer_services(tree, search, options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (answer.joint && options.has("emit")) {
-    options.write(services_launch(answer, options.text("emit"), options.text("emit-as")));
+    options.write(reports::services_launch(answer, options.text("emit"), options.text("emit-as")));
   } else {
     options.write_report([&](const std::string& format) {
-      return services_report(answer, format, options.has("wide"), question_json(tree, options.fidelity()));
+      return reports::services_report(answer, format, options.has("wide"),
+                                      reports::question_json(tree, options.fidelity()));
     });
   }
   for (const ServiceAnswer& service : answer.services) {
     for (const std::string& note : service.answer.result.notes) fmt::print(stderr, "{}: {}\n", service.name, note);
   }
-  if (!answer.complete()) throw Unavailable(no_services_plan(answer));
+  if (!answer.complete()) throw Unavailable(reports::no_services_plan(answer));
   if (!options.has("emit")) fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;
 }
@@ -71,7 +72,7 @@ int run_plan(std::span<const std::string> arguments) {
   options.positional("plan", 1);
   if (!options.parse(arguments)) return kDone;
   const ConfigTree tree = plan_tree(options);
-  if (options.has("emit")) check_launch_engine(options.text("emit"));
+  if (options.has("emit")) reports::check_launch_engine(options.text("emit"));
   const SearchOptions search{.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true};
   if (has_services(tree)) return run_services(options, tree, search);
   const auto start = std::chrono::steady_clock::now();
@@ -83,17 +84,17 @@ int run_plan(std::span<const std::string> arguments) {
     if (engine != options.text("emit"))
       throw ConfigError(fmt::format("--emit: this plan is for {}; add --engine {} to plan for that engine", engine,
                                     options.text("emit")));
-    options.write(launch_of(answer, options.text("emit"), options.text("emit-as")).command);
+    options.write(reports::launch_of(answer, options.text("emit"), options.text("emit-as")).command);
     return kDone;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   options.write_report([&](const std::string& format) {
-    return plan_report(answer, format, options.has("wide"), question_json(tree, options.fidelity()));
+    return reports::plan_report(answer, format, options.has("wide"), reports::question_json(tree, options.fidelity()));
   });
   for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
-  if (!found) throw Unavailable(no_plan(answer.result, answer.plan));
+  if (!found) throw Unavailable(reports::no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

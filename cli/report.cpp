@@ -15,13 +15,13 @@
 #include "reports/html_text.h"
 #include "reports/plot_files.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-std::string command_line(std::span<const std::string> arguments) {
+std::string reports::command_line(std::span<const std::string> arguments) {
   std::string out = "roofcast report";
-  for (const std::string& word : arguments) out += " " + shell_word(word);
+  for (const std::string& word : arguments) out += " " + reports::shell_word(word);
   return out;
 }
 
@@ -37,22 +37,24 @@ std::string page_engine() {
 }
 
 /// The page, with the engine where there is one and a mail would still carry it.
-std::string page(std::span<const Result> results, std::span<const Chart> charts, const std::string& command,
-                 bool still) {
+std::string page(std::span<const reports::Result> results, std::span<const reports::Chart> charts,
+                 const std::string& command, bool still) {
   constexpr std::size_t kMost = 1'500'000;  // bytes that a mail carries well
   const std::string engine = still ? "" : page_engine();
-  std::string out = html_page(results, charts, command, engine);
+  std::string out = reports::html_page(results, charts, command, engine);
   if (engine.empty() || out.size() <= kMost) return out;
-  std::string plain = html_page(results, charts, command);
+  std::string plain = reports::html_page(results, charts, command);
   if (plain.size() < out.size())
     fmt::print(stderr, "the page cannot answer \"what if\": with the engine it would have {:.1f} MB\n",
                static_cast<double>(out.size()) / 1e6);
   return plain;
 }
 
-void draw(const Options& options, const char* flag, PlotFormat format, std::span<const Chart> charts) {
+void draw(const Options& options, const char* flag, reports::PlotFormat format,
+          std::span<const reports::Chart> charts) {
   if (!options.has(flag)) return;
-  for (const std::string& path : write_plots(charts, format, options.text(flag))) fmt::print(stderr, "{}\n", path);
+  for (const std::string& path : reports::write_plots(charts, format, options.text(flag)))
+    fmt::print(stderr, "{}\n", path);
 }
 
 }  // namespace
@@ -73,23 +75,23 @@ int run_report(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("result"))
     throw ConfigError("report: which results? e.g. roofcast report estimate.json --out report.html");
-  const std::vector<Result> results = read_results(options.value<std::vector<std::string>>("result"));
-  for (const Result& r : results) {
+  const std::vector<reports::Result> results = reports::read_results(options.value<std::vector<std::string>>("result"));
+  for (const reports::Result& r : results) {
     for (const std::string& note : r.notes) fmt::print(stderr, "{}: {}\n", r.path, note);
   }
-  const std::string command = command_line(arguments);
-  const std::vector<Chart> charts = charts_of(results, command);
-  for (const Chart& c : charts) {
+  const std::string command = reports::command_line(arguments);
+  const std::vector<reports::Chart> charts = reports::charts_of(results, command);
+  for (const reports::Chart& c : charts) {
     if (c.thinned_from > 0) fmt::print(stderr, "{}: {} points are too many to draw; thinned\n", c.id, c.thinned_from);
   }
   if (options.has("ascii")) {
-    for (const Chart& c : charts) fmt::print("{}\n", ascii_chart(c));
+    for (const reports::Chart& c : charts) fmt::print("{}\n", reports::ascii_chart(c));
   }
   const bool only_plots = options.has("svg") || options.has("png") || options.has("ascii");
   if (options.has("out") || !only_plots) options.write(page(results, charts, command, options.has("still")));
-  draw(options, "svg", PlotFormat::kSvg, charts);
-  draw(options, "png", PlotFormat::kPng, charts);
+  draw(options, "svg", reports::PlotFormat::kSvg, charts);
+  draw(options, "png", reports::PlotFormat::kPng, charts);
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "sim/plan/deployment_flags.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace {
 
 /// Whether a spec has the key, itself or in one of its lists of cases (an engine's by_gpu).
@@ -55,9 +55,10 @@ std::string set_hint(const ConfigError& error) {
   constexpr std::string_view kStart = "unknown key '", kEnd = "' of a scenario";
   const std::string message = error.message();
   const std::size_t end = message.find(kEnd);
-  if (!error.mark().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos) return "";
+  if (!error.mark().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos)
+    return "";
   const std::vector<std::string> places = places_of(message.substr(kStart.size(), end - kStart.size()));
   return places.empty() ? "" : fmt::format("; did you mean {}?", join(places, ", or "));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

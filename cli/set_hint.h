@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 
 /// "; did you mean engine.max_num_seqs?" where --set named a key without the map that holds it; else empty.
 std::string set_hint(const ConfigError& error);
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

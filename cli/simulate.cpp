@@ -25,15 +25,17 @@
 #include "sim/plan/scenario.h"
 #include "sim/plan/what_fits.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
 /// --requests-out, written as requests end.
 class RequestWriter final : public Observer {
  public:
-  explicit RequestWriter(const std::string& path) : file_("--requests-out", path) { file_.write(request_csv_header()); }
-  void on_request(const RequestRecord& request) override { file_.write(request_csv_line(request)); }
+  explicit RequestWriter(const std::string& path) : file_("--requests-out", path) {
+    file_.write(reports::request_csv_header());
+  }
+  void on_request(const RequestRecord& request) override { file_.write(reports::request_csv_line(request)); }
   void close() { file_.close(); }
 
  private:
@@ -76,19 +78,20 @@ ConfigTree scenario_tree(const Options& options) {
 }
 
 void write_extras(const Options& options, const Scenario& scenario, const ServingMetrics& metrics,
-                  const TimelineObserver& timeline, const IntervalObserver& intervals, const LatencyHistory& history) {
+                  const reports::TimelineObserver& timeline, const reports::IntervalObserver& intervals,
+                  const reports::LatencyHistory& history) {
   if (options.has("perfetto")) {
-    write_file("--perfetto", options.text("perfetto"), perfetto_json(timeline.timeline()));
+    write_file("--perfetto", options.text("perfetto"), reports::perfetto_json(timeline.timeline()));
     if (timeline.full())
       fmt::print(stderr, "--perfetto: only the first steps and requests are in the timeline; there were too many\n");
   }
   if (options.has("bench-out")) {
-    const BenchFormat& format = find_bench_format(options.text("bench-format"), "--bench-format");
+    const reports::BenchFormat& format = reports::find_bench_format(options.text("bench-format"), "--bench-format");
     write_file("--bench-out", options.text("bench-out"), format.write(metrics, scenario));
   }
   if (options.has("openmetrics")) {
     write_file("--openmetrics", options.text("openmetrics"),
-               openmetrics_text(metrics, scenario.deployment->model.name, intervals.json(), history));
+               reports::openmetrics_text(metrics, scenario.deployment->model.name, intervals.json(), history));
   }
 }
 
@@ -122,7 +125,7 @@ int run_simulate(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench-format") && !options.has("bench-out"))
     throw ConfigError("--bench-format: needs --bench-out FILE");
-  const BenchFormat& bench_format = find_bench_format(options.text("bench-format"), "--bench-format");
+  const reports::BenchFormat& bench_format = reports::find_bench_format(options.text("bench-format"), "--bench-format");
   const ConfigTree tree = scenario_tree(options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
   if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
@@ -135,9 +138,9 @@ int run_simulate(std::span<const std::string> arguments) {
   std::unique_ptr<RequestWriter> writer;
   if (options.has("requests-out")) writer = std::make_unique<RequestWriter>(options.text("requests-out"));
   Observers observers;
-  TimelineObserver timeline;
-  IntervalObserver intervals;
-  LatencyHistory history;
+  reports::TimelineObserver timeline;
+  reports::IntervalObserver intervals;
+  reports::LatencyHistory history;
   if (writer) observers.add(writer.get());
   if (options.has("perfetto")) observers.add(&timeline);
   if (options.has("intervals") || options.has("openmetrics")) observers.add(&intervals);
@@ -157,16 +160,16 @@ int run_simulate(std::span<const std::string> arguments) {
                options.fidelity() == Fidelity::kIdeal ? "an ideal machine has no spread"
                                                       : "the run is too long to repeat it several times");
   options.write_report([&](const std::string& format) {
-    return simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,
-                             question_json(tree, options.fidelity()));
+    return reports::simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,
+                                      reports::question_json(tree, options.fidelity()));
   });
   write_extras(options, scenario, metrics, timeline, intervals, history);
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
-  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", saturation_words(metrics));
+  if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", reports::saturation_words(metrics));
   if (metrics.failed > 0)
     fmt::print(stderr, "{} of {} requests failed: {}\n", metrics.failed, metrics.completed + metrics.failed,
                failure_words(metrics, *scenario.deployment));
   return metrics.completed == 0 && metrics.failed > 0 ? kNoAnswer : kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -17,7 +17,7 @@
 #include "cli/options.h"
 #include "reports/sweep_report.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -182,10 +182,11 @@ int run_sweep_command(std::span<const std::string> arguments) {
                outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted;
   }
-  options.write_report(
-      [&](const std::string& format) { return sweep_report(sweep, outcome, store, format, options.fidelity()); });
+  options.write_report([&](const std::string& format) {
+    return reports::sweep_report(sweep, outcome, store, format, options.fidelity());
+  });
   tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -14,30 +14,31 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
 std::string operator_list() {
   std::string text;
-  for (const KernelOperator& op : kernel_operators()) text += fmt::format("\n  {:<20} {}", op.name, op.help);
+  for (const calibrate::KernelOperator& op : calibrate::kernel_operators())
+    text += fmt::format("\n  {:<20} {}", op.name, op.help);
   return text;
 }
 
 /// One table, and what was predicted of it.
 struct Validated {
   CsvTable table;
-  KernelValidation found;
+  calibrate::KernelValidation found;
 };
 
 std::string errors_text(const std::vector<Validated>& all, const std::string& format) {
-  Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted", "within 90 %"});
-  Json result = result_head(ResultKind::kValidation);
+  reports::Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted", "within 90 %"});
+  Json result = reports::result_head(reports::ResultKind::kValidation);
   result["of"] = "kernels";
   Json& groups = result["groups"] = Json::array();
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const Validated& one : all) {
-    for (const ErrorGroup& group : one.found.groups) {
+    for (const calibrate::ErrorGroup& group : one.found.groups) {
       const ErrorSummary& e = group.errors;
       const std::string name = all.size() > 1 ? fmt::format("{}: {}", one.found.op->name, group.name) : group.name;
       table.row({name, std::to_string(e.rows), percent(e.mape), percent(e.median), percent(e.p90),
@@ -54,8 +55,8 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
                         {"coverage", group.coverage}});
     }
   }
-  if (format == "json") return result_text(result);
-  return format == "csv" ? records_csv(groups) : table.text();
+  if (format == "json") return reports::result_text(result);
+  return format == "csv" ? reports::records_csv(groups) : table.text();
 }
 
 /// Rows passed over, one line for all with the same fault.
@@ -73,13 +74,13 @@ void name_faults(const std::vector<ConfigError>& faults) {
 }
 
 /// A CSV is one table, the lines of `calibrate measure` are one an operator.
-std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const KernelOperator*& op) {
+std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const calibrate::KernelOperator*& op) {
   const std::string text = read_file(path, 2'000'000'000);
-  if (!looks_like_records(text)) return {CsvTable::parse(text, path)};
-  const RecordFile file = parse_records(text, path);
-  require_device(file, gpu);
+  if (!calibrate::looks_like_records(text)) return {CsvTable::parse(text, path)};
+  const calibrate::RecordFile file = calibrate::parse_records(text, path);
+  calibrate::require_device(file, gpu);
   std::vector<CsvTable> tables;
-  for (MeasuredTable& measured : tables_of(file)) {
+  for (calibrate::MeasuredTable& measured : calibrate::tables_of(file)) {
     if (!op || op->name == measured.op) tables.push_back(std::move(measured.table));
   }
   if (tables.empty()) throw ConfigError(Mark{path, 0, 0}, "holds no measurement of a kernel that can be predicted");
@@ -119,28 +120,29 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("data")) throw ConfigError("--data: missing; which table of kernel times?");
-  const KernelOperator* op = options.has("op") ? &find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
+  const calibrate::KernelOperator* op =
+      options.has("op") ? &calibrate::find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
   ConfigTree document = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   if (options.has("carried-over-from")) document = unmeasured(document, options.text("carried-over-from"));
-  const BenchedGpu gpu = load_benched_gpu(document, options.fidelity());
+  const calibrate::BenchedGpu gpu = calibrate::load_benched_gpu(document, options.fidelity());
   std::vector<Validated> all;
   for (CsvTable& table : read_tables(options.text("data"), gpu.spec, op)) {
-    KernelValidation found = validate_kernels(table, gpu, op);
+    calibrate::KernelValidation found = calibrate::validate_kernels(table, gpu, op);
     name_faults(found.faults);
     all.push_back({std::move(table), std::move(found)});
   }
   if (options.has("out") && all.size() > 1)
     throw ConfigError("--out: the file holds several operators; --op names one");
   const Validated& first = all.front();
-  if (options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
+  if (options.has("out")) options.write(calibrate::with_predictions(first.table, first.found.predicted));
   if (first.found.groups.empty()) {
     fmt::print(stderr, "{}: no times in latency_us, so {} predictions and no errors\n", first.table.path(),
                first.found.predicted.size());
-    if (!options.has("out")) options.write(with_predictions(first.table, first.found.predicted));
+    if (!options.has("out")) options.write(calibrate::with_predictions(first.table, first.found.predicted));
     return kDone;
   }
   fmt::print("{}", options.formatted([&](const std::string& format) { return errors_text(all, format); }));
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

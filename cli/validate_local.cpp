@@ -15,7 +15,7 @@
 #include "reports/table.h"
 #include "sim/plan/measured/local_runs.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -94,8 +94,9 @@ int run_validate_local(std::span<const std::string> arguments) {
   const CsvTable table = CsvTable::read_file(options.text("data"));
   const std::vector<LocalRun> runs = read_local_runs(table);
   const std::vector<BackendScore> scores = score_backends(runs, options.has("refit"), options.has("leave-out"));
-  Table errors({"backend", "rows", "GPUs", "MAPE", "median", "p90", "bias", "left out", "within 90 %", "deviation"});
-  Json result = result_head(ResultKind::kValidation);
+  reports::Table errors(
+      {"backend", "rows", "GPUs", "MAPE", "median", "p90", "bias", "left out", "within 90 %", "deviation"});
+  Json result = reports::result_head(reports::ResultKind::kValidation);
   result["of"] = "local";
   Json groups = Json::array(), coverage = Json::array();
   std::string constants;
@@ -123,9 +124,11 @@ int run_validate_local(std::span<const std::string> arguments) {
   result["coverage"] = coverage;
   if (options.has("out")) options.write(rows_csv(table, runs));
   const std::string& format = options.format();
-  fmt::print("{}", format == "json" ? result_text(result) : format == "csv" ? records_csv(groups) : errors.text());
+  fmt::print("{}", format == "json"  ? reports::result_text(result)
+                   : format == "csv" ? reports::records_csv(groups)
+                                     : errors.text());
   if (options.has("refit") && format == "table") fmt::print("\nbackends:\n{}", constants);
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

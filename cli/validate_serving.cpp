@@ -23,7 +23,7 @@
 #include "sim/plan/measured/published_runs.h"
 #include "sim/plan/measured/serving_accuracy.h"
 
-namespace roofcast {
+namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
@@ -50,10 +50,11 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
 /// Output: as text, table by table; else as one result.
 class Printed {
  public:
-  Printed(const Options& options, const char* of) : options_(options), result_(result_head(ResultKind::kValidation)) {
+  Printed(const Options& options, const char* of)
+      : options_(options), result_(reports::result_head(reports::ResultKind::kValidation)) {
     result_["of"] = of;
   }
-  void add(const char* list, const Table& table, Json entries, const char* heading = "") {
+  void add(const char* list, const reports::Table& table, Json entries, const char* heading = "") {
     if (as_tables()) fmt::print("{}{}", heading, table.text());
     result_[list] = std::move(entries);
   }
@@ -61,7 +62,7 @@ class Printed {
   void finish() const {
     if (as_tables()) return;
     fmt::print("{}", options_.formatted([&](const std::string& format) {
-      return format == "json" ? result_text(result_) : records_csv(records());
+      return format == "json" ? reports::result_text(result_) : reports::records_csv(records());
     }));
   }
 
@@ -81,12 +82,12 @@ class Printed {
 };
 
 void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
-  Table table({"class", "metric", "rows", "within 90 %", "median high / low"});
+  reports::Table table({"class", "metric", "rows", "within 90 %", "median high / low"});
   for (const CoverageLine& line : lines) {
     table.row({line.name, line.metric, std::to_string(line.rows), fmt::format("{:.0f} %", 100 * line.inside),
                fmt::format("{:.2f}", line.width)});
   }
-  printed.add("coverage", table, coverage_json(lines));
+  printed.add("coverage", table, reports::coverage_json(lines));
 }
 
 /// Columns with an interval in some row.
@@ -146,8 +147,8 @@ std::string predicted_csv(const CsvTable& table, const MeasuredRuns& runs, const
 const std::vector<std::string> kAccuracyColumns = {"group", "metric", "rows",     "MAPE",    "median",
                                                    "p90",   "bias",   "Spearman", "repeats", "neighbours"};
 
-Table accuracy_table(const std::vector<AccuracyLine>& lines) {
-  Table table(kAccuracyColumns);
+reports::Table accuracy_table(const std::vector<AccuracyLine>& lines) {
+  reports::Table table(kAccuracyColumns);
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   const auto of_rows = [&](double fraction, std::size_t n) {
     return n > 0 ? fmt::format("{} of {}", percent(fraction), n) : std::string("-");
@@ -203,7 +204,7 @@ int validate_published(const Options& options, const CsvTable& table) {
   }
   const std::vector<AccuracyLine> lines = accuracy_of_published(table, runs);
   Printed printed(options, "serving");
-  printed.add("groups", accuracy_table(lines), accuracy_json(lines));
+  printed.add("groups", accuracy_table(lines), reports::accuracy_json(lines));
   if (ranges) add_coverage(printed, coverage(covered_published(table, runs)));
   printed.finish();
   return kDone;
@@ -231,14 +232,14 @@ int validate_requests(const Options& options) {
                       field(r.ttft_ms), field(r.e2e_ms), field(r.predicted_ttft_ms), field(r.predicted_e2e_ms));
     options.write(csv);
   }
-  Table lines({"metric", "statistic", "measured", "predicted", "error"});
+  reports::Table lines({"metric", "statistic", "measured", "predicted", "error"});
   const std::vector<RequestStatistic> statistics = request_statistics(run);
   for (const RequestStatistic& s : statistics) {
     lines.row({s.metric, s.statistic, fmt::format("{:.1f} ms", s.measured_ms), fmt::format("{:.1f} ms", s.predicted_ms),
-               fmt::format("{:+.1f} %", 100 * error_of(s))});
+               fmt::format("{:+.1f} %", 100 * reports::error_of(s))});
   }
   Printed printed(options, "requests");
-  printed.add("statistics", lines, statistics_json(statistics));
+  printed.add("statistics", lines, reports::statistics_json(statistics));
   printed.finish();
   return kDone;
 }
@@ -259,7 +260,7 @@ void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<Ro
       kept[group].second += rows[i].prediction->met ? 1 : 0;
     }
   }
-  Table table({"group", "met their limits", "predicted to"});
+  reports::Table table({"group", "met their limits", "predicted to"});
   Json entries = Json::array();
   for (const auto& [key, counts] : kept) {
     const std::string group = key == "~all" ? "all" : key;
@@ -270,13 +271,13 @@ void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<Ro
 }
 
 void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
-  Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
+  reports::Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
   const std::vector<SpreadLine> lines = spreads_by_regime(tables);
   for (const SpreadLine& line : lines) {
     table.row({line.regime, line.metric, std::to_string(line.rows), fmt::format("{:+.2f}", line.low),
                fmt::format("{:+.2f}", line.median), fmt::format("{:+.2f}", line.high)});
   }
-  printed.add("spreads", table, spreads_json(lines), "ln(measured / predicted)\n");
+  printed.add("spreads", table, reports::spreads_json(lines), "ln(measured / predicted)\n");
 }
 
 /// One file per row, named by its id.
@@ -316,7 +317,7 @@ OtherTables read_others(const Options& options) {
 void leave_out_of(MeasuredRuns& runs, const CsvTable& table, OtherTables& others,
                   const std::vector<std::string>& classes) {
   if (!closed_loop(runs.kind)) throw ConfigError("--leave-out: host costs are fitted to closed loops; these are none");
-  std::vector<MeasuredTable> tables{{&table, &runs}};
+  std::vector<calibrate::MeasuredTable> tables{{&table, &runs}};
   for (std::size_t i = 0; i < others.tables.size(); ++i) tables.push_back({&others.tables[i], &others.runs[i]});
   leave_out(tables, classes);
 }
@@ -366,7 +367,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
     predicted += runs.runs[i].scored && rows[i].prediction ? 1 : 0;
   }
   Printed printed(options, "serving");
-  printed.add("groups", accuracy_table(lines), accuracy_json(lines));
+  printed.add("groups", accuracy_table(lines), reports::accuracy_json(lines));
   if (runs.kind == RunKind::kSubmission) add_limits(printed, runs, rows);
   if (!intervals.empty()) add_coverage(printed, coverage(covered_runs(runs, table, intervals)));
   if (options.has("spreads")) {
@@ -384,4 +385,4 @@ int run_validate_serving(std::span<const std::string> arguments) {
   return kDone;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::cli

@@ -4,7 +4,7 @@ execute_process(COMMAND git -C "${SOURCE}" describe --always --dirty --abbrev=12
 if(failed OR commit STREQUAL "")
   set(commit unknown)
 endif()
-set(text "#include \"calibrate/commit.h\"\nconst char* const roofcast::kCommit = \"${commit}\";\n")
+set(text "#include \"calibrate/commit.h\"\nconst char* const roofcast::calibrate::kCommit = \"${commit}\";\n")
 set(old "")
 if(EXISTS "${OUT}")
   file(READ "${OUT}" old)

@@ -1,4 +1,4 @@
-# cmake -DOUT=embedded.cpp "-DSTRINGS=kPageScript=page.js;kPageStyle=page.css;kChartJs=" -P embed.cmake
+# cmake -DOUT=embedded.cpp -DNAMESPACE=roofcast::reports "-DSTRINGS=kPageScript=page.js;kPageStyle=page.css;kChartJs=" -P embed.cmake
 # Writes the files as string literals, no file as an empty one. In pieces, because compilers need not take a literal over 64 KiB.
 function(append_string name file)
   set(text "")
@@ -19,7 +19,7 @@ function(append_string name file)
   file(APPEND "${OUT}.new" "extern const std::string_view ${name};\nconst std::string_view ${name} =\n${pieces};\n")
 endfunction()
 
-file(WRITE "${OUT}.new" "#include <string_view>\nnamespace roofcast {\n")
+file(WRITE "${OUT}.new" "#include <string_view>\nnamespace ${NAMESPACE} {\n")
 foreach(pair IN LISTS STRINGS)
   string(REGEX MATCH "^([^=]+)=(.*)$" matched "${pair}")
   append_string(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")

@@ -13,7 +13,7 @@
 #include "reports/html_text.h"
 #include "reports/question.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 /// A list that never changes while the program runs.
@@ -105,7 +105,7 @@ Query query_of(const ApiRequest& request) {
   if (request.method == "POST") query = query_of_json(request.body);
   for (const auto& [key, value] : request.parameters) {
     if (!query.emplace(key, value).second)
-      throw ConfigError(fmt::format("{}: given twice", shortened(clean_utf8(key), 40)));
+      throw ConfigError(fmt::format("{}: given twice", reports::shortened(reports::clean_utf8(key), 40)));
   }
   return query;
 }
@@ -114,8 +114,8 @@ ApiAnswer estimate_answer(const Query& query) {
   check_keys(query, kNoKeys);
   const Setup setup = read_setup(query);
   const Estimate e = estimate(setup.scenario.deployment, setup.request);
-  const Json question = question_json(setup.tree, setup.fidelity, setup.request);
-  return {.body = estimate_report(e, setup.deployment(), "json", question),
+  const Json question = reports::question_json(setup.tree, setup.fidelity, setup.request);
+  return {.body = reports::estimate_report(e, setup.deployment(), "json", question),
           .headers = {{"Roofcast-Command", setup.command}}};
 }
 
@@ -142,7 +142,7 @@ ApiAnswer unknown_path(std::string_view path) {
   for (const CatalogEntry& entry : kCatalog) names.emplace_back(entry.path);
   for (const Endpoint& endpoint : kEndpoints) names.emplace_back(endpoint.path);
   for (const DocumentEndpoint& endpoint : kDocuments) names.emplace_back(endpoint.path);
-  return refusal(404, unknown_name("endpoint", shortened(clean_utf8(path), 40), names));
+  return refusal(404, unknown_name("endpoint", reports::shortened(reports::clean_utf8(path), 40), names));
 }
 
 ApiAnswer dispatch(const ApiRequest& request, std::string_view path) {
@@ -190,4 +190,4 @@ ApiAnswer answer(const ApiRequest& request) {
 
 void warm_up() { (void)catalog_text(0); }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

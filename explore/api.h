@@ -8,7 +8,7 @@
 
 #include "explore/query.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 
 struct ApiRequest {
   std::string method;                                             ///< GET | POST, anything else is answered with 405
@@ -37,4 +37,4 @@ ApiAnswer refusal(int status, const std::string& message);
 /// Reads the catalog once, so that the first visitor does not wait for it.
 void warm_up();
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -10,7 +10,7 @@
 #include "base/config_reader.h"
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 constexpr std::array kVariants{
@@ -123,4 +123,4 @@ std::string with_shape(const ConfigTree& model, const ModelShape& shape) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

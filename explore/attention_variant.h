@@ -7,7 +7,7 @@
 
 #include "base/config_node.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 
 struct AttentionVariant {
   std::string_view name, help;
@@ -30,4 +30,4 @@ struct ModelShape {
 /// changes; the feed-forward part keeps its ratio to the width. Throws ConfigError where the model has no such size.
 std::string with_shape(const ConfigTree& model, const ModelShape& shape);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -6,7 +6,7 @@
 
 #include "explore/query.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 
 using Json = nlohmann::ordered_json;
 
@@ -110,4 +110,4 @@ Variation vary(Query query, const std::string& key, const std::string& value);
 /// {error}.
 Json variation_json(const Variation& variation);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -12,7 +12,7 @@
 #include "reports/ladder_report.h"
 #include "sim/plan/ladder.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 /// Of a whole prompt in chunks of the token budget, `cached` tokens of which are in the cache.
@@ -180,7 +180,7 @@ Json stack_json(const Setup& setup, const Query&) {
                                                           "{}}}, prompt_tokens: {}, output_tokens: {}, requests: {}}}",
                                                           users, prompt, output, 2 * users),
                                               "explorer");
-  return ladder_json(climb(scenario, setup.fidelity, {.concurrency = users, .requests = 2 * users}));
+  return reports::ladder_json(climb(scenario, setup.fidelity, {.concurrency = users, .requests = 2 * users}));
 }
 
 const std::vector<QueryKey>& integers_keys() {
@@ -208,4 +208,4 @@ Json integers_json(const Setup&, const Query& query) {
   return {{"tensor_scale", most / kMostInteger}, {"rows", std::move(rows)}};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -7,7 +7,7 @@
 #include "reports/machine_json.h"
 #include "sim/plan/what_fits.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 constexpr int kMostBatches = 28;
@@ -151,7 +151,7 @@ Json timeline_json(const Setup& setup, const Query& query) {
 
 Json roofline_json(const Setup& setup, const Query&) {
   const Estimate e = estimate(setup.scenario.deployment, setup.request);
-  Json machine = machine_json(setup.deployment());
+  Json machine = reports::machine_json(setup.deployment());
   const double ridge = machine["dense_flop_per_s"].get<double>() / machine["memory_bytes_per_s"].get<double>();
   Json out{{"machine", std::move(machine)}, {"ridge_flop_per_byte", ridge}};
   out["steps"] = {step_point("prefill", e.prefill), step_point("decode", e.decode)};
@@ -227,4 +227,4 @@ Json throughput_json(const Setup& setup, const Query&) {
           {"points", std::move(points)}};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -11,7 +11,7 @@
 #include "sim/plan/speculation.h"
 #include "sim/serve/simulation.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 constexpr int kMostDrafts = 8;
@@ -261,4 +261,4 @@ Json batching_json(const Setup& setup, const Query& query) {
   return {{"slots", slots}, {"gain", first > 0 ? Json(second / first) : Json(nullptr)}, {"runs", std::move(runs)}};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -4,7 +4,7 @@
 #include "hw/kernels/attention_traffic.h"
 #include "sim/model/mixer_model.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 std::optional<CachedHeads> heads_of(const ModelSpec& model) {
@@ -54,4 +54,4 @@ Json tiles_json(const Setup& setup, const Query&) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -11,7 +11,7 @@
 #include "explore/canvases.h"
 #include "reports/provenance.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 /// How a format spends its bits: sign, exponent, mantissa; integers have no exponent.
@@ -42,7 +42,7 @@ Variation vary(Query query, const std::string& key, const std::string& value) {
 Json variation_json(const Variation& v) {
   if (!v.estimate) return {{"error", v.error}};
   const Estimate& e = *v.estimate;
-  const Json provenance = provenance_json(v.setup->deployment());
+  const Json provenance = reports::provenance_json(v.setup->deployment());
   return {{"fits", e.memory.fits},
           {"constants", provenance.contains("carried_over_from") ? Json("carried_over") : provenance["parameters"]},
           {"ttft_ms", e.ttft.in(kMillisecond)},
@@ -148,4 +148,4 @@ Json costs_json(const Setup& setup, const Query& query) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

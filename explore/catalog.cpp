@@ -10,12 +10,12 @@
 #include "sim/model/recipes.h"
 #include "sim/plan/prices.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json help_of(const auto& table) {
+Json cli::help_of(const auto& table) {
   Json out = Json::array();
   for (const auto& row : table) out.push_back({{"name", row.name}, {"help", row.help}});
   return out;
@@ -98,11 +98,11 @@ Json engines_json() {
 Json choices_json() {
   return {{"version", ROOFCAST_VERSION},
           {"formats", dtype_names()},
-          {"recipes", help_of(recipes())},
+          {"recipes", cli::help_of(recipes())},
           {"speculation", drafting_methods()},
-          {"attention", help_of(attention_variants())},
-          {"keys", help_of(setup_keys())},
+          {"attention", cli::help_of(attention_variants())},
+          {"keys", cli::help_of(setup_keys())},
           {"limits", {{"batch", kMostBatch}, {"tokens", kMostTokens}, {"prefill_steps", kMostPrefillSteps}}}};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

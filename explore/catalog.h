@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// [{name, family, parameters, active_parameters, max_context, attention}], attention: grouped | latent | none.
 nlohmann::ordered_json models_json();
@@ -14,4 +14,4 @@ nlohmann::ordered_json engines_json();
 /// {version, formats, recipes, speculation, attention, keys, limits}
 nlohmann::ordered_json choices_json();
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

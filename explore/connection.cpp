@@ -9,7 +9,7 @@
 
 #include "explore/sockets.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 using std::chrono::seconds;
@@ -64,4 +64,4 @@ void Connection::write(Clock::time_point now) {
   deadline_ = now + kToLeave;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

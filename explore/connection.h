@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// A socket that never blocks. Whatever a client does, it has so long for its request, for taking the answer, and for
 /// hanging up.
@@ -41,4 +41,4 @@ class Connection {
   bool hung_up_ = false;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -29,7 +29,7 @@
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ Texts read_body(std::string_view body) {
   Texts out;
   for (const auto& [key, value] : json.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
-      throw ConfigError(unknown_name("key", shortened(clean_utf8(key), 40), kKeys));
+      throw ConfigError(unknown_name("key", reports::shortened(reports::clean_utf8(key), 40), kKeys));
     if (!value.is_string()) throw ConfigError(key + ": must be a text");
     out[key] = value.get<std::string>();
   }
@@ -99,7 +99,7 @@ void refuse_files(const ConfigNode& node, const std::string& key) {
   if (node.kind == ConfigNode::Kind::kScalar) {
     if (key != "source" && names_a_file(node.scalar))
       throw ConfigError(node.mark, fmt::format("'{}' would be a file; a document names only what ships with roofcast",
-                                               shortened(clean_utf8(node.scalar), 60)));
+                                               reports::shortened(reports::clean_utf8(node.scalar), 60)));
     return;
   }
   if (key == "file" || key == "files")
@@ -130,7 +130,7 @@ void read_question(const Texts& texts, Question& q) {
   refuse_files(*q.tree, "");
   if (const std::string* fidelity = text("fidelity")) {
     if (*fidelity != "ideal" && *fidelity != "calibrated")
-      throw ConfigError(fmt::format("fidelity: must be ideal or calibrated, got '{}'", clean_utf8(*fidelity)));
+      throw ConfigError(fmt::format("fidelity: must be ideal or calibrated, got '{}'", reports::clean_utf8(*fidelity)));
     if (*fidelity == "ideal") q.fidelity = Fidelity::kIdeal;
   }
   if (const std::string* config = text("config")) {
@@ -198,16 +198,18 @@ std::string estimate_document(std::string_view body) {
     r.media = usual_media(model);
     r.prompt_tokens += media_tokens(r.media);
     check_prefill_steps(*s.deployment, r);
-    return estimate_report(estimate(s.deployment, r), *s.deployment, "json", question_json(q.tree, q.fidelity, r));
+    return reports::estimate_report(estimate(s.deployment, r), *s.deployment, "json",
+                                    reports::question_json(q.tree, q.fidelity, r));
   });
 }
 
 std::string plan_document(std::string_view body) {
   return answered(body, [](const Question& q) {
     if (has_services(q.tree))
-      return services_report(answer_services(q.tree, {.fidelity = q.fidelity}, PlanDetail::kAll), "json", false,
-                             question_json(q.tree, q.fidelity));
-    return plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json", false, question_json(q.tree, q.fidelity));
+      return reports::services_report(answer_services(q.tree, {.fidelity = q.fidelity}, PlanDetail::kAll), "json",
+                                      false, reports::question_json(q.tree, q.fidelity));
+    return reports::plan_report(answer_plan(q.tree, {.fidelity = q.fidelity}), "json", false,
+                                reports::question_json(q.tree, q.fidelity));
   });
 }
 
@@ -217,7 +219,7 @@ std::string simulate_document(std::string_view body) {
     const ServingMetrics metrics = simulate(s.deployment, *s.workload, s.serving);
     if (metrics.completed + metrics.failed == 0)
       throw ConfigError(s.workload->mark, "no request arrives within the 'duration'");
-    return simulation_report(metrics, s, "json", nullptr, {}, question_json(q.tree, q.fidelity));
+    return reports::simulation_report(metrics, s, "json", nullptr, {}, reports::question_json(q.tree, q.fidelity));
   });
 }
 
@@ -225,9 +227,9 @@ std::string compare_document(std::string_view body) {
   return answered(body, [](const Question& q) {
     if (!q.bench) throw ConfigError("bench: missing; the JSON of the measured run");
     const Scenario s = scenario_of(q);
-    return comparison_report(compare_with_source(s, {.bench = q.bench->path()}), s, "json",
-                             question_json(q.tree, q.fidelity));
+    return reports::comparison_report(compare_with_source(s, {.bench = q.bench->path()}), s, "json",
+                                      reports::question_json(q.tree, q.fidelity));
   });
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// `body`: a JSON object of texts,
 ///   document  YAML of a plan (plan) or of a scenario (the others); required
@@ -20,4 +20,4 @@ std::string plan_document(std::string_view body);
 std::string simulate_document(std::string_view body);
 std::string compare_document(std::string_view body);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 bool all_of(std::string_view text, auto test) { return !text.empty() && std::all_of(text.begin(), text.end(), test); }
@@ -54,4 +54,4 @@ bool RequestRate::admit(Clock::time_point now) {
   return true;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

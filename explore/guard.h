@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// True for a Host header that names a machine by number, or this one as `localhost`, with or without a port. A page
 /// elsewhere whose name was made to point here (DNS rebinding) sends its own name.
@@ -28,4 +28,4 @@ class RequestRate {
   Clock::time_point last_{};
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 using State = HttpProgress::State;
@@ -162,4 +162,4 @@ std::string_view reason_phrase(int status) {
   return "Unknown";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 struct HttpRequest {
   std::string method, path;                                     ///< path: decoded, without parameters
@@ -39,4 +39,4 @@ std::string_view reason_phrase(int status);
 /// "%41+b" as "A b"; false where the text is no encoding, or of a NUL.
 bool decode_percent(std::string_view text, bool plus_is_space, std::string& out);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -17,7 +17,7 @@
 #include "sim/serve/media.h"
 #include "sim/serve/speculation.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 constexpr std::size_t kLongestValue = 64;
@@ -38,7 +38,7 @@ std::string shipped_name(const Query& query, std::string_view key, std::string_v
   const std::string name = text_of(query, key);
   const std::vector<std::string> names = names_of(kind);
   if (std::find(names.begin(), names.end(), split_version(name).name) == names.end())
-    throw ConfigError(fmt::format("{}: {}", key, unknown_name(word, clean_utf8(name), names)));
+    throw ConfigError(fmt::format("{}: {}", key, unknown_name(word, reports::clean_utf8(name), names)));
   return name;
 }
 
@@ -56,7 +56,7 @@ bool boolean_of(const Query& query, std::string_view key, bool otherwise) {
   if (text.empty()) return otherwise;
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
-  throw ConfigError(fmt::format("{}: must be true or false, got '{}'", key, clean_utf8(text)));
+  throw ConfigError(fmt::format("{}: must be true or false, got '{}'", key, reports::clean_utf8(text)));
 }
 
 /// What was read before. Only shipped names come here, so that it stays as small as the library.
@@ -68,7 +68,7 @@ SpecCache& library() {
 /// An assignment of the scenario, and its part of the command line.
 void assign(Setup& setup, const std::string& assignment, std::string_view origin) {
   setup.tree = with_assignment(setup.tree, assignment, std::string(origin));
-  setup.command += " --set " + shell_word(assignment);
+  setup.command += " --set " + reports::shell_word(assignment);
 }
 
 bool has_shape(const Query& query) {
@@ -91,7 +91,7 @@ void set_flags(const Query& query, Setup& setup) {
     const auto it = query.find(origin);
     if (it == query.end() || (origin == "model" && another_model) || (origin == "gpu" && another_gpu)) continue;
     setup.tree = with_value(setup.tree, flag.key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
-    setup.command += fmt::format(" --{} {}", flag.name, shell_word(it->second));
+    setup.command += fmt::format(" --{} {}", flag.name, reports::shell_word(it->second));
   }
   if (another_gpu)
     assign(setup,
@@ -116,7 +116,7 @@ void set_speculation(const Query& query, Setup& setup) {
   if (method.empty() || method == "none") return;
   const std::vector<std::string> names = drafting_methods();
   if (std::find(names.begin(), names.end(), method) == names.end())
-    throw ConfigError("speculation: " + unknown_name("method", clean_utf8(method), names));
+    throw ConfigError("speculation: " + unknown_name("method", reports::clean_utf8(method), names));
   const int drafts = integer_of(query, "num_speculative_tokens", 4, 1, 16);
   // Lookahead verifies n-grams whose first token is already known.
   const bool lookahead = method == name_of(SpeculationSpec::Method::kLookahead);
@@ -208,7 +208,8 @@ Query query_of_json(std::string_view body) {
   for (const auto& [key, value] : json.items()) {
     const bool scalar = value.is_string() || value.is_number() || value.is_boolean();
     if (!scalar)
-      throw ConfigError(fmt::format("{}: must be a string, a number or true or false", shortened(clean_utf8(key), 40)));
+      throw ConfigError(fmt::format("{}: must be a string, a number or true or false",
+                                    reports::shortened(reports::clean_utf8(key), 40)));
     query[key] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return query;
@@ -220,12 +221,12 @@ void check_keys(const Query& query, const std::vector<QueryKey>& more) {
   for (const QueryKey& key : more) valid.emplace_back(key.name);
   for (const auto& [key, value] : query) {
     if (std::find(valid.begin(), valid.end(), key) == valid.end())
-      throw ConfigError(unknown_name("key", shortened(clean_utf8(key), 40), valid));
+      throw ConfigError(unknown_name("key", reports::shortened(reports::clean_utf8(key), 40), valid));
     if (value.size() > kLongestValue)
       throw ConfigError(fmt::format("{}: longer than {} characters", key, kLongestValue));
     if (value.empty()) throw ConfigError(fmt::format("{}: empty; leave the key out for its default", key));
     const auto control = [](unsigned char c) { return c < 32 || c == 127; };
-    if (std::any_of(value.begin(), value.end(), control) || clean_utf8(value) != value)
+    if (std::any_of(value.begin(), value.end(), control) || reports::clean_utf8(value) != value)
       throw ConfigError(fmt::format("{}: must be plain text", key));
   }
 }
@@ -247,7 +248,7 @@ std::optional<double> fraction_of(const Query& query, std::string_view key) {
   double value = -1;
   const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1))
-    throw ConfigError(fmt::format("{}: must be a number from 0 to 1, got '{}'", key, clean_utf8(text)));
+    throw ConfigError(fmt::format("{}: must be a number from 0 to 1, got '{}'", key, reports::clean_utf8(text)));
   return value;
 }
 
@@ -290,4 +291,4 @@ Setup read_setup(const Query& query) {
   return setup;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -10,7 +10,7 @@
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// Keys and values as text, each key once.
 using Query = std::map<std::string, std::string, std::less<>>;
@@ -62,4 +62,4 @@ double prefill_steps(const Deployment& deployment, const EstimateRequest& reques
 /// Throws ConfigError for more than kMostPrefillSteps.
 void check_prefill_steps(const Deployment& deployment, const EstimateRequest& request);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

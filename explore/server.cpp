@@ -31,7 +31,7 @@
 #include "explore/sockets.h"
 #include "reports/embedded.h"
 
-namespace roofcast {
+namespace roofcast::explore {
 namespace {
 
 using Clock = Connection::Clock;
@@ -51,13 +51,13 @@ constexpr std::array kAssets{
     Asset{"/", "text/html; charset=utf-8", &kExplorePage},
     Asset{"/explore.css", "text/css; charset=utf-8", &kExploreStyle},
     Asset{"/explore.js", "text/javascript; charset=utf-8", &kExploreScript},
-    Asset{"/plot.js", "text/javascript; charset=utf-8", &kPlotScript},
+    Asset{"/plot.js", "text/javascript; charset=utf-8", &reports::kPlotScript},
     Asset{"/charts.js", "text/javascript; charset=utf-8", &kExploreCharts},
     Asset{"/canvases.js", "text/javascript; charset=utf-8", &kExploreCanvases},
     Asset{"/lessons.js", "text/javascript; charset=utf-8", &kExploreLessons},
     Asset{"/ask.js", "text/javascript; charset=utf-8", &kExploreAsk},
     Asset{"/plan.js", "text/javascript; charset=utf-8", &kExplorePlan},
-    Asset{"/chart.min.js", "text/javascript; charset=utf-8", &kChartJs},
+    Asset{"/chart.min.js", "text/javascript; charset=utf-8", &reports::kChartJs},
 };
 
 /// Sent with everything. Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us.
@@ -366,4 +366,4 @@ std::string ExploreServer::reply_to(std::string_view bytes) {
   return reply_of(std::move(request));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
@@ -36,4 +36,4 @@ class ExploreServer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

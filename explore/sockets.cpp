@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 int accept_client(int listener) {
 #ifdef __APPLE__
@@ -18,4 +18,4 @@ int accept_client(int listener) {
 #endif
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

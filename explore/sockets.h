@@ -3,7 +3,7 @@
 
 #include <sys/socket.h>
 
-namespace roofcast {
+namespace roofcast::explore {
 
 /// A flag of send(): no SIGPIPE where the client has gone. macOS sets that on the socket instead.
 #ifdef MSG_NOSIGNAL
@@ -16,4 +16,4 @@ inline constexpr int kNoSignal = 0;
 /// there is none.
 int accept_client(int listener);
 
-}  // namespace roofcast
+}  // namespace roofcast::explore

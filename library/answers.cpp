@@ -60,7 +60,7 @@ class Both final : public Observer {
 
 std::string text_of(const Answer& answer) {
   if (!answer.text.empty()) return answer.text;
-  return answer.json.is_null() ? "" : result_text(answer.json);
+  return answer.json.is_null() ? "" : reports::result_text(answer.json);
 }
 
 Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestion& question, SpecCache* specs) {
@@ -78,9 +78,9 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   request.prompt_tokens += media_tokens(request.media);
   if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
   const Estimate e = estimate(scenario.deployment, request);
-  Answer answer{.json = estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
-  answer.json["question"] = question_json(tree, fidelity(ideal), request);
-  for (std::string& line : idle_in_estimate(tree, scenario, fidelity(ideal), request, e))
+  Answer answer{.json = reports::estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
+  answer.json["question"] = reports::question_json(tree, fidelity(ideal), request);
+  for (std::string& line : reports::idle_in_estimate(tree, scenario, fidelity(ideal), request, e))
     answer.notes.push_back(std::move(line));
   if (!e.memory.fits) answer.reason = e.memory.reason;
   if (deployment.memory.infeasible) answer.reason += what_would_fit(deployment);
@@ -97,18 +97,18 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
   }
   if (question.requests != nullptr)
     *question.requests = static_cast<std::uint64_t>(std::max<std::int64_t>(0, scenario.workload->requests));
-  IntervalObserver over_time;
+  reports::IntervalObserver over_time;
   Both both(question.observer, question.intervals ? &over_time : nullptr);
   const bool seen = question.observer != nullptr || question.intervals;
   const ServingMetrics metrics =
       simulate(scenario.deployment, *scenario.workload, scenario.serving, seen ? &both : nullptr);
   if (metrics.completed + metrics.failed == 0)
     throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
-  answer.json = question.intervals
-                    ? simulation_json(metrics, scenario, over_time.json(), serving_intervals(scenario, metrics))
-                    : simulation_json(metrics, scenario);
-  answer.json["question"] = question_json(tree, fidelity(ideal));
-  if (metrics.load.saturated) answer.notes.push_back("saturated: " + saturation_words(metrics));
+  answer.json = question.intervals ? reports::simulation_json(metrics, scenario, over_time.json(),
+                                                              serving_intervals(scenario, metrics))
+                                   : reports::simulation_json(metrics, scenario);
+  answer.json["question"] = reports::question_json(tree, fidelity(ideal));
+  if (metrics.load.saturated) answer.notes.push_back("saturated: " + reports::saturation_words(metrics));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;
 }
@@ -117,8 +117,8 @@ namespace {
 
 Answer answer_of_services(const ConfigTree& tree, const SearchOptions& options) {
   const ServicesAnswer plan = answer_services(tree, options);
-  Answer answer{.json = services_json(plan), .reason = no_services_plan(plan)};
-  answer.json["question"] = question_json(tree, options.fidelity);
+  Answer answer{.json = reports::services_json(plan), .reason = reports::no_services_plan(plan)};
+  answer.json["question"] = reports::question_json(tree, options.fidelity);
   for (const ServiceAnswer& service : plan.services) {
     for (const std::string& note : service.answer.result.notes) answer.notes.push_back(service.name + ": " + note);
   }
@@ -131,15 +131,16 @@ Answer answer_plan(const ConfigTree& tree, bool ideal, const PlanQuestion& quest
   const SearchOptions options{.fidelity = fidelity(ideal), .prune = question.prune, .confirm = true};
   if (has_services(tree)) return answer_of_services(tree, options);
   const PlanAnswer plan = roofcast::answer_plan(tree, options);
-  Answer answer{.json = plan_json(plan), .notes = plan.result.notes};
-  answer.json["question"] = question_json(tree, fidelity(ideal));
-  if (plan.result.ranked.empty()) answer.reason = no_plan(plan.result, plan.plan);
+  Answer answer{.json = reports::plan_json(plan), .notes = plan.result.notes};
+  answer.json["question"] = reports::question_json(tree, fidelity(ideal));
+  if (plan.result.ranked.empty()) answer.reason = reports::no_plan(plan.result, plan.plan);
   return answer;
 }
 
 Answer answer_ladder(const ConfigTree& tree, bool ideal, int concurrency, int requests) {
-  Answer answer{.json = ladder_json(climb(tree, fidelity(ideal), {.concurrency = concurrency, .requests = requests}))};
-  answer.json["question"] = question_json(tree, fidelity(ideal));
+  Answer answer{
+      .json = reports::ladder_json(climb(tree, fidelity(ideal), {.concurrency = concurrency, .requests = requests}))};
+  answer.json["question"] = reports::question_json(tree, fidelity(ideal));
   return answer;
 }
 
@@ -148,7 +149,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
   const std::atomic<bool> go{false};
   try {
     const SweepOutcome outcome = run_sweep(sweep, fidelity(ideal), store, go, question.progress);
-    std::string text = sweep_report(sweep, outcome, store, "json", fidelity(ideal));
+    std::string text = reports::sweep_report(sweep, outcome, store, "json", fidelity(ideal));
     Answer answer{.json = Json::parse(text)};
     answer.text = std::move(text);
     if (!outcome.errors.empty())
@@ -165,8 +166,8 @@ Answer answer_comparison(const ConfigTree& tree, bool ideal, const MeasuredSourc
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
   MeasuredSource of = source;
   of.scenario = tree->mark;
-  Answer answer{.json = comparison_json(compare_with_source(scenario, of), scenario)};
-  answer.json["question"] = question_json(tree, fidelity(ideal));
+  Answer answer{.json = reports::comparison_json(compare_with_source(scenario, of), scenario)};
+  answer.json["question"] = reports::question_json(tree, fidelity(ideal));
   return answer;
 }
 

@@ -16,7 +16,7 @@ struct ScenarioTree {
   ConfigTree tree;
 };
 
-struct Result::State {
+struct reports::Result::State {
   std::string kind;
   library::Answer answer;
   std::string text;  ///< of its JSON

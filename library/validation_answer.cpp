@@ -18,13 +18,13 @@ void validate_requests(const ValidationQuestion& question, Answer& answer) {
   if (run.left_out > 0) answer.notes.push_back(fmt::format("{} requests without times left out", run.left_out));
   predict_requests(run);
   answer.json["of"] = "requests";
-  answer.json["statistics"] = statistics_json(request_statistics(run));
+  answer.json["statistics"] = reports::statistics_json(request_statistics(run));
 }
 
 void validate_published(const CsvTable& table, bool intervals, Answer& answer) {
   const std::vector<PublishedRun> runs = predict_published(table, intervals);
-  answer.json["groups"] = accuracy_json(accuracy_of_published(table, runs));
-  if (intervals) answer.json["coverage"] = coverage_json(coverage(covered_published(table, runs)));
+  answer.json["groups"] = reports::accuracy_json(accuracy_of_published(table, runs));
+  if (intervals) answer.json["coverage"] = reports::coverage_json(coverage(covered_published(table, runs)));
 }
 
 void validate_runs(const CsvTable& table, bool intervals, Answer& answer) {
@@ -32,14 +32,15 @@ void validate_runs(const CsvTable& table, bool intervals, Answer& answer) {
   const std::vector<RowPrediction> rows = predict_all(runs);
   std::vector<AccuracyLine> lines = accuracy_by_group(runs, table, rows);
   add(lines, accuracy_by_load(runs, table, rows));
-  answer.json["groups"] = accuracy_json(lines);
-  if (intervals) answer.json["coverage"] = coverage_json(coverage(covered_runs(runs, table, run_intervals(runs))));
+  answer.json["groups"] = reports::accuracy_json(lines);
+  if (intervals)
+    answer.json["coverage"] = reports::coverage_json(coverage(covered_runs(runs, table, run_intervals(runs))));
 }
 
 }  // namespace
 
 Answer answer_validation(const ValidationQuestion& question) {
-  Answer answer{.json = result_head(ResultKind::kValidation)};
+  Answer answer{.json = reports::result_head(reports::ResultKind::kValidation)};
   constexpr std::size_t kMost = std::size_t{1} << 30;
   const std::string text = read_file(question.data, kMost);
   const std::size_t start = text.find_first_not_of(" \t\r\n");

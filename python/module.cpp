@@ -46,12 +46,12 @@ class RequestColumns final : public Observer {
   py::dict dict() const {
     py::dict out;
     for (std::size_t i = 0; i < kCount; ++i)
-      out[py::str(std::string(result_keys::kRequestColumns[i]))] = bytes_of(columns_[i]);
+      out[py::str(std::string(reports::result_keys::kRequestColumns[i]))] = bytes_of(columns_[i]);
     return out;
   }
 
  private:
-  static constexpr std::size_t kCount = result_keys::kRequestColumns.size();
+  static constexpr std::size_t kCount = reports::result_keys::kRequestColumns.size();
   std::array<std::vector<double>, kCount> columns_;
 };
 
@@ -116,15 +116,16 @@ void look_for_changes() { (void)shared_specs().get(); }
 
 Held estimate(const py::object& source, const py::object& batch, const py::object& prompt_tokens,
               const py::object& output_tokens, const py::object& context, bool kv_cache, const py::dict& flags) {
-  constexpr int kMostSequences = 1'000'000, kMostTokens = 100'000'000;
+  constexpr int kMostSequences = 1'000'000, explore::kMostTokens = 100'000'000;
   const std::shared_ptr<SpecCache> specs = shared_specs().get();
   const Flags over(flags, "estimate");
   ConfigTree tree = over.over_scenario(document_of(source, "scenarios", "estimate"));
   if (!kv_cache) tree = with_assignment(tree, "engine.kv_cache=false", "kv_cache");
-  const library::EstimateQuestion question{.batch = whole(batch, "batch", kMostSequences),
-                                           .prompt_tokens = whole(prompt_tokens, "prompt_tokens", kMostTokens),
-                                           .output_tokens = whole(output_tokens, "output_tokens", kMostTokens),
-                                           .context = context.is_none() ? 0 : whole(context, "context", kMostTokens)};
+  const library::EstimateQuestion question{
+      .batch = whole(batch, "batch", kMostSequences),
+      .prompt_tokens = whole(prompt_tokens, "prompt_tokens", explore::kMostTokens),
+      .output_tokens = whole(output_tokens, "output_tokens", explore::kMostTokens),
+      .context = context.is_none() ? 0 : whole(context, "context", explore::kMostTokens)};
   try {
     const py::gil_scoped_release release;
     return held(library::answer_estimate(tree, over.ideal(), question, specs.get()));
@@ -277,7 +278,7 @@ Held validate(const std::string& data, const std::string& gpu, const std::string
 
 py::object entry(const std::string& kind, const std::string& name) {
   look_for_changes();
-  return object_of(nlohmann::ordered_json::parse(catalog_entry_json(kind, name)));
+  return object_of(nlohmann::ordered_json::parse(reports::catalog_entry_json(kind, name)));
 }
 
 /// Classes of roofcast._errors, made there so that they have docstrings and attributes like any other.

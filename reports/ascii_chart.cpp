@@ -8,7 +8,7 @@
 
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr std::string_view kMarks = "ox+*#@%&=~";
@@ -179,4 +179,4 @@ std::string ascii_chart(const Chart& chart, int width) {
   return out + "\n" + (bars ? bar_lines(chart, width) : Grid(chart, width).draw()) + legend(chart);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

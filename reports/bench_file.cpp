@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -317,4 +317,4 @@ const BenchFormat& find_bench_format(const std::string& name, const std::string&
   throw ConfigError(origin + ": " + unknown_name("format", name, names));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

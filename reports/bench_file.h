@@ -7,7 +7,7 @@
 #include "sim/plan/scenario.h"
 #include "sim/serve/metrics.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 struct BenchFormat {
   std::string_view name, help;
@@ -19,4 +19,4 @@ struct BenchFormat {
 /// unknown name.
 const BenchFormat& find_bench_format(const std::string& name, const std::string& origin);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -12,7 +12,7 @@
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/scenario.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 /// The settings of one release, each with the change that made it so.
@@ -109,4 +109,4 @@ std::string catalog_entry_json(const std::string& kind, const std::string& name)
   return as_written(tree, json);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,7 +5,7 @@
 
 #include "base/config_node.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// The spec itself: as table its YAML, as csv rows of a dotted key and its value.
 std::string as_written(const ConfigTree& tree, const std::string& format);
@@ -15,4 +15,4 @@ std::string engine_report(const std::string& name, const std::string& format);
 /// One of models, gpus, engines, workloads, recipes, clients, as `roofcast KIND NAME --format json` prints it.
 std::string catalog_entry_json(const std::string& kind, const std::string& name);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

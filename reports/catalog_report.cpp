@@ -10,7 +10,7 @@
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -172,4 +172,4 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
   return csv ? table.csv() : table.text();
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -8,7 +8,7 @@
 #include "sim/model/model_spec.h"
 #include "sim/step/engine_spec.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// One row a model: family, parameters, weights, cache a token, context.
 std::string models_report(std::span<const ModelSpec> models, const std::string& format);
@@ -19,4 +19,4 @@ std::string flat_table(const nlohmann::ordered_json& json, const std::string& fo
 std::string model_report(const ModelSpec& model, const std::string& format);
 std::string gpu_report(const GpuSpec& gpu, const std::string& format);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

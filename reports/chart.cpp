@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 void include(AxisRange& range, double value, bool log) {
@@ -363,4 +363,4 @@ bool clean(Chart& chart) {
   return !chart.series.empty();
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace roofcast {
+namespace roofcast::reports {
 
 struct Axis {
   std::string title{};  ///< with the unit: "time to first token, ms"
@@ -125,4 +125,4 @@ std::vector<LegendEntry> legend_of(const Chart& chart);  ///< empty when one ser
 inline constexpr std::size_t kPalette = 10;
 int color_of(const Chart& chart, std::size_t series);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

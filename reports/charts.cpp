@@ -6,7 +6,7 @@
 
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 /// What stands under every plot: the provenance of the constants.
@@ -129,4 +129,4 @@ std::vector<Chart> charts_of(std::span<const Result> results, const std::string&
   return charts;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 #include "reports/chart.h"
 #include "reports/result_file.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Every plot that the results can fill, cleaned and thinned, ids unique; `command` made the report.
 std::vector<Chart> charts_of(std::span<const Result> results, const std::string& command);
@@ -36,4 +36,4 @@ std::vector<std::string> varying_keys(const std::vector<ResultPoint>& points);
 /// The last part of a dotted key in words: "max num seqs".
 std::string words_of_key(const std::string& dotted_key);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -8,7 +8,7 @@
 
 #include "reports/charts.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct Measure {
@@ -81,4 +81,4 @@ void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& 
            out);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -11,7 +11,7 @@
 #include "reports/html_text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 const Json& operators_of(const Json& j) {
@@ -205,4 +205,4 @@ void add_estimate_charts(const Result& result, std::vector<Chart>& out) {
   add_memory(result.json, out);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -10,7 +10,7 @@
 #include "reports/html_text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string name_of_rung(const ResultPoint& rung) { return text_at(rung.result, "name"); }
@@ -270,4 +270,4 @@ void add_services_charts(const Result& result, std::vector<Chart>& out) {
   if (!c.y.categories.empty()) out.push_back(std::move(c));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

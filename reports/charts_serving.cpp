@@ -10,7 +10,7 @@
 #include "reports/charts.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr std::array<const char*, 4> kLatencies{"TTFT", "TPOT", "ITL", "E2E latency"};
@@ -196,4 +196,4 @@ void add_request_charts(const Result& result, std::vector<Chart>& out) {
   out.push_back(std::move(times));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

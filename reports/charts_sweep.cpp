@@ -14,7 +14,7 @@
 #include "reports/html_text.h"
 #include "reports/sweep_verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
@@ -527,4 +527,4 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   add_cost_by_gpu(result.points, out);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -12,7 +12,7 @@
 #include "reports/html_text.h"
 #include "reports/validation_pairs.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 void add_scatter(const ValidationPairs& v, std::vector<Chart>& out) {
@@ -195,4 +195,4 @@ void add_validation_charts(const Result& result, std::vector<Chart>& out) {
   }
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

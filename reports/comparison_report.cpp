@@ -11,7 +11,7 @@
 #include "reports/table.h"
 #include "reports/verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 Json figures_json(const RunFigures& f) {
@@ -147,4 +147,4 @@ std::string comparison_report(const Comparison& c, const Scenario& s, const std:
   return verdict_text(verdict_of(c, s));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

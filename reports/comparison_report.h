@@ -5,7 +5,7 @@
 
 #include "sim/plan/measured/comparison.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv (the metrics alone). `question` of reports/question.h, which the JSON keeps.
 std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format,
@@ -13,4 +13,4 @@ std::string comparison_report(const Comparison& comparison, const Scenario& scen
 
 nlohmann::ordered_json comparison_json(const Comparison& comparison, const Scenario& scenario);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Files that the build turned into strings (cmake/embed.cmake).
 extern const std::string_view kPlotScript;    ///< reports/page/plot.js, which the explorer uses too
@@ -10,4 +10,4 @@ extern const std::string_view kWhatIfScript;  ///< reports/page/what_if.js
 extern const std::string_view kPageStyle;     ///< reports/page/page.css
 extern const std::string_view kChartJs;       ///< Debian's libjs-chart.js; empty where the build did not find it
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

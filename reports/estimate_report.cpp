@@ -16,7 +16,7 @@
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 double intensity(const Cost& cost) { return cost.bytes > Bytes(0) ? cost.flops / cost.bytes / FlopsPerByte(1) : 0.0; }
@@ -309,4 +309,4 @@ std::string estimate_report(const Estimate& e, const Deployment& d, const std::s
   return records_csv(Json::array({record}));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -6,7 +6,7 @@
 
 #include "sim/plan/estimate.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv; keys as in reports/result_keys.h. The CSV is one row, with the columns of a sweep's.
 /// `question` is added to the JSON unless null.
@@ -18,4 +18,4 @@ std::vector<std::string> warnings_of(const Estimate& estimate, const Deployment&
 /// The same as JSON.
 nlohmann::ordered_json estimate_json(const Estimate& estimate, const Deployment& deployment);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -6,7 +6,7 @@
 
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -146,4 +146,4 @@ void add_fleet_verdict(const FleetPlan& plan, ResultVerdict& verdict) {
   verdict.add("", slice_table(plan));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

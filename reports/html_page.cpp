@@ -15,7 +15,7 @@
 #include "reports/svg_chart.h"
 #include "reports/sweep_verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 /// Six digits are more than a screen shows, and a third of the bytes.
@@ -336,4 +336,4 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   return out + "</body></html>\n";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

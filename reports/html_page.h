@@ -5,7 +5,7 @@
 #include "reports/chart.h"
 #include "reports/result_file.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// One file that needs no network: words, tables, charts, the results' own keys, the command that makes it again.
 /// Charts are drawn as SVG, which Chart.js replaces where it was built in and JavaScript runs; paper gets the SVG.
@@ -14,4 +14,4 @@ namespace roofcast {
 std::string html_page(std::span<const Result> results, std::span<const Chart> charts, const std::string& command,
                       const std::string& engine = "");
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

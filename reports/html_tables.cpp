@@ -11,7 +11,7 @@
 #include "reports/table.h"
 #include "reports/validation_pairs.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -253,4 +253,4 @@ std::string detail_table(const Result& r) {
   return "";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -121,4 +121,4 @@ std::string shortened(std::string_view text, std::size_t limit) {
   return std::string(text);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Text of an element or a quoted attribute: & < > " ' escaped, control characters and broken UTF-8 replaced.
 std::string html_text(std::string_view text);
@@ -17,4 +17,4 @@ std::string clean_utf8(std::string_view text);
 /// At most `limit` characters, the last one an ellipsis.
 std::string shortened(std::string_view text, std::size_t limit);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -10,7 +10,7 @@
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 /// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
@@ -72,4 +72,4 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
   return lines;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "reports/result_types.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using result_keys::KeyGroup;
@@ -142,4 +142,4 @@ Json json_schema(const ResultSchema& schema) {
 
 std::string json_schema_text(const ResultSchema& schema) { return json_schema(schema).dump(2) + "\n"; }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,11 +5,11 @@
 
 #include "reports/result_schema.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Keys that are not declared are allowed. A group of keys that stand together is "dependentRequired".
 Json json_schema(const ResultSchema& schema);
 /// The file in docs/schemas.
 std::string json_schema_text(const ResultSchema& schema);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -111,4 +111,4 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
   return text + "\n" + table.text();
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

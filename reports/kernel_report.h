@@ -3,7 +3,7 @@
 
 #include "hw/efficiency.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Every kernel: what it computes, whose it is, whose constants it borrows. `format`: table, json, csv.
 std::string kernels_report(const std::string& format);
@@ -12,4 +12,4 @@ std::string kernels_report(const std::string& format);
 /// format, where it is not null.
 std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const std::string& format);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

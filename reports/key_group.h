@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace roofcast::result_keys {
+namespace roofcast::reports::result_keys {
 
 template <class... Texts>
 consteval auto keys(Texts... texts) {
@@ -20,4 +20,4 @@ struct KeyGroup {
   Presence presence = Presence::kAlways;
 };
 
-}  // namespace roofcast::result_keys
+}  // namespace roofcast::reports::result_keys

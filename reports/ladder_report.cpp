@@ -8,7 +8,7 @@
 #include "reports/table.h"
 #include "reports/verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 Json rung_json(const Rung& r) {
@@ -89,4 +89,4 @@ std::string ladder_report(const Ladder& ladder, const std::string& format, const
   return verdict_text(verdict_of(ladder));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

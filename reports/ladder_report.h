@@ -5,7 +5,7 @@
 
 #include "sim/plan/ladder.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv. `question` of reports/question.h, which the JSON keeps.
 std::string ladder_report(const Ladder& ladder, const std::string& format,
@@ -13,4 +13,4 @@ std::string ladder_report(const Ladder& ladder, const std::string& format,
 
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -14,7 +14,7 @@
 #include "sim/model/memory.h"
 #include "sim/plan/rules.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string text_at(const ConfigTree& tree, std::string_view key) {
@@ -205,4 +205,4 @@ std::vector<std::pair<std::string, std::string>> weight_only_environment(const D
                                 name_of(d.precision.weights), name_of(d.precision.activations), d.gpu.name));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

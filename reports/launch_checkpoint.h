@@ -8,7 +8,7 @@
 #include "base/config_node.h"
 #include "sim/step/deployment.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Source of the weights: a Hugging Face repository or a folder; empty: unknown.
 struct Checkpoints {
@@ -44,4 +44,4 @@ std::vector<std::pair<std::string, std::string>> weight_only_environment(const D
 /// Whether the deployment is for a release of `engine` before `version`; false if its version is unknown.
 bool is_before(const Deployment& deployment, std::string_view engine, std::string_view version);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -14,7 +14,7 @@
 #include "reports/provenance.h"
 #include "sim/plan/launch_limits.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Method = SpeculationSpec::Method;
@@ -655,4 +655,4 @@ std::string launch_command(const PlannedDeployment& p, const std::string& engine
   throw ConfigError(fmt::format("--emit-as: must be shell, compose or kubernetes, got '{}'", form));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -4,7 +4,7 @@
 #include "reports/launch_checkpoint.h"
 #include "sim/plan/search/capacity_search.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// The commands that launch a planned fleet of `from`'s weights: every server, on one node or several,
 /// and of a disaggregated fleet the engine's own router. engine: vllm | sglang | trtllm | llama-cpp; form: shell |
@@ -15,4 +15,4 @@ std::string launch_command(const PlannedDeployment& planned, const std::string& 
 /// Throws ConfigError unless one of the four.
 void check_launch_engine(const std::string& engine);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -10,7 +10,7 @@
 #include "reports/html_text.h"
 #include "reports/launch_plan.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string comments_of(const LaunchPlan& plan) {
@@ -307,4 +307,4 @@ std::string as_kubernetes(const LaunchPlan& plan) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -8,7 +8,7 @@
 #include "reports/launch_checkpoint.h"
 #include "sim/plan/search/capacity_search.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 struct LaunchFile {
   std::string name, text;
@@ -52,4 +52,4 @@ std::string as_shell(const LaunchPlan& plan);
 std::string as_compose(const LaunchPlan& plan);
 std::string as_kubernetes(const LaunchPlan& plan);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -10,7 +10,7 @@
 #include "hw/kernels/moe.h"
 #include "reports/provenance.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string text_of(bool value) { return value ? "true" : "false"; }
@@ -282,4 +282,4 @@ std::vector<std::string> settings_not_set(const Deployment& d, const EngineSpec&
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

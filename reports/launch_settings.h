@@ -8,7 +8,7 @@
 #include "sim/serve/simulation.h"
 #include "sim/step/deployment.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Keys of `engine` by which two engines differ, with the value that the first one has: "watermark: 0.05". A list or a
 /// group without a short form stands for itself: "host".
@@ -25,4 +25,4 @@ bool has_launch_flag(std::string_view engine, const std::string& version, std::s
 std::vector<std::string> settings_not_set(const Deployment& deployment, const EngineSpec& plain,
                                           const ServingOptions& serving, const std::string& engine);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -8,7 +8,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Cell = LectureCell;
@@ -87,4 +87,4 @@ std::string lectures_report(const std::string& format) {
   return format == "csv" ? table.csv() : table.text();
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

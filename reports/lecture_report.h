@@ -4,11 +4,11 @@
 
 #include "sim/plan/lectures/lecture.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv. The csv has a line a cell: table, row, column, value.
 std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format);
 /// All lectures with their inputs.
 std::string lectures_report(const std::string& format);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

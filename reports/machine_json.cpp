@@ -4,7 +4,7 @@
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 nlohmann::ordered_json machine_json(const Deployment& d) {
   const Dtype compute = d.gpu.compute_dtype(d.precision.weights, d.precision.activations).value_or(Dtype::kBf16);
@@ -38,4 +38,4 @@ nlohmann::ordered_json memory_by_context_json(const Deployment& d, double batch,
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -3,7 +3,7 @@
 
 #include "sim/step/deployment.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Ceilings of one GPU for a roofline: {compute_dtype, dense_flop_per_s, memory_bytes_per_s, calibrated_..., gpus}.
 /// The calibrated ones are what large products reach: datasheet x compute_efficiency x sustained_clock, and
@@ -13,4 +13,4 @@ nlohmann::ordered_json machine_json(const Deployment& deployment);
 /// [{context_tokens, kv_cache_bytes}] of `batch` sequences up to the longest context worth showing.
 nlohmann::ordered_json memory_by_context_json(const Deployment& deployment, double batch, double context);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

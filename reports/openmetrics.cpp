@@ -9,7 +9,7 @@
 
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 // Bucket bounds in seconds, as vLLM sets them.
@@ -169,4 +169,4 @@ std::string openmetrics_text(const ServingMetrics& m, const std::string& model_n
   return std::move(w).text();
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 #include "sim/serve/metrics.h"
 #include "sim/serve/observer.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// When each latency was known, so that percentiles can be shown over time. Of two million requests at most: beyond
 /// that it keeps nothing.
@@ -36,4 +36,4 @@ class LatencyHistory final : public Observer {
 std::string openmetrics_text(const ServingMetrics& metrics, const std::string& model_name,
                              const nlohmann::ordered_json& over_time = nullptr, const LatencyHistory& history = {});
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 /// One event with what orders it: time, then ends before beginnings so that neighbours do not overlap, then the
@@ -111,4 +111,4 @@ std::string perfetto_json(const Timeline& timeline) {
   return out + "]}\n";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 using TimelineNumbers = std::vector<std::pair<std::string, double>>;
 
@@ -63,4 +63,4 @@ struct Timeline {
 /// JSON object with `traceEvents`, in time order; times in microseconds since the start of the simulation.
 std::string perfetto_json(const Timeline& timeline);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

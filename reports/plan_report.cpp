@@ -16,7 +16,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/search/risk.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 Json objective_json(std::size_t place, const PlannedDeployment& p, const PlanSpec& plan) {
@@ -254,4 +254,4 @@ std::string plan_report(const PlanAnswer& a, const std::string& format, bool wid
   return verdict_text(plan_verdict(a), wide);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

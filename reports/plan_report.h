@@ -5,7 +5,7 @@
 
 #include "sim/plan/search/plan_answer.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv (one row a deployment; of a changing load one row a slice of the day).
 /// `question` is added to the JSON unless null.
@@ -16,4 +16,4 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer);
 /// One line: why there is no deployment, and which comes nearest.
 std::string no_plan(const PlanResult& result, const PlanSpec& plan);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -11,7 +11,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/system_spread.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr std::size_t kFrontierShown = 16;
@@ -173,4 +173,4 @@ const Candidate& candidate_of(const PlanResult& r, std::uint64_t index) {
   return *std::find_if(r.candidates.begin(), r.candidates.end(), [&](const Candidate& c) { return c.index == index; });
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

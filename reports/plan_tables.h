@@ -4,7 +4,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/search/plan_answer.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Rows of the ranking that are shown.
 inline constexpr std::size_t kRowsShown = 12;
@@ -23,4 +23,4 @@ std::string fleet_layout(const PlannedDeployment& planned);
 double paid_gpus_of(const PlannedDeployment& planned);
 const Candidate& candidate_of(const PlanResult& result, std::uint64_t index);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

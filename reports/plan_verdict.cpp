@@ -18,7 +18,7 @@
 #include "sim/plan/search/risk.h"
 #include "sim/plan/search/spares.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string fleet_of(const Candidate& c, const Fleet& fleet) {
@@ -418,4 +418,4 @@ std::string no_plan(const PlanResult& r, const PlanSpec& plan) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

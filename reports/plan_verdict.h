@@ -4,7 +4,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/search/plan_answer.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 ResultVerdict plan_verdict(const PlanAnswer& answer);
 /// The winner: what it is, costs and serves. Without a winner: what prevents one, and what would help.
@@ -31,4 +31,4 @@ const char* unit_of(LoadKind kind);
 /// The winner's bottleneck: the perturbation that helps most.
 std::string bound_of(const PlanAnswer& answer);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

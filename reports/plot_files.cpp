@@ -12,7 +12,7 @@
 #include "reports/html_text.h"
 #include "reports/svg_chart.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace fs = std::filesystem;
 namespace {
 
@@ -51,4 +51,4 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
   return paths;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,7 +5,7 @@
 
 #include "reports/chart.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 enum class PlotFormat { kSvg, kPng };
 
@@ -13,4 +13,4 @@ enum class PlotFormat { kSvg, kPng };
 /// rsvg-convert. Throws Unavailable without it, ConfigError when DIR cannot be written.
 std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat format, const std::string& directory);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

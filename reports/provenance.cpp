@@ -7,7 +7,7 @@
 #include "reports/table.h"
 #include "sim/step/operator_error.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct Origin {
@@ -130,4 +130,4 @@ std::string deployment_line(const Deployment& d) {
                      name_of(d.precision.activations), name_of(d.precision.kv_cache));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -3,7 +3,7 @@
 
 #include "sim/step/deployment.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// {parameters: measured | carried_over | datasheet, source, carried_over_from, gpu, engine, fidelity, version}
 nlohmann::ordered_json provenance_json(const Deployment& deployment);
@@ -24,4 +24,4 @@ nlohmann::ordered_json deployment_json(const Deployment& deployment);
 /// "llama-3.1-70b on 4 x h100-sxm (tp 4), vllm, bf16 weights, bf16 KV"
 std::string deployment_line(const Deployment& deployment);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

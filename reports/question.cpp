@@ -5,7 +5,7 @@
 #include "base/number_text.h"
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -56,4 +56,4 @@ Json question_json(const ConfigTree& document, Fidelity fidelity, const Estimate
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

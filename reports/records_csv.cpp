@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -86,4 +86,4 @@ void add_metrics(const MetricsList& metrics, Json& record) {
     std::visit([&, &key = name](const auto& plain) { record[key] = plain; }, value);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

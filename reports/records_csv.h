@@ -5,7 +5,7 @@
 
 #include "sim/plan/metrics_list.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// One row a record. Columns are the keys of the JSON, units included; "parallelism", "precision" and "cost" add
 /// nothing to the names of what they hold, other objects their own ("goodput_share"). Lists are left out. A record that
@@ -19,4 +19,4 @@ void add_metrics(const MetricsList& metrics, nlohmann::ordered_json& record);
 /// people. Throws ConfigError for an unknown name.
 std::string with_columns(const std::string& csv, const std::string& names, const std::string& format);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

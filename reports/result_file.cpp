@@ -19,7 +19,7 @@
 #include "reports/sweep_report.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
@@ -341,4 +341,4 @@ std::vector<Result> read_results(const std::vector<std::string>& paths) {
   return results;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -10,7 +10,7 @@
 #include "base/csv.h"
 #include "reports/result_schema.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// One point of a sweep, one deployment of a plan or one rung of a ladder.
 struct ResultPoint {
@@ -34,4 +34,4 @@ Result read_result(const std::string& path);
 /// All of them, with labels that differ.
 std::vector<Result> read_results(const std::vector<std::string>& paths);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -6,7 +6,7 @@
 
 #include "reports/key_group.h"
 
-namespace roofcast::result_keys {
+namespace roofcast::reports::result_keys {
 
 // What several kinds share.
 inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
@@ -289,4 +289,4 @@ inline constexpr auto kRequestColumns =
     keys("request_id", "arrival_s", "prompt_tokens", "output_tokens", "ttft_ms", "tpot_ms", "e2el_ms", "queue_ms",
          "cached_tokens", "preemptions", "replica");
 
-}  // namespace roofcast::result_keys
+}  // namespace roofcast::reports::result_keys

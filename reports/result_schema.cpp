@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using result_keys::KeyGroup;
@@ -148,4 +148,4 @@ double gpus_of(const Json& json) {
   return std::max(1.0, all ? *all : number_at(json, "machine.gpus").value_or(1));
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

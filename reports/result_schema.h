@@ -11,7 +11,7 @@
 
 #include "reports/services_keys.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 using Json = nlohmann::ordered_json;
 
@@ -107,4 +107,4 @@ std::string text_at(const Json& json, ResultKey key);
 /// GPUs of all replicas, of an estimate those of one.
 double gpus_of(const Json& json);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace roofcast::result_types {
+namespace roofcast::reports::result_types {
 
 enum class Type { kNumber, kInteger, kText, kFlag, kTexts, kNumberOrNull, kObject, kAny };
 
@@ -52,4 +52,4 @@ inline constexpr auto kObjects =
                        "assumptions[].predicted", "services[].plan");
 inline constexpr auto kLoose = all<Type::kAny>("mismatches", "shared_instances[].services", "tables[].rows");
 
-}  // namespace roofcast::result_types
+}  // namespace roofcast::reports::result_types

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr int kRequestsProcess = 0;
@@ -159,4 +159,4 @@ nlohmann::ordered_json IntervalObserver::json() const {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 #include "reports/perfetto.h"
 #include "sim/serve/observer.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Steps as slices of their replica, requests as spans, counters of batch, queue and cache; caches that move as slices
 /// of the link, with an arrow from the prefill.
@@ -53,4 +53,4 @@ class IntervalObserver final : public Observer {
   int replicas_ = 1;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

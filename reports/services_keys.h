@@ -3,7 +3,7 @@
 
 #include "reports/result_keys.h"
 
-namespace roofcast::result_keys {
+namespace roofcast::reports::result_keys {
 
 inline constexpr auto kServices =
     keys("roofcast_version", "goal", "complete", "limits.max_gpus", "limits.max_cost_usd_per_hour",
@@ -30,4 +30,4 @@ inline constexpr std::array kServicesGroups{KeyGroup{"", kServices},
                                             KeyGroup{"growth[].", kServicesStage, Presence::kTogether},
                                             KeyGroup{"", kQuestion, Presence::kSometimes}};
 
-}  // namespace roofcast::result_keys
+}  // namespace roofcast::reports::result_keys

@@ -15,7 +15,7 @@
 #include "reports/table.h"
 #include "reports/verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr double kHoursPerMonth = 8766.0 / 12;
@@ -391,4 +391,4 @@ std::string services_launch(const ServicesAnswer& a, const std::string& engine, 
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,7 +5,7 @@
 
 #include "sim/plan/search/services.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv (one row a service). `question` is added to the JSON unless null.
 std::string services_report(const ServicesAnswer& answer, const std::string& format, bool wide = false,
@@ -17,4 +17,4 @@ std::string no_services_plan(const ServicesAnswer& answer);
 /// The launch commands of every service. Throws ConfigError for an engine that some service is not planned for.
 std::string services_launch(const ServicesAnswer& answer, const std::string& engine, const std::string& form);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

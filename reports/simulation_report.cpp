@@ -21,7 +21,7 @@
 #include "sim/serve/scheduler.h"
 #include "sim/step/streaming.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct Named {
@@ -520,4 +520,4 @@ std::string request_csv_line(const RequestRecord& r) {
                      r.queue.in(kMillisecond), r.cached_tokens, r.preemptions, r.replica);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -7,7 +7,7 @@
 #include "sim/plan/serving_intervals.h"
 #include "sim/serve/metrics.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table | json | csv; keys are those of `vllm bench serve` and reports/result_keys.h. The CSV is one row, with
 /// the columns of a sweep's.
@@ -28,4 +28,4 @@ std::string saturation_words(const ServingMetrics& metrics);
 std::string request_csv_header();
 std::string request_csv_line(const RequestRecord& request);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

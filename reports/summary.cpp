@@ -9,7 +9,7 @@
 #include "reports/table.h"
 #include "reports/validation_pairs.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::string cell_of(const Json& value) {
@@ -94,4 +94,4 @@ ResultVerdict verdict_of(const Result& r) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -4,10 +4,10 @@
 #include "reports/result_file.h"
 #include "reports/verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// The verdict that the result was written with; of tables and of validations what their rows say. A result without
 /// one says so.
 ResultVerdict verdict_of(const Result& result);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

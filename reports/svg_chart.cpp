@@ -11,7 +11,7 @@
 
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 constexpr double kWidth = 760, kCharacter = 6.3, kLine = 14, kTitle = 34;
@@ -326,4 +326,4 @@ std::string svg_file(const Chart& chart) {
   return out + "</svg>\n";
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -3,7 +3,7 @@
 
 #include "reports/chart.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// An <svg> element for the page: colours come from the page's style sheet (classes c0..c9, axis, grid, ink).
 /// What is seen without JavaScript, without Chart.js, and on paper.
@@ -12,4 +12,4 @@ std::string svg_chart(const Chart& chart);
 /// The same as a file of its own, on white, with the title above and caption, source and command below.
 std::string svg_file(const Chart& chart);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -11,7 +11,7 @@
 #include "reports/sweep_verdict.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct Point {
@@ -203,4 +203,4 @@ Json stored_sweep_json(const std::string& path) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -5,7 +5,7 @@
 
 #include "sim/plan/search/sweep_run.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// format: table (the main columns) | json | csv (all). Points that an interrupted run did not reach are left out.
 /// `fidelity` is that of the run, which the JSON's question tells.
@@ -15,4 +15,4 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
 /// What a store holds of the sweep it was last used for, as the same JSON; points that failed are not in it.
 nlohmann::ordered_json stored_sweep_json(const std::string& path);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 #include "reports/html_text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 std::optional<bool> truth_at(const Json& json, const char* key) {
@@ -128,4 +128,4 @@ ResultVerdict SweepVerdict::verdict() const {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

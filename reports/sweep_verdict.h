@@ -11,7 +11,7 @@
 #include "reports/result_schema.h"
 #include "reports/verdict.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// False for a point that does not fit, is saturated or misses its objectives: never the best of anything.
 bool is_usable(const Json& metrics);
@@ -42,7 +42,7 @@ class SweepVerdict {
   };
   /// The best points of those that do the same work.
   struct Bests {
-    Keys keys{};  ///< of the first of them
+    Keys keys{};                             ///< of the first of them
     Best cheapest{}, quickest{}, busiest{};  ///< USD per million output tokens, TPOT, minus tokens/s per GPU
   };
   /// The keys that vary: those of the work, or the others.
@@ -57,4 +57,4 @@ class SweepVerdict {
   std::vector<bool> varies_;
 };
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "reports/table_width.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct Scale {
@@ -253,4 +253,4 @@ std::string human_count(double value) {
   return scaled(value, std::array<Scale, 5>{{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1.0, ""}}});
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

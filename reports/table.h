@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// Text in columns: the first column left, numbers right, columns of words left, two spaces between.
 class Table {
@@ -32,4 +32,4 @@ std::string usd(double value);          ///< dollars and cents: "5.50"; "-" wher
 std::string significant(double value, int digits = 4);
 std::string plain_number(double value, int digits = 4);  ///< without zeros at the end: "64", "51.6"
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

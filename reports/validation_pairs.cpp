@@ -11,7 +11,7 @@
 #include "base/number_text.h"
 #include "reports/html_text.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 struct PairSpec {
@@ -99,4 +99,4 @@ std::vector<ValidationPairs> validation_pairs(const Result& result) {
   return out;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -6,7 +6,7 @@
 
 #include "reports/result_file.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 struct ValidationGroup {
   std::string name{};
@@ -25,4 +25,4 @@ struct ValidationPairs {
 /// One entry a predicted column; rows without a positive pair are counted in `skipped`.
 std::vector<ValidationPairs> validation_pairs(const Result& result);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

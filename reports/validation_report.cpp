@@ -1,6 +1,6 @@
 #include "reports/validation_report.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 using Json = nlohmann::ordered_json;
 
@@ -61,4 +61,4 @@ Json statistics_json(const std::vector<RequestStatistic>& statistics) {
   return json;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

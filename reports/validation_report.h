@@ -9,7 +9,7 @@
 #include "sim/plan/measured/measured_requests.h"
 #include "sim/plan/measured/serving_accuracy.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// "groups"
 nlohmann::ordered_json accuracy_json(const std::vector<AccuracyLine>& lines);
@@ -23,4 +23,4 @@ nlohmann::ordered_json statistics_json(const std::vector<RequestStatistic>& stat
 /// Predicted over measured, less one; 0 where nothing was measured.
 double error_of(const RequestStatistic& statistic);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

@@ -9,7 +9,7 @@
 #include "reports/html_text.h"
 #include "reports/table.h"
 
-namespace roofcast {
+namespace roofcast::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,4 +142,4 @@ ResultVerdict read_verdict(const Json& result) {
   return verdict;
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

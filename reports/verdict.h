@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace roofcast {
+namespace roofcast::reports {
 
 /// A table of words. On a narrow terminal the columns of the highest ranks are dropped first.
 struct VerdictTable {
@@ -51,4 +51,4 @@ nlohmann::ordered_json verdict_json(const ResultVerdict& verdict);
 /// Reads what verdict_json wrote; an empty verdict if there is none. Parts of another form are skipped.
 ResultVerdict read_verdict(const nlohmann::ordered_json& result);
 
-}  // namespace roofcast
+}  // namespace roofcast::reports

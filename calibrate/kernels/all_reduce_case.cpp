@@ -9,7 +9,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 /// Makes a device current, and gives the former one back.
@@ -115,4 +115,4 @@ std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& 
   return std::make_unique<AllReduceCase>(context, point, groups.of(whole(point, "gpus")));
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -5,7 +5,7 @@
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/launchers.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 float scale_of(int head_dim) { return 1.442695041f / std::sqrt(static_cast<float>(head_dim)); }
@@ -69,4 +69,4 @@ void prefill_attention(cudaStream_t stream, int batch, int length, int heads, in
   throw Unsupported("attention of a head dimension other than 64 and 128");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

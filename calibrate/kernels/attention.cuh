@@ -7,7 +7,7 @@
 
 #include "calibrate/kernels/device.cuh"
 
-namespace roofcast::kernels {
+namespace roofcast::calibrate::kernels {
 
 constexpr int kAttentionThreads = 128;
 constexpr int kPrefillTile = 64;  ///< queries of a block, and keys of a step
@@ -316,4 +316,4 @@ __global__ void __launch_bounds__(kAttentionThreads) prefill_kernel(PrefillArgs 
   }
 }
 
-}  // namespace roofcast::kernels
+}  // namespace roofcast::calibrate::kernels

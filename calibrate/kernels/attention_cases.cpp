@@ -9,7 +9,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 /// Element i of the keys or values that one head sees: rows of `width`, one every `stride` elements.
@@ -106,4 +106,4 @@ std::unique_ptr<Case> make_attention_case(const Context& context, const Point& p
   return std::make_unique<AttentionCase>(context, point, point.op == "attention_prefill");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

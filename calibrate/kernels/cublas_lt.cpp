@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 cudaDataType_t input_type(ProductFormat format) {
@@ -220,4 +220,4 @@ std::string LtProduct::kernel() const {
                      get(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -10,7 +10,7 @@
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/library.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 /// The library's functions. Throws Unsupported where it is missing.
 class CublasLt {
@@ -74,4 +74,4 @@ class LtProduct {
   DeviceMemory w_scales_, x_scales_;  ///< all 1, so that their order plays no part
 };
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

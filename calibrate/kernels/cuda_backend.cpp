@@ -13,7 +13,7 @@
 #include "calibrate/kernels/launchers.h"
 #include "calibrate/kernels/nvml.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 using namespace cuda;
@@ -141,4 +141,4 @@ std::unique_ptr<Backend> open_cuda_backend(int device) {
   }
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

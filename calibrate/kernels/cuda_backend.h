@@ -5,9 +5,9 @@
 
 #include "calibrate/backend.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Throws Unavailable, one line that says what is missing: a build with nvcc, a driver or a newer one, the device.
 std::unique_ptr<Backend> open_cuda_backend(int device);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

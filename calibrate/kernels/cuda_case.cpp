@@ -7,7 +7,7 @@
 
 #include "calibrate/kernels/launchers.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 int CudaCase::rotate(std::size_t slot_bytes) {
   const std::size_t wanted = (4 * context_.l2_bytes() + slot_bytes - 1) / std::max<std::size_t>(slot_bytes, 1);
@@ -72,4 +72,4 @@ int whole(const Point& point, std::string_view name) {
   return static_cast<int>(value);
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

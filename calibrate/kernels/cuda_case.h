@@ -10,7 +10,7 @@
 #include "calibrate/kernels/nccl.h"
 #include "calibrate/start_gate.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 class CudaCase : public Case {
  public:
@@ -64,4 +64,4 @@ std::unique_ptr<Case> make_expert_case(const Context& context, const Point& poin
 std::unique_ptr<Case> make_decode_step(const Context& context, const Point& point, std::shared_ptr<const CublasLt> lib);
 std::unique_ptr<Case> make_all_reduce_case(const Context& context, const Point& point, NcclGroups& groups);
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 namespace {
 
@@ -102,4 +102,4 @@ void poison(const DeviceMemory& memory) {
   check(cudaDeviceSynchronize(), "poisoning an output");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

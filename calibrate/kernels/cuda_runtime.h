@@ -11,7 +11,7 @@
 
 #include "calibrate/backend.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 /// Throws OutOfMemory for a failed allocation, Unavailable where the device is of no further use to this process, else
 /// Failed: "CUDA: what: why".
@@ -136,4 +136,4 @@ void poison(const DeviceMemory& memory);
 
 inline std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

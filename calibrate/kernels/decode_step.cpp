@@ -12,7 +12,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 constexpr int kLayers = 32, kHidden = 4096, kInter = 14336, kHeads = 32, kKvHeads = 8, kHeadDim = 128,
@@ -154,4 +154,4 @@ std::unique_ptr<Case> make_decode_step(const Context& context, const Point& poin
   return std::make_unique<DecodeStep>(context, point, lib);
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

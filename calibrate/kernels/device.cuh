@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace roofcast::kernels {
+namespace roofcast::calibrate::kernels {
 
 using Bf16 = std::uint16_t;
 
@@ -88,4 +88,4 @@ __device__ __forceinline__ std::uint32_t word_of(const uint4& v, int i) {
 }
 __device__ __forceinline__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-}  // namespace roofcast::kernels
+}  // namespace roofcast::calibrate::kernels

@@ -9,7 +9,7 @@
 
 #include "calibrate/random_data.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 using Bf16 = std::uint16_t;
 
@@ -75,4 +75,4 @@ ROOFCAST_BOTH constexpr RateSets rate_sets(int u) { return {u % kRateSets, u / 2
 void run_rate(cudaStream_t stream, const RateRun& run, const std::uint32_t* a, const std::uint32_t* b, float* d,
               float* sink);
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -12,7 +12,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 RateFormat rate_format(const std::string& dtype) {
@@ -238,4 +238,4 @@ std::unique_ptr<Case> make_elementwise_case(const Context& context, const Point&
   return std::make_unique<ElementwiseCase>(context, point);
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -5,7 +5,7 @@
 #include "calibrate/kernels/streaming.cuh"
 #include "calibrate/random_data.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 __device__ std::uint32_t fp16_bits(float value) {
@@ -109,4 +109,4 @@ void quantize(cudaStream_t stream, const Bf16* x, std::int8_t* out, float* scale
   check(cudaGetLastError(), "launching a quantization");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 Library::Library(const std::vector<std::string>& names) {
   for (const char* folder : {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/", "/usr/local/nvidia/lib64/"}) {
@@ -14,4 +14,4 @@ Library::Library(const std::vector<std::string>& names) {
 
 void* Library::find(const char* function) const { return handle_ ? dlsym(handle_, function) : nullptr; }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

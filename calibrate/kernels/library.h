@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 class Library {
  public:
@@ -22,4 +22,4 @@ class Library {
   void* handle_ = nullptr;  ///< never closed: libraries of CUDA do not survive it
 };
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -12,7 +12,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 Seconds host_now() {
@@ -178,4 +178,4 @@ std::unique_ptr<Case> make_memory_case(const Context& context, const Point& poin
   return std::make_unique<LaunchCase>(context, point);
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

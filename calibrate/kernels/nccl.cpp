@@ -6,7 +6,7 @@
 
 #include "calibrate/backend.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 constexpr int kSum = 0, kBfloat16 = 9;  // ncclRedOp_t, ncclDataType_t
 }
@@ -53,4 +53,4 @@ void Nccl::all_reduce(const std::vector<const void*>& in, const std::vector<void
   check(ended, "ending a group");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

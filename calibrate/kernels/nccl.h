@@ -12,7 +12,7 @@
 
 #include "calibrate/kernels/library.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 class Nccl {
  public:
@@ -55,4 +55,4 @@ class NcclGroups {
   std::map<int, std::shared_ptr<const Nccl>> groups_;
 };
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -3,11 +3,11 @@
 
 #include "base/error.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 std::unique_ptr<Backend> open_cuda_backend(int) {
   throw Unavailable(
       "calibrate measure: this roofcast was built without CUDA (nvcc was not found); --backend cpu works");
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

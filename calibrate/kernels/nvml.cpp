@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 // NVML API reference: nvmlClockType_t, nvmlTemperatureSensors_t, nvmlClocksEventReasons.
@@ -52,4 +52,4 @@ std::string Nvml::driver_version() const {
   return driver_ && driver_(text.data(), static_cast<unsigned>(text.size())) == 0 ? text.data() : "";
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

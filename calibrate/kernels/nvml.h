@@ -7,7 +7,7 @@
 #include "calibrate/kernels/library.h"
 #include "calibrate/record.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 
 class Nvml {
  public:
@@ -29,4 +29,4 @@ class Nvml {
   int (*reasons_)(Handle, unsigned long long*) = nullptr;
 };
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -11,7 +11,7 @@
 #include "calibrate/random_data.h"
 #include "calibrate/reference.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 ProductFormat format_of(const std::string& dtype) {
@@ -292,4 +292,4 @@ std::unique_ptr<Case> make_expert_case(const Context& context, const Point& poin
   return std::make_unique<ExpertCase>(context, point);
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -4,7 +4,7 @@
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/launchers.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 void require_skinny(int m, int n, int k) {
@@ -50,4 +50,4 @@ void expert_product(cudaStream_t stream, const Bf16* x, const Bf16* w, Bf16* y, 
   check(cudaGetLastError(), "launching the experts");
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -5,7 +5,7 @@
 
 #include "calibrate/kernels/device.cuh"
 
-namespace roofcast::kernels {
+namespace roofcast::calibrate::kernels {
 
 constexpr int kSkinnyThreads = 128;
 constexpr int kSkinnyRows = 16;   ///< weight rows of a block
@@ -197,4 +197,4 @@ __global__ void __launch_bounds__(kExpertThreads)
   }
 }
 
-}  // namespace roofcast::kernels
+}  // namespace roofcast::calibrate::kernels

@@ -3,7 +3,7 @@
 
 #include "calibrate/kernels/device.cuh"
 
-namespace roofcast::kernels {
+namespace roofcast::calibrate::kernels {
 
 constexpr int kStreamThreads = 512;
 constexpr int kStreamUnroll = 8;  ///< 16-byte loads that a thread has in flight
@@ -211,4 +211,4 @@ __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-}  // namespace roofcast::kernels
+}  // namespace roofcast::calibrate::kernels

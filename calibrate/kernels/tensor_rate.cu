@@ -6,7 +6,7 @@
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/launchers.h"
 
-namespace roofcast::cuda {
+namespace roofcast::calibrate::cuda {
 namespace {
 
 constexpr int kThreads = 256, kUnroll = kRateUnroll;
@@ -189,4 +189,4 @@ void run_rate(cudaStream_t stream, const RateRun& run, const std::uint32_t* a, c
   }
 }
 
-}  // namespace roofcast::cuda
+}  // namespace roofcast::calibrate::cuda

@@ -8,7 +8,7 @@
 #include "calibrate/operators.h"
 #include "hw/kernels/attention.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct PrefillRow {
   RowHeader header;
@@ -27,4 +27,4 @@ std::vector<DecodeRow> read_decode_rows(const CsvTable& table);
 KernelOperator attention_prefill_operator();
 KernelOperator attention_decode_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -5,7 +5,7 @@
 #include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 /// `hit` of the bytes that are read come from the L2, the others from memory.
@@ -103,4 +103,4 @@ Seconds attention_row_time(const LatentDecodeRow& row, const Machine& machine) {
   return attention_row_time(row, kernel, e.constants(kernel, row.heads.kv, *machine.gpu), *machine.gpu);
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -8,7 +8,7 @@
 #include "hw/kernels/latent/latent_kernel.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// A row as its header says that it was timed.
 Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel& kernel,
@@ -26,4 +26,4 @@ Seconds attention_row_time(const DecodeRow& row, const Machine& machine);
 Seconds attention_row_time(const LatentPrefillRow& row, const Machine& machine);
 Seconds attention_row_time(const LatentDecodeRow& row, const Machine& machine);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

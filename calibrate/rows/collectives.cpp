@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 3> kAllReduceColumns{"dtype", "gpus", "elements"};
@@ -168,4 +168,4 @@ KernelOperator nccl_operator() {
           .fit = fit_nccl};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

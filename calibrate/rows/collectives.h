@@ -10,7 +10,7 @@
 #include "calibrate/operators.h"
 #include "hw/collectives.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct CollectiveRow {
   RowHeader header;
@@ -25,4 +25,4 @@ std::vector<CollectiveRow> read_nccl_rows(const CsvTable& table);
 KernelOperator all_reduce_operator();
 KernelOperator nccl_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

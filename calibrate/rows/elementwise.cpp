@@ -7,7 +7,7 @@
 
 #include "hw/kernels/elementwise.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 2> kColumns{"operation", "bytes"};
@@ -78,4 +78,4 @@ KernelOperator elementwise_operator() {
           .fit = fit_block};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -8,7 +8,7 @@
 #include "calibrate/kernel_rows.h"
 #include "calibrate/operators.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct ElementwiseRow {
   RowHeader header;
@@ -19,4 +19,4 @@ struct ElementwiseRow {
 std::vector<ElementwiseRow> read_elementwise_rows(const CsvTable& table);
 KernelOperator elementwise_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

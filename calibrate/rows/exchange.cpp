@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 7> kLowLatencyColumns{
@@ -139,4 +139,4 @@ KernelOperator normal_exchange_operator() {
               }};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

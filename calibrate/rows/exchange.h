@@ -7,7 +7,7 @@
 #include "calibrate/operators.h"
 #include "hw/exchange.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// One direction of one row: each row has two.
 struct ExchangeRow {
@@ -22,4 +22,4 @@ std::vector<ExchangeRow> read_exchange_rows(const CsvTable& table, ExchangeKerne
 KernelOperator low_latency_exchange_operator();
 KernelOperator normal_exchange_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -11,7 +11,7 @@
 #include "calibrate/rows/gemm_loop.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 4> kColumns{"dtype", "m", "n", "k"};
@@ -222,4 +222,4 @@ KernelOperator gemm_operator() {
           .fit = fit_blocks};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

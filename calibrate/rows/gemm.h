@@ -7,7 +7,7 @@
 #include "calibrate/operators.h"
 #include "hw/kernels/gemm.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// Whose calls set the pace of the host, where a loop is timed without a graph.
 enum class HostPace { kOther, kDeepGemm, kFlashInfer };
@@ -25,4 +25,4 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table);
 
 KernelOperator gemm_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

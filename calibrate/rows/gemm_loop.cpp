@@ -5,7 +5,7 @@
 
 #include "hw/kernels/gemm/gemm_math.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 using product::ceiling;
@@ -108,4 +108,4 @@ Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const Gemm
   return overlap(time, host_floor(row, loop));  // the host runs ahead or waits, unevenly
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

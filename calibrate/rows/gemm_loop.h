@@ -7,7 +7,7 @@
 #include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// The loop of a collector that times a format; null: the product alone.
 const GemmLoop* gemm_loop_of(Dtype block, Maker collector);
@@ -20,4 +20,4 @@ GemmLoopParameters gemm_loop_constants(Dtype block, const Efficiency& efficiency
 Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const GemmParameters& constants,
                       const GemmLoopParameters& loop, const GpuSpec& gpu, Maker collector);
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

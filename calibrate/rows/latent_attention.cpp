@@ -11,7 +11,7 @@
 #include "calibrate/rows/attention_loop.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPrefillColumns{"attn_dtype", "kv_dtype", "batch", "seq_len", "heads"};
@@ -159,4 +159,4 @@ KernelOperator latent_decode_operator() {
           .fit = fit_decode};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

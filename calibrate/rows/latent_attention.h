@@ -8,7 +8,7 @@
 #include "calibrate/operators.h"
 #include "hw/kernels/latent_attention.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct LatentPrefillRow {
   RowHeader header;
@@ -27,4 +27,4 @@ std::vector<LatentDecodeRow> read_latent_decode_rows(const CsvTable& table);
 KernelOperator latent_prefill_operator();
 KernelOperator latent_decode_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

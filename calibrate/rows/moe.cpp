@@ -13,7 +13,7 @@
 #include "base/from_chars.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 9> kColumns{"dtype",   "tokens", "hidden_size", "inter_size",  "top_k",
@@ -330,4 +330,4 @@ KernelOperator moe_operator() {
           .fit = fit_blocks};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -10,7 +10,7 @@
 #include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/experts/experts_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct MoeRow {
   RowHeader header;
@@ -36,4 +36,4 @@ Routing power_law_named(const KernelTable& table, std::size_t row, std::string_v
 
 KernelOperator moe_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

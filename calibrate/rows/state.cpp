@@ -12,7 +12,7 @@
 #include "hw/kernel_rules.h"
 #include "hw/kernels/l2.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 8> kDeltaColumns{"op",          "phase",      "batch",       "seq_len",
@@ -192,4 +192,4 @@ KernelOperator mamba2_operator() {
           .fit = fit_mamba2};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

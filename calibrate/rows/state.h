@@ -9,7 +9,7 @@
 #include "calibrate/operators.h"
 #include "hw/kernels/state/state_kernel.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 struct StateRow {
   RowHeader header;
@@ -28,4 +28,4 @@ std::vector<StateRow> read_mamba2_rows(const CsvTable& table);
 KernelOperator gated_delta_operator();
 KernelOperator mamba2_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

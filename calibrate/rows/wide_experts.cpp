@@ -9,7 +9,7 @@
 #include "calibrate/looped_kernel.h"
 #include "hw/kernel_rules.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 namespace {
 
 constexpr std::array<std::string_view, 11> kColumns{"op_name",     "moe_dtype",    "num_tokens",  "hidden_size",
@@ -168,4 +168,4 @@ KernelOperator wide_experts_operator() {
           .fit = fit_layouts};
 }
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

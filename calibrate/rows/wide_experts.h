@@ -8,11 +8,11 @@
 #include "calibrate/operators.h"
 #include "calibrate/rows/moe.h"
 
-namespace roofcast {
+namespace roofcast::calibrate {
 
 /// op_name: moe_generation (masked), moe_context (contiguous), wideep_moe, wideep_moe_eplb (received).
 std::vector<MoeRow> read_wide_expert_rows(const CsvTable& table);
 
 KernelOperator wide_experts_operator();
 
-}  // namespace roofcast
+}  // namespace roofcast::calibrate

@@ -6,8 +6,8 @@
 
 namespace {
 
-roofcast::ApiAnswer& last() {
-  static roofcast::ApiAnswer answer;
+roofcast::explore::ApiAnswer& last() {
+  static roofcast::explore::ApiAnswer answer;
   return answer;
 }
 
@@ -17,11 +17,11 @@ extern "C" {
 
 /// Asks /api/v1/ENDPOINT with a JSON object of keys. The text is the answer's body and lives until the next question.
 const char* roofcast_ask(const char* endpoint, const char* keys) {
-  last() = roofcast::answer({.method = "POST",
-                             .path = std::string("/api/v1/") + endpoint,
-                             .parameters = {},
-                             .content_type = "application/json",
-                             .body = keys});
+  last() = roofcast::explore::answer({.method = "POST",
+                                      .path = std::string("/api/v1/") + endpoint,
+                                      .parameters = {},
+                                      .content_type = "application/json",
+                                      .body = keys});
   return last().body.c_str();
 }
 

@@ -11,6 +11,7 @@
 #include "base/random.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

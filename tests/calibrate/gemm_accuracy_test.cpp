@@ -8,6 +8,7 @@
 #include "tests/measured_data.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -17,6 +17,7 @@
 #include "hw/kernels/prefill/prefill_kernel.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "tests/calibrate/made_up_backend.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -18,6 +18,7 @@
 #include "hw/kernels/moe.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

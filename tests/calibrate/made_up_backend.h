@@ -13,6 +13,7 @@
 #include "calibrate/backend.h"
 
 namespace roofcast {
+using namespace calibrate;
 
 struct MadeUpDevice {
   Device device{.name = "made up",

@@ -6,6 +6,7 @@
 #include "hw/parameters.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 TEST_CASE("pooling: what it costs to put constants back while the others follow") {
   // l = x^2 + y^2 + x y - 3 y  about (-1, 2), where l = -3; H = {{2, 1}, {1, 2}}, H^-1 = {{2, -1}, {-1, 2}} / 3.

@@ -14,6 +14,7 @@
 #include "hw/kernels/elementwise.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

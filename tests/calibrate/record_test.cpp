@@ -12,6 +12,7 @@
 #include "tests/base/messages.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "calibrate/random_data.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 Element of(std::vector<double> values) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other where it has no rows of its own") {
   const auto block = [](std::string name, int rows) {

@@ -5,6 +5,7 @@
 #include "calibrate/grid.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 TEST_CASE("start gate: where the host queues for longer than the spin, the next spin is twice as long as that") {
   StartGate gate;

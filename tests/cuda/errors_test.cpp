@@ -17,6 +17,7 @@
 #include "tests/cuda/stub.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "tests/cli/run_program.h"
 
 using namespace roofcast;
+using namespace roofcast::explore;
 using Json = nlohmann::json;
 
 namespace {

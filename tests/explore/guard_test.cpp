@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace roofcast;
+using namespace roofcast::explore;
 
 TEST_CASE("a Host header is trusted when it is an address or localhost") {
   for (const char* host : {"127.0.0.1", "127.0.0.1:8377", "localhost", "LocalHost:80", "[::1]", "[::1]:8377",

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace roofcast;
+using namespace roofcast::explore;
 using State = HttpProgress::State;
 
 namespace {

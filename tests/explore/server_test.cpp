@@ -18,6 +18,7 @@
 #include "base/random.h"
 
 using namespace roofcast;
+using namespace roofcast::explore;
 
 namespace {
 

@@ -29,6 +29,8 @@
 #include "tests/sim/plan/random_scenario.h"
 
 namespace roofcast::fuzz {
+using namespace explore;
+using namespace reports;
 namespace {
 
 ConfigTree parse_at(const char* name, std::string_view bytes) {

@@ -102,6 +102,17 @@ TEST_CASE("an include never points backwards") {
   CHECK(seen > 50);
 }
 
+TEST_CASE("what is built on the core has a namespace of its own") {
+  for (const std::string folder : {"reports", "calibrate", "explore", "cli"}) {
+    for (const fs::path& path : files_under({folder}, {".h", ".cpp", ".cuh", ".cu"})) {
+      INFO(shown(path));
+      const std::string text = slurp(path), own = "namespace roofcast::" + folder;
+      CHECK(text.find("namespace roofcast {") == std::string::npos);
+      CHECK((path.extension() != ".h" || text.find(own) != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("a public header includes the standard library and other public headers alone") {
   const std::regex include("#include ([\"<][^\">]+)");
   int seen = 0;

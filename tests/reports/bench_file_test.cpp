@@ -9,6 +9,7 @@
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

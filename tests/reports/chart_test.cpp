@@ -7,6 +7,7 @@
 #include <limits>
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 TEST_CASE("chart: stacked bars stand on one another, grouped ones side by side") {
   Chart c;

@@ -9,6 +9,7 @@
 #include "reports/validation_pairs.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

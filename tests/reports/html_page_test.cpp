@@ -10,6 +10,7 @@
 #include "reports/svg_chart.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

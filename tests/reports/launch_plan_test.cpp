@@ -15,6 +15,7 @@
 #include "tests/base/messages.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

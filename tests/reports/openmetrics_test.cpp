@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 TEST_CASE("openmetrics: vLLM's names, cumulative buckets, the end mark") {
   ServingMetrics m;

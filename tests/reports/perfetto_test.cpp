@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 TEST_CASE("perfetto: the events keep the format's rules") {
   Timeline t;

@@ -12,6 +12,7 @@
 #include "tests/measured_data.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 TEST_CASE("intervals: time means, whatever the grid") {
   IntervalObserver o;

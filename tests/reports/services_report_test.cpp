@@ -9,6 +9,7 @@
 #include "reports/plan_report.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

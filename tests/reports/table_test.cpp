@@ -7,6 +7,7 @@
 #include "reports/table_width.h"
 
 using namespace roofcast;
+using namespace roofcast::reports;
 
 namespace {
 

@@ -67,7 +67,7 @@ inline std::array<std::array<std::uint32_t, 6>, 32> exchange(const std::array<st
 
 inline thread_local roofcast::emulated::Index threadIdx, blockIdx, gridDim;
 
-namespace roofcast::kernels {
+namespace roofcast::calibrate::kernels {
 
 using std::min;
 
@@ -116,7 +116,7 @@ inline void copy_commit() {}
 template <int kInFlight>
 inline void copy_wait() {}
 
-}  // namespace roofcast::kernels
+}  // namespace roofcast::calibrate::kernels
 
 namespace roofcast::emulated {
 

@@ -12,6 +12,7 @@
 #include "calibrate/reference.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 using emulated::launch;
 using kernels::Bf16;
 

@@ -6,6 +6,7 @@
 #include "tests/kernel_constants.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 using roofcast::testing::constants_of;
 
 namespace {

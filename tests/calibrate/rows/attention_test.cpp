@@ -10,6 +10,7 @@
 #include "tests/measured_data.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

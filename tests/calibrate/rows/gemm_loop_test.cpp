@@ -5,6 +5,7 @@
 #include "calibrate/looped_kernel.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "hw/efficiency.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "calibrate/validate.h"
 
 using namespace roofcast;
+using namespace roofcast::calibrate;
 
 namespace {
 
