@@ -19,6 +19,20 @@ struct Users {
   double users, ranks, prompt, output, budget, chunks;
 };
 
+/// The tokens of prompts that a step has room for on a rank of `here` users, of its `budget`. Where prompts run beside
+/// decodes, these take theirs first: with B - n left for prompts, a prompt has ceil(P / (B - n)) chunks, a cycle S(n)
+/// steps, and n = here (o - 1) / S decode. More room, more that decode: there is one such n.
+double room_for_prompts(const Users& u, double budget, double here, bool cut) {
+  const double least = cut ? 1.0 : std::min(u.prompt, budget);  // an uncut prompt waits until it fits
+  double low = least, high = budget;
+  for (int i = 0; i < 60 && high - low > 1e-3; ++i) {
+    const double room = (low + high) / 2, decodes = u.output - 1;
+    const double steps = std::max(decodes + std::ceil(u.prompt / room), here * u.prompt / room);
+    (room + here * decodes / steps <= budget ? low : high) = room;
+  }
+  return std::max(least, std::floor(low + 1e-2));
+}
+
 /// A step in which `decodes` sequences decode and `prefilling` ranks have `tokens` of prompts each.
 Seconds mixed_step(StepModel& model, const Users& u, double decodes, double prefilling, double tokens, bool alone) {
   const auto ranks = static_cast<std::size_t>(u.ranks);
@@ -50,6 +64,7 @@ Seconds mixed_step(StepModel& model, const Users& u, double decodes, double pref
 /// of these are steps of many prompts.
 struct MixedTime {
   double any = 0, own = 0;
+  double prompts = 0;  ///< of any such step
 };
 
 /// Chance of k prompts in a step with one: each of the other users' falls into it by itself, so that they are Poisson
@@ -72,9 +87,11 @@ MixedTime mixed_time(StepModel& model, const Users& u, double decodes, double pr
     const double seconds = mixed_step(model, u, decodes, prefilling, held * u.prompt, alone).base();
     sum.own += chance * seconds;
     sum.any += chance / held * seconds;
+    sum.prompts += chance;
     any_weight += chance / held;
   }
   sum.any /= any_weight;
+  sum.prompts /= any_weight;
   return sum;
 }
 
@@ -114,7 +131,9 @@ Rhythm independent(const Users& u, double on_average, bool alone) {
     chance = prompts / r.steps;
   } else {
     r.steps = std::max(u.output - 1 + u.chunks, here * u.prompt / u.budget);
-    chance = std::max(1 - std::exp(-here * u.chunks / r.steps), u.chunks / r.steps);  // its own are apart
+    // Its own chunks are apart, and none holds more than its room.
+    chance = std::max({1 - std::exp(-here * u.chunks / r.steps), u.chunks / r.steps,
+                       std::min(1.0, here * u.prompt / (r.steps * u.budget))});
   }
   r.mixed = 1 - std::pow(1 - chance, ranks);
   r.ranks = ranks * chance / r.mixed;
@@ -215,14 +234,22 @@ Rhythm together(const Users& u, double here, const EngineSpec& engine, bool alon
 /// where that many of the steps must hold some, too, so that prompts miss every other step.
 constexpr double kMostAlone = 0.2, kMostBeside = 0.5;
 
-/// Seconds of a step with prompts, beyond `plain`, that do not grow with them, where these are longer than the next
-/// requests of others are on their way: those gather behind the step, as prompts that come independently do not. Else
-/// 0, and where a step holds one prompt anyway.
-double gather(StepModel& model, const Users& u, double decodes, double plain, double on_the_way, bool alone) {
-  constexpr double kTimesOnTheWay = 2.0;
-  if (2 * u.prompt > u.budget) return 0.0;
+/// Seconds of the mean step with prompts, beyond `plain`, that do not grow with them, where these are longer than the
+/// next requests of others are on their way: those gather behind the step, as prompts that come independently do not.
+/// Else 0, and where a step holds one prompt anyway. What one more prompt takes is the least of what it does beside as
+/// many as the mean step holds, and beside several times as many, where all steps have left their graphs.
+double gather(StepModel& model, const Users& u, double decodes, const MixedTime& mixed, double plain, double on_the_way,
+              bool alone) {
+  constexpr double kTimesOnTheWay = 2.0, kSeveralTimes = 4.0;
+  const double most = std::floor(u.budget / u.prompt / 2);
+  if (most < 1) return 0.0;
   const auto of = [&](double prompts) { return mixed_step(model, u, decodes, 1, prompts * u.prompt, alone).base(); };
-  const double fixed = 2 * of(1) - of(2) - plain;
+  const auto one_more = [&](double beside) {
+    const double prompts = std::clamp(std::round(beside), 1.0, most);
+    return (of(2 * prompts) - of(prompts)) / prompts;
+  };
+  const double each = std::max(0.0, std::min(one_more(mixed.prompts), one_more(kSeveralTimes * mixed.prompts)));
+  const double fixed = mixed.any - plain - each * mixed.prompts;
   return fixed > kTimesOnTheWay * on_the_way ? fixed : 0.0;
 }
 
@@ -246,12 +273,12 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   }
   const double budget =
       e.chunked_prefill ? e.max_num_batched_tokens : std::max(e.max_num_batched_tokens, r.prompt_tokens);
-  const Users u{.users = static_cast<double>(r.batch),
-                .ranks = ranks,
-                .prompt = static_cast<double>(r.prompt_tokens),
-                .output = o,
-                .budget = budget,
-                .chunks = std::ceil(r.prompt_tokens / budget)};
+  Users u{.users = static_cast<double>(r.batch),
+          .ranks = ranks,
+          .prompt = static_cast<double>(r.prompt_tokens),
+          .output = o,
+          .budget = budget,
+          .chunks = std::ceil(r.prompt_tokens / budget)};
   const bool alone = prompts_alone(e);
   const HostCosts& host = e.host;
   const double intake = (host.request_time + host.prompt_token_time * u.prompt).base();
@@ -263,6 +290,10 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const auto queues = [&] { return outside > on_the_way; };
   for (int i = 0; i < (queues() ? 16 : 4); ++i) {  // users whose requests are on their way do not load the engine
     const double here = n * busy;
+    if (!alone) {
+      u.budget = room_for_prompts(u, budget, here, e.chunked_prefill);
+      u.chunks = std::ceil(u.prompt / u.budget);
+    }
     const bool waits = balances && here >= 1;  // a rank without decodes holds nobody's prompts
     Rhythm rhythm = waits ? together(u, here, e, alone) : independent(u, here, alone);
     rhythm.mixed = std::max(rhythm.mixed, std::min(1.0, u.chunks / rhythm.steps));
@@ -272,7 +303,8 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
     const bool alike = waits || ranks > 1 || u.chunks > 1 || rhythm.tokens >= 0.999 * u.budget;
     const double others = std::max(0.0, here - 1) / steps;
     const double same = alike ? mixed_step(model, u, decodes, rhythm.ranks, rhythm.tokens, alone).base() : 0.0;
-    const MixedTime mixed = alike ? MixedTime{same, same} : mixed_time(model, u, decodes, rhythm.ranks, others, alone);
+    const MixedTime mixed = alike ? MixedTime{same, same, rhythm.tokens / u.prompt}
+                                  : mixed_time(model, u, decodes, rhythm.ranks, others, alone);
     const Seconds plain = decode_step(model, u, decodes);
     cycle = steps * (rhythm.mixed * mixed.any + (1 - rhythm.mixed) * plain.base());
     // A user's own prompt, and the steps for which it is held, are no gap between its tokens: prompts of others are.
@@ -282,7 +314,7 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
     outside = std::max(on_the_way, taken_in - cycle);
     if (queues()) outside = (outside + before) / 2;
     busy = cycle / (cycle + outside);
-    const double gathering = gather(model, u, decodes, alone ? 0.0 : plain.base(), on_the_way, alone);
+    const double gathering = gather(model, u, decodes, mixed, alone ? 0.0 : plain.base(), on_the_way, alone);
     const bool often = !waits && (alone || rhythm.mixed > kMostBeside);
     if (often && gathering * rhythm.mixed * steps > (alone ? kMostAlone : kMostBeside) * cycle) return std::nullopt;
   }

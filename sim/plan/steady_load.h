@@ -9,7 +9,8 @@ namespace roofcast {
 /// slowly. Prompts are taken to come independently of each other, one when an answer has ended.
 ///
 /// A request of o tokens takes part in o - 1 decode steps and has k = ceil(prompt / budget) steps with a chunk of its
-/// prompt. N users on R ranks, n = N / R each:
+/// prompt. Sequences that decode in a step take their tokens from its budget; `budget` here is what they leave.
+/// N users on R ranks, n = N / R each:
 ///   g = max(k / S, 1 - exp(-n k / S)) is the share of a rank's steps that hold a chunk, or several
 ///   chunks beside decodes:  S = max(o - 1 + k, n prompt / budget) steps
 ///   prompts alone:          S = o - 1 + g S, at least o - 1 + n prompt / budget: a rank that prefills decodes nothing
