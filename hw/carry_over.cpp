@@ -24,8 +24,14 @@ double share_of_memory(double share, const Ratios& r) {
   return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
 
+/// By mma.sync scales by block cost what the products save over 16 bit: units of a still higher rate wait for them.
+FlopsPerSecond rate_of(const GpuSpec& gpu, Dtype dtype) {
+  const bool waits = dtype == Dtype::kFp8Block && has_mma_sync_only(gpu);
+  return waits ? std::min(gpu.peak(dtype), 2.0 * gpu.peak(Dtype::kBf16)) : gpu.peak(dtype);
+}
+
 double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
-  return gpu.peak(dtype).base() / gpu.sm_count / gpu.boost_clock.base();
+  return rate_of(gpu, dtype).base() / gpu.sm_count / gpu.boost_clock.base();
 }
 
 /// Whether the tile that feeds the matrix units grows with their rate. From Hopper on, clusters load a tile's operands
@@ -38,8 +44,12 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
            .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
            .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
-  const Dtype known = from.peak(dtype).base() > 0.0 ? dtype : Dtype::kBf16;  // a new format takes the constants of bf16
-  const FlopsPerSecond peak = from.peak(known), next = to.peak(known);
+  if (dtype == Dtype::kInt4) dtype = Dtype::kBf16;  // unpacked to 16 bit, whatever rate the units have for int4 itself
+  const bool shared = from.peak(dtype).base() > 0.0;
+  const Dtype known = shared ? dtype : Dtype::kBf16;  // whose constants a new format takes
+  // Half the bits take half the energy: units at the same power run twice the operations.
+  const double wider = shared || to.peak(dtype).base() <= 0.0 ? 1.0 : element_bits(dtype) / element_bits(known);
+  const FlopsPerSecond peak = rate_of(from, known), next = wider * rate_of(to, shared || wider != 1.0 ? dtype : known);
   if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
     r.power = to.board_power.value / from.board_power.value / (next / peak);
   r.power *= to.machine.power / from.machine.power;
@@ -121,14 +131,24 @@ CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const Carr
   return one;
 }
 
+ConstantsBlock carried_for(const Kernel& kernel, const ConstantsBlock& block, Dtype runs, const GpuSpec& gpu) {
+  if (!block.carried) return block;
+  const CarriedFrom& from = *block.carried;
+  return kernel.carried_over(carried_for(kernel, from.measured, runs, *from.gpu),
+                             carry_over_case(*from.gpu, gpu, from.how, runs));
+}
+
 Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how) {
   Efficiency out = measured;
+  const auto source = std::make_shared<const GpuSpec>(from);
   for (const Kernel* kernel : kernels()) {
     for (std::size_t i = 0; i < kDtypeCount; ++i) {
       const auto dtype = static_cast<Dtype>(i);
       const ConstantsBlock& block = measured.block(*kernel, dtype);
       if (!block) continue;
-      out.put_block(*kernel, dtype, kernel->carried_over(block, carry_over_case(from, to, how, dtype)));
+      ConstantsBlock carried = kernel->carried_over(block, carry_over_case(from, to, how, dtype));
+      carried.carried = std::make_shared<const CarriedFrom>(CarriedFrom{source, block, how});
+      out.put_block(*kernel, dtype, std::move(carried));
     }
   }
   if (out.carried_over_from.empty() && !how.same_kind) out.carried_over_from = from.name;

@@ -8,6 +8,8 @@
 namespace roofcast {
 
 class Efficiency;
+class Kernel;
+struct ConstantsBlock;
 
 /// How far a GPU stands from the one whose constants it takes.
 struct CarryOver {
@@ -62,6 +64,10 @@ double share_beside_instructions(double share, double longer);
 /// GHz launches a product in 2.5 us, an H100 of 1.98 in 2.4. A microsecond of a launch that was transferred by `time`
 /// therefore stays. The rest fills and drains the SMs, and scales with their clock.
 void keep_gap(double& launch_us, double time);
+
+/// A block that was carried over, as it would have been for products in another format: a board's watts and the
+/// operations of an SM are those of the format that runs. The block itself where it was measured on `gpu`.
+ConstantsBlock carried_for(const Kernel& kernel, const ConstantsBlock& block, Dtype runs, const GpuSpec& gpu);
 
 /// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel
 /// pays in time on the GPU was measured in cycles: it goes with the ratio of the boost clocks where both are known.

@@ -18,9 +18,11 @@ bool is_wide(Dtype dtype) { return element_bits(dtype) >= 16.0; }
 
 /// The format that both operands can be turned into without loss of the wider one. Weights are
 /// unpacked to the activations' format inside the kernel; only weights of 16 or more bits with narrower
-/// activations pull the activations up.
+/// activations pull the activations up. Weights with scales by block have them applied to the products, whatever scales
+/// their activations have: the rate is that of block fp8.
 Dtype common_format(Dtype weights, Dtype activations) {
   if (is_wide(activations)) return activations;
+  if (weights == Dtype::kFp8Block && activations == Dtype::kFp8) return weights;
   return is_wide(weights) || element_bits(weights) > element_bits(activations) ? weights : activations;
 }
 

@@ -42,7 +42,13 @@ ConstantsBlock Kernel::borrowed(const Kernel& lender, const ConstantsBlock& lent
       if (j < errors.size()) record.standard_errors[i] = errors[j];
     }
   }
-  return from_numbers(out, std::move(record));
+  ConstantsBlock block = from_numbers(out, std::move(record));
+  if (lent.carried) {
+    const CarriedFrom& before = *lent.carried;
+    block.carried =
+        std::make_shared<const CarriedFrom>(CarriedFrom{before.gpu, borrowed(lender, before.measured), before.how});
+  }
+  return block;
 }
 
 }  // namespace roofcast

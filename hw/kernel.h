@@ -38,6 +38,7 @@ inline constexpr std::size_t kKernelKindCount = 9;
 std::string_view name_of(KernelKind kind);
 
 class Kernel;
+struct CarriedFrom;
 
 /// A kernel's entry in the table.
 struct KernelFacts {
@@ -64,7 +65,16 @@ struct FieldFacts {
 struct ConstantsBlock {
   std::shared_ptr<const void> values;  ///< the kernel's parameter struct; null: none
   const FitRecord* record = nullptr;   ///< lives as long as `values`
+  /// Whence another GPU's came; null: they hold on this one as measured.
+  std::shared_ptr<const CarriedFrom> carried = nullptr;
   explicit operator bool() const { return values != nullptr; }
+};
+
+/// Constants before they were carried over.
+struct CarriedFrom {
+  std::shared_ptr<const GpuSpec> gpu;  ///< where they hold
+  ConstantsBlock measured;
+  CarryOver how;
 };
 
 class Kernel {

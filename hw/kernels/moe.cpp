@@ -415,13 +415,25 @@ Cost expansion(const MoeShape& shape, const Machine& machine) {
   return elementwise(Bytes(kCopies * kReadAndWritten * values), Flops(0), kCopies, machine);
 }
 
+/// Constants that stand in from another format, at the rate of the one that runs.
+MoeParameters parameters_of(const ExpertsChoice& choice, const MoeShape& shape, const Machine& machine) {
+  const GpuSpec& gpu = *machine.gpu;
+  if (choice.fitted == nullptr) return choice.kernel->prior(gpu, shape.weights);
+  const auto compute = gpu.compute_dtype(shape.weights, shape.activations);
+  for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
+    const ConstantsBlock& block = machine.efficiency->block(*choice.kernel, near);
+    if (near == shape.weights || !compute || ExpertsKernel::in(block) != choice.fitted) continue;
+    return ExpertsKernel::in(carried_for(*choice.kernel, block, *compute, gpu))->value;
+  }
+  return choice.fitted->value;
+}
+
 }  // namespace
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
     const ExpertsChoice choice = choose_experts(shape, machine);
-    const MoeParameters p =
-        choice.fitted != nullptr ? choice.fitted->value : choice.kernel->prior(*machine.gpu, shape.weights);
+    const MoeParameters p = parameters_of(choice, shape, machine);
     Cost cost = moe_experts_with(shape, choice.kernel->traits(), p, *machine.gpu);
     if (expands_choices(shape, *machine.gpu)) {
       const Cost copies = expansion(shape, machine);

@@ -150,6 +150,8 @@ TEST_CASE("gpu: a product is computed in the activations' format when weights ar
   }
   CHECK(h100.compute_dtype(kFp8, kFp8) == kFp8);
   CHECK(h100.compute_dtype(kFp8Block, kFp8Block) == kFp8Block);
+  CHECK(h100.compute_dtype(kFp8Block, kFp8) == kFp8Block);  // the scales of the weights are applied to the products
+  CHECK(h100.compute_dtype(kFp8, kFp8Block) == kFp8Block);
   CHECK(h100.compute_dtype(kInt4, kFp8) == kFp8);
   CHECK(h100.compute_dtype(kMxfp4, kFp8) == kFp8);
   CHECK(h100.compute_dtype(kInt4, kInt8) == kInt8);

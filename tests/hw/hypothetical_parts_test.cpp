@@ -172,6 +172,35 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
   }
 }
 
+TEST_CASE("hypothetical parts: a higher peak in one format slows no other") {
+  using enum Dtype;
+  constexpr std::array<std::pair<Dtype, Dtype>, 8> kFormats{{{kBf16, kBf16},
+                                                             {kFp8, kFp8},
+                                                             {kFp8Block, kFp8},
+                                                             {kInt8, kInt8},
+                                                             {kTernary, kInt8},
+                                                             {kNvfp4, kNvfp4},
+                                                             {kInt4, kBf16},
+                                                             {kInt4, kFp8}}};
+  for (const char* base : {"h100-sxm", "a100-sxm", "b200-sxm", "gb300", "gh200", "l40s", "rtx-pro-6000", "mi300x"}) {
+    const CalibratedGpu before = with(base, {}, "vllm");
+    for (std::size_t i = 0; i < kDtypeCount; ++i) {
+      const auto raised = static_cast<Dtype>(i);
+      if (before.spec.peak(raised).base() <= 0.0) continue;
+      std::vector<Timed> all;
+      for (const auto& [weights, activations] : kFormats) {
+        const std::optional<Dtype> runs = before.spec.compute_dtype(weights, activations);
+        if (runs && *runs != raised) add_products(all, weights, activations);
+      }
+      const std::string change = "dense." + std::string(name_of(raised)) + "=" +
+                                 std::to_string(before.spec.peak(raised).base() * 3.0 / 1e12) + " TFLOP/s";
+      CAPTURE(std::string(base));
+      CAPTURE(change);
+      never_slower(before, with(base, {change}, "vllm"), all);
+    }
+  }
+}
+
 TEST_CASE("hypothetical parts: a newer, larger sibling of the catalogue is not slower") {
   // Each has at least the SMs, bandwidth, peaks and clock of the one before, and no older kernels.
   constexpr std::array<std::pair<const char*, const char*>, 16> kNewer{{

@@ -63,7 +63,9 @@ GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const Gpu
   if (const ConstantsBlock& own = efficiency.block(kernel, block)) return kernel.parameters(own);
   const MatmulKernel& wide = named(gpu, Dtype::kBf16, efficiency.rules());
   const ConstantsBlock& known = efficiency.block(wide, Dtype::kBf16);
-  return kernel.prior_beside(gpu, known ? &wide.parameters(known) : nullptr);
+  if (!known) return kernel.prior_beside(gpu, nullptr);
+  const ConstantsBlock at_this_rate = carried_for(wide, known, block, gpu);
+  return kernel.prior_beside(gpu, &wide.parameters(at_this_rate));
 }
 
 /// Where weights are found in L2 again, products may beat the roofline of the memory.
