@@ -24,7 +24,7 @@ int run_lecture(std::span<const std::string> arguments) {
   }
   const Lecture& lecture = lecture_named(options.value<std::vector<std::string>>("name").front());
   const std::vector<LectureTable> tables = tables_of(lecture, inputs);
-  options.write_report([&](const std::string& format) { return lecture_report(lecture, tables, format); });
+  options.write_report([&](const std::string& format) { return lecture_report(lecture, tables, format, inputs); });
   return kDone;
 }
 

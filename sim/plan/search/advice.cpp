@@ -98,7 +98,10 @@ std::optional<std::string> relaxed(const Objective& o, const PlannedDeployment& 
   const double seconds = std::max(upper_confidence(o, found.result.metrics).base(),
                                   plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
   if (seconds <= o.limit.base()) return std::nullopt;
-  return fmt::format("{} from {:.3g} s to {:.3g} s", o.name(), o.limit.base(), seconds);
+  const auto words = [](double time) {
+    return time < 1 ? fmt::format("{:.3g} ms", time * 1e3) : fmt::format("{:.3g} s", time);
+  };
+  return fmt::format("{} from {} to {}", o.name(), words(o.limit.base()), words(seconds));
 }
 
 /// Where no single limit stands in the way: all of them.
