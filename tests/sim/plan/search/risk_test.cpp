@@ -213,8 +213,8 @@ TEST_CASE("advice: where no single limit stands in the way, all of them") {
               "search: {gpus: [h100-sxm], max_gpus: 2, tp: [1]}"));
   REQUIRE(r.ranked.empty());
   REQUIRE(r.advice.relax.size() == 1);
-  CHECK(r.advice.relax.front().starts_with("ttft_p90 from 1e-06 s to "));
-  CHECK(r.advice.relax.front().find(" and tpot_p90 from 1e-06 s to ") != std::string::npos);
+  CHECK(r.advice.relax.front().starts_with("ttft_p90 from 0.001 ms to "));
+  CHECK(r.advice.relax.front().find(" and tpot_p90 from 0.001 ms to ") != std::string::npos);
 }
 
 TEST_CASE("advice: a budget that is too small") {
